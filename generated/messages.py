@@ -1,0 +1,41 @@
+# Written by specwire from generator/support/messages.py. Do not edit; change that file and run `make generate`.
+"""What every generated message can do, whatever its protocol."""
+
+from __future__ import annotations
+
+from typing import Any, ClassVar, Self
+
+import msgspec
+
+
+class Message(msgspec.Struct, frozen=True, gc=False):
+    """A message: immutable, comparable, hashable, picklable; fields in wire order.
+
+    `NAME` is the grammar's name, such as ``ICANHAZ-OK``; `PROTOCOL` the package's name.
+    """
+
+    NAME: ClassVar[str] = ""
+    PROTOCOL: ClassVar[str] = ""
+
+    def encode(self, *, strict: bool = False) -> list[bytes]:
+        """Return the ZeroMQ frames of the message.
+
+        Args:
+            strict: write the letter of the specification instead of what deployed peers read.
+
+        Raises:
+            EncodeError: a field's value cannot be put on the wire.
+        """
+        raise TypeError(f"{type(self).__name__} is not a message of any protocol")
+
+    def replace(self, **changes: Any) -> Self:
+        """Return a copy with `changes` made.
+
+        Raises:
+            TypeError: a name in `changes` is not a field.
+        """
+        return msgspec.structs.replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the fields by name, in wire order; values are as in the message."""
+        return msgspec.structs.asdict(self)

@@ -1,0 +1,72 @@
+"""Read ABNF: the text of a grammar to a tree of rules, each node with its place.
+
+Two dialects share one grammar (abnf.lark). ``rfc5234`` is RFC 5234 with RFC 7405, to the letter but for
+three things that no reader of today misses: lines may end in LF, the last line may lack its end, and
+comments may hold any character. ``zeromq`` takes also what `specwire.generator.abnf_dialect` lists.
+
+The way of a grammar: `specwire.generator.abnf_lines` cuts it into rules, Lark (LALR) reads one rule at
+a time, `specwire.generator.abnf_tree` makes syntax nodes and checks what the grammar leaves open, and
+`specwire.generator.abnf_faults` words Lark's refusals. So each rule is read whatever is wrong with the
+others, and every fault of a file is reported at once.
+"""
+
+from __future__ import annotations
+
+import re
+from functools import cache
+from pathlib import Path
+
+from lark import Lark
+from lark.exceptions import UnexpectedInput
+
+from specwire.generator.abnf_dialect import Dialect
+from specwire.generator.abnf_faults import explain
+from specwire.generator.abnf_lines import Places, RuleText, cut_rules
+from specwire.generator.abnf_tree import RuleReader
+from specwire.generator.diagnostics import Diagnostics, Source
+from specwire.generator.syntax import Rule, Rulelist
+
+
+def parse_grammar(
+    source: Source, *, dialect: Dialect, diagnostics: Diagnostics, text: str | None = None
+) -> Rulelist:
+    """Return the rules of `source` in order; rules with a syntax fault are reported and left out.
+
+    `text` is read in place of the source's text where only a part of the file is ABNF: the same lines and
+    columns, with blanks for the rest.
+    """
+    whole = source.text if text is None else text
+    places = Places(source, whole)
+    before = len(diagnostics.errors)
+    _report_foreign_octets(whole, places, diagnostics)
+    cut = cut_rules(whole, places, dialect=dialect, diagnostics=diagnostics)
+    rules = [_parse_rule(rule, places, dialect, diagnostics) for rule in cut]
+    if not cut and len(diagnostics.errors) == before:
+        diagnostics.error("E100", places.span(0, 0), "the grammar holds no rule")
+    return Rulelist(tuple(rule for rule in rules if rule))
+
+
+def _report_foreign_octets(text: str, places: Places, diagnostics: Diagnostics) -> None:
+    """Report what was not UTF-8 in the file, when that was read with ``errors="surrogateescape"``."""
+    for run in re.finditer("[\udc80-\udcff]+", text):
+        octets = run.group().encode("utf-8", "surrogateescape").hex(" ").upper()
+        message = f"octets {octets} are not UTF-8"
+        diagnostics.error("E129", places.span(*run.span()), message, "save the file as UTF-8")
+
+
+def _parse_rule(text: RuleText, places: Places, dialect: Dialect, diagnostics: Diagnostics) -> Rule | None:
+    try:
+        tree = _parser().parse(text.text)
+    except UnexpectedInput as error:
+        fault = explain(error, text.text)
+        span = places.span(text.start + fault.start, text.start + fault.end)
+        diagnostics.error(fault.code, span, fault.message, fault.help)
+        return None
+    return RuleReader(text, places=places, dialect=dialect, diagnostics=diagnostics).rule(tree)
+
+
+@cache
+def _parser() -> Lark:
+    """Build the parser once, when the first grammar is read: it takes longer than reading a grammar."""
+    grammar = Path(__file__).with_name("abnf.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", lexer="contextual", start="rule", propagate_positions=True)

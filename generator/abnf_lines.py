@@ -1,0 +1,211 @@
+"""Cut the text of an ABNF grammar into rules, before any rule is read.
+
+RFC 5234 ends a rule by layout: the next rule begins in the column of the first, and every line in between
+is indented deeper. So the cutting needs no grammar, and a fault in one rule never hides the next.
+What comes out is the text of each rule with its comments replaced by blanks, so that offsets stay
+true, and the comments themselves with the rule they belong to:
+
+- *leading*: comment lines directly above a rule, no empty line in between;
+- *trailing*: comments on the rule's lines, and lines that hold only a comment indented deeper than rules.
+
+A comment that stands alone between empty lines is about a section, not about a rule, and is left out.
+Lines end in LF or CRLF, the last one may lack it; indents are compared with tab stops every 8 columns.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+from specwire.generator.abnf_dialect import Dialect, Extension, report_extension
+from specwire.generator.diagnostics import Diagnostics, Source, Span
+from specwire.generator.syntax import Comment
+
+# Quoted text first: a ';' inside it begins no comment. None of the three goes on in the next line.
+_PIECE = re.compile(r"""\"[^"]*"?|<[^>]*>?|%[bdx]'[^']*'?|;.*|[^"<%;]+|%""", re.IGNORECASE | re.DOTALL)
+_RULE_START = re.compile(
+    r"^[ \t]*((?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*)[ \t]*(?:\r?\n[ \t]+)*:{0,2}=", re.MULTILINE
+)
+
+
+class Places:
+    """Turns offsets into the parsed text to places in the source; both have the same lines and columns."""
+
+    def __init__(self, source: Source, text: str) -> None:
+        self.source = source
+        self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
+
+    def span(self, start: int, end: int) -> Span:
+        """Return the place of the characters from `start` to `end` (exclusive)."""
+        line, column = self._place(start)
+        return Span(self.source, line, column, *self._place(end))
+
+    def line(self, offset: int) -> int:
+        """Return the number of the line that holds `offset`, from 1."""
+        return self._place(offset)[0]
+
+    def _place(self, offset: int) -> tuple[int, int]:
+        line = bisect_right(self._starts, offset)
+        return line, offset - self._starts[line - 1] + 1
+
+
+@dataclass(slots=True)
+class RuleText:
+    """One rule as text: `text` begins at offset `start` of the grammar, comments are blanks."""
+
+    start: int
+    text: str
+    leading: tuple[Comment, ...]
+    trailing: list[Comment] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class _Line:
+    """A line of the grammar: offsets of its first character and behind its last, code and comment apart."""
+
+    start: int
+    end: int
+    code: str
+    indent: int
+    comment: Comment | None
+    empty: bool
+    """Not even white space: RFC 5234 lets a rule go on after a line of blanks, not after this."""
+
+
+def cut_rules(text: str, places: Places, *, dialect: Dialect, diagnostics: Diagnostics) -> list[RuleText]:
+    """Return the rules of `text` in order; lines that belong to no rule are reported as E102."""
+    lines = list(_read_lines(text, places))
+    blanked = "".join(line.code for line in lines)
+    starts = {places.line(m.start(1)): m.group(1) for m in _RULE_START.finditer(blanked)}
+    cutter = _Cutter(starts, lines, dialect, diagnostics, places)
+    for number, line in enumerate(lines, start=1):
+        cutter.take(number, line)
+    for rule, end in cutter.found:
+        rule.text = blanked[rule.start : end].rstrip()
+    return [rule for rule, _ in cutter.found]
+
+
+def _read_lines(text: str, places: Places) -> Iterator[_Line]:
+    start = 0
+    for raw in text.split("\n"):
+        end = start + len(raw)
+        body = raw.removesuffix("\r")
+        code, comment = _split_comment(body, start, places)
+        indent = len(code) - len(code.lstrip(" \t")) if code.strip() else body.find(";")
+        yield _Line(
+            start=start,
+            end=end,
+            code=code + " " * (len(raw) - len(code)) + ("\n" if end < len(text) else ""),
+            indent=len(body[: max(indent, 0)].expandtabs(8)),
+            comment=comment,
+            empty=not body,
+        )
+        start = end + 1
+
+
+def _split_comment(body: str, start: int, places: Places) -> tuple[str, Comment | None]:
+    for piece in _PIECE.finditer(body):
+        if piece.group().startswith(";"):
+            span = places.span(start + piece.start(), start + len(body.rstrip()))
+            return body[: piece.start()], Comment(piece.group()[1:].strip(), span)
+    return body, None
+
+
+class _Cutter:
+    """Goes through the lines once; `found` holds the rules and where their last line of code ends."""
+
+    def __init__(
+        self,
+        starts: dict[int, str],
+        lines: list[_Line],
+        dialect: Dialect,
+        diagnostics: Diagnostics,
+        places: Places,
+    ) -> None:
+        self.found: list[tuple[RuleText, int]] = []
+        self._starts = starts
+        self._margin = min((lines[n - 1].indent for n in starts), default=0)
+        self._dialect = dialect
+        self._diagnostics = diagnostics
+        self._places = places
+        self._open = False
+        self._gap = False
+        self._apart = False
+        self._stray = False
+        self._pending: list[Comment] = []
+
+    def take(self, number: int, line: _Line) -> None:
+        code = line.code.strip()
+        if code:
+            self._take_code(number, line, code)
+        elif line.comment:
+            self._take_comment(line, line.comment)
+        else:
+            self._apart = True
+            self._gap = self._gap or line.empty
+            self._pending.clear()
+
+    def _take_comment(self, line: _Line, comment: Comment) -> None:
+        if self._open and not self._apart and line.indent > self._margin:
+            self.found[-1][0].trailing.append(comment)
+        else:
+            self._pending.append(comment)
+            self._apart = True
+            self._gap = self._gap or line.indent <= self._margin
+
+    def _take_code(self, number: int, line: _Line, code: str) -> None:
+        span = self._code_span(line, code)
+        if number in self._starts:
+            self._begin(number, line, span)
+        elif self._open and line.indent > self._margin:
+            if self._gap:
+                self._report(Extension.GAP, span)
+            self._go_on(line)
+        elif self._open and code[0] in "/|":
+            self._report(Extension.MARGIN_ALTERNATIVE, _beginning(span, 1), code[0])
+            self._go_on(line)
+        else:
+            self._refuse(span)
+
+    def _begin(self, number: int, line: _Line, span: Span) -> None:
+        name = self._starts[number]
+        if line.indent != self._margin:
+            self._report(Extension.UNEVEN_RULE, _beginning(span, len(name)), name)
+        start = line.start + span.column - 1
+        rule = RuleText(start, "", tuple(self._pending), [line.comment] if line.comment else [])
+        self.found.append((rule, line.end))
+        self._pending.clear()
+        self._open, self._gap, self._apart, self._stray = True, False, False, False
+
+    def _go_on(self, line: _Line) -> None:
+        rule, _ = self.found[-1]
+        rule.trailing += [*self._pending, *([line.comment] if line.comment else [])]
+        self.found[-1] = (rule, line.end)
+        self._pending.clear()
+        self._gap, self._apart = False, False
+
+    def _refuse(self, span: Span) -> None:
+        if not self._stray:
+            self._diagnostics.error(
+                "E102",
+                span,
+                "this line is neither a rule nor part of one",
+                "a rule is a name of letters, digits and '-', then '='; it goes on in lines indented deeper",
+            )
+        self._open, self._stray = False, True
+        self._pending.clear()
+
+    def _code_span(self, line: _Line, code: str) -> Span:
+        start = line.start + line.code.index(code[0])
+        return self._places.span(start, start + len(code))
+
+    def _report(self, extension: Extension, span: Span, written: str = "") -> None:
+        report_extension(
+            extension, span, dialect=self._dialect, diagnostics=self._diagnostics, written=written
+        )
+
+
+def _beginning(span: Span, length: int) -> Span:
+    return Span(span.source, span.line, span.column, span.line, span.column + length)

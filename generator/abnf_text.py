@@ -1,0 +1,74 @@
+"""Write syntax nodes as ABNF text that reads back to the same nodes.
+
+Everything is RFC 5234 and RFC 7405 except what those cannot say: a role before a name, ``_`` in a name.
+"""
+
+from __future__ import annotations
+
+from specwire.generator.syntax import (
+    Alternation,
+    CharVal,
+    Concatenation,
+    Element,
+    NumRange,
+    NumVal,
+    Option,
+    ProseVal,
+    Reference,
+    Repetition,
+    Rule,
+    Rulelist,
+)
+
+
+def write_grammar(rulelist: Rulelist) -> str:
+    """Return the rules with their comments, each rule in one line, its trailing comments behind and below."""
+    return "".join(_with_comments(rule) for rule in rulelist.rules)
+
+
+def write_rule(rule: Rule) -> str:
+    """Return the rule in one line, without comments."""
+    return f"{rule} {'=/' if rule.incremental else '='} {write_element(rule.definition)}"
+
+
+def write_element(element: Element) -> str:
+    """Return the element in one line, with parentheses only where they change the meaning."""
+    match element:
+        case Alternation():
+            return " / ".join(_grouped(item, Alternation) for item in element.items)
+        case Concatenation():
+            return " ".join(_grouped(item, Alternation, Concatenation) for item in element.items)
+        case Repetition():
+            repeated = _grouped(element.element, Alternation, Concatenation, Repetition)
+            return _write_repeat(element) + repeated
+        case Option():
+            return f"[ {write_element(element.element)} ]"
+        case Reference():
+            return str(element)
+        case CharVal():
+            return f'{"%s" if element.case_sensitive else ""}"{element.text}"'
+        case NumVal():
+            return "%x" + ".".join(f"{value:02X}" for value in element.values)
+        case NumRange():
+            return f"%x{element.first:02X}-{element.last:02X}"
+        case ProseVal():
+            return f"<{element.text}>"
+
+
+def _grouped(element: Element, *kinds: type[Element]) -> str:
+    text = write_element(element)
+    return f"( {text} )" if isinstance(element, kinds) else text
+
+
+def _write_repeat(repetition: Repetition) -> str:
+    least, greatest = repetition.minimum, repetition.maximum
+    if greatest == least:
+        return str(least)
+    return f"{least or ''}*{'' if greatest is None else greatest}"
+
+
+def _with_comments(rule: Rule) -> str:
+    above = "".join(f"; {comment.text}\n" for comment in rule.leading)
+    behind = "".join(f"  ; {comment.text}" for comment in rule.trailing[:1])
+    below = "".join(f"    ; {comment.text}\n" for comment in rule.trailing[1:])
+    return f"{above}{write_rule(rule)}{behind}\n{below}"

@@ -1,0 +1,279 @@
+"""The fast decoders: frames to messages in straight code.
+
+Each run of fields of fixed size is one `struct` unpack; constants that the dispatch has already seen are
+skipped; every length check that can wait falls together in a last one, because a slice that is too short
+moves no further than an unpack or that check. A decoder only finds out that something is wrong (any of
+the errors that `decode` catches); what is wrong is for the slow path to say.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TypeGuard
+
+from specwire.generator import ir
+from specwire.generator.emit.decoding_fields import FieldDecoder
+from specwire.generator.emit.python import Lines, announcing_bits, octets_literal
+from specwire.generator.names import constant_name
+
+
+@dataclass
+class Decoder:
+    """One decoder in the making: its lines, its struct objects, and the value of each field so far."""
+
+    message: ir.Message
+    protocol: ir.Protocol
+    lines: Lines = field(default_factory=lambda: Lines(1))
+    structs: dict[str, str] = field(default_factory=dict)
+    """Name of a struct object -> its format."""
+    values: dict[str, str] = field(default_factory=dict)
+    """Field attribute -> expression for its value."""
+
+    def local(self, name: str) -> str:
+        """Return a local name that no field of the message has."""
+        taken = {f.attribute for f in self.message.fields}
+        return f"{name}_" if name in taken else name
+
+    def refuse_if(self, condition: str) -> None:
+        """Add a check."""
+        with self.lines.block(f"if {condition}:"):
+            self.lines.add("raise ValueError")
+
+    def struct(self, suffix: str, codes: str) -> str:
+        """Return the name of a struct object of that format."""
+        name = f"_READ_{constant_name(self.message.name)}{suffix}"
+        self.structs[name] = f">{codes}"
+        return name
+
+
+def decode_function(message: ir.Message, protocol: ir.Protocol) -> tuple[str, dict[str, str]]:
+    """Return the body of ``_decode_<message>`` and the struct objects that it uses."""
+    decoder = Decoder(message, protocol)
+    parts = [part for part in message.parts if isinstance(part, ir.Rest) or _is_certain(part)]
+    if len(parts) == len(message.parts):
+        _unpack_frames(decoder, parts)
+    else:
+        _walk_frames(decoder)
+    _construct(decoder)
+    return str(decoder.lines), decoder.structs
+
+
+def keyword_only(message: ir.Message) -> bool:
+    """Whether a field with a default precedes one without, so that the class takes keywords only."""
+    seen_default = False
+    for found in message.fields:
+        if found.constant:
+            continue
+        if found.required and seen_default:
+            return True
+        seen_default = seen_default or not found.required
+    return False
+
+
+def _construct(decoder: Decoder) -> None:
+    message = decoder.message
+    fields = [f for f in message.fields if not f.constant]
+    arguments = [decoder.values[f.attribute] for f in fields]
+    if keyword_only(message):
+        arguments = [f"{f.attribute}={value}" for f, value in zip(fields, arguments, strict=True)]
+    decoder.lines.add(f"return {message.class_name}({', '.join(arguments)})")
+
+
+def _covered(decoder: Decoder, position: int) -> int | None:
+    """How many octets of the frame at `position` the dispatch has compared; None for all of them."""
+    count = len(decoder.message.parts)
+    for selector in decoder.protocol.selectors:
+        if position == selector.frame % count:
+            return selector.octets
+    return 0
+
+
+def _unpack_frames(decoder: Decoder, parts: Sequence[ir.Frame | ir.Rest]) -> None:
+    """Every frame is always there: one assignment takes them apart and checks their number."""
+    names: list[str] = []
+    for position, part in enumerate(parts):
+        if isinstance(part, ir.Rest):
+            names.append(f"*{part.field.attribute}")
+        elif _covered(decoder, position) is None and isinstance(part.fields[0].type, ir.ConstantType):
+            names.append("_")
+        elif len(part.fields) == 1:
+            names.append(part.fields[0].attribute)
+        else:
+            names.append(decoder.local("head" if len(parts) > 1 else "frame"))
+    target = f"({names[0]},)" if len(names) == 1 and not names[0].startswith("*") else ", ".join(names)
+    decoder.lines.add(f"{target} = frames")
+    for position, (part, name) in enumerate(zip(parts, names, strict=True)):
+        if isinstance(part, ir.Rest):
+            decoder.values[part.field.attribute] = _elements(part.field, part.field.attribute)
+        elif name != "_":
+            _frame(decoder, part, name, _covered(decoder, position))
+
+
+def _walk_frames(decoder: Decoder) -> None:
+    """Parts that may be absent: first the frames that tell which are there, then the others in turn."""
+    parts = list(decoder.message.parts)
+    first = next(i for i, part in enumerate(parts) if not _is_certain(part))
+    tail = len(parts)
+    while _is_certain(parts[tail - 1]):
+        tail -= 1
+    for position, part in enumerate(parts[:first]):
+        assert isinstance(part, ir.Frame)
+        if _covered(decoder, position) is not None or not part.fields[0].constant:
+            _frame(decoder, part, f"frames[{position}]", _covered(decoder, position))
+    for position, part in enumerate(parts[tail:], start=tail):
+        assert isinstance(part, ir.Frame)
+        _frame(decoder, part, f"frames[{position - len(parts)}]", _covered(decoder, position))
+    _check_flags(decoder)
+    at = decoder.local("at")
+    if any(isinstance(part, ir.Frame | ir.Stack) and isinstance(part.presence, ir.Counted) for part in parts):
+        _counted(decoder, parts, first)
+        return
+    if first < tail:
+        decoder.lines.add(f"{at} = {first}")
+    for part in parts[first:tail]:
+        _optional(decoder, part, at)
+    decoder.refuse_if(f"{at if first < tail else first} + {len(parts) - tail} != len(frames)")
+
+
+def _is_certain(part: ir.Part) -> TypeGuard[ir.Frame]:
+    """Whether a part is one frame at a fixed place: it is always there and no flag has a say in it."""
+    return isinstance(part, ir.Frame) and isinstance(part.presence, ir.Always) and not part.presence.mask
+
+
+def _counted(decoder: Decoder, parts: list[ir.Part], first: int) -> None:
+    count = decoder.local("count")
+    decoder.lines.add(f"{count} = len(frames)")
+    decoder.refuse_if(f"not {first} <= {count} <= {len(parts)}")
+    for position, part in enumerate(parts[first:], start=first):
+        assert isinstance(part, ir.Frame)
+        found = part.fields[0]
+        value = _whole_value(found.type, f"frames[{position}]")
+        decoder.values[found.attribute] = f"{value} if {count} > {position} else None"
+
+
+def _check_flags(decoder: Decoder) -> None:
+    """Bits that announce what the message has not, and two bits that only go together."""
+    flags = flags_attribute(decoder.message)
+    groups: dict[int, set[int]] = {}
+    for part in decoder.message.parts:
+        if isinstance(part, ir.Rest) or isinstance(part.presence, ir.Counted) or not part.presence.mask:
+            continue
+        values = groups.setdefault(part.presence.mask, set())
+        values.add(part.presence.value)
+        if isinstance(part.presence, ir.Announced):
+            values.add(0)
+    known = 0
+    for mask, values in groups.items():
+        known |= mask
+        if values == {mask}:
+            decoder.refuse_if(
+                f"{flags} & 0x{mask:02x} != 0x{mask:02x}"
+                if mask & (mask - 1)
+                else f"not {flags} & 0x{mask:02x}"
+            )
+        elif values != {0, mask} or mask & (mask - 1):
+            decoder.refuse_if(f"{flags} & 0x{mask:02x} not in {tuple(sorted(values))!r}")
+    absent = announcing_bits(decoder.protocol) & ~known
+    if absent and flags:
+        decoder.refuse_if(f"{flags} & 0x{absent:02x}")
+
+
+def flags_attribute(message: ir.Message) -> str:
+    """Return the attribute whose bits announce parts, an empty text where there is none."""
+    return next(
+        (f.attribute for f in message.fields if isinstance(f.type, ir.IntegerType) and f.type.bitmask), ""
+    )
+
+
+def _optional(decoder: Decoder, part: ir.Part, at: str) -> None:
+    assert not isinstance(part, ir.Rest)
+    lines = decoder.lines
+    found = part.fields[0] if isinstance(part, ir.Frame) else part.field
+    name = found.attribute
+    decoder.values[name] = name
+    if isinstance(part.presence, ir.Always):
+        _take(decoder, part, found, at)
+        return
+    assert isinstance(part.presence, ir.Announced)
+    flags = flags_attribute(decoder.message)
+    mask, value = part.presence.mask, part.presence.value
+    kind = "str" if isinstance(found.type, ir.TextType | ir.JsonType) else "bytes"
+    kind = f"tuple[{kind}, ...]" if isinstance(part, ir.Stack) else kind
+    lines.add(f"{name}: {kind} | None = None")
+    single = mask == value and not mask & (mask - 1)
+    with lines.block(f"if {flags} & 0x{mask:02x}{'' if single else f' == 0x{value:02x}'}:"):
+        _take(decoder, part, found, at)
+
+
+def _take(decoder: Decoder, part: ir.Frame | ir.Stack, found: ir.Field, at: str) -> None:
+    lines = decoder.lines
+    if isinstance(part, ir.Stack):
+        end = decoder.local("end")
+        lines.add(f'{end} = frames.index(b"", {at})')
+        lines.add(f"{found.attribute} = {_elements(found, f'frames[{at}:{end}]')}")
+        lines.add(f"{at} = {end} + 1")
+        return
+    lines.add(f"{found.attribute} = {_whole_value(found.type, f'frames[{at}]')}")
+    if isinstance(found.type, ir.OctetsType) and found.type.minimum:
+        decoder.refuse_if(f"len({found.attribute}) < {found.type.minimum}")
+    lines.add(f"{at} += 1")
+
+
+def _elements(found: ir.Field, frames: str) -> str:
+    """The tuple of a stack's or a rest's frames."""
+    if isinstance(found.type, ir.OctetsType):
+        return f"tuple({frames})"
+    return f"tuple([{_whole_value(found.type, 'frame')} for frame in {frames}])"
+
+
+def _whole_value(type: ir.Type, frame: str) -> str:
+    """The expression for a value that fills its frame."""
+    match type:
+        case ir.OctetsType():
+            return frame
+        case ir.TextType(terminated=True):
+            return f'without_nul(str({frame}, "utf-8"))'
+    return f'str({frame}, "utf-8")'
+
+
+def _frame(decoder: Decoder, part: ir.Frame, frame: str, covered: int | None) -> None:
+    """Take one frame apart."""
+    fields = list(part.fields)
+    if len(fields) == 1 and _fills(fields[0].type):
+        _whole_frame(decoder, fields[0], frame, covered)
+        return
+    octets = [_constant_octets(f.type) for f in fields]
+    if all(o is not None for o in octets):
+        whole = b"".join(o for o in octets if o is not None)
+        decoder.refuse_if(f"{frame} != {octets_literal(whole)}")
+        return
+    FieldDecoder(decoder, frame, covered or 0).run(fields)
+
+
+def _whole_frame(decoder: Decoder, found: ir.Field, frame: str, covered: int | None) -> None:
+    match found.type:
+        case ir.ConstantType(hex=""):
+            decoder.refuse_if(frame)
+        case ir.ConstantType() as constant:
+            decoder.refuse_if(f"{frame} != {octets_literal(constant.octets)}")
+        case ir.KeywordType(options=options):
+            if covered is not None:
+                decoder.refuse_if(f"{frame} not in {tuple(o.encode() for o in options)!r}")
+            decoder.values[found.attribute] = f'str({frame}, "utf-8")'
+        case ir.OctetsType(minimum=minimum):
+            if minimum:
+                decoder.refuse_if(f"len({frame}) < {minimum}" if minimum > 1 else f"not {frame}")
+            decoder.values[found.attribute] = frame
+        case _:
+            decoder.values[found.attribute] = _whole_value(found.type, frame)
+
+
+def _fills(type: ir.Type) -> bool:
+    if isinstance(type, ir.TextType | ir.OctetsType):
+        return type.length.kind == "rest"
+    return isinstance(type, ir.KeywordType | ir.JsonType | ir.ConstantType)
+
+
+def _constant_octets(type: ir.Type) -> bytes | None:
+    return type.octets if isinstance(type, ir.ConstantType) else None

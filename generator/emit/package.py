@@ -1,0 +1,42 @@
+"""Writes ``__init__.py``: what a program sees of a generated package."""
+
+from __future__ import annotations
+
+from specwire.generator import ir
+from specwire.generator.emit.python import sentence
+from specwire.generator.emit.write import Emitter, header, render
+
+MODULES = ("columns", "constructs", "machine", "schema")
+"""Modules that are imported when first asked for: they need packages that take long to load."""
+
+
+def emit(protocol: ir.Protocol) -> str:
+    """Return the source of a package's ``__init__``."""
+    names = [message.class_name for message in protocol.messages]
+    names += [enum.class_name for enum in protocol.enums]
+    names += [constant.name for constant in protocol.constants]
+    names += ["AnyMessage", "MESSAGES", "UNEXPECTED", "answer", "decode"]
+    if protocol.flags:
+        names.append("Flags")
+    stream = ["StreamDecoder", "frame"] if protocol.stream else []
+    errors = ["DecodeError", "EncodeError", "Violation"]
+    roles = ", ".join(f"{role.letter} is the {role.name} ({role.socket})" for role in protocol.roles)
+    about = f"{protocol.title}. Source: {protocol.source}.\n\n{sentence(f'Roles: {roles}') if roles else ''}"
+    return render(
+        "package.py.j2",
+        header=header(protocol, f"{protocol.edition}: messages, codec, and what belongs to them.", about),
+        name=protocol.name,
+        names=sorted(names),
+        stream=stream,
+        errors=errors,
+        modules=MODULES,
+        everything=sorted([*names, *stream, *errors, *MODULES], key=_case_then_name),
+    )
+
+
+def _case_then_name(name: str) -> tuple[int, str]:
+    """Constants, then classes, then the rest, as the linter sorts ``__all__``."""
+    return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
+
+
+EMITTER = Emitter("__init__.py", emit)

@@ -1,0 +1,133 @@
+"""Small pieces of Python source that several emitters need: indented lines, types, literals."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterable
+from contextlib import contextmanager
+from typing import TYPE_CHECKING
+
+from specwire.generator import ir
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+STRUCT_CODES = {1: "B", 2: "H", 4: "I", 8: "Q"}
+"""Widths that `struct` reads as an unsigned integer."""
+
+
+class Lines:
+    """Source lines with their indentation."""
+
+    def __init__(self, indent: int = 0) -> None:
+        self._lines: list[str] = []
+        self._indent = indent
+
+    def add(self, *lines: str) -> None:
+        """Append lines at the current indentation."""
+        self._lines.extend("    " * self._indent + line for line in lines)
+
+    @contextmanager
+    def block(self, head: str) -> Iterator[None]:
+        """Append `head` and indent what is added inside."""
+        self.add(head)
+        self._indent += 1
+        yield
+        self._indent -= 1
+
+    def __str__(self) -> str:
+        return "\n".join(self._lines)
+
+
+def annotation(field: ir.Field, *, many: bool = False) -> str:
+    """Return the type of a field's attribute; `many` for a stack or rest of frames."""
+    base = _annotation(field.type)
+    if many:
+        base = f"tuple[{base}, ...]"
+    return f"{base} | None" if field.nullable else base
+
+
+def _annotation(type: ir.Type) -> str:
+    match type:
+        case ir.IntegerType():
+            return "int"
+        case ir.OctetsType():
+            return "bytes"
+        case ir.ListType(element=element):
+            return f"tuple[{_annotation(element)}, ...]"
+        case ir.PairsType():
+            return "tuple[tuple[str, str], ...]"
+    return "str"
+
+
+def default(field: ir.Field, constants: Iterable[ir.Constant] = ()) -> str | None:
+    """Return the source of a field's default, by name where it is a constant; None where it has none."""
+    if field.required:
+        return None
+    for constant in constants:
+        if constant.name in field.sentinels and constant.value == field.default:
+            return constant.name
+    if field.default == "" and isinstance(field.type, ir.OctetsType):
+        return 'b""'
+    return repr(field.default)
+
+
+def constant_value(type: ir.ConstantType) -> tuple[str, str]:
+    """Return annotation and source of a constant as a class variable: text, number or octets."""
+    if type.text is not None:
+        return "str", repr(type.text)
+    if type.number is not None:
+        return "int", str(type.number) if len(type.octets) > 1 else f"0x{type.number:02x}"
+    return "bytes", octets_literal(type.octets)
+
+
+def octets_literal(octets: bytes) -> str:
+    """Return a bytes literal that writes every control octet in hexadecimal, tabs and line ends too."""
+    literal = repr(octets)
+    for escape, value in (("\\t", 0x09), ("\\n", 0x0A), ("\\r", 0x0D)):
+        literal = literal.replace(escape, f"\\x{value:02x}") if bytes((value,)) in octets else literal
+    return literal
+
+
+def paragraph(text: str, indent: int = 0, width: int = 100) -> str:
+    """Return `text` wrapped for a docstring, continuation lines indented."""
+    pad = " " * indent
+    wrapped = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False)
+    return f"\n{pad}".join(wrapped)
+
+
+def sentence(text: str) -> str:
+    """Return `text` as a sentence: capital first, stop last; an empty text stays empty."""
+    text = text.strip()
+    if not text:
+        return ""
+    return text[0].upper() + text[1:] + ("" if text[-1] in ".!?" else ".")
+
+
+def frame_fields(message: ir.Message) -> Iterable[tuple[ir.Field, bool]]:
+    """Yield every field that is no constant, with whether it holds many frames."""
+    for part in message.parts:
+        if isinstance(part, ir.Frame):
+            yield from ((field, False) for field in part.fields if not field.constant)
+        else:
+            yield part.field, True
+
+
+def announcing_bits(protocol: ir.Protocol) -> int:
+    """Return the bits of the flags octet that announce parts."""
+    bits = 0
+    for flag in protocol.flags:
+        bits |= flag.value if flag.announces else 0
+    return bits
+
+
+def fixed_size(type: ir.Type) -> int | None:
+    """Return the octets of a type that always has as many, None for others."""
+    match type:
+        case ir.ConstantType() as constant:
+            return len(constant.octets)
+        case ir.IntegerType(octets=octets):
+            return octets
+        case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
+            return octets
+    return None

@@ -1,0 +1,53 @@
+"""From the grammar's names to Python's.
+
+``ICANHAZ-OK`` is the class ``IcanhazOk`` and the Construct ``ICANHAZ_OK``; ``hash-count`` the field
+``hash_count``. A name that means something else in Python or in a generated package (a keyword, a
+builtin, a method of messages, a module) gets a trailing ``_`` there and only there.
+"""
+
+from __future__ import annotations
+
+import builtins
+import keyword
+import re
+
+METHODS = frozenset({"encode", "replace", "to_dict", "wire_flags"})
+MODULES = frozenset({"codec", "columns", "constructs", "machine", "schema"})
+PACKAGE_NAMES = frozenset(
+    {"decode", "answer", "Message", "MESSAGES", "DecodeError", "EncodeError", "Violation"}
+)
+_TAKEN = (
+    frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins)) | METHODS | MODULES
+)
+
+
+def _words(name: str) -> list[str]:
+    return [word for word in re.split(r"[-_:\s]+", name) if word]
+
+
+def snake_case(name: str) -> str:
+    """Return the field name as Spark, JSON and errors show it."""
+    return "_".join(word.lower() for word in _words(name))
+
+
+def attribute(name: str) -> str:
+    """Return the Python attribute for a field of that (snake case) name."""
+    return f"{name}_" if name in _TAKEN else name
+
+
+def class_name(rule: str) -> str:
+    """Return the class for a message rule; a role in front (``C:request``) is not part of it."""
+    bare = rule.rpartition(":")[2]
+    name = "".join(word[:1].upper() + word[1:].lower() for word in _words(bare))
+    return f"{name}_" if name in _TAKEN or name in PACKAGE_NAMES else name
+
+
+def constant_name(name: str) -> str:
+    """Return the module constant for a grammar name: ``nodeid-any`` is ``NODEID_ANY``."""
+    return "_".join(word.upper() for word in _words(name))
+
+
+def construct_name(rule: str) -> str:
+    """Return the Construct declaration's name: the rule's spelling with ``-`` and ``:`` as ``_``."""
+    name = re.sub(r"[-:]", "_", rule)
+    return f"{name}_" if keyword.iskeyword(name) or name in dir(builtins) else name

@@ -1,0 +1,94 @@
+"""A grammar whose names are resolved: what each reference stands for.
+
+Names are compared as ZeroMQ specifications mean them: without case (RFC 5234 section 2.1), ``-`` and
+``_`` alike. A name with a role is not the bare name: CMB1's ``C:request`` is a multipart message and
+``request`` its header. A reference ``C:X`` means the rule ``C:X`` where there is one, else ``X``.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal
+
+from specwire.generator.core_rules import core_rules
+from specwire.generator.syntax import (
+    Alternation,
+    Concatenation,
+    Element,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+)
+
+External = Literal["frame", "messages", "json"]
+"""What a name stands for that no grammar defines: one ZeroMQ frame, all frames that follow, JSON text."""
+
+EXTERNALS: Mapping[str, External] = MappingProxyType({"frame": "frame", "msg": "messages", "json": "json"})
+
+Key = tuple[str | None, str]
+"""Role and name of a rule in the form in which they are compared."""
+
+
+def key_of(named: Rule | Reference) -> Key:
+    """Return the role and name of a rule or reference in the form in which they are compared."""
+    return _key(named.name, named.role)
+
+
+def references(element: Element) -> Iterator[Reference]:
+    """Yield every reference in `element`, in the order of the text."""
+    match element:
+        case Reference():
+            yield element
+        case Alternation() | Concatenation():
+            for item in element.items:
+                yield from references(item)
+        case Repetition() | Option():
+            yield from references(element.element)
+        case _:
+            return
+
+
+def names_itself(rule: Rule) -> bool:
+    """Whether the rule says no more than its own name, as ``json = JSON`` does: an external type."""
+    return isinstance(rule.definition, Reference) and key_of(rule.definition) == key_of(rule)
+
+
+@dataclass(frozen=True)
+class Grammar:
+    """The rules in order, each name once: repetitions merged, ``=/`` joined to the rule it adds to."""
+
+    rules: tuple[Rule, ...]
+
+    def find(self, reference: Reference) -> Rule | None:
+        """Return the rule that `reference` means; None for core rules and external types."""
+        found = (self.rule(reference.name, reference.role) if reference.role else None) or self.rule(
+            reference.name
+        )
+        # `json = JSON` is the rule `json`; the JSON in it is not that rule again.
+        if found and names_itself(found) and found.definition.span == reference.span:
+            return None
+        return found
+
+    def rule(self, name: str, role: str | None = None) -> Rule | None:
+        """Return the rule defined under exactly this name and role."""
+        return self._by_key.get(_key(name, role))
+
+    def external(self, reference: Reference) -> External | None:
+        """Return the external type that `reference` names, None where the grammar or RFC 5234 defines it."""
+        return None if self.find(reference) else EXTERNALS.get(_key(reference.name, None)[1])
+
+    def core(self, reference: Reference) -> Element | None:
+        """Return the definition of the core rule that `reference` names, unless the grammar defines its own."""
+        return None if self.find(reference) else core_rules().get(reference.name.upper())
+
+    @cached_property
+    def _by_key(self) -> Mapping[Key, Rule]:
+        return {key_of(rule): rule for rule in self.rules}
+
+
+def _key(name: str, role: str | None) -> Key:
+    return (role.upper() if role else None), name.lower().replace("_", "-")

@@ -1,0 +1,230 @@
+"""Derive the concurrent reading of a dialog from the shape of its rule.
+
+Peers do not wait for each other as a regular expression reads: they send the next request before the
+last reply, heartbeats cross each other, and a goodbye overtakes answers. The concurrent reading keeps
+what the rule means and drops the waiting:
+
+- Each outermost repetition without bound, such as ``*use-peering``, is a *group*. Its alternatives are
+  independent exchanges. What stands before a group opens the dialog, what stands after it closes it.
+  The rule with every group shrunk to one symbol is again a regular expression: its minimal automaton is
+  the lifecycle, and a phase is open for use where it has a transition on a group.
+- An optional exchange before a group, such as ``[ C:OPEN B:OPEN ]``, is not waited for: the request can
+  only come there, its reply may come later.
+- An alternative of one message (``C:NOM``) is in order whenever its group is. Any other alternative is
+  an exchange; alternatives that start alike are one exchange. An exchange has an automaton of its own,
+  whose states beyond the start are *places*: each message that starts the exchange leaves a token, and
+  a reply moves a token on, or takes it away where the exchange is complete. Replies are in order in
+  every phase that is not closed, so they may come late, while the dialog is already closing.
+- A message of the error rule is no reply. It is in order in every phase but the start and the closed
+  one, and closes the dialog. (A start that is itself open for use counts as opened.)
+- A dialog that repeats is one group: nothing opens it, and only errors close it.
+
+A rule without a group is one run through its messages: both readings are then alike but for errors.
+
+The reading forgives: tokens have no memory of the order of their requests, so replies of unlike
+exchanges may overtake each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+
+from specwire.generator.dialogs import Concurrent, Phase, Reply, Start, Transition
+from specwire.generator.passes.automata import (
+    EMPTY,
+    NOTHING,
+    Automaton,
+    Chain,
+    Choice,
+    Many,
+    Regex,
+    Symbol,
+    alternatives_of,
+    build_automaton,
+    map_labels,
+)
+from specwire.generator.passes.states import CLOSED, USE, name_after, name_states
+
+
+def read_concurrently(regex: Regex, *, errors: Sequence[str], mirror: Mapping[str, str]) -> Concurrent:
+    """Return the concurrent reading of a dialog rule.
+
+    Args:
+        regex: the rule; inside a repetition if the dialog repeats.
+        errors: the labels of the error rule.
+        mirror: for each label the one with the roles swapped, where either side may start what the rule
+            lets one side start; else empty.
+
+    Raises:
+        TooLarge: an automaton of it grows over its bound.
+    """
+    groups: dict[str, Regex] = {}
+    lifecycle = build_automaton(_shrink_groups(map_labels(regex, dict.fromkeys(errors, NOTHING)), groups))
+    exchanges = _Exchanges()
+    starts = {group: exchanges.add_group(_alternatives(body, mirror)) for group, body in groups.items()}
+    phases = _close_on_errors(_phases(lifecycle, starts), errors)
+    return Concurrent(phases, tuple(exchanges.places), tuple(exchanges.replies), tuple(errors))
+
+
+def has_group(regex: Regex) -> bool:
+    """Return whether a rule has a repeated part, so that a part of it is for use."""
+    match regex:
+        case Symbol():
+            return False
+        case Many():
+            return True
+        case Chain(items) | Choice(items):
+            return any(has_group(item) for item in items)
+
+
+# In the lifecycle a group is one label, marked so that it differs from every message's.
+_REPEATED = "*"
+_OPTIONAL = "?"
+
+
+def _shrink_groups(regex: Regex, groups: dict[str, Regex], *, opening: bool = False) -> Regex:
+    """Return `regex` with each group as one symbol; add the groups' bodies to `groups`, by label.
+
+    `opening` says that a repeated group follows.
+    """
+    match regex:
+        case Symbol():
+            return regex
+        case Many(body):
+            return Many(_add_group(_REPEATED, body, groups))
+        case Chain(items):
+            follows = [any(has_group(item) for item in items[n + 1 :]) for n in range(len(items))]
+            return Chain(
+                tuple(
+                    _shrink_groups(item, groups, opening=opening or follow)
+                    for item, follow in zip(items, follows, strict=True)
+                )
+            )
+        case Choice(items):
+            if opening and EMPTY in items and not has_group(regex) and _is_exchange(regex):
+                return Choice((_add_group(_OPTIONAL, regex, groups), EMPTY))
+            return Choice(tuple(_shrink_groups(item, groups, opening=opening) for item in items))
+
+
+def _add_group(mark: str, body: Regex, groups: dict[str, Regex]) -> Symbol:
+    label = f"{mark}{len(groups)}"
+    groups[label] = body
+    return Symbol(label)
+
+
+def _is_exchange(regex: Regex) -> bool:
+    """Return whether some word of `regex` has more than one message."""
+    return any(row for row in build_automaton(regex).transitions[1:])
+
+
+def _alternatives(body: Regex, mirror: Mapping[str, str]) -> list[Regex]:
+    """Return the alternatives of a group, each also with the roles swapped if there is a mirror."""
+    written = alternatives_of(body)
+    swapped = tuple(
+        map_labels(regex, {a: Symbol(b) for a, b in mirror.items()}) for regex in written if mirror
+    )
+    return list(dict.fromkeys(written + swapped))
+
+
+@dataclass(slots=True)
+class _Exchanges:
+    """The places and replies of all groups, as they are found."""
+
+    places: list[str] = field(default_factory=list)
+    replies: list[Reply] = field(default_factory=list)
+
+    def add_group(self, alternatives: Iterable[Regex]) -> list[tuple[str, str | None]]:
+        """Add the exchanges of a group; return the labels that start one, each with its token's place."""
+        starts: list[tuple[str, str | None]] = []
+        for exchange in _merge_alike(alternatives):
+            names = self._name_places(exchange)
+            # Most advanced first: the oldest request is answered in full before the next one.
+            for state in sorted(names, reverse=True):
+                for label, target in exchange.transitions[state].items():
+                    self.replies.append(Reply(label, names[state], names.get(target)))
+            starts += [(label, names.get(target)) for label, target in exchange.transitions[0].items()]
+        return starts
+
+    def _name_places(self, exchange: Automaton) -> dict[int, str]:
+        """Name the states in which something can follow; the start and the end are no places."""
+        named: dict[int, str] = {}
+        for row in exchange.transitions:
+            for label, target in row.items():
+                if target and target not in named and exchange.transitions[target]:
+                    named[target] = name_after(label, taken=self.places)
+                    self.places.append(named[target])
+        return named
+
+
+def _merge_alike(alternatives: Iterable[Regex]) -> list[Automaton]:
+    """Return an automaton for each set of alternatives that share a first message, in order."""
+    sets: list[list[Regex]] = []
+    owner: dict[str, int] = {}
+    for regex in alternatives:
+        first = _first(regex)
+        if not first:
+            continue
+        joined = sorted({owner[label] for label in first if label in owner})
+        number = joined[0] if joined else len(sets)
+        if not joined:
+            sets.append([])
+        for other in joined[1:]:
+            sets[number] += sets[other]
+            sets[other] = []
+            owner |= {label: number for label, index in owner.items() if index == other}
+        sets[number].append(regex)
+        owner |= dict.fromkeys(first, number)
+    return [build_automaton(Choice(tuple(items))) for items in sets if items]
+
+
+def _first(regex: Regex) -> tuple[str, ...]:
+    transitions = build_automaton(regex).transitions
+    return tuple(transitions[0]) if transitions else ()
+
+
+def _phases(
+    lifecycle: Automaton, groups: Mapping[str, Sequence[tuple[str, str | None]]]
+) -> tuple[Phase, ...]:
+    names = _name_phases(lifecycle, groups)
+    phases: list[Phase] = []
+    for state, row in enumerate(lifecycle.transitions):
+        moves = {label: names[target] for label, target in row.items() if label not in groups}
+        starts: dict[str, Start] = {}
+        for group, target in row.items():
+            for label, place in groups.get(group, ()):
+                if label not in moves:  # opening and closing go before use
+                    starts.setdefault(label, Start(label, names[target], place))
+        transitions = tuple(Transition(label, target) for label, target in moves.items())
+        phases.append(Phase(names[state], not row, transitions, tuple(starts.values())))
+    return tuple(phases)
+
+
+def _name_phases(lifecycle: Automaton, groups: Mapping[str, Sequence[tuple[str, str | None]]]) -> list[str]:
+    """Name the one phase that is for use; the start is that phase only if nothing else is."""
+    rows = lifecycle.transitions
+    used = {target for row in rows for label, target in row.items() if label.startswith(_REPEATED)}
+    if len(used) > 1:
+        used.discard(0)
+    opened_by = {
+        label: starts[0][0] if starts and label.startswith(_OPTIONAL) else None
+        for label, starts in groups.items()
+    }
+    return name_states(lifecycle, dict.fromkeys(used, USE) if len(used) == 1 else {}, opened_by)
+
+
+def _close_on_errors(phases: tuple[Phase, ...], errors: Sequence[str]) -> tuple[Phase, ...]:
+    """Let every error close every open phase; add a closed phase if only errors close the dialog."""
+    if not errors or not phases:
+        return phases
+    closed = next((phase.name for phase in phases if phase.closed), CLOSED)
+    closing = tuple(Transition(error, closed) for error in errors)
+    result = [
+        Phase(phase.name, False, phase.moves + closing, phase.starts)
+        if not phase.closed and (number or phase.starts)
+        else phase
+        for number, phase in enumerate(phases)
+    ]
+    if not any(phase.closed for phase in phases):
+        result.append(Phase(CLOSED, True, (), ()))
+    return tuple(result)

@@ -1,0 +1,221 @@
+"""Names to definitions: join what is written in several places, and report names that mean nothing.
+
+In comes the syntax tree of one or more texts that share their names (a published grammar, the rules that
+its profile adds); out comes a `Grammar`. What specifications do and what becomes of it:
+
+- the same rule twice, same right-hand side: merged, comments of every place kept (W201);
+- the same rule twice, another right-hand side: an error (E202), but for ``chunk = chunk``, which names
+  an external type and gives way to a real rule (W207);
+- ``FRAME``, ``msg`` and ``JSON`` never defined: external types (W206);
+- any other name never defined: an error (E201), unless the profile gives it a primitive.
+
+With dialect ``rfc5234`` none of this is allowed, and names that differ in case only are no news.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import PurePath
+
+from specwire.generator.abnf_dialect import Dialect
+from specwire.generator.core_rules import core_rules
+from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.passes.grammar import (
+    EXTERNALS,
+    Grammar,
+    Key,
+    key_of,
+    names_itself,
+    references,
+)
+from specwire.generator.syntax import (
+    Alternation,
+    Concatenation,
+    Element,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+    Rulelist,
+)
+
+__all__ = ["Grammar", "resolve_names"]
+
+_EXTERNAL_WORDS = {"frame": "one ZeroMQ frame", "messages": "all frames that follow", "json": "JSON text"}
+
+
+def resolve_names(
+    rulelists: Sequence[Rulelist],
+    *,
+    diagnostics: Diagnostics,
+    dialect: Dialect = "zeromq",
+    primitives: Collection[str] = (),
+    roots: Collection[str] | None = None,
+) -> Grammar:
+    """Return the grammar that the rules of all `rulelists` make together.
+
+    `primitives` are names to which the profile gives a type, so that no rule need define them. `roots` are
+    rules that stand for themselves (messages, dialogs, flag values), spelled as in the grammar; rules
+    that are neither a root nor used are reported (W203), and None leaves that check out.
+    """
+    rules = [rule for rulelist in rulelists for rule in rulelist.rules]
+    grammar = Grammar(tuple(_merge(rules, dialect, diagnostics)))
+    known = {_spelling(name) for name in primitives}
+    uses = [reference for rule in grammar.rules for reference in references(rule.definition)]
+    _check_spelling(grammar, uses, dialect, diagnostics)
+    _check_undefined(grammar, uses, dialect, known, diagnostics)
+    if roots is not None:
+        _check_unused(grammar, {_spelling(name) for name in roots}, diagnostics)
+    return grammar
+
+
+def _merge(rules: Sequence[Rule], dialect: Dialect, diagnostics: Diagnostics) -> Iterator[Rule]:
+    """Yield one rule for each name, where the name is first defined."""
+    places: dict[Key, list[Rule]] = {}
+    for rule in rules:
+        places.setdefault(key_of(rule), []).append(rule)
+    for same in places.values():
+        yield _merge_places(same, dialect, diagnostics)
+
+
+def _merge_places(same: list[Rule], dialect: Dialect, diagnostics: Diagnostics) -> Rule:
+    if same[0].incremental:
+        message = f"'=/' adds to rule '{same[0]}', which is not defined before"
+        diagnostics.error("E204", same[0].name_span, message, "write '=' where the rule is first defined")
+    whole = [rule for rule in same if not rule.incremental] or same[:1]
+    real = [rule for rule in whole if not names_itself(rule)] if dialect == "zeromq" else whole
+    base = (real or whole)[0]
+    for rule in whole:
+        if rule is not base:
+            _report_again(base, rule, dialect, diagnostics)
+    added = [rule for rule in same if rule.incremental and rule is not base]
+    alternatives = tuple(item for rule in (base, *added) for item in _alternatives(rule.definition))
+    return replace(
+        base,
+        definition=Alternation(alternatives, base.definition.span) if added else base.definition,
+        incremental=False,
+        leading=tuple(comment for rule in same for comment in rule.leading),
+        trailing=tuple(comment for rule in same for comment in rule.trailing),
+    )
+
+
+def _report_again(base: Rule, again: Rule, dialect: Dialect, diagnostics: Diagnostics) -> None:
+    span, place = again.name_span, _place(base, again.span)
+    if _canonical(again.definition) != _canonical(base.definition):
+        if names_itself(again) and dialect == "zeromq":
+            message = f"rule '{again}' names only itself"
+            diagnostics.warning("W207", span, message, f"the rule defined {place} is used")
+            return
+        message = f"rule '{again}' is defined again with a different right-hand side"
+        help = f"it is also defined {place}; keep one, or add alternatives with '=/' (RFC 5234 section 3.3)"
+        diagnostics.error("E202", span, message, help)
+    elif dialect == "rfc5234":
+        message = f"rule '{again}' is defined twice"
+        diagnostics.error("E203", span, message, f"it is also defined {place}; take one of them out")
+    else:
+        message = f"rule '{again}' is defined again with the same right-hand side"
+        diagnostics.warning("W201", span, message, f"it is also defined {place}; both are one rule")
+
+
+def _check_spelling(
+    grammar: Grammar, uses: Sequence[Reference], dialect: Dialect, diagnostics: Diagnostics
+) -> None:
+    """Report, once for each spelling, references that are written otherwise than what they mean."""
+    if dialect == "rfc5234":
+        return
+    for reference in {use.name: use for use in reversed(uses)}.values():
+        rule = grammar.find(reference)
+        if rule is None:
+            _check_core_spelling(grammar, reference, diagnostics)
+        elif rule.name != reference.name:
+            same_case = rule.name.lower() == reference.name.lower()
+            code, help = (
+                ("W204", "names differ in case only") if same_case else ("W202", "'-' and '_' are read alike")
+            )
+            message = f"'{reference.name}' is read as rule '{rule.name}'"
+            diagnostics.warning(
+                code, reference.span, message, f"{help}; the rule is defined {_place(rule, reference.span)}"
+            )
+
+
+def _check_core_spelling(grammar: Grammar, reference: Reference, diagnostics: Diagnostics) -> None:
+    name = reference.name.upper()
+    if grammar.core(reference) and reference.name != name:
+        message = f"'{reference.name}' is read as core rule {name}"
+        diagnostics.warning("W205", reference.span, message, f"write {name}, as RFC 5234 appendix B.1 does")
+
+
+def _check_undefined(
+    grammar: Grammar,
+    uses: Sequence[Reference],
+    dialect: Dialect,
+    primitives: set[str],
+    diagnostics: Diagnostics,
+) -> None:
+    """Report, once for each name, references that nothing defines."""
+    missing = [use for use in uses if not grammar.find(use) and not grammar.core(use)]
+    for reference in {key_of(use): use for use in reversed(missing)}.values():
+        if {_spelling(str(reference)), _spelling(reference.name)} & primitives:
+            continue
+        external = grammar.external(reference) if dialect == "zeromq" else None
+        if external:
+            message = f"'{reference}' is not defined"
+            diagnostics.warning("W206", reference.span, message, f"read as {_EXTERNAL_WORDS[external]}")
+        else:
+            message = f"rule '{reference}' is used but never defined"
+            diagnostics.error("E201", reference.span, message, _advice(grammar, reference))
+
+
+def _advice(grammar: Grammar, reference: Reference) -> str:
+    names = {str(rule).lower(): str(rule) for rule in grammar.rules}
+    names |= {name.lower(): name for name in core_rules()}
+    names |= {name: name for name in EXTERNALS if name not in names}
+    names.pop(str(reference).lower(), None)
+    close = get_close_matches(str(reference).lower(), names, n=1, cutoff=0.7)
+    profile = (PurePath(reference.span.source.path).parent / "profile.toml").as_posix()
+    guess = f"did you mean '{names[close[0]]}'? " if close else ""
+    return f"{guess}{'Otherwise define' if close else 'define'} it, or give it a primitive in {profile}"
+
+
+def _check_unused(grammar: Grammar, roots: set[str], diagnostics: Diagnostics) -> None:
+    used = {
+        key_of(rule)
+        for user in grammar.rules
+        for reference in references(user.definition)
+        if (rule := grammar.find(reference)) and rule is not user
+    }
+    for rule in grammar.rules:
+        if key_of(rule) not in used and not {_spelling(str(rule)), _spelling(rule.name)} & roots:
+            help = "name it in the profile if it stands for itself, or take it out"
+            diagnostics.warning("W203", rule.name_span, f"rule '{rule}' is never used", help)
+
+
+def _alternatives(element: Element) -> tuple[Element, ...]:
+    return element.items if isinstance(element, Alternation) else (element,)
+
+
+def _canonical(element: Element) -> object:
+    """Return a value that is equal for two right-hand sides that differ only in how names are spelled."""
+    match element:
+        case Reference():
+            return key_of(element)
+        case Alternation() | Concatenation():
+            return type(element), tuple(map(_canonical, element.items))
+        case Repetition():
+            return element.minimum, element.maximum, _canonical(element.element)
+        case Option():
+            return Option, _canonical(element.element)
+        case _:
+            return element
+
+
+def _spelling(name: str) -> str:
+    return name.lower().replace("_", "-")
+
+
+def _place(rule: Rule, seen_from: Span) -> str:
+    """Say where a rule stands: the line, and the file where it is another."""
+    span = rule.name_span
+    return f"in line {span.line}" if span.source.path == seen_from.source.path else f"at {span}"

@@ -1,0 +1,1 @@
+"""Packages that specwire wrote, one for each protocol, and what they share."""

@@ -1,0 +1,138 @@
+"""The syntax tree of an ABNF grammar: what the author wrote, each node with its place in the file.
+
+The names are those of RFC 5234. Groups leave no node of their own: ``(a / b) c`` is a concatenation
+whose first item is an alternation. An alternation or a concatenation of one item is that item.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from specwire.generator.diagnostics import Span
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """The name of a rule, with the role that sends it where one is written (``C:OHAI``)."""
+
+    name: str
+    role: str | None
+    span: Span = field(compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.role}:{self.name}" if self.role else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class CharVal:
+    """A quoted string; RFC 5234 compares it without case unless RFC 7405's ``%s`` stands before it."""
+
+    text: str
+    case_sensitive: bool
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NumVal:
+    """Character values that follow each other: ``%xAA.BB`` is ``(0xAA, 0xBB)``."""
+
+    values: tuple[int, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class NumRange:
+    """One character value between `first` and `last`, both included: ``%x30-39``."""
+
+    first: int
+    last: int
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class ProseVal:
+    """A description in words, ``<like this>``: RFC 5234's last resort."""
+
+    text: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Repetition:
+    """`minimum` to `maximum` (None: no bound) of `element`; ``4OCTET`` is exactly four."""
+
+    minimum: int
+    maximum: int | None
+    element: Element
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """``[element]``: none or one."""
+
+    element: Element
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Concatenation:
+    """Two or more elements that follow each other."""
+
+    items: tuple[Element, ...]
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Alternation:
+    """Two or more elements, one of which is meant."""
+
+    items: tuple[Element, ...]
+    span: Span = field(compare=False)
+
+
+Element = (
+    Alternation | Concatenation | Repetition | Option | Reference | CharVal | NumVal | NumRange | ProseVal
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Comment:
+    """The text of one ``;`` comment, without the semicolon and surrounding white space."""
+
+    text: str
+    span: Span = field(compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """``name = definition``, with the comments that belong to it.
+
+    `leading` are the comment lines directly above the rule, no blank line between; `trailing` those on
+    its own lines and on continuation lines. `incremental` rules are written ``=/``.
+    """
+
+    name: str
+    role: str | None
+    definition: Element
+    incremental: bool
+    leading: tuple[Comment, ...]
+    trailing: tuple[Comment, ...]
+    span: Span = field(compare=False)
+    """The rule from the first octet of its name to the last of its definition."""
+    name_span: Span = field(compare=False)
+
+    @property
+    def published_line(self) -> int:
+        """The rule's line in the published grammar, from 1; 0 for a rule that only a profile has."""
+        return self.span.line if self.span.source.path.endswith(".abnf") else 0
+
+    def __str__(self) -> str:
+        return f"{self.role}:{self.name}" if self.role else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Rulelist:
+    """The rules of one grammar in the order of the file, repetitions included."""
+
+    rules: tuple[Rule, ...]

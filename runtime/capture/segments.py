@@ -1,0 +1,178 @@
+"""Capture segments as files: their columns, how one is written, and how to tell that a file is one.
+
+A capture is a folder of Parquet files. A reader must never see half of one, so a segment is written under a
+name that starts with a full stop (Spark and Arrow pass over such files), synced, and renamed in its folder;
+then the folder is synced. A process that dies in between leaves a hidden file and nothing else.
+
+This module imports pyarrow; peers must not import it (they use `specwire.runtime.capture.tap`).
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.capture.link import Captured
+
+SUFFIX = ".parquet"
+
+_TYPES: list[tuple[str, pa.DataType]] = [
+    ("ts", pa.timestamp("us", tz="UTC")),
+    ("mono", pa.int64()),
+    ("seq", pa.int64()),
+    ("protocol", pa.string()),
+    ("tap", pa.string()),
+    ("conversation", pa.string()),
+    ("sender", pa.string()),
+    ("peer", pa.string()),
+    ("frames", pa.list_(pa.binary())),
+]
+
+COLUMNS = pa.schema(_TYPES)
+
+METADATA_PREFIX = "specwire."
+
+
+class Source(msgspec.Struct, frozen=True):
+    """Which tap a segment comes from; kept in the file's metadata."""
+
+    tap: str
+    protocol: str
+    edition: str
+
+
+class Segment(msgspec.Struct, frozen=True):
+    """What the footer of one segment says.
+
+    Attributes:
+        path: the file.
+        source: the tap, or None where the metadata was lost (a file rewritten by another tool).
+        dropped: messages that this tap had dropped when the segment was written.
+        rows: messages in the file.
+    """
+
+    path: Path
+    source: Source | None
+    dropped: int
+    rows: int
+
+
+def segment_name(tap: str, number: int) -> str:
+    """Return the file name of a tap's segment; sorts in the order of writing."""
+    return f"{tap}-{number:06d}{SUFFIX}"
+
+
+def build_table(rows: Sequence[Captured], source: Source, dropped: int) -> pa.Table:
+    """Return the rows in the columns of a segment, with the metadata."""
+    values: dict[str, list[object]] = {
+        "ts": [row.ts for row in rows],
+        "mono": [row.mono for row in rows],
+        "seq": [row.seq for row in rows],
+        "protocol": [source.protocol] * len(rows),
+        "tap": [source.tap] * len(rows),
+        "conversation": [row.conversation for row in rows],
+        "sender": [row.sender for row in rows],
+        "peer": [row.peer for row in rows],
+        "frames": [list(row.frames) for row in rows],
+    }
+    metadata = {**msgspec.to_builtins(source), "dropped": str(dropped)}
+    schema = COLUMNS.with_metadata({METADATA_PREFIX + key: text for key, text in metadata.items()})
+    return pa.table(values, schema=schema)
+
+
+def write_segment(folder: Path, name: str, table: pa.Table) -> Path:
+    """Write a table so that `name` either does not exist or is whole and on the disk; OSError if not."""
+    aside, final = folder / f".{name}.tmp", folder / name
+    descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+    try:
+        with os.fdopen(descriptor, "wb") as file:
+            # Dictionaries only cost time here: zstd finds the repetition, frames have little of it.
+            pq.write_table(table, file, compression="zstd", compression_level=1, use_dictionary=False)
+            file.flush()
+            os.fsync(file.fileno())
+        aside.rename(final)
+    except BaseException:
+        aside.unlink(missing_ok=True)
+        raise
+    _sync_folder(folder)
+    return final
+
+
+def _sync_folder(folder: Path) -> None:
+    descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def find_segments(folder: Path) -> list[Segment]:
+    """Return the segments of a capture in the order of their names, each one's footer checked.
+
+    Raises CaptureError for a folder that is missing or holds no segment, and for the first file that ends in
+    ``.parquet`` and is not a whole segment. Hidden files and files of other kinds are passed over.
+    """
+    if not folder.is_dir():
+        raise CaptureError(f"{folder}: there is no such capture folder")
+    try:
+        paths = sorted(
+            path for path in folder.iterdir() if path.suffix == SUFFIX and path.name[0] not in "._"
+        )
+    except OSError as error:
+        raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
+    if not paths:
+        raise CaptureError(f"{folder}: the capture folder holds no segments (no *{SUFFIX} files)")
+    return [read_footer(path) for path in paths]
+
+
+def read_footer(path: Path) -> Segment:
+    """Return what a segment's footer says; CaptureError if the file is cut off or is not a segment."""
+    try:
+        footer = pq.read_metadata(path)
+        schema = footer.schema.to_arrow_schema()
+    except OSError as error:
+        raise CaptureError(f"{path}: the segment cannot be read: {error.strerror or error}") from error
+    except pa.ArrowException as error:
+        raise CaptureError(f"{path}: not a whole Parquet file, it was cut off or damaged") from error
+    _check_columns(path, schema)
+    metadata = {key.decode(): text.decode() for key, text in (footer.metadata or {}).items()}
+    known = {key.removeprefix(METADATA_PREFIX): text for key, text in metadata.items()}
+    source = Source(known["tap"], known["protocol"], known["edition"]) if "tap" in known else None
+    return Segment(path, source, int(known.get("dropped", "0")), footer.num_rows)
+
+
+def _check_columns(path: Path, schema: pa.Schema) -> None:
+    for column in COLUMNS:
+        at = schema.get_field_index(column.name)
+        if at < 0:
+            raise CaptureError(f"{path}: not a capture segment, it has no column {column.name!r}")
+        found = schema.field(at).type
+        if found != column.type:
+            raise CaptureError(
+                f"{path}: not a capture segment, column {column.name!r} is {found} instead of {column.type}"
+            )
+
+
+def list_protocols(segments: Sequence[Segment]) -> list[str]:
+    """Return the protocols whose messages the segments hold, sorted; from the rows where metadata is lost."""
+    found: set[str] = set()
+    for segment in segments:
+        if segment.rows and segment.source:
+            found.add(segment.source.protocol)
+        elif segment.rows:
+            found.update(
+                map(str, pq.read_table(segment.path, columns=["protocol"])["protocol"].unique().to_pylist())
+            )
+    return sorted(found)
+
+
+def read_segments(folder: Path) -> pa.Table:
+    """Return all messages of a capture as one Arrow table, in the order of tap and `seq`."""
+    tables = [pq.read_table(segment.path).cast(COLUMNS) for segment in find_segments(folder)]
+    return pa.concat_tables(tables).sort_by([("tap", "ascending"), ("seq", "ascending")])

@@ -1,0 +1,1 @@
+"""The command line: `main` is the root, and each sub-command is a module here."""

@@ -1,0 +1,57 @@
+"""Where a command's words go: results to standard output, everything else to standard error.
+
+A program reads standard output, so progress, warnings and errors stay out of it. Colour and progress
+bars appear on a terminal only; Rich decides that for each stream by itself.
+"""
+
+from __future__ import annotations
+
+import json
+import sys
+from functools import cache
+from typing import TYPE_CHECKING, Any, NoReturn
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+
+class CommandError(Exception):
+    """A command cannot do what was asked: one sentence for the user, and the exit status.
+
+    Status 2 is for what the user can mend (usage, bad input), 1 for a job that failed.
+    """
+
+    def __init__(self, sentence: str, *, status: int = 2) -> None:
+        super().__init__(sentence)
+        self.status = status
+
+
+def fail(sentence: str, *, status: int = 2) -> NoReturn:
+    """End the command with `sentence` on standard error and exit status `status`."""
+    raise CommandError(sentence, status=status)
+
+
+@cache
+def output() -> Console:
+    """Return the console of standard output, for results that a person reads."""
+    from rich.console import Console
+
+    return Console(highlight=False)
+
+
+@cache
+def messages() -> Console:
+    """Return the console of standard error, for progress, notes and warnings."""
+    from rich.console import Console
+
+    return Console(stderr=True, highlight=False)
+
+
+def print_json(value: Any) -> None:
+    """Write `value` to standard output as JSON for programs: indented, keys in the order given."""
+    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+
+
+def print_error(sentence: str) -> None:
+    """Write `sentence` to standard error as it is: no markup, no wrapping, carets stay in their columns."""
+    sys.stderr.write(sentence.rstrip("\n") + "\n")

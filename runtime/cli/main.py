@@ -1,0 +1,133 @@
+"""The command ``specwire``: one root, and one module for each sub-command, imported when it is called.
+
+A sub-command is ``specwire.runtime.cli.<name>``, which exposes either ``app`` (a `typer.Typer`) or
+``command`` (a function). `COMMANDS` holds the name and the help line of each, so that ``specwire --help``
+imports none of them and ``specwire decode`` does not wait for Spark.
+
+What a user can cause ends with a sentence on standard error and no stack trace: exit status 2 for usage
+and bad input, 1 for a job that failed, 130 for an interrupt. A fault of our own keeps its trace.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping, Sequence
+from importlib import import_module
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+from typer.main import get_command
+
+from specwire import __version__
+from specwire.runtime.cli.console import CommandError, print_error
+
+COMMANDS: Mapping[str, str] = {
+    "run": "Do the whole job once: generate, transfer, capture, decode on Spark, report.",
+    "generate": "Write the generated packages from the grammars, or check that they are current.",
+    "check": "Report what is wrong with a grammar and its profile, and what was assumed.",
+    "show": "Print what a step of the generator makes of a protocol.",
+    "schema": "Print a protocol's schema for Spark or Arrow.",
+    "decode": "Decode one message from its frames in hexadecimal.",
+    "filemq": "Serve a folder to FILEMQ clients, or fetch one.",
+    "pipeline": "Decode captures on Spark into typed tables and a report.",
+}
+
+USER_ERRORS: Mapping[str, int] = {
+    "specwire.generator.diagnostics.SpecError": 2,
+    "specwire.generated.errors.CodecError": 2,
+    "specwire.runtime.capture.errors.CaptureError": 2,
+    "specwire.runtime.spark.errors.InputError": 2,
+    "specwire.runtime.spark.errors.PipelineError": 1,
+    "specwire.runtime.transport.errors.TransportError": 1,
+}
+"""Errors whose text is meant for the user, by full name (nothing is imported to look), and the exit status."""
+
+EXTRAS: Mapping[str, str] = {"numpy": "capture", "pyarrow": "capture", "pandas": "spark", "pyspark": "spark"}
+"""Libraries that a plain installation lacks, and the extra that brings each."""
+
+_OF_THE_ROOT = {"install_completion", "show_completion"}
+
+
+class LazyGroup(TyperGroup):
+    """The root group: lists every command, imports the one that is called."""
+
+    def __init__(self, **attributes: Any) -> None:
+        super().__init__(**attributes)
+        for name, line in COMMANDS.items():
+            self.add_command(TyperCommand(name, help=line))
+
+    # Any, because typer carries a private copy of click and exports none of these types.
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Return the called command's name, the command itself instead of its line, and its arguments."""
+        name, placeholder, rest = super().resolve_command(ctx, args)
+        return name, placeholder and load_command(str(name)), rest
+
+
+def load_command(name: str) -> Any:
+    """Import the module of the sub-command `name` and return it as a command that typer can run."""
+    module = import_module(f"specwire.runtime.cli.{name}")
+    app = getattr(module, "app", None)
+    if app is None:
+        app = typer.Typer(add_completion=False)
+        app.command(name)(module.command)
+    command = get_command(app)
+    command.name = name
+    command.params = [p for p in command.params if p.name not in _OF_THE_ROOT]
+    return command
+
+
+app = typer.Typer(cls=LazyGroup, no_args_is_help=True, pretty_exceptions_enable=False)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        sys.stdout.write(f"specwire {__version__}\n")
+        raise typer.Exit
+
+
+@app.callback()
+def root(
+    version: Annotated[
+        bool,
+        typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit."),
+    ] = False,
+) -> None:
+    """Turn published protocol specifications into working software, and run it."""
+
+
+def main(arguments: Sequence[str] | None = None) -> None:
+    """Run the command line with `arguments` (default: the process's own); always ends by SystemExit."""
+    try:
+        app(None if arguments is None else list(arguments), prog_name="specwire")
+    except KeyboardInterrupt:
+        sys.exit(130)
+    except Exception as error:
+        told = explain(error)
+        if told is None:
+            raise
+        status, sentence = told
+        print_error(sentence)
+        sys.exit(status)
+
+
+def explain(error: Exception) -> tuple[int, str] | None:
+    """Return the exit status and the text for an error that is the user's to mend, None for our own fault."""
+    if isinstance(error, CommandError):
+        return error.status, f"specwire: {error}"
+    if isinstance(error, ModuleNotFoundError):
+        library = (error.name or "").partition(".")[0]
+        extra = EXTRAS.get(library)
+        return (1, f"specwire: this needs {library}: pip install 'specwire[{extra}]'") if extra else None
+    if isinstance(error, OSError) and error.filename is not None:
+        return 2, f"specwire: {error.filename}: {error.strerror}"
+    for cls in type(error).__mro__:
+        status = USER_ERRORS.get(f"{cls.__module__}.{cls.__qualname__}")
+        if status is not None:
+            # Diagnostics begin with their place, as a compiler's do.
+            return status, str(error) if cls.__name__ == "SpecError" else f"specwire: {error}"
+    return None
+
+
+if __name__ == "__main__":
+    main()

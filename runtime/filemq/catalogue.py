@@ -1,0 +1,78 @@
+"""What a server publishes: every file by its virtual name, with size and digest.
+
+The engine asks it which files a subscription covers; publications feed it. It lives on the event loop's
+thread, and its strings are shared with every client's queue, so a long queue costs references only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple, Protocol
+
+import msgspec
+
+from specwire.runtime.filemq.names import covers
+
+
+class Signature(NamedTuple):
+    """What tells cheaply whether a file is still the one that was read: its state in the file system."""
+
+    size: int
+    mtime_ns: int
+    inode: int
+
+
+class Entry(msgspec.Struct, frozen=True):
+    """One published file: `sha1` is the digest in upper-case hexadecimal, as FILEMQ peers print it."""
+
+    name: str
+    size: int
+    sha1: str
+    signature: Signature
+
+    def has_content_of(self, other: Entry | None) -> bool:
+        """Tell whether a client that holds `other` has this content."""
+        return other is not None and other.size == self.size and other.sha1 == self.sha1
+
+
+class Listing(Protocol):
+    """What the engine asks of the files."""
+
+    def find(self, name: str) -> Entry | None:
+        """Return the file called `name`."""
+
+    def under(self, path: str) -> Iterator[Entry]:
+        """Return the files that a subscription to `path` covers, in order of name."""
+
+
+class Catalogue:
+    """The files of all publications of one server."""
+
+    def __init__(self) -> None:
+        self._entries: dict[str, Entry] = {}
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    def find(self, name: str) -> Entry | None:
+        """See `Listing.find`."""
+        return self._entries.get(name)
+
+    def under(self, path: str) -> Iterator[Entry]:
+        """See `Listing.under`."""
+        names = sorted(name for name in self._entries if covers(path, name))
+        return (self._entries[name] for name in names)
+
+    def put(self, entry: Entry) -> bool:
+        """Take a file in; True where its content is new, False where only its signature changed."""
+        old = self._entries.get(entry.name)
+        self._entries[entry.name] = entry
+        return not entry.has_content_of(old)
+
+    def remove(self, name: str) -> bool:
+        """Take a file out; False where it was not there."""
+        return self._entries.pop(name, None) is not None
+
+    def digests(self, path: str = "/") -> dict[str, str]:
+        """Return the digest of each file that a subscription to `path` covers, by name."""
+        return {entry.name: entry.sha1 for entry in self.under(path)}

@@ -1,0 +1,334 @@
+"""The client's engine: frames and outcomes in, actions out; no socket, file, thread or clock.
+
+A connection goes through these phases (the dialog's own states are watched by the generated machine):
+
+    OPENING     OHAI is sent; OHAI-OK makes it OPEN, RTFM means another version and is final
+    OPEN        credit is granted, and each path subscribed to, one ICANHAZ at a time
+    WAITING     the connection was lost or ended by the server; it is opened again after a delay that doubles
+    ENDED       closed by request, or for good by the server
+
+Every error of the server ends the connection. What follows (FILEMQ v2, "The SRSLY Command" and after): SRSLY is
+final; WAT in answer to ICANHAZ gives up that path, any other WAT is final, because the same command must not be
+repeated; RTFM after OHAI-OK opens a fresh connection once, and again only when that one was of use. Silence and
+KTHXBAI lead to a fresh connection.
+
+With RESYNC each connection begins with a comparison of digests, so nothing that happened meanwhile is lost. A
+file that could not be stored (a full disk, a digest that does not fit) is asked for again in the same way.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from enum import Enum
+
+from specwire.generated.errors import DecodeError
+from specwire.generated.filemq import (
+    Cheezburger,
+    Hugz,
+    HugzOk,
+    IcanhazOk,
+    Kthxbai,
+    Nom,
+    Ohai,
+    OhaiOk,
+    Rtfm,
+    Srsly,
+    Wat,
+)
+from specwire.runtime.filemq.actions import (
+    ClientAction,
+    Close,
+    Connect,
+    Deleted,
+    Failed,
+    Held,
+    ListHeld,
+    Outcome,
+    Report,
+    Send,
+    Stored,
+    Wrote,
+)
+from specwire.runtime.filemq.backoff import Backoff
+from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.events import (
+    FileDeleted,
+    FileReceived,
+    PeerClosed,
+    PeerOpened,
+    Refused,
+    Subscribed,
+)
+from specwire.runtime.filemq.intake import GapError, Intake, OverrunError
+from specwire.runtime.filemq.names import covers, fault_in_name, fault_in_path, normalise_path
+from specwire.runtime.filemq.subscribing import Subscribing
+
+WINDOW_OCTETS = 4 << 20
+LONGEST_DELAY_S = 5.0
+LONGEST_REPAIR_DELAY_S = 60.0
+
+
+class Phase(Enum):
+    """Where a connection stands; see the module's text."""
+
+    OPENING = "opening"
+    OPEN = "open"
+    WAITING = "waiting"
+    ENDED = "ended"
+
+
+class ClientEngine:
+    """One subscriber, over as many connections as it takes.
+
+    Args:
+        paths: virtual paths to subscribe to.
+        resync: ask for everything under the paths that the inbox does not hold, at each connection; without
+            it only files that change from now on arrive.
+        window_octets: content that may be under way or wait for the disk.
+        timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
+        server: how reports name the server.
+
+    Raises:
+        ValueError: nobody can subscribe to one of the paths.
+    """
+
+    def __init__(
+        self,
+        paths: Sequence[str],
+        *,
+        resync: bool = True,
+        window_octets: int = WINDOW_OCTETS,
+        timers: Mapping[str, float] | None = None,
+        dialect: Dialect = FILEMQ,
+        server: str = "server",
+    ) -> None:
+        self.phase = Phase.WAITING
+        self.connection = 0
+        self._paths: list[str] = []
+        for path in paths:
+            self._add_path(path)
+        times = {**dialect.timers, **(timers or {})}
+        self._heartbeat_s, self._expiry_s = times["heartbeat"], times["expiry"]
+        self._reconnect = Backoff(
+            first_s=times["reconnect"], longest_s=LONGEST_DELAY_S, calm_s=self._expiry_s
+        )
+        self._repair = Backoff(first_s=times["reconnect"], longest_s=LONGEST_REPAIR_DELAY_S, calm_s=60.0)
+        self._reopen_at = 0.0
+        self._repair_at: float | None = None
+        self._resync, self._window_octets = resync, window_octets
+        self._dialect, self._server = dialect, server
+        self._rtfm_spent = False
+        self._begin_connection(0.0)
+
+    def _begin_connection(self, now: float) -> None:
+        self._dialog = self._dialect.open_dialog("C")
+        self._intake = Intake(self.connection, window_octets=self._window_octets, fault_in=self._fault_in)
+        self._subscribing = Subscribing(resync=self._resync)
+        self._heard = self._sent = now
+        self._asked_for_life = False
+
+    # ---- requests
+
+    def open(self, now: float) -> list[ClientAction]:
+        """Open a connection."""
+        self.connection += 1
+        self._begin_connection(now)
+        self.phase = Phase.OPENING
+        return [Connect(self.connection), self._send(Ohai(), now)]
+
+    def subscribe(self, path: str, now: float) -> list[ClientAction]:
+        """Subscribe to a further path; raises ValueError where nobody can."""
+        self._add_path(path)
+        if self.phase is not Phase.OPEN:
+            return []
+        self._subscribing.add(normalise_path(path))
+        return self._ask_next(now)
+
+    def close(self, now: float) -> list[ClientAction]:
+        """Say KTHXBAI and end."""
+        if self.phase is Phase.ENDED:
+            return []
+        peered = self.phase in (Phase.OPEN, Phase.OPENING)
+        farewell: list[ClientAction] = [self._send(Kthxbai(), now)] if peered else []
+        return [*farewell, *self._end("closed by request")]
+
+    # ---- what comes in
+
+    def receive(self, frames: Sequence[bytes], now: float) -> list[ClientAction]:
+        """Take a message from the server, whatever its octets are."""
+        try:
+            command = self._dialect.decode(frames)
+        except DecodeError as error:
+            return [Report(Refused(error.message_name or "a message", str(error)))]
+        return self.obey(command, now)
+
+    def obey(self, command: Command, now: float) -> list[ClientAction]:
+        """Take a decoded command from the server."""
+        if self.phase not in (Phase.OPENING, Phase.OPEN):
+            return []
+        self._heard = now
+        violation = self._dialog.observe("S", command)
+        match command:
+            case Srsly(reason=reason):
+                return self._end(f"refused: {reason}")
+            case Rtfm(reason=reason):
+                return self._obey_rtfm(reason, now)
+            case Wat(reason=reason):
+                return self._obey_wat(reason, now)
+        if violation is not None:
+            return [Report(Refused(command.NAME, str(violation)))]
+        match command:
+            case OhaiOk():
+                return self._opened(now)
+            case IcanhazOk():
+                return self._confirmed(now)
+            case Cheezburger():
+                return self._take_content(command, now)
+            case Hugz():
+                return [self._send(HugzOk(), now)]
+            case HugzOk():
+                self._asked_for_life = False
+            case Kthxbai():
+                return self._lose("the server said KTHXBAI", now)
+        return []
+
+    def settle(self, outcome: Outcome, now: float) -> list[ClientAction]:
+        """Take the outcome of disk work."""
+        current = outcome.connection == self.connection and self.phase is Phase.OPEN
+        match outcome:
+            case Wrote(octets=octets) if current:
+                self._intake.finish(octets)
+                return self._grant(now)
+            case Held(path=path, digests=digests) if current:
+                command = self._subscribing.held(path, digests)
+                return [] if command is None else [self._send(command, now)]
+            case Stored(name=name, size=size, sha1=sha1, verified=verified):
+                return [Report(FileReceived(name, size, sha1, verified))]
+            case Deleted(name=name):
+                return [Report(FileDeleted(name))]
+            case Failed():
+                return self._take_failure(outcome, now)
+        return []
+
+    def tick(self, now: float) -> list[ClientAction]:
+        """Let time pass: heartbeats, an end to a silent connection, a new one, files asked for again."""
+        if self.phase is Phase.ENDED:
+            return []
+        if self.phase is Phase.WAITING:
+            return self.open(now) if now >= self._reopen_at else []
+        silence = now - self._heard
+        if silence >= self._expiry_s:
+            return self._lose(f"silent for {silence:.1f} s", now)
+        if self.phase is Phase.OPENING:
+            return []
+        return [*self._ask_for_life(now), *self._ask_again(now)]
+
+    # ---- subscribing
+
+    def _add_path(self, path: str) -> None:
+        normal = normalise_path(path)
+        fault = fault_in_path(normal)
+        if fault is not None:
+            raise ValueError(f"{path!r} {fault}")
+        if normal not in self._paths:
+            self._paths.append(normal)
+
+    def _fault_in(self, name: str) -> str | None:
+        fault = fault_in_name(name)
+        if fault is None and not any(covers(path, name) for path in self._paths):
+            return "is under no path that was subscribed to"
+        return fault
+
+    def _opened(self, now: float) -> list[ClientAction]:
+        self.phase = Phase.OPEN
+        for path in self._paths:
+            self._subscribing.add(path)
+        return [Report(PeerOpened(self._server)), *self._grant(now), *self._ask_next(now)]
+
+    def _ask_next(self, now: float) -> list[ClientAction]:
+        step = self._subscribing.begin()
+        if step is None:
+            return []
+        return [ListHeld(self.connection, step) if isinstance(step, str) else self._send(step, now)]
+
+    def _confirmed(self, now: float) -> list[ClientAction]:
+        self._rtfm_spent = False
+        command = self._subscribing.confirm()
+        if command is not None:
+            return [self._send(command, now)]
+        path = self._subscribing.finish()
+        return [*([Report(Subscribed(path))] if path else []), *self._ask_next(now)]
+
+    # ---- content
+
+    def _take_content(self, command: Cheezburger, now: float) -> list[ClientAction]:
+        try:
+            steps = self._intake.take(command)
+        except OverrunError as error:
+            return self._end(str(error))
+        except GapError as error:
+            return self._lose(str(error), now)
+        actions: list[ClientAction] = []
+        for step in steps:
+            actions += self._take_failure(step, now) if isinstance(step, Failed) else [step]
+        return [*actions, *self._grant(now)]
+
+    def _grant(self, now: float) -> list[ClientAction]:
+        credit = self._intake.grant()
+        return [self._send(Nom(credit=credit), now)] if credit else []
+
+    def _take_failure(self, failed: Failed, now: float) -> list[ClientAction]:
+        if failed.again and self._resync and self._repair_at is None:
+            self._repair_at = self._repair.next_try(now)
+        return [Report(Refused(failed.name, failed.reason))]
+
+    def _ask_again(self, now: float) -> list[ClientAction]:
+        if self._repair_at is None or now < self._repair_at:
+            return []
+        self._repair_at = None
+        for path in self._paths:
+            self._subscribing.add(path)
+        return self._ask_next(now)
+
+    # ---- the connection
+
+    def _obey_rtfm(self, reason: str, now: float) -> list[ClientAction]:
+        if self.phase is Phase.OPENING:
+            return self._end(f"the server does not speak this version: {reason}")
+        if self._rtfm_spent:
+            return self._end(f"the server expected something else, twice: {reason}")
+        self._rtfm_spent = True
+        return self._lose(f"the server expected something else: {reason}", now)
+
+    def _obey_wat(self, reason: str, now: float) -> list[ClientAction]:
+        path = self._subscribing.finish()
+        if path is None or self._paths == [path]:
+            return self._end(f"the server cannot read our commands: {reason}")
+        self._paths.remove(path)
+        return [
+            Report(Refused(path, reason)),
+            *self._lose(f"the server cannot read our commands: {reason}", now),
+        ]
+
+    def _ask_for_life(self, now: float) -> list[ClientAction]:
+        if self._asked_for_life or now - self._sent < self._heartbeat_s:
+            return []
+        self._asked_for_life = True
+        return [self._send(Hugz(), now)]
+
+    def _lose(self, reason: str, now: float) -> list[ClientAction]:
+        self.phase = Phase.WAITING
+        self._reopen_at = self._reconnect.next_try(now)
+        return self._disconnect(reason, final=False)
+
+    def _end(self, reason: str) -> list[ClientAction]:
+        self.phase = Phase.ENDED
+        return self._disconnect(reason, final=True)
+
+    def _disconnect(self, reason: str, *, final: bool) -> list[ClientAction]:
+        return [*self._intake.stop(), Close(reason), Report(PeerClosed(self._server, reason, final))]
+
+    def _send(self, command: Command, now: float) -> Send:
+        self._dialog.observe("C", command)
+        self._sent = now
+        return Send(command)

@@ -1,0 +1,152 @@
+"""File access that cannot leave a folder, whatever the names and symbolic links in it say.
+
+A virtual name is walked one component at a time from a descriptor of the root folder: each step opens the next
+component relative to the last with O_NOFOLLOW, so no path is ever resolved twice and a symbolic link is met as
+what it is, and refused. A check followed by a use of the same path could be tricked in between; this cannot.
+"""
+
+from __future__ import annotations
+
+import errno
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+
+from specwire.runtime.filemq.names import MAX_NAME_OCTETS, RESERVED, split_name
+
+FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
+FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # NONBLOCK: a FIFO must not hang us
+
+
+class ContainmentError(Exception):
+    """A name leads through a symbolic link, or through or to something that is not what it must be."""
+
+
+def open_root(folder: Path) -> int:
+    """Return a descriptor of the root itself, which may be reached by symbolic links; raises OSError."""
+    return os.open(folder, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+
+
+@contextmanager
+def parent_of(root: int, name: str, *, create: bool = False) -> Iterator[tuple[int, str]]:
+    """Open the folder of `name` below `root`; yields its descriptor and the last component.
+
+    Args:
+        create: make folders that are missing.
+
+    Raises:
+        ContainmentError: a component is a symbolic link or no folder.
+        FileNotFoundError: a component is missing.
+    """
+    *folders, leaf = split_name(name)
+    descriptor = open_folder(root, folders, create=create)
+    try:
+        yield descriptor, leaf
+    finally:
+        os.close(descriptor)
+
+
+def open_folder(root: int, components: list[str], *, create: bool = False) -> int:
+    """Return a descriptor of a folder below `root`; raises as `parent_of` does."""
+    descriptor = os.dup(root)
+    for component in components:
+        try:
+            inner = _open_step(descriptor, component, create)
+        finally:
+            os.close(descriptor)
+        descriptor = inner
+    return descriptor
+
+
+def _open_step(folder: int, component: str, create: bool) -> int:
+    try:
+        return os.open(component, FOLDER_FLAGS, dir_fd=folder)
+    except FileNotFoundError:
+        if not create:
+            raise
+        with suppress(FileExistsError):  # made by somebody else meanwhile: the next open tells what it is
+            os.mkdir(component, dir_fd=folder)
+        return _open_step(folder, component, create=False)
+    except OSError as error:
+        # Linux says ENOTDIR for a symbolic link here, other systems ELOOP.
+        if error.errno in (errno.ELOOP, errno.ENOTDIR):
+            raise ContainmentError(
+                f"leads through '{component}', which is {_kind(folder, component)}"
+            ) from None
+        raise
+
+
+def stat_leaf(folder: int, leaf: str) -> os.stat_result | None:
+    """Return the state of `leaf` itself, not of what it links to; None where there is none."""
+    try:
+        return os.stat(leaf, dir_fd=folder, follow_symlinks=False)
+    except FileNotFoundError:
+        return None
+
+
+def require_file(folder: int, leaf: str) -> os.stat_result | None:
+    """Return the state of the regular file `leaf`, None where there is none; raises ContainmentError."""
+    state = stat_leaf(folder, leaf)
+    if state is not None and not stat.S_ISREG(state.st_mode):
+        raise ContainmentError(f"is {_kind(folder, leaf)} here")
+    return state
+
+
+def open_file(root: int, name: str) -> int:
+    """Return a descriptor to read the regular file `name`; raises as `parent_of` does."""
+    with parent_of(root, name) as (folder, leaf):
+        require_file(folder, leaf)
+        descriptor = os.open(leaf, FILE_FLAGS, dir_fd=folder)
+    if not stat.S_ISREG(os.fstat(descriptor).st_mode):
+        os.close(descriptor)
+        raise ContainmentError("is not a regular file any more")
+    return descriptor
+
+
+def walk_files(folder: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield virtual name and state of every regular file below the open `folder`, in order of name.
+
+    Symbolic links and devices are passed over, and so is the folder `RESERVED`. A folder whose own name is
+    already too long for any file in it is not entered, and yielded in place of what it holds.
+
+    Args:
+        prefix: virtual name of `folder` with a slash at its end.
+    """
+    with os.scandir(folder) as listing:
+        entries = sorted(listing, key=lambda entry: entry.name)
+        for entry in entries:
+            name = prefix + entry.name
+            state = stat_leaf(folder, entry.name)
+            if state is None or entry.name == RESERVED:
+                continue
+            if stat.S_ISREG(state.st_mode):
+                yield name, state
+            elif stat.S_ISDIR(state.st_mode):
+                yield from _walk_folder(folder, entry.name, name, state)
+
+
+def _walk_folder(
+    parent: int, leaf: str, name: str, state: os.stat_result
+) -> Iterator[tuple[str, os.stat_result]]:
+    if len(os.fsencode(name)) >= MAX_NAME_OCTETS:
+        yield name, state
+        return
+    try:
+        descriptor = os.open(leaf, FOLDER_FLAGS, dir_fd=parent)
+    except OSError:
+        return  # gone, swapped or forbidden meanwhile: nothing to list
+    try:
+        yield from walk_files(descriptor, f"{name}/")
+    finally:
+        os.close(descriptor)
+
+
+def _kind(folder: int, leaf: str) -> str:
+    state = stat_leaf(folder, leaf)
+    if state is None:
+        return "gone"
+    if stat.S_ISLNK(state.st_mode):
+        return "a symbolic link"
+    return "a folder" if stat.S_ISDIR(state.st_mode) else "not a folder"

@@ -1,0 +1,246 @@
+"""The folder that a client fills: every file in it is whole, and nothing outside it is ever touched.
+
+A file under way is written to ``.specwire-inbox/unfinished``, on the same file system. When its size and digest
+are right it is synced and renamed to its place, so a reader sees the old version or the new one, and a shorter
+version leaves no tail. Names are walked by `containment`; a symbolic link on the way, or in the place of the file,
+is refused. A file may be deleted only if it came from a server (the journal knows) and is still a regular file.
+
+All methods but the constructor are called from one thread. `perform` turns whatever goes wrong into an outcome; a
+full disk spoils one file, not the client.
+"""
+
+from __future__ import annotations
+
+import errno
+import fcntl
+import os
+import stat
+from pathlib import Path
+
+from specwire.runtime.filemq.actions import (
+    CompleteFile,
+    Deleted,
+    DeleteFile,
+    DiscardFile,
+    DiskAction,
+    Failed,
+    Held,
+    ListHeld,
+    Outcome,
+    Stored,
+    WriteChunk,
+    Wrote,
+)
+from specwire.runtime.filemq.containment import (
+    ContainmentError,
+    open_file,
+    open_folder,
+    open_root,
+    parent_of,
+    require_file,
+    stat_leaf,
+    walk_files,
+)
+from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
+from specwire.runtime.filemq.journal import Journal, Record
+from specwire.runtime.filemq.names import RESERVED, fault_in_name, split_name
+from specwire.runtime.filemq.part import UNFINISHED, Part
+
+PASSING = {
+    errno.ENOSPC,
+    errno.EDQUOT,
+    errno.EIO,
+    errno.EMFILE,
+    errno.ENFILE,
+    errno.ENOMEM,
+    errno.EAGAIN,
+    errno.EINTR,
+}
+"""Errors that may be over when the file is tried again."""
+
+
+class InboxError(Exception):
+    """An inbox cannot be used; `str()` names the folder and the reason."""
+
+
+class Inbox:
+    """One inbox folder, which is made where it is missing.
+
+    Args:
+        folder: the folder; files are kept below it under their full virtual path.
+        sync: wait for the disk before a file is put in its place. Without it a power cut (not a kill) may
+            leave a file that is not whole.
+    """
+
+    def __init__(self, folder: Path, *, sync: bool = True) -> None:
+        self.folder = folder
+        self._sync = sync
+        self._root = self._own = -1
+        self._spoiled: str | None = None
+
+    def open(self) -> None:
+        """Open, lock and clean up the inbox; raises InboxError."""
+        try:
+            self.folder.mkdir(parents=True, exist_ok=True)
+            self._root = open_root(self.folder)
+            self._own = open_folder(self._root, [RESERVED], create=True)
+            fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            self._journal = Journal(self._own)
+            self._part = Part(self._own)
+        except BlockingIOError:
+            raise InboxError(f"the inbox {self.folder} is in use by another client") from None
+        except OSError as error:
+            raise InboxError(f"the inbox {self.folder} cannot be used: {error.strerror}") from error
+        except ContainmentError as error:
+            raise InboxError(f"the inbox {self.folder} cannot be used: {RESERVED} {error}") from error
+
+    def close(self) -> None:
+        """Throw the unfinished file away, and unlock."""
+        self._part.discard()
+        self._journal.close()
+        os.close(self._own)
+        os.close(self._root)
+
+    def perform(self, action: DiskAction) -> list[Outcome]:
+        """Do one piece of work and return what came of it."""
+        match action:
+            case WriteChunk():
+                return [Wrote(action.connection, len(action.chunk)), *self._guard(action)]
+            case ListHeld():
+                return [Held(action.connection, action.path, self.list_held(action.path))]
+            case DiscardFile():
+                self._part.discard()
+                return []
+        return self._guard(action)
+
+    def list_held(self, path: str) -> dict[str, str]:
+        """Return the digests of the files under `path` by name; reads only files that are not known yet."""
+        held: dict[str, str] = {}
+        for name, state in self._files_under(path):
+            if fault_in_name(name) is not None:
+                continue
+            record = self._journal.find(name, state) or self._digest(name)
+            if record is not None:
+                held[name] = record.sha1
+        return held
+
+    def _guard(self, action: WriteChunk | CompleteFile | DeleteFile) -> list[Outcome]:
+        try:
+            match action:
+                case WriteChunk():
+                    return self._write(action)
+                case CompleteFile():
+                    return self._complete(action)
+                case DeleteFile():
+                    return self._delete(action)
+        except ContainmentError as error:
+            return self._spoil(action, str(error), again=False)
+        except OSError as error:
+            return self._spoil(action, error.strerror or str(error), again=error.errno in PASSING)
+
+    def _spoil(
+        self, action: WriteChunk | CompleteFile | DeleteFile, reason: str, *, again: bool
+    ) -> list[Outcome]:
+        """Give up a file, once: what still comes of it is dropped without a word until it begins again."""
+        if isinstance(action, DeleteFile):
+            return [Failed(action.connection, action.name, reason, again)]
+        self._part.discard()
+        self._spoiled = action.name
+        return [Failed(action.connection, action.name, reason, again)]
+
+    def _write(self, action: WriteChunk) -> list[Outcome]:
+        if action.offset == 0:
+            self._begin(action.name)
+        if self._part.name == action.name:
+            self._part.write(action.offset, action.chunk)
+        return []
+
+    def _begin(self, name: str) -> None:
+        """Start a file anew; refuses a bad place before any content is written."""
+        self._spoiled = None
+        self._part.discard()
+        try:
+            with parent_of(self._root, name) as (folder, leaf):
+                require_file(folder, leaf)
+        except FileNotFoundError:
+            pass
+        self._part.begin(name)
+
+    def _complete(self, action: CompleteFile) -> list[Outcome]:
+        if action.size == 0:
+            self._begin(action.name)
+        if self._spoiled == action.name:
+            return []
+        if self._part.name != action.name or self._part.size != action.size:
+            return self._spoil(action, "was not received whole", again=True)
+        sha1 = self._part.sha1
+        if action.sha1 not in (None, sha1):
+            return self._spoil(action, f"has the SHA-1 {sha1} where {action.sha1} was announced", again=True)
+        state = self._part.finish(sync=self._sync)
+        with parent_of(self._root, action.name, create=True) as (folder, leaf):
+            require_file(folder, leaf)
+            # Before the rename: a file that is there is known, whatever happens in between.
+            self._journal.put(action.name, Record(sha1, sign(state), received=True))
+            os.rename(UNFINISHED, leaf, src_dir_fd=self._own, dst_dir_fd=folder)
+        return [Stored(action.connection, action.name, action.size, sha1, action.sha1 is not None)]
+
+    def _delete(self, action: DeleteFile) -> list[Outcome]:
+        name = action.name
+        try:
+            with parent_of(self._root, name) as (folder, leaf):
+                there = require_file(folder, leaf) is not None
+                record = self._journal.find(name)
+                if there and (record is None or not record.received):
+                    return self._spoil(action, "did not come from a server, and is kept", again=False)
+                if there:
+                    os.unlink(leaf, dir_fd=folder)
+        except FileNotFoundError:
+            there = False
+        self._journal.remove(name)
+        self._remove_empty_folders(split_name(name)[:-1])
+        return [Deleted(action.connection, name)] if there else []
+
+    def _remove_empty_folders(self, folders: list[str]) -> None:
+        """FILEMQ carries no empty folders, so one that becomes empty goes with its last file."""
+        while folders:
+            *parents, leaf = folders
+            try:
+                with parent_of(self._root, "/" + "/".join(folders)) as (parent, _):
+                    os.rmdir(leaf, dir_fd=parent)
+            except (OSError, ContainmentError):
+                return
+            folders = parents
+
+    def _files_under(self, path: str) -> list[tuple[str, os.stat_result]]:
+        if path == "/":
+            return list(walk_files(self._root, "/"))
+        try:
+            with parent_of(self._root, path) as (folder, leaf):
+                state = stat_leaf(folder, leaf)
+                if state is None or stat.S_ISREG(state.st_mode):
+                    return [] if state is None else [(path, state)]
+                inner = open_folder(folder, [leaf])
+        except (FileNotFoundError, ContainmentError):
+            return []
+        try:
+            return list(walk_files(inner, f"{path}/"))
+        finally:
+            os.close(inner)
+
+    def _digest(self, name: str) -> Record | None:
+        """Read a file that the journal does not know in its present state."""
+        try:
+            descriptor = open_file(self._root, name)
+        except (OSError, ContainmentError):
+            return None
+        try:
+            digest = digest_file(descriptor)
+        except (OSError, UnstableError):
+            return None
+        finally:
+            os.close(descriptor)
+        known = self._journal.find(name)
+        record = Record(digest.sha1, digest.signature, received=known is not None and known.received)
+        if not digest.fresh:
+            self._journal.put(name, record)
+        return record

@@ -1,0 +1,82 @@
+"""Virtual names: what a file and a subscription may be called, and which subscription covers which file.
+
+FILEMQ v2 names a file by its full virtual path, such as ``/photos/2013/a.jpg``, in a string of at most 255
+octets. The specification says nothing about hostile names, so the rule is ours: a name is a ``/`` before each
+of one or more components, none of which is empty, ``.`` or ``..``. Spaces and any UTF-8 are fine. A name that
+breaks the rule is refused and reported, never repaired: a repaired name could be another file's.
+
+A subscription is a name too, or ``/`` for everything, and covers what is equal to it or below it: ``/foo``
+covers ``/foo`` and ``/foo/bar`` and not ``/foobar``.
+"""
+
+from __future__ import annotations
+
+MAX_NAME_OCTETS = 255
+"""A string's length is one octet (FILEMQ v2, rule `size`)."""
+
+MAX_CACHED_NAME_OCTETS = MAX_NAME_OCTETS - len("=") - 40
+"""What is left for the name in a cache entry, ``name=digest`` with the 40 digits of a SHA-1."""
+
+RESERVED = ".specwire-inbox"
+"""The folder in which an inbox keeps its unfinished files and its journal; no file may have this name."""
+
+
+def fault_in_name(name: str) -> str | None:
+    """Return why `name` cannot be the name of a file, None where it can."""
+    try:
+        octets = len(name.encode())
+    except UnicodeEncodeError:
+        return "is not valid UTF-8"
+    if not name.startswith("/"):
+        return "is not a full virtual path: it does not begin with '/'"
+    if octets > MAX_NAME_OCTETS:
+        return f"is {octets} octets long, and {MAX_NAME_OCTETS} are allowed"
+    if "\0" in name:
+        return "contains a NUL"
+    components = split_name(name)
+    if "" in components:
+        return "has an empty component"
+    if "." in components or ".." in components:
+        return "has a component '.' or '..'"
+    if RESERVED in components:
+        return f"is reserved: '{RESERVED}' holds the inbox's own files"
+    return None
+
+
+def fault_in_path(path: str) -> str | None:
+    """Return why nobody can subscribe to `path` (as `normalise_path` returns it), None where one can."""
+    return None if path == "/" else fault_in_name(path)
+
+
+def normalise_path(path: str) -> str:
+    """Return a subscription's path without a slash at its end."""
+    return path[:-1] if path.endswith("/") and path != "/" else path
+
+
+def covers(path: str, name: str) -> bool:
+    """Tell whether a subscription to `path` (normalised) includes the file `name`."""
+    return path == "/" or name == path or (name.startswith(path) and name[len(path)] == "/")
+
+
+def split_name(name: str) -> list[str]:
+    """Return the components of a full virtual path."""
+    return name[1:].split("/")
+
+
+def relative_name(path: str, name: str) -> str:
+    """Return how a cache of `path` names the file `name`: relative to the path where that is shorter."""
+    if name == path:
+        return name
+    return name[1:] if path == "/" else name[len(path) + 1 :]
+
+
+def absolute_name(path: str, cached: str) -> str:
+    """Return the full virtual path of a name in a cache of `path`."""
+    if cached.startswith("/"):
+        return cached
+    return f"/{cached}" if path == "/" else f"{path}/{cached}"
+
+
+def cut_reason(reason: str) -> str:
+    """Return as much of `reason` as fits the string of an error command, whole characters only."""
+    return reason.encode(errors="replace")[:MAX_NAME_OCTETS].decode(errors="ignore")

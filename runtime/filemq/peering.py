@@ -1,0 +1,170 @@
+"""One client as the server sees it: the dialog, its subscriptions, and whether it is alive.
+
+Rules carried out here, from FILEMQ v2:
+
+- a command that the dialog does not allow is answered with RTFM, a malformed one with WAT, and the peering is over;
+- a refused subscription is answered with SRSLY, and every later command of this client is discarded; a sum of
+  credit that does not fit 64 bits is refused in the same way;
+- every command is a sign of life; a HUGZ is answered, and sent where nothing else was sent for a while.
+
+What is sent, and when, is `outflow`'s part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import msgspec
+
+from specwire.generated.filemq import (
+    Hugz,
+    HugzOk,
+    Icanhaz,
+    IcanhazOk,
+    Kthxbai,
+    Nom,
+    Ohai,
+    OhaiOk,
+    Rtfm,
+    Srsly,
+)
+from specwire.runtime.filemq.actions import Close, Report, Send, ServerAction
+from specwire.runtime.filemq.catalogue import Entry, Listing
+from specwire.runtime.filemq.dialect import Command, Dialog
+from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Refused, Subscribed
+from specwire.runtime.filemq.names import covers, cut_reason, fault_in_path, normalise_path
+from specwire.runtime.filemq.outflow import Outflow
+from specwire.runtime.filemq.resync import PRUNE, RESYNC, ClientCache
+
+MAX_SUBSCRIPTIONS = 1000
+
+Authorise = Callable[[bytes, str], str | None]
+"""Given routing id and path: the reason to refuse the subscription, None to allow it."""
+
+
+class Terms(msgspec.Struct, frozen=True):
+    """What holds for every client of a server; times in seconds."""
+
+    chunk_octets: int
+    heartbeat_s: float
+    expiry_s: float
+    authorise: Authorise
+
+
+class Peering:
+    """The state of one client, and what each event makes of it."""
+
+    def __init__(
+        self,
+        peer: bytes,
+        files: Listing,
+        *,
+        terms: Terms,
+        dialog: Dialog,
+        number: Callable[[], int],
+        now: float,
+    ) -> None:
+        self.peer = peer
+        self.label = peer.hex()
+        self.closed = False
+        self.outflow = Outflow(peer, files, chunk_octets=terms.chunk_octets, send=self._send, number=number)
+        self._files, self._terms, self._dialog = files, terms, dialog
+        self._caches: dict[str, ClientCache] = {}
+        self._heard = self._sent = now
+        self._refused = self._asked_for_life = False
+
+    def obey(self, command: Command, now: float) -> list[ServerAction]:
+        """Take a command from the client."""
+        self._heard = now
+        if self._refused:
+            return []
+        violation = self._dialog.observe("C", command)
+        if violation is not None:
+            return self.end(Rtfm(reason=cut_reason(str(violation))), str(violation), now)
+        match command:
+            case Ohai():
+                return [self._send(OhaiOk(), now), Report(PeerOpened(self.label))]
+            case Icanhaz():
+                return self._subscribe(command, now)
+            case Nom(credit=credit):
+                return self._grant(credit, now)
+            case Hugz():
+                return [self._send(HugzOk(), now)]
+            case HugzOk():
+                self._asked_for_life = False
+            case Kthxbai():
+                return self.drop("said KTHXBAI")
+        return []
+
+    def answer_malformed(self, answer: Command, now: float) -> list[ServerAction]:
+        """Answer a message that could not be decoded; an error ends the peering, whichever it is."""
+        self._heard = now
+        return [] if self._refused else self.end(answer, f"sent a malformed message ({answer.NAME})", now)
+
+    def end(self, command: Command, reason: str, now: float) -> list[ServerAction]:
+        """Send a last command and close."""
+        return [self._send(command, now), *self.drop(reason)]
+
+    def drop(self, reason: str) -> list[ServerAction]:
+        """Close without a word."""
+        self.closed = True
+        return [*self.outflow.stop(), Close(reason, self.peer), Report(PeerClosed(self.label, reason))]
+
+    def publish(self, entry: Entry, now: float) -> list[ServerAction]:
+        """A file is new or has new content."""
+        return self.outflow.publish(entry, now) if self._is_subscribed(entry.name) else []
+
+    def withdraw(self, name: str, now: float) -> list[ServerAction]:
+        """A file is gone."""
+        return self.outflow.withdraw(name, now) if self._is_subscribed(name) else []
+
+    def tick(self, now: float) -> list[ServerAction]:
+        """Close a silent client; ask one for life to which nothing was sent for a while."""
+        silence = now - self._heard
+        if silence >= self._terms.expiry_s:
+            return self.drop(f"silent for {silence:.1f} s")
+        idle = now - self._sent >= self._terms.heartbeat_s
+        if idle and not self._refused and not self._asked_for_life:
+            self._asked_for_life = True
+            return [self._send(Hugz(), now)]
+        return []
+
+    def _send(self, command: Command, now: float) -> Send:
+        self._dialog.observe("S", command)
+        self._sent = now
+        return Send(command, self.peer)
+
+    def _refuse(self, name: str, reason: str, now: float) -> list[ServerAction]:
+        """FILEMQ v2, "The ICANHAZ-OK Command": SRSLY, and nothing of this client is heard any more."""
+        srsly = self._send(Srsly(reason=cut_reason(f"{name} {reason}")), now)
+        self._refused = True
+        self._caches.clear()
+        return [srsly, *self.outflow.stop(), Report(Refused(name, reason, self.label))]
+
+    def _subscribe(self, command: Icanhaz, now: float) -> list[ServerAction]:
+        path = normalise_path(command.path)
+        fault = fault_in_path(path) or self._terms.authorise(self.peer, path)
+        if fault is None and path not in self._caches and len(self._caches) >= MAX_SUBSCRIPTIONS:
+            fault = f"is one subscription more than the {MAX_SUBSCRIPTIONS} allowed"
+        if fault is not None:
+            return self._refuse(path, fault, now)
+        is_new = path not in self._caches
+        cache = self._caches.setdefault(path, ClientCache(path))
+        if not cache.add(command.cache, self._files):
+            return self._refuse(path, "has a cache with too many unknown names", now)
+        actions: list[ServerAction] = [self._send(IcanhazOk(), now)]
+        if is_new:
+            actions.append(Report(Subscribed(path, self.label)))
+        if RESYNC in command.options:
+            self._caches[path] = ClientCache(path)
+            for name, operation in cache.missing(self._files, prune=PRUNE in command.options):
+                self.outflow.queue(name, operation)
+        return [*actions, *self.outflow.pump(now)]
+
+    def _grant(self, credit: int, now: float) -> list[ServerAction]:
+        if self.outflow.grant(credit):
+            return self.outflow.pump(now)
+        return self._refuse("NOM", f"brings the credit from {self.outflow.credit} beyond 2^64 - 1", now)
+
+    def _is_subscribed(self, name: str) -> bool:
+        return any(covers(path, name) for path in self._caches)

@@ -1,0 +1,273 @@
+"""The FILEMQ server as an asyncio service: sockets, files and the clock around `ServerEngine`.
+
+Everything that happens (a message, a change of a file, a chunk read, a tick) is given to the engine, whose actions
+are performed in order from one queue, a bounded number before the loop gets its turn. Backpressure: a chunk is
+read only when everything sent to that client before has been taken by the socket, whose own queue is short.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections import deque
+from collections.abc import Callable, Coroutine, Mapping, Sequence
+from itertools import combinations
+from types import TracebackType
+from typing import Self
+
+from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.filemq.actions import Abandon, Close, Pause, ReadChunk, Report, Send, ServerAction
+from specwire.runtime.filemq.catalogue import Catalogue, Entry
+from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.dialect import find_dialect
+from specwire.runtime.filemq.events import Event, EventHub, FilePublished, FileWithdrawn, Refused, Watch
+from specwire.runtime.filemq.names import covers
+from specwire.runtime.filemq.peering import Authorise
+from specwire.runtime.filemq.publication import Change, Gone, Publication, Put, Unfit
+from specwire.runtime.filemq.readers import Readers
+from specwire.runtime.filemq.server import CHUNK_OCTETS, ServerEngine, allow_all
+from specwire.runtime.filemq.watcher import RESCAN_S, Watcher
+from specwire.runtime.transport.context import TransportContext
+from specwire.runtime.transport.router import Router
+
+LOOPBACK = "tcp://127.0.0.1:*"
+AT_A_TIME = 64
+SETTLE_S = 0.05
+LINGER_S = 0.5
+
+
+class FilemqServer:
+    """Serves publications; ``async with FilemqServer(...) as server`` starts and stops it.
+
+    Args:
+        publications: the folders; their virtual paths must not overlap.
+        endpoint: where to listen; the port may be ``*``.
+        tap: gets every message of every client, in both directions.
+        protocol: the dialect spoken.
+        chunk_octets: the largest chunk of content.
+        timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
+        rescan_s: how often the folders are walked besides the notifications.
+        authorise: given routing id and path of a subscription, the reason to refuse it, None to allow it.
+        on_event: called with each event.
+
+    Attributes:
+        endpoint: the endpoint as bound, once started.
+        counters: what was done so far.
+
+    Raises:
+        ValueError: publications overlap, or the protocol is not spoken.
+    """
+
+    def __init__(
+        self,
+        publications: Sequence[Publication],
+        endpoint: str = LOOPBACK,
+        *,
+        tap: Recorder | None = None,
+        protocol: str = "filemq",
+        chunk_octets: int = CHUNK_OCTETS,
+        timers: Mapping[str, float] | None = None,
+        rescan_s: float = RESCAN_S,
+        authorise: Authorise = allow_all,
+        on_event: Callable[[Event], None] | None = None,
+    ) -> None:
+        _refuse_overlaps(publications)
+        dialect = find_dialect(protocol)
+        self.endpoint = endpoint
+        self.counters = Counters()
+        self._publications = publications
+        self._catalogue = Catalogue()
+        self._dialect = dialect
+        self._engine = ServerEngine(
+            self._catalogue, chunk_octets=chunk_octets, timers=timers, authorise=authorise, dialect=dialect
+        )
+        self._tick_s = min({**dialect.timers, **(timers or {})}.values()) / 4
+        self._tap, self._rescan_s = tap, rescan_s
+        self._hub = EventHub(on_event)
+        self._todo: deque[ServerAction] = deque()
+        self._turn: asyncio.Handle | None = None
+        self._held_back: dict[bytes, ReadChunk | Pause] = {}
+        self._tasks: set[asyncio.Task[None]] = set()
+        self._session = os.urandom(4).hex()
+
+    @property
+    def clients(self) -> int:
+        """Number of open peerings."""
+        return self._engine.clients
+
+    def digests(self, path: str = "/") -> dict[str, str]:
+        """Return the SHA-1 of every published file under `path`, by name: what an inbox is to hold."""
+        return self._catalogue.digests(path)
+
+    def events(self) -> Watch:
+        """Return an asynchronous iterator over the events from now on."""
+        return self._hub.watch()
+
+    async def rescan(self) -> None:
+        """Look at every folder now: after this, `digests` is no older than the call."""
+        await self._watcher.rescan()
+
+    async def start(self) -> None:
+        """Scan the publications and listen; raises OSError or TransportError."""
+        loop = asyncio.get_running_loop()
+        self._clock = loop.time
+        self._readers = Readers(self._find, self._on_read)
+        self._watcher = Watcher(self._publications, self._on_changes, rescan_s=self._rescan_s)
+        self._context = TransportContext()
+        self._router = Router(
+            self._context,
+            on_message=self._on_message,
+            on_sent=self._on_sent,
+            on_room=self._on_room,
+            on_gone=lambda peer, reason: self._perform(self._engine.gone(peer, reason)),
+        )
+        try:
+            await self._watcher.start()
+            self.endpoint = self._router.bind(self.endpoint)
+        except BaseException:
+            await self._release(linger_s=0.0)
+            raise
+        self._start_task(self._tick())
+
+    async def stop(self) -> None:
+        """Say KTHXBAI to every client, and release everything."""
+        self._perform(self._engine.close(self._clock()))
+        while self._todo:
+            self._take_turn()
+        await self._release(linger_s=LINGER_S)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _release(self, *, linger_s: float) -> None:
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await self._watcher.close()
+        await self._readers.close()
+        if self._turn is not None:
+            self._turn.cancel()
+        self._router.close(linger_s=linger_s)
+        await self._context.close()
+        self._hub.end()
+
+    # ---- what happens
+
+    def _on_message(self, peer: bytes, frames: list[bytes]) -> None:
+        self.counters.count_in(frames)
+        self._record("C", peer, frames)
+        self._perform(self._engine.receive(peer, frames, self._clock()))
+
+    def _on_sent(self, peer: bytes, frames: Sequence[bytes]) -> None:
+        self.counters.count_out(frames)
+        self._record("S", peer, frames)
+
+    def _record(self, sender: str, peer: bytes, frames: Sequence[bytes]) -> None:
+        if self._tap is not None:
+            label = peer.hex()
+            self._tap.record(
+                sender=sender, peer=label, conversation=f"{self._session}-{label}", frames=frames
+            )
+
+    def _on_room(self, peer: bytes) -> None:
+        action = self._held_back.pop(peer, None)
+        if action is not None:
+            self._perform([action])
+
+    def _on_read(self, action: ReadChunk, chunk: bytes | None) -> None:
+        if chunk is not None:
+            self._perform(self._engine.chunk_read(action.peer, action.transfer, chunk, self._clock()))
+        else:
+            self._start_task(self._look_again(action))
+
+    def _on_changes(self, publication: Publication, changes: list[Change]) -> None:
+        for change in changes:
+            match change:
+                case Put(entry=entry):
+                    self._publish(entry)
+                case Gone(name=name) if self._catalogue.remove(name):
+                    self._perform([Report(FileWithdrawn(name)), *self._engine.withdraw(name, self._clock())])
+                case Unfit(name=name, reason=reason):
+                    self._perform([Report(Refused(name, reason))])
+
+    def _publish(self, entry: Entry) -> None:
+        if self._catalogue.put(entry):
+            news = Report(FilePublished(entry.name, entry.size, entry.sha1))
+            self._perform([news, *self._engine.publish(entry, self._clock())])
+
+    async def _look_again(self, action: ReadChunk) -> None:
+        """A file is not what was announced: see what it is now, and let the engine begin it again."""
+        before = self._catalogue.find(action.name)
+        publication = self._publication_of(action.name)
+        await self._watcher.look_again(publication, action.name)
+        if self._catalogue.find(action.name) is before:
+            await asyncio.sleep(SETTLE_S)  # it is being written; asking again at once would find the same
+        self._perform(self._engine.file_moved(action.peer, action.transfer, self._clock()))
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(self._tick_s)
+            self._perform(self._engine.tick(self._clock()))
+
+    # ---- what is to be done
+
+    def _perform(self, actions: Sequence[ServerAction]) -> None:
+        self._todo.extend(actions)
+        if self._todo and self._turn is None:
+            self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
+
+    def _take_turn(self) -> None:
+        for _ in range(min(AT_A_TIME, len(self._todo))):
+            self._do(self._todo.popleft())
+        self._turn = None
+        self._perform(())
+
+    def _do(self, action: ServerAction) -> None:
+        match action:
+            case Send(command=command, peer=peer):
+                self._router.send(peer, self._dialect.encode(command))
+            case Report(event=event):
+                self.counters.count_event(event)
+                self._hub.tell(event)
+            case ReadChunk(peer=peer) | Pause(peer=peer) if not self._router.ready(peer):
+                self._held_back[peer] = action
+            case ReadChunk():
+                self._readers.read(action)
+            case Pause(peer=peer):
+                self._perform(self._engine.resume(peer, self._clock()))
+            case Abandon(peer=peer, transfer=transfer):
+                self._readers.abandon(transfer)
+                held = self._held_back.get(peer)
+                if isinstance(held, ReadChunk) and held.transfer == transfer:
+                    del self._held_back[peer]
+            case Close(peer=peer):
+                self._held_back.pop(peer, None)
+                self._router.forget(peer)
+
+    # ---- places
+
+    def _publication_of(self, name: str) -> Publication:
+        return next(p for p in self._publications if covers(p.path, name))
+
+    def _find(self, name: str) -> tuple[Publication, Entry] | None:
+        entry = self._catalogue.find(name)
+        return None if entry is None else (self._publication_of(name), entry)
+
+    def _start_task(self, work: Coroutine[None, None, None]) -> None:
+        task = asyncio.create_task(work)
+        self._tasks.add(task)
+        task.add_done_callback(self._tasks.discard)
+
+
+def _refuse_overlaps(publications: Sequence[Publication]) -> None:
+    for a, b in combinations(publications, 2):
+        if a.overlaps(b):
+            raise ValueError(
+                f"{a.folder} and {b.folder} are published at overlapping paths: {a.path}, {b.path}"
+            )

@@ -1,0 +1,151 @@
+"""The server's engine: frames and events in, actions out; no socket, file, thread or clock.
+
+It keeps one `Peering` for each client that opened with OHAI, finds out what a message is, and gives it to that
+client's peering. A client without a peering gets no state: OHAI opens one, anything else is unexpected and
+answered with RTFM. `now` is any clock in seconds that does not go backwards.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import count
+
+from specwire.generated.errors import DecodeError
+from specwire.generated.filemq import Kthxbai, Ohai, Rtfm, Srsly
+from specwire.runtime.filemq.actions import Report, Send, ServerAction
+from specwire.runtime.filemq.catalogue import Entry, Listing
+from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.events import Refused
+from specwire.runtime.filemq.peering import Authorise, Peering, Terms
+
+CHUNK_OCTETS = 256 * 1024
+MAX_CLIENTS = 10_000
+
+
+def allow_all(peer: bytes, path: str) -> str | None:
+    """Allow every subscription."""
+    return None
+
+
+class ServerEngine:
+    """All clients of one server.
+
+    Args:
+        files: what is published.
+        chunk_octets: the largest chunk.
+        timers: seconds by name (``heartbeat``, ``expiry``); default: the dialect's.
+        authorise: asked for each subscription.
+        max_clients: a further OHAI is refused with SRSLY.
+    """
+
+    def __init__(
+        self,
+        files: Listing,
+        *,
+        chunk_octets: int = CHUNK_OCTETS,
+        timers: Mapping[str, float] | None = None,
+        authorise: Authorise = allow_all,
+        max_clients: int = MAX_CLIENTS,
+        dialect: Dialect = FILEMQ,
+    ) -> None:
+        times = {**dialect.timers, **(timers or {})}
+        self._terms = Terms(chunk_octets, times["heartbeat"], times["expiry"], authorise)
+        self._files, self._dialect, self._max_clients = files, dialect, max_clients
+        self._peerings: dict[bytes, Peering] = {}
+        self._numbers = count()
+
+    @property
+    def clients(self) -> int:
+        """Number of open peerings."""
+        return len(self._peerings)
+
+    def credit(self, peer: bytes) -> int:
+        """Return the octets that may still be sent to `peer`."""
+        peering = self._peerings.get(peer)
+        return 0 if peering is None else peering.outflow.credit
+
+    def receive(self, peer: bytes, frames: Sequence[bytes], now: float) -> list[ServerAction]:
+        """Take a message from `peer`, whatever its octets are."""
+        try:
+            command = self._dialect.decode(frames)
+        except DecodeError as error:
+            return self._answer_malformed(peer, error, now)
+        return self.obey(peer, command, now)
+
+    def obey(self, peer: bytes, command: Command, now: float) -> list[ServerAction]:
+        """Take a decoded command from `peer`."""
+        peering = self._peerings.get(peer)
+        if peering is None:
+            if not isinstance(command, Ohai):
+                return [Send(Rtfm(reason=f"{command.NAME} before OHAI"), peer)]
+            if len(self._peerings) >= self._max_clients:
+                return [Send(Srsly(reason=f"already {self._max_clients} clients"), peer)]
+            peering = self._open(peer, now)
+        return self._tidy(peering, peering.obey(command, now))
+
+    def publish(self, entry: Entry, now: float) -> list[ServerAction]:
+        """Tell every subscriber that a file is new or has new content."""
+        return [action for p in list(self._peerings.values()) for action in p.publish(entry, now)]
+
+    def withdraw(self, name: str, now: float) -> list[ServerAction]:
+        """Tell every subscriber that a file is gone."""
+        return [action for p in list(self._peerings.values()) for action in p.withdraw(name, now)]
+
+    def chunk_read(self, peer: bytes, transfer: int, chunk: bytes, now: float) -> list[ServerAction]:
+        """Answer a `ReadChunk`: the octets, exactly as many as were asked for."""
+        peering = self._peerings.get(peer)
+        return [] if peering is None else peering.outflow.chunk_read(transfer, chunk, now)
+
+    def file_moved(self, peer: bytes, transfer: int, now: float) -> list[ServerAction]:
+        """Answer a `ReadChunk`: the file is no longer what the listing said; the listing is right again."""
+        peering = self._peerings.get(peer)
+        return [] if peering is None else peering.outflow.file_moved(transfer, now)
+
+    def resume(self, peer: bytes, now: float) -> list[ServerAction]:
+        """Answer a `Pause`."""
+        peering = self._peerings.get(peer)
+        return [] if peering is None else peering.outflow.resume(now)
+
+    def gone(self, peer: bytes, reason: str) -> list[ServerAction]:
+        """The network says that `peer` can not be reached."""
+        peering = self._peerings.get(peer)
+        return [] if peering is None else self._tidy(peering, peering.drop(reason))
+
+    def tick(self, now: float) -> list[ServerAction]:
+        """Let time pass: heartbeats, and an end to silent clients."""
+        return [action for p in list(self._peerings.values()) for action in self._tidy(p, p.tick(now))]
+
+    def close(self, now: float) -> list[ServerAction]:
+        """End every peering with KTHXBAI."""
+        return [
+            action
+            for p in list(self._peerings.values())
+            for action in self._tidy(p, p.end(Kthxbai(), "the server stops", now))
+        ]
+
+    def _open(self, peer: bytes, now: float) -> Peering:
+        peering = self._peerings[peer] = Peering(
+            peer,
+            self._files,
+            terms=self._terms,
+            dialog=self._dialect.open_dialog("S"),
+            number=self._numbers.__next__,
+            now=now,
+        )
+        return peering
+
+    def _tidy(self, peering: Peering, actions: list[ServerAction]) -> list[ServerAction]:
+        if peering.closed:
+            self._peerings.pop(peering.peer, None)
+        return actions
+
+    def _answer_malformed(self, peer: bytes, error: DecodeError, now: float) -> list[ServerAction]:
+        """FILEMQ v2, "Protocol Signature", "The WAT Command": silence, RTFM or WAT, as the profile says."""
+        answer = self._dialect.answer("S", error)
+        report = Report(Refused(error.message_name or "a message", str(error), peer.hex()))
+        peering = self._peerings.get(peer)
+        if answer is None:
+            return [report]
+        if peering is None:
+            return [Send(answer, peer), report]
+        return [report, *self._tidy(peering, peering.answer_malformed(answer, now))]

@@ -1,0 +1,1 @@
+"""Captured traffic on Spark: read, decode, typed tables, a summary and a report."""

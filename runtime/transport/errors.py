@@ -1,0 +1,7 @@
+"""What can be wrong with an endpoint, as one sentence for the user."""
+
+from __future__ import annotations
+
+
+class TransportError(Exception):
+    """An endpoint cannot be bound or connected; `str()` names the endpoint and the reason."""

@@ -1,0 +1,180 @@
+"""A ZeroMQ socket on an asyncio loop, without zmq.asyncio.
+
+The socket's file descriptor is watched with `loop.add_reader`; when it wakes, messages are taken with
+NOBLOCK until there are none or `DRAIN` of them have been taken, so that a busy peer leaves the loop to
+others. The traps this module is about:
+
+- ZMQ_FD is edge-triggered, and *any* call on the socket may consume the edge. So after each batch of
+  receives, and after each send, EVENTS is asked again and another round is scheduled where it says POLLIN.
+- A send that would block raises EAGAIN. It is kept by the caller (`router`, `dealer`) and tried again when
+  the descriptor wakes next, because libzmq tells "there is room again" through the same descriptor. A send to
+  one peer may consume the edge that was meant for another, so a timer asks again as well while one waits.
+- A multipart message is taken whole, but only its first `MAX_FRAMES` frames are kept: no message of ours
+  has so many, so what is cut is malformed anyway, and its memory is bounded.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Callable, Sequence
+from hashlib import sha1
+
+import zmq
+
+from specwire.runtime.transport.context import TransportContext
+from specwire.runtime.transport.errors import TransportError
+
+logger = logging.getLogger(__name__)
+
+DRAIN = 64
+RETRY_S = 0.01
+MAX_FRAMES = 16
+COPY_LIMIT_OCTETS = 64 * 1024
+"""From this size on, handing a frame to libzmq by reference costs less than copying it."""
+
+Frames = list[bytes]
+
+
+class Link:
+    """One socket: receives by callback, sends at once or says that it cannot.
+
+    Args:
+        kind: the zmq socket type.
+        on_message: called with the frames of each message.
+        on_room: called after each wake-up, when a send that was refused may be tried again.
+        high_water: messages that libzmq queues for each peer and direction.
+        max_frame_octets: a peer that sends a larger frame is disconnected by libzmq.
+    """
+
+    def __init__(
+        self,
+        context: TransportContext,
+        kind: int,
+        *,
+        on_message: Callable[[Frames], None],
+        on_room: Callable[[], None],
+        high_water: int,
+        max_frame_octets: int,
+    ) -> None:
+        self._loop = asyncio.get_running_loop()
+        self.socket: zmq.Socket[bytes] = context.zmq.socket(kind)
+        self.socket.set_hwm(high_water)
+        self.socket.setsockopt(zmq.MAXMSGSIZE, max_frame_octets)
+        self._on_message = on_message
+        self._on_room = on_room
+        self._paused = False
+        self._scheduled: asyncio.Handle | None = None
+        self._retry: asyncio.TimerHandle | None = None
+        self._fd = int(self.socket.getsockopt(zmq.FD))
+        self._loop.add_reader(self._fd, self._wake)
+
+    def bind(self, endpoint: str) -> str:
+        """Bind and return the endpoint as it is, the port in place of ``*``; raises TransportError."""
+        try:
+            self._prepare(endpoint)
+            self.socket.bind(endpoint)
+        except zmq.ZMQError as error:
+            raise TransportError(f"cannot listen on {endpoint}: {error.strerror}") from error
+        bound = self.socket.getsockopt(zmq.LAST_ENDPOINT)
+        return bound.rstrip(b"\0").decode() if isinstance(bound, bytes) else str(bound)
+
+    def connect(self, endpoint: str) -> None:
+        """Connect, which succeeds before the peer is there; raises TransportError for a bad endpoint."""
+        try:
+            self._prepare(endpoint)
+            self.socket.connect(endpoint)
+        except zmq.ZMQError as error:
+            raise TransportError(f"cannot connect to {endpoint}: {error.strerror}") from error
+
+    def _prepare(self, endpoint: str) -> None:
+        if "[" in endpoint:
+            self.socket.setsockopt(zmq.IPV6, 1)
+
+    def send(self, frames: Sequence[bytes]) -> bool:
+        """Send without waiting; False where the socket has no room now.
+
+        Raises ConnectionResetError where a ROUTER no longer knows the peer.
+        """
+        last = frames[-1]
+        try:
+            for frame in frames[:-1]:
+                self.socket.send(frame, zmq.NOBLOCK | zmq.SNDMORE)
+            self.socket.send(last, zmq.NOBLOCK, copy=len(last) < COPY_LIMIT_OCTETS)
+        except zmq.Again:
+            if self._retry is None:
+                self._retry = self._loop.call_later(RETRY_S, self._ask_again)
+            return False
+        except zmq.ZMQError as error:
+            raise ConnectionResetError(error.strerror) from error
+        self._schedule()
+        return True
+
+    def pause(self) -> None:
+        """Stop receiving: libzmq's queue fills, and the peer is held back by it."""
+        self._paused = True
+
+    def resume(self) -> None:
+        """Receive again after `pause`."""
+        if self._paused:
+            self._paused = False
+            self._schedule()
+
+    def close(self, *, linger_s: float = 0.0) -> None:
+        """Close; messages still queued are sent for at most `linger_s`. May be called twice."""
+        if self.socket.closed:
+            return
+        self._loop.remove_reader(self._fd)
+        for handle in (self._scheduled, self._retry):
+            if handle is not None:
+                handle.cancel()
+        self.socket.close(linger=int(linger_s * 1000))
+
+    def _schedule(self) -> None:
+        if self._scheduled is None:
+            self._scheduled = self._loop.call_soon(self._wake)
+
+    def _ask_again(self) -> None:
+        self._retry = None
+        self._wake()
+
+    def _wake(self) -> None:
+        if self._scheduled is not None:
+            self._scheduled.cancel()
+            self._scheduled = None
+        self._drain()
+        if self.socket.closed:
+            return
+        self._on_room()
+        if not self.socket.closed and not self._paused and self._readable():
+            self._schedule()
+
+    def _readable(self) -> bool:
+        return bool(int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+
+    def _drain(self) -> None:
+        for _ in range(DRAIN):
+            if self._paused or self.socket.closed or not self._readable():
+                return
+            frames = self._take()
+            if not frames:
+                return
+            try:
+                self._on_message(frames)
+            except Exception:
+                self._schedule()  # the loop reports the error, and the socket goes on
+                digest = sha1(b"".join(frames), usedforsecurity=False).hexdigest()
+                logger.exception("a message could not be handled (%d frames, SHA-1 %s)", len(frames), digest)
+                raise
+
+    def _take(self) -> Frames:
+        """Return the frames of the next message; none where libzmq's promise of one was not kept."""
+        try:
+            frames = [self.socket.recv(zmq.NOBLOCK)]
+        except zmq.Again:
+            return []
+        while self.socket.getsockopt(zmq.RCVMORE):
+            frame = self.socket.recv(zmq.NOBLOCK)
+            if len(frames) < MAX_FRAMES:
+                frames.append(frame)
+        return frames

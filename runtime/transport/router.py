@@ -1,0 +1,112 @@
+"""The ROUTER of a server: many peers, each with its own queue of what could not be sent yet.
+
+ROUTER_MANDATORY makes libzmq say when a peer is gone or full, where it would otherwise drop without a word.
+A full peer gets its messages later, in order, and holds back no other peer; a peer that lets more than
+`max_waiting` messages gather does not read what it asked for and is given up.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import zmq
+
+from specwire.runtime.transport.context import TransportContext
+from specwire.runtime.transport.link import Frames, Link
+
+HIGH_WATER = 32
+MAX_WAITING = 1000
+MAX_FRAME_OCTETS = 1 << 20
+
+
+class Router:
+    """A bound socket.
+
+    Args:
+        on_message: called with the routing id and the frames of each message.
+        on_sent: called with the routing id and the frames when the socket has taken a message.
+        on_room: called with the routing id when everything that waited for this peer has been taken.
+        on_gone: called with the routing id and the reason when a message for this peer had to be dropped.
+        high_water: messages that libzmq queues for each peer; with large frames this bounds the memory that
+            a slow peer costs.
+    """
+
+    def __init__(
+        self,
+        context: TransportContext,
+        *,
+        on_message: Callable[[bytes, Frames], None],
+        on_sent: Callable[[bytes, Sequence[bytes]], None],
+        on_room: Callable[[bytes], None],
+        on_gone: Callable[[bytes, str], None],
+        high_water: int = HIGH_WATER,
+        max_waiting: int = MAX_WAITING,
+        max_frame_octets: int = MAX_FRAME_OCTETS,
+    ) -> None:
+        self._receive, self._on_sent, self._on_room, self._on_gone = on_message, on_sent, on_room, on_gone
+        self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
+        self._max_waiting = max_waiting
+        self._link = Link(
+            context,
+            zmq.ROUTER,
+            on_message=lambda frames: self._receive(frames[0], frames[1:]),
+            on_room=self._flush,
+            high_water=high_water,
+            max_frame_octets=max_frame_octets,
+        )
+        self._link.socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+
+    def bind(self, endpoint: str) -> str:
+        """Bind and return the endpoint as it is; raises TransportError."""
+        return self._link.bind(endpoint)
+
+    def ready(self, peer: bytes) -> bool:
+        """Tell whether nothing waits for this peer."""
+        return peer not in self._waiting
+
+    def send(self, peer: bytes, frames: Sequence[bytes]) -> None:
+        """Send to `peer` now, or when it has room again; `on_gone` tells where neither is possible."""
+        waiting = self._waiting.get(peer)
+        if waiting is None:
+            if not self._offer(peer, frames):
+                self._waiting[peer] = deque([frames])
+        elif len(waiting) < self._max_waiting:
+            waiting.append(frames)
+        else:
+            del self._waiting[peer]
+            self._on_gone(peer, f"left {self._max_waiting} messages unread")
+
+    def forget(self, peer: bytes) -> None:
+        """Drop what waits for `peer`."""
+        self._waiting.pop(peer, None)
+
+    def close(self, *, linger_s: float = 0.0) -> None:
+        """Close; what libzmq has queued is sent for at most `linger_s`, what waits here is dropped."""
+        self._link.close(linger_s=linger_s)
+
+    def _offer(self, peer: bytes, frames: Sequence[bytes]) -> bool:
+        """Return False where the peer has no room; a peer that is gone counts as served."""
+        try:
+            if not self._link.send([peer, *frames]):
+                return False
+        except ConnectionResetError:
+            self._waiting.pop(peer, None)
+            self._on_gone(peer, "has disconnected")
+            return True
+        self._on_sent(peer, frames)
+        return True
+
+    def _flush(self) -> None:
+        for peer in list(self._waiting):
+            self._flush_peer(peer)
+
+    def _flush_peer(self, peer: bytes) -> None:
+        waiting = self._waiting.get(peer)
+        while waiting and self._waiting.get(peer) is waiting:
+            if not self._offer(peer, waiting[0]):
+                return
+            waiting.popleft()
+        if self._waiting.get(peer) is waiting:
+            self._waiting.pop(peer, None)
+            self._on_room(peer)

@@ -1,0 +1,154 @@
+"""The folder ``.venv``: made with the standard library's venv, filled by pip, stamped when it is whole.
+
+The stamp is written last, so a `.venv` without one was not finished and is made anew. It records what
+the contents depend on: pyproject.toml, constraints.txt, the Python, and the folder (programs inside
+`.venv` name it in their first line, so one that was moved does not work).
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Literal
+
+from system_packages import SetUpError, say
+
+State = Literal["current", "outdated", "missing"]
+
+EXTRAS = "dev"
+"""The extras of pyproject.toml that are installed; `dev` contains what the main job needs."""
+
+
+@dataclass(frozen=True)
+class Environment:
+    """The `.venv` of the project at `root`; `lock` is the descriptor of the lock held meanwhile."""
+
+    root: Path
+    lock: int
+
+    @property
+    def folder(self) -> Path:
+        """Where the environment is."""
+        return self.root / ".venv"
+
+    @property
+    def java_file(self) -> Path:
+        """Where the Java that was found is remembered."""
+        return self.folder / "java.json"
+
+    @property
+    def _stamp(self) -> Path:
+        return self.folder / "set-up.json"
+
+    @property
+    def _python(self) -> Path:
+        return self.folder / "bin" / "python"
+
+    @cached_property
+    def _digest(self) -> str:
+        """SHA-256 of the files that say what is installed."""
+        digest = hashlib.sha256(EXTRAS.encode())
+        for name in ("pyproject.toml", "constraints.txt"):
+            digest.update((self.root / name).read_bytes())
+        return digest.hexdigest()
+
+    def state(self, *, python_is_chosen: bool) -> State:
+        """Return whether `.venv` is current, outdated (installing again mends it) or has to be made.
+
+        Its Python may be another than the one that runs here, unless the user has chosen this one.
+        """
+        try:
+            stamp = json.loads(self._stamp.read_text())
+        except (OSError, ValueError):
+            return "missing"
+        version = _version_of(self._python)
+        if stamp.get("root") != str(self.root) or version is None or stamp.get("python") != version:
+            return "missing"
+        if python_is_chosen and version != sys.version.split()[0]:
+            return "missing"
+        return "current" if stamp.get("digest") == self._digest else "outdated"
+
+    def python_has_venv(self) -> bool:
+        """Whether the Python that runs here can make an environment with pip in it."""
+        return _run_quietly(_base_python(), "-c", "import ensurepip, venv")
+
+    def bring_up(self, state: State) -> None:
+        """Make `.venv` current, starting from `state`."""
+        if state == "current":
+            return
+        self._stamp.unlink(missing_ok=True)
+        if state == "missing":
+            self._make()
+        self._install()
+        self._write_stamp()
+
+    def _make(self) -> None:
+        if self.folder.is_symlink() or self.folder.exists():
+            say(".venv is unfinished, moved or of another Python: making it anew")
+            self._remove()
+        say(f"making .venv with Python {sys.version.split()[0]}")
+        self._call(_base_python(), "-m", "venv", str(self.folder))
+
+    def _remove(self) -> None:
+        if self.folder.is_symlink() or not self.folder.is_dir():
+            self.folder.unlink()
+        else:
+            shutil.rmtree(self.folder)
+
+    def _install(self) -> None:
+        """Install the build back end first, at its pinned release, and build everything with it."""
+        say("installing the dependencies (the first time takes a few minutes)")
+        project = tomllib.loads((self.root / "pyproject.toml").read_text())
+        pip = (str(self._python), "-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check")
+        pinned = ("-c", str(self.root / "constraints.txt"))
+        self._call(*pip, *pinned, *project["build-system"]["requires"])
+        self._call(*pip, *pinned, "--no-build-isolation", "--use-pep517", "-e", f"{self.root}[{EXTRAS}]")
+
+    def _write_stamp(self) -> None:
+        version = _version_of(self._python)
+        stamp = {"root": str(self.root), "python": version, "digest": self._digest}
+        aside = self._stamp.with_suffix(".tmp")
+        aside.write_text(json.dumps(stamp) + "\n")
+        aside.replace(self._stamp)
+
+    def _call(self, *command: str) -> None:
+        """Run `command`, its errors shown; raise `SetUpError` when it fails."""
+        variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
+        variables["PIP_USER"] = "0"
+        run = subprocess.run(
+            command,
+            cwd=self.root,
+            env=variables,
+            pass_fds=(self.lock,),
+            stdin=subprocess.DEVNULL,
+            check=False,
+        )
+        if run.returncode != 0:
+            raise SetUpError(f"this failed, see above: {' '.join(command)}")
+
+
+def _base_python() -> str:
+    """Return the Python under the one that runs here, should that stand in an environment itself."""
+    return str(getattr(sys, "_base_executable", sys.executable))
+
+
+def _version_of(python: Path) -> str | None:
+    """Run `python` and return its version, None when it does not run."""
+    try:
+        command = [str(python), "-E", "-c", "import pip, sys; print(sys.version.split()[0])"]
+        run = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return run.stdout.strip() if run.returncode == 0 else None
+
+
+def _run_quietly(*command: str) -> bool:
+    return subprocess.run(command, capture_output=True, timeout=60, check=False).returncode == 0

@@ -1,0 +1,40 @@
+"""What all tests share: how golden files are renewed, and who runs the tests that need Spark.
+
+`pytest --bless` writes what came out as what is expected. Tests marked `spark` share one session, which
+takes seconds to start, so with two workers they all go to the same one.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator
+
+import pytest
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add `--bless`."""
+    parser.addoption("--bless", action="store_true", help="write what came out as the expected files")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Tell golden tests, and the programs they start, whether they write or compare."""
+    if config.getoption("--bless"):
+        os.environ["SPECWIRE_BLESS"] = "1"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give every test marked `spark` to one worker; xdist reads the group after this."""
+    for item in items:
+        if item.get_closest_marker("spark"):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+
+
+@pytest.fixture(scope="session", autouse=True)
+def one_import_name() -> Iterator[None]:
+    """Fail when a test imported a top folder under its bare name: every class in it would exist twice."""
+    yield
+    strays = {"generator", "generated", "runtime"} & sys.modules.keys()
+    assert not strays, f"imported without `specwire.` in front: {', '.join(sorted(strays))}"

@@ -1,0 +1,163 @@
+"""The root of the command line: quick to start, and a sentence instead of a trace for what users cause."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+import typer
+
+from specwire import __version__
+from specwire.generated.errors import CodecError
+from specwire.generator.diagnostics import Diagnostics, Source, Span, SpecError
+from specwire.runtime.cli import main as root
+from specwire.runtime.cli.console import CommandError
+
+
+def run(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run `specwire` as a user does."""
+    command = [sys.executable, "-m", "specwire.runtime.cli.main", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False, stdin=subprocess.DEVNULL)
+
+
+def call(monkeypatch: pytest.MonkeyPatch, error: BaseException) -> int | str | None:
+    """Run a sub-command that raises `error`; return the exit status."""
+
+    def command() -> None:
+        raise error
+
+    module = ModuleType("specwire.runtime.cli.decode")
+    module.command = command  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with pytest.raises(SystemExit) as end:
+        root.main(["decode"])
+    return end.value.code
+
+
+def spec_error() -> SpecError:
+    """One fault of a grammar, as the generator reports it."""
+    diagnostics = Diagnostics()
+    source = Source("some.abnf", "a = b\n")
+    diagnostics.error("E201", Span(source, 1, 5, 1, 6), "rule 'b' is used but never defined")
+    return SpecError(tuple(diagnostics))
+
+
+def test_version() -> None:
+    """`--version` names the program and the release."""
+    assert run("--version").stdout == f"specwire {__version__}\n"
+
+
+def test_help_lists_every_command() -> None:
+    """Every command has its line, which needs none of their modules."""
+    shown = run("--help")
+    assert shown.returncode == 0
+    assert all(f" {name} " in shown.stdout for name in root.COMMANDS)
+
+
+def test_help_imports_no_command() -> None:
+    """The libraries that take long to import wait for the command that needs them."""
+    code = (
+        "import sys\nfrom specwire.runtime.cli.main import main\n"
+        "try: main(['--help'])\nexcept SystemExit: pass\n"
+        "heavy = {'pyspark', 'pyarrow', 'lark', 'jinja2', 'zmq', 'construct', 'numpy'}\n"
+        "print(sorted(heavy & sys.modules.keys()), file=sys.stderr)"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert ended.stderr == "[]\n"
+
+
+@pytest.mark.parametrize("name", root.COMMANDS)
+def test_every_command_shows_its_help(name: str) -> None:
+    """The table of commands names modules that exist and load."""
+    shown = run(name, "--help")
+    assert shown.returncode == 0, shown.stderr
+    assert f"Usage: specwire {name}" in shown.stdout or f"specwire.runtime.cli.main {name}" in shown.stdout
+    assert "--install-completion" not in shown.stdout
+
+
+def test_unknown_command_is_a_usage_error() -> None:
+    """A typing error names the command that was probably meant."""
+    ended = run("decod")
+    assert ended.returncode == 2
+    assert "decode" in ended.stderr
+
+
+@pytest.mark.parametrize(
+    ("error", "status", "text"),
+    [
+        (CommandError("there is no such thing", status=1), 1, "specwire: there is no such thing\n"),
+        (
+            FileNotFoundError(2, "No such file or directory", "a b"),
+            2,
+            "specwire: a b: No such file or directory\n",
+        ),
+        (
+            ModuleNotFoundError("no", name="pyspark.sql"),
+            1,
+            "specwire: this needs pyspark: pip install 'specwire[spark]'\n",
+        ),
+    ],
+)
+def test_user_errors_are_one_sentence(
+    error: Exception,
+    status: int,
+    text: str,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """No stack trace, nothing on standard output, and the status says whose turn it is."""
+    assert call(monkeypatch, error) == status
+    assert capsys.readouterr() == ("", text)
+
+
+def test_diagnostics_are_shown_as_they_are(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The place begins the line, so that editors can jump to it."""
+    assert call(monkeypatch, spec_error()) == 2
+    assert capsys.readouterr().err.startswith("some.abnf:1:5: error[E201]: ")
+
+
+def test_our_own_faults_keep_their_trace(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An error nobody foresaw is not dressed up as the user's."""
+
+    def command() -> None:
+        raise ZeroDivisionError
+
+    module = ModuleType("specwire.runtime.cli.decode")
+    module.command = command  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, module.__name__, module)
+    with pytest.raises(ZeroDivisionError):
+        root.main(["decode"])
+
+
+def test_interrupt_ends_quietly(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    """Ctrl-C is what the user wanted: status 130, as shells expect."""
+    assert call(monkeypatch, KeyboardInterrupt()) == 130
+    assert capsys.readouterr().err == ""
+
+
+def test_every_named_error_exists() -> None:
+    """The table of user errors names classes that are there."""
+    from importlib import import_module
+
+    for name in root.USER_ERRORS:
+        module, _, cls = name.rpartition(".")
+        assert issubclass(getattr(import_module(module), cls), Exception)
+
+
+def test_reader_that_leaves_is_no_error(tmp_path: Path) -> None:
+    """`specwire … | head` ends without a trace."""
+    script = f'"{sys.executable}" -m specwire.runtime.cli.main --help 2>"{tmp_path}/errors" | true'
+    subprocess.run(["sh", "-c", script], check=True)
+    assert (tmp_path / "errors").read_text() == ""
+
+
+def test_codec_errors_are_the_users() -> None:
+    """Octets given on the command line that do not decode are bad input."""
+    assert issubclass(CodecError, ValueError)
+    assert root.USER_ERRORS[f"{CodecError.__module__}.{CodecError.__qualname__}"] == 2
+    assert issubclass(typer.Exit, Exception)

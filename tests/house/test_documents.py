@@ -1,0 +1,108 @@
+"""The documents tell the truth: paths they name exist, commands they show parse, examples they give run."""
+
+from __future__ import annotations
+
+import re
+import shlex
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specwire.runtime.cli.main import COMMANDS, load_command
+from tests.house.repository import ROOT, product_files
+
+DOCUMENTS = [path for path in product_files() if path.suffix == ".md"]
+TOPS = {path.relative_to(ROOT).parts[0] for path in product_files()}
+MADE = ("out/", "build/", "dist/", ".venv")
+"""What set-up and the commands write: documents may name it, a clone does not hold it."""
+
+
+def names(documents: list[Path]) -> list[str]:
+    """Return the documents' paths, as ids of parametrized tests."""
+    return [str(path.relative_to(ROOT)) for path in documents]
+
+
+def blocks(text: str, language: str) -> Iterator[str]:
+    """Yield the fenced blocks of a document that are marked with `language`."""
+    yield from (
+        block[1] for block in re.finditer(rf"^```{language}\n(.*?)^```", text, re.MULTILINE | re.DOTALL)
+    )
+
+
+def commands(text: str) -> Iterator[list[str]]:
+    """Yield the words of every command that a document shows after a prompt, up to a pipe or a comment."""
+    for block in blocks(text, "console"):
+        for line in re.findall(r"^\$ (.*)$", block, re.MULTILINE):
+            words = shlex.split(line, comments=True)
+            yield words[: next((n for n, word in enumerate(words) if word in "|>&&"), len(words))]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_named_paths_exist(document: Path) -> None:
+    """A path in backquotes that begins with one of the top folders, or a link, leads to something."""
+    text = document.read_text(encoding="utf-8")
+    paths = {ROOT / name for name in re.findall(r"`([\w.-]+/[\w./-]*)`", text) if is_ours(name)}
+    links = {document.parent / name for name in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", text)}
+    assert [str(path) for path in sorted(paths | links) if not path.exists()] == []
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_shown_commands_parse(document: Path) -> None:
+    """Each `make` names a target; each `specwire` names a command and options that this command has."""
+    targets = re.findall(r"^([a-z]+):", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    for words in commands(document.read_text(encoding="utf-8")):
+        if words[0] == "make":
+            assert {word for word in words[1:] if "=" not in word} <= set(targets), words
+        elif words[0] == "specwire":
+            assert_parses(words[1:])
+
+
+def test_readme_opens_with_the_two_commands() -> None:
+    """Whoever reads ten lines can run it."""
+    opening = "\n".join((ROOT / "README.md").read_text().splitlines()[:12])
+    assert [words for words in commands(opening + "\n```")] == [["make", "run"], ["make", "test"]]
+
+
+def test_readme_names_what_ci_runs() -> None:
+    """CI, the README and the Makefile run the tests by one command."""
+    assert "`make test`" in (ROOT / "README.md").read_text()
+    assert "make --no-print-directory check" in (ROOT / ".ci/run").read_text()
+    check = re.search(r"^check: (.*?) ##", (ROOT / "Makefile").read_text(), re.MULTILINE)
+    assert check is not None and check[1].split() == ["drift", "lint", "types", "test"]
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=names(DOCUMENTS))
+def test_python_examples_run(document: Path) -> None:
+    """The Python blocks of a document, one after another, are a program that works."""
+    program = "\n".join(blocks(document.read_text(encoding="utf-8"), "python"))
+    run = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=120
+    )
+    assert run.returncode == 0, run.stderr
+
+
+def assert_parses(words: list[str]) -> None:
+    """Check the words after `specwire` against the command's own parameters; arguments may be anything."""
+    if words[0].startswith("--"):
+        assert words == ["--help"] or words == ["--version"]
+        return
+    assert words[0] in COMMANDS, words
+    command: Any = load_command(words[0])
+    rest = words[1:]
+    while hasattr(command, "commands"):
+        assert rest and rest[0] in command.commands, words
+        command, rest = command.commands[rest[0]], rest[1:]
+    known = {
+        option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
+    }
+    options = {word.partition("=")[0] for word in rest if word.startswith("-")}
+    assert options <= known | {"--help"}, words
+
+
+def is_ours(name: str) -> bool:
+    """Whether a path in a document is meant to be one of the repository."""
+    return name.partition("/")[0] in TOPS and not name.startswith(MADE)

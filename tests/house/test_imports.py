@@ -1,0 +1,128 @@
+"""Dependencies point one way: specification → generator → generated → runtime.
+
+The rules are read from the imports as they are written, those inside functions and under TYPE_CHECKING too:
+whoever needs a library for its types depends on it.
+"""
+
+from __future__ import annotations
+
+import ast
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.house.repository import CODE, ROOT, product_files, python_files
+
+ONLY_IN = {
+    "construct": ("constructs",),
+    "numpy": ("columns", "arrow"),
+    "pyarrow": ("columns", "arrow"),
+    "pyspark": ("schema", "spark"),
+    "hypothesis": ("strategies",),
+}
+"""Which modules of a generated package, or of what they share, may import a library that is not always there."""
+
+
+def imports(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the line and full name of everything that a source imports (`from a import b` is ``a``)."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            yield from ((node.lineno, alias.name) for alias in node.names)
+        elif isinstance(node, ast.ImportFrom):
+            yield node.lineno, "." * node.level + (node.module or "")
+
+
+def offences(paths: list[Path], allowed: object) -> list[str]:
+    """Return the imports that `allowed(path, name)` refuses, as places to click on."""
+    assert paths and callable(allowed)
+    return [
+        f"{path.relative_to(ROOT)}:{line}: {name}"
+        for path in paths
+        for line, name in imports(path)
+        if not allowed(path, name)
+    ]
+
+
+def within(name: str, *packages: str) -> bool:
+    """Whether `name` is one of `packages` or inside one."""
+    return any(name == package or name.startswith(package + ".") for package in packages)
+
+
+def is_standard(name: str) -> bool:
+    """Whether `name` comes with Python."""
+    return name.partition(".")[0] in sys.stdlib_module_names
+
+
+def test_no_import_is_relative() -> None:
+    """One class has one name."""
+    paths = [path for path in product_files() if path.suffix == ".py"]
+    assert offences(paths, lambda _, name: not name.startswith(".")) == []
+
+
+def test_no_import_goes_around_the_package_name() -> None:
+    """`import generator` works by accident where the repository is on the path; the package is `specwire`."""
+    paths = [path for path in product_files() if path.suffix == ".py"]
+    assert offences(paths, lambda _, name: not within(name, *CODE)) == []
+
+
+def test_generator_imports_neither_generated_nor_runtime() -> None:
+    """The generator can be run when nothing has been generated yet."""
+
+    def allowed(path: Path, name: str) -> bool:
+        return is_support(path) or not within(name, "specwire.generated", "specwire.runtime")
+
+    assert offences(python_files("generator"), allowed) == []
+
+
+def test_generated_code_needs_little() -> None:
+    """A generated package: the standard library, msgspec, itself, what all share, one library in one module."""
+
+    def allowed(path: Path, name: str) -> bool:
+        if within(name, "specwire.generated"):
+            return not in_another_protocol(path, name)
+        library = name.partition(".")[0]
+        return is_standard(name) or library == "msgspec" or path.stem in ONLY_IN.get(library, ())
+
+    paths = python_files("generated") + [path for path in python_files("generator") if is_support(path)]
+    assert offences(paths, allowed) == []
+
+
+def test_only_the_command_line_uses_the_generator() -> None:
+    """The runtime works where the generator's libraries are not installed."""
+
+    def allowed(path: Path, name: str) -> bool:
+        return (ROOT / "runtime/cli") in path.parents or not within(name, "specwire.generator")
+
+    assert offences(python_files("runtime"), allowed) == []
+
+
+def test_only_the_transport_uses_zeromq() -> None:
+    """Engines are values in, actions out; everything above the transport works without a socket."""
+
+    def allowed(path: Path, name: str) -> bool:
+        return (ROOT / "runtime/transport") in path.parents or not within(name, "zmq")
+
+    assert offences(python_files(*CODE), allowed) == []
+
+
+@pytest.mark.parametrize("library", ["pyspark", "pandas"])
+def test_brokers_and_peers_do_without_spark(library: str) -> None:
+    """Only Spark's own folder and the commands that start it know it is there."""
+
+    def allowed(path: Path, name: str) -> bool:
+        return path.relative_to(ROOT / "runtime").parts[0] in ("spark", "cli") or not within(name, library)
+
+    assert offences(python_files("runtime"), allowed) == []
+
+
+def is_support(path: Path) -> bool:
+    """Whether `path` is the source of a module that all generated packages share: it is copied, not run."""
+    return (ROOT / "generator/support") in path.parents
+
+
+def in_another_protocol(path: Path, name: str) -> bool:
+    """Whether `name` is in the package of another protocol than the generated module `path`."""
+    package = name.removeprefix("specwire.generated").strip(".").partition(".")[0]
+    return (ROOT / "generated" / package).is_dir() and package not in ("", path.parent.name)

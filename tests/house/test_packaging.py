@@ -1,0 +1,138 @@
+"""What a user installs: the wheel holds all code as regular files, and builds from the source archive."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import stat
+import subprocess
+import sys
+import tarfile
+import tomllib
+import zipfile
+from importlib import import_module
+from pathlib import Path
+
+import pytest
+
+import specwire
+from tests.house.repository import CODE, ROOT, product_files
+
+BUILT_FROM = (*CODE, "src", "pyproject.toml", "README.md", "LICENSE")
+
+
+@pytest.fixture(scope="module")
+def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Build the source archive, and the wheel from it, without a network; return the folder of both."""
+    folder = tmp_path_factory.mktemp("packaging")
+    clone = folder / "clone"
+    for path in product_files():
+        name = path.relative_to(ROOT)
+        if name.parts[0] in BUILT_FROM:
+            (clone / name).parent.mkdir(parents=True, exist_ok=True)
+            shutil.copyfile(path, clone / name)
+    for part in CODE:
+        (clone / "src/specwire" / part).symlink_to(f"../../{part}")
+    command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(clone)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
+    assert run.returncode == 0, run.stdout + run.stderr
+    return folder
+
+
+@pytest.fixture(scope="module")
+def wheel(built: Path) -> Path:
+    """The one wheel that was built."""
+    (wheel,) = built.glob("*.whl")
+    return wheel
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_code(wheel: Path) -> None:
+    """Every Python source, grammar and template is in the wheel; a new package needs no list to be found."""
+    kept = {".py", ".lark", ".j2"}
+    wanted = {
+        f"specwire/{path.relative_to(ROOT)}"
+        for path in product_files()
+        if path.suffix in kept and is_code(path)
+    }
+    with zipfile.ZipFile(wheel) as archive:
+        assert wanted | {"specwire/__init__.py", "specwire/py.typed"} <= set(archive.namelist())
+
+
+@pytest.mark.slow
+def test_wheel_holds_nothing_else(wheel: Path) -> None:
+    """No bare `generator` or `runtime` lands in site-packages, and nothing is a link."""
+    with zipfile.ZipFile(wheel) as archive:
+        tops = {name.partition("/")[0] for name in archive.namelist()}
+        kinds = {stat.S_IFMT(entry.external_attr >> 16) for entry in archive.infolist()}
+    assert tops == {"specwire", f"specwire-{specwire.__version__}.dist-info"}
+    assert kinds <= {stat.S_IFREG, 0}
+
+
+@pytest.mark.slow
+def test_source_archive_holds_regular_files(built: Path) -> None:
+    """The archive unpacks where links cannot be made."""
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        assert not [member.name for member in tar if member.issym() or member.islnk()]
+
+
+@pytest.mark.slow
+def test_wheel_works_alone(wheel: Path, tmp_path: Path) -> None:
+    """Unpacked anywhere, the package runs, its command line included, without the repository."""
+    with zipfile.ZipFile(wheel) as archive:
+        archive.extractall(tmp_path)
+    code = (
+        f"import sys; sys.path.insert(0, {str(tmp_path)!r});"
+        "from specwire.runtime.cli import main; print(main.__file__); main.main(['--version'])"
+    )
+    run = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
+    )
+    assert run.stdout.splitlines() == [
+        str(tmp_path / "specwire/runtime/cli/main.py"),
+        f"specwire {specwire.__version__}",
+    ]
+
+
+def test_versions_agree() -> None:
+    """The package, its metadata and the changelog name one version."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    assert project["version"] == specwire.__version__
+    assert f"\n## {specwire.__version__}" in (ROOT / "CHANGELOG.md").read_text()
+
+
+def test_every_emitter_is_an_entry_point() -> None:
+    """The generator finds its targets as it finds those of a plug-in: by entry points, each of which loads."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    emitters = project["entry-points"]["specwire.emitters"]
+    sources = (path for path in (ROOT / "generator/emit").glob("*.py") if "\nEMITTER = " in path.read_text())
+    assert emitters == {path.stem: f"specwire.generator.emit.{path.stem}:EMITTER" for path in sources}
+    for place in (*emitters.values(), *project["scripts"].values()):
+        module, _, name = place.partition(":")
+        assert hasattr(import_module(module), name), place
+
+
+def test_constraints_pin_every_dependency() -> None:
+    """Set-up installs tested releases only: each requirement, with extras resolved, has a line."""
+    pinned = {
+        line.partition("==")[0]
+        for line in (ROOT / "constraints.txt").read_text().splitlines()
+        if line and not line.startswith("#")
+    }
+    assert requirements() <= pinned
+
+
+def requirements() -> set[str]:
+    """Return the names that pyproject.toml requires, for any use."""
+    settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
+    project = settings["project"]
+    lines = [*project["dependencies"], *settings["build-system"]["requires"]]
+    lines += [line for extra in project["optional-dependencies"].values() for line in extra]
+    names = (re.split(r"[\[=<>~! ;]", line, maxsplit=1)[0].lower() for line in lines)
+    return {name for name in names if name != "specwire"}
+
+
+def is_code(path: Path) -> bool:
+    """Whether `path` is below one of the three folders of the package."""
+    return path.relative_to(ROOT).parts[0] in CODE

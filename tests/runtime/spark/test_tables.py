@@ -1,0 +1,94 @@
+"""Typed tables: the written Parquet has the schema that the generated package states."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
+
+from specwire.generated.filemq import schema
+from specwire.runtime.spark.decode import NOTED, decode
+from specwire.runtime.spark.read import read_capture, read_parquet
+from specwire.runtime.spark.tables import ERRORS, tables
+from tests.runtime.spark import captures
+
+pytestmark = pytest.mark.spark
+
+MESSAGES = [
+    ("C", captures.OHAI),
+    ("S", captures.OHAI_OK),
+    ("C", captures.NOM),
+    ("S", captures.CHEEZBURGER),
+    ("S", captures.DELETION),
+    ("C", captures.SHORT_NOM),
+]
+
+
+@pytest.fixture(scope="module")
+def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> dict[str, DataFrame]:
+    """The tables of a small capture, written and read back."""
+    folder = tmp_path_factory.mktemp("tables")
+    capture = captures.write_capture(folder / "capture", MESSAGES)
+    decoded = decode(read_capture(spark, capture), "filemq").persist()
+    for name, table in tables(decoded, "filemq").items():
+        table.write.parquet(str(folder / name))
+    decoded.unpersist()
+    return {name: read_parquet(spark, folder / name) for name in [*schema.SCHEMAS, ERRORS]}
+
+
+@pytest.mark.parametrize("message", list(schema.SCHEMAS))
+def test_parquet_has_the_generated_schema(written: dict[str, DataFrame], message: str) -> None:
+    """Names, types and metadata, for messages that never occurred as well; only nullability is Parquet's."""
+    found = written[message].schema
+    noted = len(NOTED)
+    assert StructType(found.fields[:noted]) == NOTED
+    assert StructType(found.fields[noted:]) == _nullable(schema.SCHEMAS[message])
+
+
+def test_each_message_is_in_its_table(written: dict[str, DataFrame]) -> None:
+    """And in no other."""
+    counts = {name: table.count() for name, table in written.items()}
+    assert {name: count for name, count in counts.items() if count} == {
+        "Ohai": 1,
+        "OhaiOk": 1,
+        "Nom": 1,
+        "Cheezburger": 2,
+        ERRORS: 1,
+    }
+
+
+def test_fields_are_columns(written: dict[str, DataFrame]) -> None:
+    """A query needs no struct."""
+    rows = written["Cheezburger"].orderBy("sequence").select("operation", "filename", "chunk").collect()
+    assert [(row.operation, row.filename, bytes(row.chunk)) for row in rows] == [
+        (1, "a.jpg", bytes.fromhex("000164617461")),
+        (2, "a.jpg", b""),
+    ]
+
+
+def test_errors_keep_the_frames(written: dict[str, DataFrame]) -> None:
+    """The finding as columns, with the frames as they came."""
+    (row,) = written[ERRORS].collect()
+    assert (row.message, row.field, row.frame, row.offset, row.kind) == ("NOM", "credit", 0, 3, "length")
+    assert (row.seq, row.sender) == (5, "C")
+    assert [bytes(frame) for frame in row.frames] == captures.SHORT_NOM
+
+
+def _nullable(fields: StructType) -> StructType:
+    return StructType.fromJson(_without_required(fields.jsonValue()))
+
+
+def _without_required(value: object) -> dict[str, object]:
+    """Return a schema's JSON with everything nullable, as Parquet gives it back."""
+
+    def relax(part: object) -> object:
+        if isinstance(part, dict):
+            keys = {"nullable": True, "containsNull": True}
+            return {key: keys.get(key, relax(item)) for key, item in part.items()}
+        return [relax(item) for item in part] if isinstance(part, list) else part
+
+    relaxed = relax(value)
+    assert isinstance(relaxed, dict)
+    return relaxed
