@@ -9,9 +9,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from io import BytesIO
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import construct as cs
+
+if TYPE_CHECKING:
+    # Generic in the stubs only: at run time Construct's classes take no subscript.
+    _Construct = cs.Construct[Any, Any]
+    _Adapter = cs.Adapter[Any, Any, Any, Any]
+    _Validator = cs.Validator[Any, Any]
+else:
+    _Construct, _Adapter, _Validator = cs.Construct, cs.Adapter, cs.Validator
 
 
 def frame(inner: cs.Construct[Any, Any]) -> cs.Construct[Any, Any]:
@@ -24,7 +32,7 @@ def message(*parts: cs.Construct[Any, Any]) -> cs.Struct:
     return cs.Struct(*parts, cs.Terminated)
 
 
-class Stack(cs.Construct[Any, Any]):
+class Stack(_Construct):
     """Frames up to an empty one, each read as `element`; the value is a list."""
 
     def __init__(self, element: cs.Construct[Any, Any]) -> None:
@@ -46,7 +54,7 @@ class Stack(cs.Construct[Any, Any]):
         return obj
 
 
-class Trailing(cs.Construct[Any, Any]):
+class Trailing(_Construct):
     """A part at the end that may be missing: read where octets are left, written where there is a value."""
 
     def __init__(self, name: str, inner: cs.Construct[Any, Any]) -> None:
@@ -62,7 +70,7 @@ class Trailing(cs.Construct[Any, Any]):
         return None if obj is None else self.inner._build(obj, stream, context, path)
 
 
-class Divided(cs.Adapter[Any, Any, Any, Any]):
+class Divided(_Adapter):
     """A text ``name=value`` as a pair, divided at the first ``=`` or at the last."""
 
     def __init__(self, text: cs.Construct[Any, Any], *, last: bool = False) -> None:
@@ -82,7 +90,7 @@ class Divided(cs.Adapter[Any, Any, Any, Any]):
         return f"{name}={value}"
 
 
-class Unterminated(cs.Adapter[Any, Any, Any, Any]):
+class Unterminated(_Adapter):
     """A text with or without a NUL at its end; none inside it."""
 
     def _decode(self, obj: str, context: Any, path: str) -> str:
@@ -94,7 +102,7 @@ class Unterminated(cs.Adapter[Any, Any, Any, Any]):
         return obj
 
 
-class AtLeast(cs.Validator[Any, Any]):
+class AtLeast(_Validator):
     """Octets of which there are `minimum` or more."""
 
     def __init__(self, minimum: int, octets: cs.Construct[Any, Any]) -> None:

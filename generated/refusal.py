@@ -110,7 +110,7 @@ def _unknown(layout: ProtocolLayout, frames: list[bytes]) -> DecodeError:
     index, _ = layout.selectors[-1]
     return DecodeError(
         protocol=layout.protocol, message_name=None, field=None, frame=index % len(frames), offset=0, kind="tag",
-        expected="a header and a command that go together", found=" ".join(_show(frame) for frame in frames[:3]),
+        expected="a header and a command that go together", found=" and ".join(_show(frames[selector]) for selector, _ in layout.selectors),
         rule=layout.edition,
     )  # fmt: skip
 
@@ -177,13 +177,13 @@ class _Walk:
                 self._refuse("frames", f"the part {part.name}", "no such part", None)
         if self.index < len(self.frames):
             self.field, self.path = None, ""
-            self._refuse("frames", f"{self.index} frames", f"{len(self.frames)}", None)
+            self._refuse("frames", _frames_word(self.frames[: self.index]), str(len(self.frames)), None)
 
     def _part(self, part: Frame | Stack) -> None:
         if self.strict and part.letter == "forbidden":
             self._refuse("frames", f"no {part.name}", "one", None)
         if isinstance(part, Frame):
-            self._need_frame(part.name)
+            self._need_frame(f"a frame with {part.name}")
             self._frame(part)
             self.index += 1
             return
@@ -234,10 +234,9 @@ class _Walk:
         return None
 
     def _peek_flags(self, part: Frame, position: int, field: Field, offset: int) -> int:
-        before = self.layout_of.parts[:position]
-        fixed = all(isinstance(p, Frame) and p.presence.kind == "always" for p in before)
-        index = position if fixed else position - len(self.layout_of.parts)
-        self.index = index % len(self.frames)
+        # Flags that end the message are found from its end: how many frames come before is theirs to say.
+        last = position == len(self.layout_of.parts) - 1
+        self.index = len(self.frames) - 1 if last else position
         frame = self.frames[self.index]
         if len(frame) <= offset:
             self.field, self.path = field, field.name

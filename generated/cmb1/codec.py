@@ -474,6 +474,8 @@ def _decode_event(frames: Frames) -> Event:
 def _decode_keepalive(frames: Frames) -> Keepalive:
     (frame,) = frames
     flags, userid, rolemask, errnum, status = _READ_KEEPALIVE.unpack(frame)
+    if flags & 0x0B:
+        raise ValueError
     return Keepalive(flags & 0xF4, userid, rolemask, errnum, status)
 
 

@@ -518,6 +518,8 @@ def _decode_event(frames: Frames) -> Event:
 def _decode_keepalive(frames: Frames) -> Keepalive:
     (frame,) = frames
     flags, userid, rolemask, errnum, status = _READ_KEEPALIVE.unpack(frame)
+    if flags & 0x0F:
+        raise ValueError
     return Keepalive(flags & 0xF0, userid, rolemask, errnum, status)
 
 

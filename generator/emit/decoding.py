@@ -108,6 +108,7 @@ def _unpack_frames(decoder: Decoder, parts: Sequence[ir.Frame | ir.Rest]) -> Non
             decoder.values[part.field.attribute] = _elements(part.field, part.field.attribute)
         elif name != "_":
             _frame(decoder, part, name, _covered(decoder, position))
+    _check_flags(decoder)
 
 
 def _walk_frames(decoder: Decoder) -> None:

@@ -87,7 +87,15 @@ def show_progress() -> Iterator[Listener]:
     """Give a listener that shows the steps on standard error: a bar on a terminal, lines elsewhere."""
     console = messages()
     if not console.is_terminal:
-        yield lambda step, done, total: console.print(Text(step))
+        shown = ""
+
+        def print_step(step: str, done: int, total: int) -> None:
+            nonlocal shown
+            if step != shown:
+                console.print(Text(step))
+                shown = step
+
+        yield print_step
         return
     columns = (SpinnerColumn(), TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn())
     with Progress(*columns, TimeElapsedColumn(), console=console, transient=True) as bar:

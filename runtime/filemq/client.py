@@ -110,7 +110,7 @@ class ClientEngine:
         times = {**dialect.timers, **(timers or {})}
         self._heartbeat_s, self._expiry_s = times["heartbeat"], times["expiry"]
         self._reconnect = Backoff(
-            first_s=times["reconnect"], longest_s=LONGEST_DELAY_S, calm_s=self._expiry_s
+            first_s=times["reconnect"], longest_s=LONGEST_DELAY_S, calm_s=2 * self._expiry_s
         )
         self._repair = Backoff(first_s=times["reconnect"], longest_s=LONGEST_REPAIR_DELAY_S, calm_s=60.0)
         self._reopen_at = 0.0

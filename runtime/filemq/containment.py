@@ -14,7 +14,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from specwire.runtime.filemq.names import MAX_NAME_OCTETS, RESERVED, split_name
+from specwire.runtime.filemq.names import MAX_NAME_OCTETS, RESERVED, fault_in_name, split_name
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # NONBLOCK: a FIFO must not hang us
@@ -37,9 +37,12 @@ def parent_of(root: int, name: str, *, create: bool = False) -> Iterator[tuple[i
         create: make folders that are missing.
 
     Raises:
-        ContainmentError: a component is a symbolic link or no folder.
+        ContainmentError: the name is faulty, or a component is a symbolic link or no folder.
         FileNotFoundError: a component is missing.
     """
+    fault = fault_in_name(name)  # '..' is a folder like any other to the system: it must not get there
+    if fault is not None:
+        raise ContainmentError(fault)
     *folders, leaf = split_name(name)
     descriptor = open_folder(root, folders, create=create)
     try:
@@ -49,7 +52,7 @@ def parent_of(root: int, name: str, *, create: bool = False) -> Iterator[tuple[i
 
 
 def open_folder(root: int, components: list[str], *, create: bool = False) -> int:
-    """Return a descriptor of a folder below `root`; raises as `parent_of` does."""
+    """Return a descriptor of a folder below `root`; `components` are free of '..'. Raises as `parent_of` does."""
     descriptor = os.dup(root)
     for component in components:
         try:

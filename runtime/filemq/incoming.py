@@ -78,7 +78,7 @@ class Incoming:
             return [*steps, self._failed(command.filename, f"begins at offset {command.offset}")]
         return [*steps, *self._continue(self._file, command)]
 
-    def stop(self) -> list[Step]:
+    def stop(self) -> list[DiscardFile]:
         """The connection ends: the file under way is thrown away."""
         file, self._file = self._file, None
         return [] if file is None or file.broken else [DiscardFile(self._connection, file.name)]

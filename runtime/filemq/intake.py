@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from specwire.generated.filemq import Cheezburger
-from specwire.runtime.filemq.actions import WriteChunk
+from specwire.runtime.filemq.actions import DiscardFile, WriteChunk
 from specwire.runtime.filemq.credit import CreditWindow
 from specwire.runtime.filemq.incoming import Incoming, Step, read_headers
 
@@ -57,7 +57,7 @@ class Intake:
         """Return the credit to send now, 0 for none."""
         return self._credit.grant()
 
-    def stop(self) -> list[Step]:
+    def stop(self) -> list[DiscardFile]:
         """The connection ends: return what is to be done about the file under way."""
         return self._incoming.stop()
 

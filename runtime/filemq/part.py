@@ -41,9 +41,7 @@ class Part:
         """Append a chunk; raises OSError, also where the disk took only a part of it."""
         if offset != self.size:
             raise OSError(errno.EINVAL, f"a chunk at offset {offset} follows {self.size} octets")
-        view = memoryview(chunk)
-        while view:
-            view = view[os.write(self._descriptor, view) :]
+        write_octets(self._descriptor, chunk)
         self._sha1.update(chunk)
         self.size += len(chunk)
 
@@ -66,3 +64,10 @@ class Part:
             os.close(self._descriptor)
         self._descriptor = -1
         self.name = None
+
+
+def write_octets(descriptor: int, octets: bytes) -> None:
+    """Write all of `octets` at the end of an open file; raises OSError, also where only a part found room."""
+    view = memoryview(octets)
+    while view:
+        view = view[os.write(descriptor, view) :]

@@ -112,6 +112,8 @@ class Publication:
             found += self._look_at(here, set())
             if not here:
                 gone += self._forget(self._known_under(name))
+            elif here[0][0] != name:
+                gone += self._forget([name])  # a folder now
         return [*gone, *found]
 
     def examine_name(self, name: str) -> list[Change]:

@@ -12,6 +12,7 @@ import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
+from functools import partial
 
 from watchfiles import awatch
 
@@ -60,7 +61,7 @@ class Watcher:
 
     async def look_again(self, publication: Publication, name: str) -> None:
         """Look at one file now."""
-        await self._look(publication, lambda: publication.examine_name(name))
+        await self._look(publication, partial(publication.examine_name, name))
 
     async def close(self) -> None:
         """Stop watching, and close the publications."""
@@ -83,7 +84,7 @@ class Watcher:
                 ignore_permission_denied=True,
             ):
                 places = {place for _, place in changes}
-                await self._look(publication, lambda places=places: publication.examine(places))
+                await self._look(publication, partial(publication.examine, places))
         except (OSError, RuntimeError) as error:
             # The number of watches is limited by the system; the rescan still finds every change.
             logger.warning("%s is not watched, only rescanned: %s", publication.folder, error)

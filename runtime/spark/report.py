@@ -99,7 +99,7 @@ def type_table(summary: Summary) -> Table:
         counts.setdefault(key, dict.fromkeys(names, 0))[item.tap] += item.messages
         octets[key] = octets.get(key, 0) + item.octets
     rows: list[tuple[str, ...]] = []
-    for key, by_tap in sorted(counts.items()):
+    for key, by_tap in sorted(counts.items(), key=lambda item: (UNDECODED in item[0], item[0])):
         each = map(count_text, by_tap.values()) if apart else ()
         rows.append((*key, *each, count_text(sum(by_tap.values())), size_text(octets[key])))
     labels = (*_if_several(summary, "Protocol"), "Message", "Sent by")

@@ -1,8 +1,7 @@
 """A Spark session that is quiet, local by default, and finds this Python.
 
-Spark's launcher speaks much on standard error, some of it before any logging is configured (the note about
-incubator modules comes from the Java launcher itself). A user of the pipeline needs none of it, so the Java
-process writes to a log file, which is named where a job fails and removed otherwise.
+A user of the pipeline needs nothing of what Spark says while it works. The Java process writes to a log file
+(`specwire.runtime.spark.java`), which is named where a job fails and removed otherwise.
 
 Settings that were measured, not guessed: batches of at most 50,000 rows are best for `mapInArrow`, and bounded
 in octets too, because one message may carry a quarter of a megabyte; `arrow.compression.codec` stays `none`
@@ -12,32 +11,26 @@ without the working directory on their path.
 
 from __future__ import annotations
 
-import logging
 import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
-from pyspark import SparkConf, SparkContext
+from pyspark import SparkConf
 from pyspark.errors import PySparkException, PythonException
-from pyspark.java_gateway import launch_gateway
-from pyspark.logger import PySparkLogger
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.errors import JobError
-
-JAVA_VERSION = 17
-"""The oldest Java that Spark 4 runs on."""
-
-ENDING_S = 30.0
-"""Time for the Java process to end, in seconds."""
+from specwire.runtime.spark.java import (
+    JAVA_VERSION,
+    find_java,
+    java_process,
+    quiet_driver,
+)
 
 SETTINGS: Mapping[str, str] = {
     "spark.app.name": "specwire",
@@ -75,10 +68,9 @@ def open_session(
     os.close(descriptor)
     log = Path(name)
     conf = _configure(master, settings or {})
-    PySparkLogger.getLogger("SQLQueryContextLogger").setLevel(logging.CRITICAL)
     environment = _worker_environment(java, master)
     try:
-        with _as_job_errors(log), _environment(environment), _java_process(conf, log) as context:
+        with quiet_driver(), _as_job_errors(log), java_process(conf, environment, log) as context:
             session = SparkSession(context)
             try:
                 # Here too, because Spark's errors can be read only while Java runs.
@@ -103,17 +95,6 @@ def _as_job_errors(log: Path) -> Iterator[None]:
         raise JobError(f"{describe_failure(error)} (Spark's log: {log})") from error
 
 
-def find_java() -> Path | None:
-    """Return the `java` that Spark will use, from JAVA_HOME or the path; None if there is none new enough."""
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    if found is None:
-        return None
-    ran = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, check=False)
-    version = re.search(r'version "(\d+)', ran.stderr)
-    return Path(found) if version and int(version.group(1)) >= JAVA_VERSION else None
-
-
 def _configure(master: str, settings: Mapping[str, str]) -> SparkConf:
     local = LOCAL_SETTINGS if _is_local(master) else {}
     conf = SparkConf(loadDefaults=False)
@@ -136,43 +117,6 @@ def _worker_environment(java: Path, master: str) -> dict[str, str | None]:
         "PYSPARK_SUBMIT_ARGS": None,
         "JAVA_HOME": str(java.resolve().parent.parent),
     }
-
-
-@contextmanager
-def _java_process(conf: SparkConf, log: Path) -> Iterator[SparkContext]:
-    """Give a context in a Java process that writes to `log`, and end that process; one that runs is used."""
-    if SparkContext._gateway is not None:
-        yield SparkContext(conf=conf)
-        return
-    launch: Callable[..., Any] = launch_gateway
-    with log.open("wb") as output:
-        gateway = launch(conf, {"stdout": output, "stderr": output})
-    try:
-        yield SparkContext(conf=conf, gateway=gateway)
-    finally:
-        SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-        gateway.shutdown()
-        # Java ends when its standard input does.
-        gateway.proc.stdin.close()
-        gateway.proc.wait(ENDING_S)
-
-
-@contextmanager
-def _environment(changes: Mapping[str, str | None]) -> Iterator[None]:
-    before = {name: os.environ.get(name) for name in changes}
-    _set_variables(changes)
-    try:
-        yield
-    finally:
-        _set_variables(before)
-
-
-def _set_variables(values: Mapping[str, str | None]) -> None:
-    for name, value in values.items():
-        if value is None:
-            os.environ.pop(name, None)
-        else:
-            os.environ[name] = value
 
 
 def describe_failure(error: Exception) -> str:

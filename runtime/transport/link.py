@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 DRAIN = 64
 RETRY_S = 0.01
 MAX_FRAMES = 16
+MAX_PORT = 65_535
 COPY_LIMIT_OCTETS = 64 * 1024
 """From this size on, handing a frame to libzmq by reference costs less than copying it."""
 
@@ -88,6 +89,11 @@ class Link:
             raise TransportError(f"cannot connect to {endpoint}: {error.strerror}") from error
 
     def _prepare(self, endpoint: str) -> None:
+        scheme, _, address = endpoint.partition("://")
+        port = address.rpartition(":")[2]
+        if scheme == "tcp" and port.isdigit() and int(port) > MAX_PORT:
+            # libzmq takes it modulo 65536 and listens somewhere else.
+            raise TransportError(f"there is no port {port}: {endpoint}")
         if "[" in endpoint:
             self.socket.setsockopt(zmq.IPV6, 1)
 

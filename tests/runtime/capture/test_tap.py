@@ -180,6 +180,18 @@ def test_a_full_disk_is_counted_and_reported(tmp_path: Path, caplog: pytest.LogC
     assert entry.levelno == logging.ERROR
 
 
+def test_a_writer_that_hangs_is_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Closing is bounded in time; what the writer held counts as dropped."""
+    tap = Tap.open(tmp_path, protocol="filemq", name="server", limits=Limits(close_s=0.3))
+    os.kill(tap._writer.pid, signal.SIGSTOP)
+    record(tap, 5)
+    begun = time.monotonic()
+    tap.close()
+    assert time.monotonic() - begun < 5.0
+    assert tap.dropped == 5
+    assert "the writer did not finish within 0.3 s" in caplog.text
+
+
 @pytest.mark.parametrize("name", ["", ".hidden", "_hidden", "a/b", "a b", "é"])
 def test_a_name_unfit_for_files_is_refused(tmp_path: Path, name: str) -> None:
     """Names become file names, and readers pass over those with a leading '.' or '_'."""
@@ -240,6 +252,24 @@ while True:
         print(at, tap._writer.pid, flush=True)
         time.sleep(0.01)
 """
+
+
+FORGETFUL = """
+import sys
+from pathlib import Path
+from specwire.runtime.capture import Tap
+tap = Tap.open(Path(sys.argv[1]), protocol="filemq", name="peer")
+for at in range(5000):
+    tap.record(sender="C", peer="p", conversation="c", frames=[bytes(100)])
+raise SystemExit(3)
+"""
+
+
+def test_a_program_that_ends_writes_all(tmp_path: Path) -> None:
+    """Though nobody closed the tap."""
+    ran = subprocess.run([sys.executable, "-c", FORGETFUL, str(tmp_path)], timeout=30, check=False)
+    assert ran.returncode == 3
+    assert read_segments(tmp_path).num_rows == 5000
 
 
 def test_kill_9_keeps_what_was_handed_over(tmp_path: Path) -> None:

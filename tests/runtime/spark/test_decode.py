@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def decoded(spark: SparkSession, tmp_path: Path) -> DataFrame:
     return decode(read_capture(spark, write(tmp_path, messages)), "filemq")
 
 
-def write(folder: Path, messages: list[captures.Message]) -> Path:
+def write(folder: Path, messages: Sequence[captures.Message]) -> Path:
     """Write a capture of its own."""
     return captures.write_capture(folder / "capture", messages)
 

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from specwire.generated.filemq import schema
 from specwire.runtime.spark.decode import NOTED, decode
-from specwire.runtime.spark.read import read_capture, read_parquet
+from specwire.runtime.spark.protocols import known_protocols
+from specwire.runtime.spark.read import CAPTURE, read_capture, read_parquet
 from specwire.runtime.spark.tables import ERRORS, tables
 from tests.runtime.spark import captures
 
@@ -92,3 +91,12 @@ def _without_required(value: object) -> dict[str, object]:
     relaxed = relax(value)
     assert isinstance(relaxed, dict)
     return relaxed
+
+
+@pytest.mark.parametrize("protocol", known_protocols())
+def test_tables_of_every_protocol_have_distinct_columns(spark: SparkSession, protocol: str) -> None:
+    """Whatever the messages and fields of a protocol are called, Spark can tell the columns apart."""
+    decoded = decode(spark.createDataFrame([], CAPTURE), protocol)
+    for table in [decoded, *tables(decoded, protocol).values()]:
+        names = [name.casefold() for name in table.columns]
+        assert len(names) == len(set(names))

@@ -1,0 +1,66 @@
+"""`specwire check`: what is wrong with grammars, and what the compiler assumed about them."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from specwire.runtime.cli.console import messages, print_json
+from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, protocol_folders
+
+if TYPE_CHECKING:
+    from specwire.generator.diagnostics import Diagnostic
+
+FAULTS = 2
+ASSUMPTIONS = "W4"
+"""Codes of what the compiler assumed where neither grammar nor profile says."""
+
+
+def command(
+    names: Annotated[list[str] | None, typer.Argument(help="Protocols; all where none is named.")] = None,
+    grammars: GrammarsOption = None,
+    no_assumptions: Annotated[
+        bool, typer.Option("--no-assumptions", help="Count every assumption as an error.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
+) -> None:
+    """Report every fault, warning and assumption; exit status 2 where there is a fault."""
+    from specwire.generator.diagnostics import Severity, SpecError
+    from specwire.generator.pipeline import compile_protocol
+
+    found: list[Diagnostic] = []
+    folders = protocol_folders(grammars_folder(grammars), names or [])
+    for folder in folders:
+        try:
+            found.extend(compile_protocol(folder, shown=folder.as_posix()).warnings)
+        except SpecError as error:
+            found.extend(error.diagnostics)
+    found = list(dict.fromkeys(found))
+    faults = [
+        d
+        for d in found
+        if d.severity is Severity.ERROR or (no_assumptions and d.code.startswith(ASSUMPTIONS))
+    ]
+    if json:
+        print_json([_as_json(diagnostic) for diagnostic in found])
+    else:
+        sys.stdout.writelines(f"{diagnostic.render()}\n" for diagnostic in found)
+        warnings = len(found) - len(faults)
+        messages().print(f"{len(folders)} protocols: {len(faults)} errors, {warnings} warnings")
+    if faults:
+        raise typer.Exit(FAULTS)
+
+
+def _as_json(diagnostic: Diagnostic) -> dict[str, Any]:
+    span = diagnostic.span
+    return {
+        "severity": str(diagnostic.severity),
+        "code": diagnostic.code,
+        "file": span.source.path,
+        "line": span.line,
+        "column": span.column,
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+    }

@@ -1,0 +1,173 @@
+"""`specwire filemq serve` and `specwire filemq subscribe`: distribute a folder, keep a copy of one.
+
+Both run until SIGINT or SIGTERM, and then stop cleanly: the peer is told, disk work that was begun is finished,
+and what was left out comes with the next start. A subscriber that the server refuses ends with status 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+import sys
+import time
+from collections.abc import Awaitable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specwire.runtime.cli.console import fail
+
+if TYPE_CHECKING:
+    from specwire.runtime.capture import Tap
+    from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
+    from specwire.runtime.filemq.counters import Counters
+
+app = typer.Typer(help="Serve a folder to FILEMQ clients, or fetch one.", no_args_is_help=True)
+
+DEFAULT_ENDPOINT = "tcp://127.0.0.1:5670"
+"""FILEMQ's registered port, on loopback: serving others is to be asked for."""
+
+JOB_FAILED = 1
+
+CaptureOption = Annotated[
+    Path | None,
+    typer.Option(help="Write every message to capture segments in this folder.", show_default=False),
+]
+
+
+@app.callback()
+def filemq() -> None:
+    """Serve a folder to FILEMQ clients, or fetch one."""
+
+
+@app.command()
+def serve(
+    folders: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FOLDER[=/PATH]...",
+            help="Folders to publish. A single one is published at /, several each at its own name.",
+            show_default=False,
+        ),
+    ],
+    endpoint: Annotated[str, typer.Option(help="Where to listen; port * takes any.")] = DEFAULT_ENDPOINT,
+    capture: CaptureOption = None,
+) -> None:
+    """Publish folders, and send every change to the clients that subscribed."""
+    from specwire.runtime.filemq import FilemqServer
+    from specwire.runtime.filemq.narration import Narrator
+    from specwire.runtime.transport.errors import TransportError
+
+    narrator = Narrator(log, time.monotonic)
+    try:
+        publications = [read_publication(text, alone=len(folders) == 1) for text in folders]
+        with open_tap(capture, "server") as tap:
+            server = FilemqServer(publications, endpoint, tap=tap, on_event=narrator.tell)
+            asyncio.run(_serve(server))
+    except ValueError as error:
+        fail(str(error))
+    except TransportError as error:
+        fail(str(error), status=JOB_FAILED)
+
+
+@app.command()
+def subscribe(
+    server: Annotated[str, typer.Argument(help="Endpoint of the server.", show_default=False)],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Virtual paths; / is everything.")],
+    inbox: Annotated[Path, typer.Option(help="Folder that receives the files.", show_default=False)],
+    capture: CaptureOption = None,
+) -> None:
+    """Keep a folder equal to what a server publishes under the paths."""
+    from specwire.runtime.filemq import FilemqClient, InboxError
+    from specwire.runtime.filemq.narration import Narrator
+    from specwire.runtime.transport.errors import TransportError
+
+    narrator = Narrator(log, time.monotonic)
+    try:
+        with open_tap(capture, "client") as tap:
+            client = FilemqClient(server, inbox, paths, tap=tap, on_event=narrator.tell)
+            reason = asyncio.run(_subscribe(client))
+    except ValueError as error:
+        fail(str(error))
+    except (InboxError, TransportError) as error:
+        fail(str(error), status=JOB_FAILED)
+    if reason is not None:
+        fail(reason, status=JOB_FAILED)
+
+
+def read_publication(text: str, *, alone: bool) -> Publication:
+    """Return the publication that ``FOLDER`` or ``FOLDER=/PATH`` means; raises ValueError."""
+    from specwire.runtime.filemq import Publication
+
+    name, separator, path = text.rpartition("=/")
+    folder = Path(name if separator and not Path(text).is_dir() else text)
+    if not folder.is_dir():
+        raise ValueError(f"{folder} is not a folder")
+    if str(folder) == name:
+        return Publication(folder.resolve(), f"/{path}")
+    return Publication(folder.resolve(), "/" if alone else f"/{folder.resolve().name}")
+
+
+@contextmanager
+def open_tap(folder: Path | None, name: str) -> Iterator[Tap | None]:
+    """Open a tap for a capture in `folder`, None where there is none; raises CaptureError."""
+    if folder is None:
+        yield None
+        return
+    from specwire.runtime.capture import Tap
+
+    tap = Tap.open(folder, protocol="filemq", name=name)
+    try:
+        yield tap
+    finally:
+        tap.close()
+
+
+def log(line: str) -> None:
+    """Write one line to standard error, with the time."""
+    sys.stderr.write(f"{time.strftime('%H:%M:%S')} {line}\n")
+
+
+async def _serve(server: FilemqServer) -> None:
+    stop = stop_requested()
+    async with server:
+        log(f"serving {len(server.digests()):,} files on {server.endpoint}")
+        await stop
+        log("stopping")
+    _log_counters(server.counters)
+
+
+async def _subscribe(client: FilemqClient) -> str | None:
+    """Run until asked to stop; return the reason where the server ended it for good."""
+    stop = stop_requested()
+    async with client:
+        await asyncio.wait(
+            (asyncio.ensure_future(stop), client.finished), return_when=asyncio.FIRST_COMPLETED
+        )
+        reason = client.finished.result() if client.finished.done() else None
+        log("stopping")
+    _log_counters(client.counters)
+    return reason
+
+
+def stop_requested() -> Awaitable[None]:
+    """Return what is done when SIGINT or SIGTERM comes; from then on a second one changes nothing."""
+    loop = asyncio.get_running_loop()
+    requested = loop.create_future()
+
+    def request() -> None:
+        if not requested.done():
+            requested.set_result(None)
+
+    for number in (signal.SIGINT, signal.SIGTERM):
+        loop.add_signal_handler(number, request)
+    return requested
+
+
+def _log_counters(counters: Counters) -> None:
+    log(
+        f"{counters.messages_in:,} messages in, {counters.messages_out:,} out, {counters.chunks:,} chunks, "
+        f"{counters.content_octets:,} octets of content, {counters.files:,} files, {counters.refusals:,} refusals"
+    )

@@ -1,0 +1,70 @@
+"""`specwire schema`: a protocol's tables as Spark or pyarrow sees them."""
+
+from __future__ import annotations
+
+import json as json_text
+from enum import StrEnum
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specwire.runtime.cli.console import fail, output, print_json
+from specwire.runtime.cli.protocols import load_protocol
+
+if TYPE_CHECKING:
+    from pyspark.sql.types import StructType
+
+
+class Format(StrEnum):
+    """How a schema is printed."""
+
+    DDL = "ddl"
+    TREE = "tree"
+    ARROW = "arrow"
+
+
+def command(
+    protocol: Annotated[str, typer.Argument(help="Name of the protocol, such as flux.")],
+    format: Annotated[
+        Format, typer.Option(help="ddl: columns for SQL; tree: indented; arrow: pyarrow's.")
+    ] = Format.TREE,
+    message: Annotated[
+        str | None, typer.Option(help="One message class only: its columns.", show_default=False)
+    ] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the schemas as Spark's JSON.")] = False,
+) -> None:
+    """Print the fields of every message as columns."""
+    package = load_protocol(protocol)
+    if message is not None and message not in package.MESSAGES:
+        fail(f"{protocol} has no message {message!r}; it has {', '.join(package.MESSAGES)}")
+    if format is Format.ARROW and not json:
+        _print_arrow(package.columns.SCHEMA, message)
+        return
+    schemas: dict[str, StructType] = dict(package.schema.SCHEMAS)
+    chosen = {message: schemas[message]} if message else schemas
+    if json:
+        print_json({name: json_text.loads(schema.json()) for name, schema in chosen.items()})
+    elif format is Format.DDL:
+        _print_ddl(chosen, alone=message is not None)
+    else:
+        for name, schema in chosen.items():
+            output().print(
+                f"{name}\n{schema.treeString().removeprefix('root').strip(chr(10))}".rstrip(),
+                markup=False,
+                soft_wrap=True,
+            )
+
+
+def _print_ddl(schemas: dict[str, StructType], *, alone: bool) -> None:
+    """Print columns alone for one message, a table for each otherwise."""
+    from specwire.runtime.spark.ddl import column_lines
+
+    for name, schema in schemas.items():
+        columns = ",\n".join(f"  {line}" for line in column_lines(schema))
+        text = columns if alone else f"CREATE TABLE `{name}` (\n{columns}\n);"
+        output().print(text, markup=False, soft_wrap=True)
+
+
+def _print_arrow(schema: object, message: str | None) -> None:
+    text = str(schema.field(message).type if message else schema)  # type: ignore[attr-defined]
+    output().print(text, markup=False, soft_wrap=True)

@@ -1,0 +1,258 @@
+"""What holds for both engines whatever comes, in whatever order, with time passing anywhere."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specwire.generated.filemq import (
+    Cheezburger,
+    Hugz,
+    HugzOk,
+    Icanhaz,
+    IcanhazOk,
+    Kthxbai,
+    Nom,
+    Ohai,
+    OhaiOk,
+    Operation,
+    Rtfm,
+    Srsly,
+    Wat,
+)
+from specwire.generated.filemq.machine import Session
+from specwire.runtime.filemq.actions import (
+    ClientAction,
+    Close,
+    CompleteFile,
+    Held,
+    ListHeld,
+    Outcome,
+    Pause,
+    ReadChunk,
+    Send,
+    ServerAction,
+    Stored,
+    WriteChunk,
+    Wrote,
+)
+from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
+from specwire.runtime.filemq.client import ClientEngine
+from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.server import ServerEngine
+
+PEER = b"\x00peer"
+TIMES = {"heartbeat": 1.0, "expiry": 1e9, "reconnect": 0.5}
+FILES = {f"/{name}": size for name, size in (("a", 0), ("b", 1), ("c", 10), ("d/e", 25), ("d/f", 7))}
+
+pairs = st.lists(
+    st.tuples(st.sampled_from(["a", "/c", "RESYNC", "size"]), st.sampled_from(["1", "AA"])), max_size=2
+)
+commands = st.one_of(
+    st.sampled_from([Ohai(), OhaiOk(), IcanhazOk(), Hugz(), HugzOk(), Kthxbai()]),
+    st.builds(
+        Icanhaz,
+        path=st.sampled_from(["/", "/d", "", "/d/../x"]),
+        options=pairs.map(tuple),
+        cache=pairs.map(tuple),
+    ),
+    st.builds(Nom, credit=st.integers(0, 2**64 - 1)),
+    st.builds(
+        Cheezburger,
+        sequence=st.integers(0, 5),
+        operation=st.sampled_from(Operation).map(int),
+        filename=st.sampled_from(["/a", "/b/c", "/../x", ""]),
+        offset=st.integers(0, 6),
+        headers=pairs.map(tuple),
+        chunk=st.binary(max_size=8),
+    ),
+    st.builds(Srsly, reason=st.text(max_size=5)),
+    st.builds(Rtfm, reason=st.text(max_size=5)),
+    st.builds(Wat, reason=st.text(max_size=5)),
+)
+messages = st.one_of(
+    commands.map(lambda command: command.encode()),
+    st.lists(st.binary(max_size=20), min_size=1, max_size=3),
+    st.tuples(st.just(b"\xaa\xa3"), st.binary(max_size=20)).map(lambda parts: [b"".join(parts)]),
+)
+
+
+def listing() -> Catalogue:
+    files = Catalogue()
+    for name, size in FILES.items():
+        files.put(Entry(name, size, "AA", Signature(size, 0, 0)))
+    return files
+
+
+def serve(chunk_octets: int = 6) -> ServerEngine:
+    return ServerEngine(listing(), chunk_octets=chunk_octets, timers=TIMES)
+
+
+class Store:
+    """Performs what a server's engine asks of the files and the socket, at once, and keeps what was sent."""
+
+    def __init__(self, engine: ServerEngine) -> None:
+        self.engine = engine
+        self.sent: list[Command] = []
+
+    def perform(self, actions: list[ServerAction]) -> None:
+        for action in actions:
+            match action:
+                case Send(command=command):
+                    self.sent.append(command)
+                case ReadChunk(transfer=transfer, size=size):
+                    self.perform(self.engine.chunk_read(PEER, transfer, b"x" * size, 0.0))
+                case Pause():
+                    self.perform(self.engine.resume(PEER, 0.0))
+
+    def content(self) -> int:
+        return sum(len(command.chunk) for command in self.sent if isinstance(command, Cheezburger))
+
+
+@given(st.lists(st.integers(0, 12), max_size=15), st.integers(1, 30))
+def test_content_never_exceeds_the_credit(credits: list[int], chunk_octets: int) -> None:
+    """After any sequence of NOM exactly the credit, or everything there is, has been sent."""
+    store = Store(serve(chunk_octets))
+    store.perform(store.engine.obey(PEER, Ohai(), 0.0))
+    store.perform(store.engine.obey(PEER, Icanhaz(path="/", options=(("RESYNC", "1"),), cache=()), 0.0))
+    granted = 0
+    for credit in credits:
+        store.perform(store.engine.obey(PEER, Nom(credit=credit), 0.0))
+        granted += credit
+        assert store.content() == min(granted, sum(FILES.values()))
+        assert store.engine.credit(PEER) == granted - store.content()
+
+
+@given(st.lists(st.sampled_from([2**64 - 1, 2**63, 2**62, 1, 0]), max_size=8))
+def test_credit_never_wraps(credits: list[int]) -> None:
+    """A sum beyond 2^64 - 1 refuses the client; until then it is kept exactly."""
+    engine = ServerEngine(Catalogue(), timers=TIMES)
+    engine.obey(PEER, Ohai(), 0.0)
+    total = 0
+    for credit in credits:
+        actions = engine.obey(PEER, Nom(credit=credit), 0.0)
+        total += credit
+        if total >= 2**64:
+            assert isinstance(actions[0], Send)
+            assert isinstance(actions[0].command, Srsly)
+            return
+        assert engine.credit(PEER) == total
+
+
+@given(st.lists(messages, max_size=12), st.data())
+def test_server_takes_anything_and_keeps_the_dialog(inputs: list[list[bytes]], data: st.DataObject) -> None:
+    """Any octets give actions, and no command of ours is one that the dialog forbids."""
+    engine = serve()
+    monitor: Session | None = None
+    for now, frames in enumerate(inputs):
+        store = Store(engine)
+        before = engine.clients
+        store.perform(engine.receive(PEER, frames, float(now)))
+        store.perform(engine.tick(now + 0.5))
+        if not before and engine.clients:
+            monitor = Session(role="S")
+            monitor.observe("C", Ohai())
+        for command in store.sent if engine.clients and monitor is not None else ():
+            assert isinstance(command, Hugz | HugzOk | OhaiOk | IcanhazOk | Cheezburger | Srsly)
+
+
+@settings(max_examples=60)
+@given(st.data())
+def test_ticks_between_commands_change_nothing(data: st.DataObject) -> None:
+    """The same commands, differently interleaved with ticks, lead to the same content and credit."""
+    story: list[Command] = [
+        Ohai(),
+        Nom(credit=3),
+        Icanhaz(path="/d", options=(("RESYNC", "1"),), cache=(("f", "AA"),)),
+        Nom(credit=9),
+        Icanhaz(path="/", options=(("RESYNC", "1"),), cache=(("/c", "AA"),)),
+        Nom(credit=100),
+    ]
+
+    def play(ticks: list[int]) -> tuple[list[Command], int]:
+        store = Store(serve())
+        for command, count in zip(story, ticks, strict=True):
+            store.perform(store.engine.obey(PEER, command, 0.0))
+            for turn in range(count):
+                store.perform(store.engine.tick(float(turn)))
+        sent: list[Command] = [command for command in store.sent if not isinstance(command, Hugz)]
+        return sent, store.engine.credit(PEER)
+
+    ticks = data.draw(st.lists(st.integers(0, 3), min_size=len(story), max_size=len(story)))
+    assert play(ticks) == play([0] * len(story))
+
+
+class Disk:
+    """Performs a client's disk work when told, in order, and keeps what the files became."""
+
+    def __init__(self) -> None:
+        self.waiting: list[ClientAction] = []
+        self.files: dict[str, int] = {}
+
+    def order(self, actions: list[ClientAction]) -> None:
+        self.waiting += [a for a in actions if isinstance(a, ListHeld | WriteChunk | CompleteFile)]
+
+    def work(self) -> Outcome | None:
+        match self.waiting.pop(0):
+            case WriteChunk(connection=connection, chunk=chunk):
+                return Wrote(connection, len(chunk))
+            case ListHeld(connection=connection, path=path):
+                return Held(connection, path, {})
+            case CompleteFile(connection=connection, name=name, size=size):
+                self.files[name] = size
+                return Stored(connection, name, size, "AA", True)
+        return None
+
+
+@settings(deadline=None)
+@given(st.data(), st.integers(1, 40), st.integers(1, 30))
+def test_two_engines_transfer_everything(data: st.DataObject, window_octets: int, chunk_octets: int) -> None:
+    """However messages, disk work and ticks interleave, every file arrives, and the window is kept."""
+    store = Store(serve(chunk_octets))
+    engine = ClientEngine(["/"], window_octets=window_octets, timers=TIMES)
+    disk = Disk()
+    to_server: list[Command] = []
+    granted = arrived = 0
+
+    def perform(actions: list[ClientAction]) -> None:
+        assert not any(isinstance(action, Close) for action in actions)
+        disk.order(actions)
+        to_server.extend(action.command for action in actions if isinstance(action, Send))
+
+    perform(engine.open(0.0))
+    for step in range(3000):
+        choices = [
+            name for name, some in (("up", to_server), ("down", store.sent), ("disk", disk.waiting)) if some
+        ]
+        if not choices:
+            break
+        match data.draw(st.sampled_from(choices)) if step < 60 else choices[0]:
+            case "up":
+                command = to_server.pop(0)
+                granted += command.credit if isinstance(command, Nom) else 0
+                store.perform(store.engine.obey(PEER, command, 0.0))
+            case "down":
+                command = store.sent.pop(0)
+                arrived += len(command.chunk) if isinstance(command, Cheezburger) else 0
+                perform(engine.obey(command, 0.0))
+            case "disk":
+                outcome = disk.work()
+                assert outcome is not None
+                perform(engine.settle(outcome, 0.0))
+        on_the_way = sum(len(c.chunk) for c in store.sent if isinstance(c, Cheezburger))
+        undone = sum(len(a.chunk) for a in disk.waiting if isinstance(a, WriteChunk))
+        assert arrived + on_the_way <= granted
+        assert on_the_way + undone <= window_octets
+    assert disk.files == FILES
+
+
+@given(st.lists(messages, max_size=15))
+def test_client_takes_anything(inputs: list[list[bytes]]) -> None:
+    """Any octets from a server give actions, and no name that leaves the inbox reaches the disk."""
+    engine = ClientEngine(["/"], window_octets=20, timers=TIMES)
+    engine.open(0.0)
+    engine.obey(OhaiOk(), 0.0)
+    for now, frames in enumerate(inputs):
+        actions = [*engine.receive(frames, float(now)), *engine.tick(now + 0.5)]
+        names = [action.name for action in actions if isinstance(action, WriteChunk | CompleteFile)]
+        assert set(names) <= {"/a", "/b/c"}

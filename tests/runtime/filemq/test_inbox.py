@@ -1,0 +1,329 @@
+"""The inbox: whole files only, nothing outside, deletions of received files only, trouble as outcomes."""
+
+from __future__ import annotations
+
+import errno
+import hashlib
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specwire.runtime.filemq import part as part_module
+from specwire.runtime.filemq.actions import (
+    CompleteFile,
+    Deleted,
+    DeleteFile,
+    DiscardFile,
+    Failed,
+    Held,
+    ListHeld,
+    Outcome,
+    Stored,
+    WriteChunk,
+    Wrote,
+)
+from specwire.runtime.filemq.inbox import Inbox, InboxError
+
+HIDDEN = ".specwire-inbox"
+
+
+def sha1(content: bytes) -> str:
+    return hashlib.sha1(content).hexdigest().upper()
+
+
+@pytest.fixture
+def inbox(tmp_path: Path) -> Iterator[Inbox]:
+    opened = Inbox(tmp_path / "inbox", sync=False)
+    opened.open()
+    yield opened
+    opened.close()
+
+
+def receive(inbox: Inbox, name: str, content: bytes, *, digest: str | None = None) -> list[Outcome]:
+    """Receive one file in chunks of 4 octets; return what is not `Wrote`."""
+    outcomes: list[Outcome] = []
+    for offset in range(0, len(content), 4):
+        outcomes += inbox.perform(WriteChunk(1, name, offset, content[offset : offset + 4]))
+    outcomes += inbox.perform(CompleteFile(1, name, len(content), digest or sha1(content)))
+    return [outcome for outcome in outcomes if not isinstance(outcome, Wrote)]
+
+
+def visible(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and HIDDEN not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+def reason(outcomes: list[Outcome]) -> tuple[str, bool]:
+    [failed] = outcomes
+    assert isinstance(failed, Failed)
+    return failed.reason, failed.again
+
+
+# ---- whole files
+
+
+@pytest.mark.parametrize("name", ["/a", "/d/e/f.txt", "/with space", "/ünï/文件", "/..a", "/-rf"])
+@pytest.mark.parametrize("content", [b"", b"x", b"0123456789"])
+def test_file_is_stored_under_its_full_path(inbox: Inbox, name: str, content: bytes) -> None:
+    assert receive(inbox, name, content) == [Stored(1, name, len(content), sha1(content), True)]
+    assert visible(inbox.folder) == {name[1:]: content}
+
+
+def test_nothing_is_visible_before_the_file_is_complete(inbox: Inbox) -> None:
+    receive(inbox, "/a", b"old content")
+    inbox.perform(WriteChunk(1, "/a", 0, b"new"))
+    assert visible(inbox.folder) == {"a": b"old content"}
+
+
+def test_shorter_version_leaves_no_tail(inbox: Inbox) -> None:
+    receive(inbox, "/a", b"a long version")
+    receive(inbox, "/a", b"short")
+    assert visible(inbox.folder) == {"a": b"short"}
+
+
+def test_file_begun_again_is_not_mixed(inbox: Inbox) -> None:
+    inbox.perform(WriteChunk(1, "/a", 0, b"first version"))
+    assert receive(inbox, "/a", b"second")[0] == Stored(1, "/a", 6, sha1(b"second"), True)
+
+
+def test_wrong_digest_is_refused_and_may_be_sent_again(inbox: Inbox) -> None:
+    text, again = reason(receive(inbox, "/a", b"content", digest="0" * 40))
+    assert "was announced" in text
+    assert again
+    assert visible(inbox.folder) == {}
+
+
+def test_wrong_size_is_refused(inbox: Inbox) -> None:
+    inbox.perform(WriteChunk(1, "/a", 0, b"abc"))
+    assert reason(inbox.perform(CompleteFile(1, "/a", 5, None))) == ("was not received whole", True)
+
+
+def test_file_without_announced_digest_is_unverified(inbox: Inbox) -> None:
+    inbox.perform(WriteChunk(1, "/a", 0, b"abc"))
+    assert inbox.perform(CompleteFile(1, "/a", 3, None)) == [Stored(1, "/a", 3, sha1(b"abc"), False)]
+
+
+def test_discarded_file_leaves_nothing(inbox: Inbox) -> None:
+    inbox.perform(WriteChunk(1, "/a", 0, b"abc"))
+    assert inbox.perform(DiscardFile(1, "/a")) == []
+    assert [path.name for path in inbox.folder.rglob("*") if path.is_file()] == ["journal"]
+
+
+# ---- containment
+
+
+@pytest.fixture
+def outside(tmp_path: Path) -> Path:
+    folder = tmp_path / "outside"
+    folder.mkdir()
+    (folder / "precious").write_bytes(b"precious")
+    return folder
+
+
+def test_symbolic_link_on_the_way_is_refused(inbox: Inbox, outside: Path) -> None:
+    (inbox.folder / "link").symlink_to(outside)
+    text, again = reason(receive(inbox, "/link/new", b"content"))
+    assert text == "leads through 'link', which is a symbolic link"
+    assert not again
+    assert reason(inbox.perform(DeleteFile(1, "/link/precious")))[0] == text
+    assert visible(outside) == {"precious": b"precious"}
+
+
+def test_symbolic_link_in_the_place_of_a_file_is_refused(inbox: Inbox, outside: Path) -> None:
+    (inbox.folder / "link").symlink_to(outside / "precious")
+    assert reason(receive(inbox, "/link", b"content")) == ("is a symbolic link here", False)
+    assert reason(inbox.perform(DeleteFile(1, "/link"))) == ("is a symbolic link here", False)
+    assert visible(outside) == {"precious": b"precious"}
+
+
+def test_link_that_appears_while_a_file_is_received_is_refused(inbox: Inbox, outside: Path) -> None:
+    inbox.perform(WriteChunk(1, "/d/new", 0, b"abc"))
+    (inbox.folder / "d").symlink_to(outside)
+    assert "symbolic link" in reason(inbox.perform(CompleteFile(1, "/d/new", 3, None)))[0]
+    assert visible(outside) == {"precious": b"precious"}
+
+
+def test_dangling_link_is_refused(inbox: Inbox, outside: Path) -> None:
+    (inbox.folder / "link").symlink_to(outside / "missing")
+    assert "symbolic link" in reason(receive(inbox, "/link", b"content"))[0]
+    assert visible(outside) == {"precious": b"precious"}
+
+
+def test_refused_place_is_found_before_content_is_written(inbox: Inbox) -> None:
+    (inbox.folder / "d").mkdir()
+    outcomes = inbox.perform(WriteChunk(1, "/d", 0, b"content"))
+    assert outcomes == [Wrote(1, 7), Failed(1, "/d", "is a folder here", False)]
+    assert inbox.perform(WriteChunk(1, "/d", 7, b"more")) == [Wrote(1, 4)]
+    assert inbox.perform(CompleteFile(1, "/d", 11, None)) == [], "it is reported once"
+
+
+def test_file_where_a_folder_is_needed_is_refused(inbox: Inbox) -> None:
+    receive(inbox, "/a", b"content")
+    assert reason(receive(inbox, "/a/b", b"content")) == ("leads through 'a', which is not a folder", False)
+    assert visible(inbox.folder) == {"a": b"content"}
+
+
+@pytest.mark.parametrize(
+    "name", ["/..", "/../a", "/a/../../b", "/./x", "relative", "/", "//x", "/x/", "/a\0b"]
+)
+def test_faulty_name_is_refused_by_the_inbox_itself(inbox: Inbox, name: str) -> None:
+    (inbox.folder.parent / "a").write_bytes(b"precious")
+    assert [again for _, again in [reason(receive(inbox, name, b"content"))]] == [False]
+    assert [again for _, again in [reason(inbox.perform(DeleteFile(1, name)))]] == [False]
+    assert visible(inbox.folder.parent) == {"a": b"precious"}
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    components=st.lists(
+        st.sampled_from(["a", "..", ".", "", "link", "file", "\0", "é" * 130]), min_size=1, max_size=5
+    ),
+    operation=st.booleans(),
+)
+def test_no_name_reaches_outside(
+    tmp_path_factory: pytest.TempPathFactory, components: list[str], operation: bool
+) -> None:
+    """Whatever the name, even past the engine's own check: nothing outside is made, changed or removed."""
+    base = tmp_path_factory.mktemp("contained")
+    (base / "outside").mkdir()
+    (base / "outside" / "a").write_bytes(b"precious")
+    (base / "a").write_bytes(b"precious")
+    inbox = Inbox(base / "inbox", sync=False)
+    inbox.open()
+    (base / "inbox" / "link").symlink_to(base / "outside")
+    name = "/" + "/".join(components)
+    try:
+        if operation:
+            inbox.perform(DeleteFile(1, name))
+        else:
+            receive(inbox, name, b"content")
+    finally:
+        inbox.close()
+    assert (base / "a").read_bytes() == (base / "outside" / "a").read_bytes() == b"precious"
+    assert sorted(os.listdir(base)) == ["a", "inbox", "outside"]
+    assert os.listdir(base / "outside") == ["a"]
+
+
+# ---- deletions
+
+
+def test_received_file_is_deleted_with_folders_that_become_empty(inbox: Inbox) -> None:
+    receive(inbox, "/d/e/a", b"content")
+    receive(inbox, "/d/b", b"content")
+    assert inbox.perform(DeleteFile(1, "/d/e/a")) == [Deleted(1, "/d/e/a")]
+    assert visible(inbox.folder) == {"d/b": b"content"}
+    assert not (inbox.folder / "d" / "e").exists()
+
+
+def test_file_of_other_origin_is_kept(inbox: Inbox) -> None:
+    (inbox.folder / "mine").write_bytes(b"mine")
+    assert reason(inbox.perform(DeleteFile(1, "/mine"))) == ("did not come from a server, and is kept", False)
+    assert visible(inbox.folder) == {"mine": b"mine"}
+
+
+def test_missing_file_is_deleted_already(inbox: Inbox) -> None:
+    assert inbox.perform(DeleteFile(1, "/missing")) == []
+    assert inbox.perform(DeleteFile(1, "/missing/too")) == []
+
+
+def test_file_may_become_a_folder_and_a_folder_a_file(inbox: Inbox) -> None:
+    receive(inbox, "/a", b"file")
+    inbox.perform(DeleteFile(1, "/a"))
+    receive(inbox, "/a/b", b"inner")
+    assert visible(inbox.folder) == {"a/b": b"inner"}
+    inbox.perform(DeleteFile(1, "/a/b"))
+    receive(inbox, "/a", b"file")
+    assert visible(inbox.folder) == {"a": b"file"}
+
+
+# ---- what is held
+
+
+def test_listing_names_every_file_with_its_digest(inbox: Inbox) -> None:
+    receive(inbox, "/p/a", b"1")
+    (inbox.folder / "p" / "mine").write_bytes(b"2")
+    (inbox.folder / "link").symlink_to(inbox.folder / "p")
+    assert inbox.perform(ListHeld(1, "/")) == [Held(1, "/", {"/p/a": sha1(b"1"), "/p/mine": sha1(b"2")})]
+    assert inbox.list_held("/p/a") == {"/p/a": sha1(b"1")}
+    assert inbox.list_held("/q") == inbox.list_held("/p/a/b") == {}
+
+
+def test_listing_sees_a_file_that_was_changed_by_hand(inbox: Inbox) -> None:
+    receive(inbox, "/a", b"received")
+    (inbox.folder / "a").write_bytes(b"by hand!")
+    os.utime(inbox.folder / "a", ns=(1, 1))
+    assert inbox.list_held("/") == {"/a": sha1(b"by hand!")}
+
+
+def test_known_files_are_not_read_again(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    receive(inbox, "/a", b"content")
+    monkeypatch.setattr(
+        "specwire.runtime.filemq.inbox.digest_file", lambda descriptor: pytest.fail("was read")
+    )
+    assert inbox.list_held("/") == {"/a": sha1(b"content")}
+
+
+def test_knowledge_survives_a_restart(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = Inbox(tmp_path, sync=False)
+    first.open()
+    receive(first, "/a", b"content")
+    receive(first, "/b", b"content")
+    first.perform(DeleteFile(1, "/b"))
+    first.perform(WriteChunk(1, "/half", 0, b"half"))
+    first.close()
+    with (tmp_path / HIDDEN / "journal").open("ab") as journal:
+        journal.write(b'\n["/cut off')
+    second = Inbox(tmp_path, sync=False)
+    second.open()
+    with monkeypatch.context() as patch:
+        patch.setattr("specwire.runtime.filemq.inbox.digest_file", lambda descriptor: pytest.fail("was read"))
+        assert second.list_held("/") == {"/a": sha1(b"content")}
+    assert receive(second, "/c", b"more")
+    assert second.perform(DeleteFile(1, "/a")) == [Deleted(1, "/a")]
+    second.close()
+    assert visible(tmp_path) == {"c": b"more"}
+
+
+def test_long_journal_is_written_anew(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path, sync=False)
+    inbox.open()
+    for _ in range(1200):
+        receive(inbox, "/a", b"x")
+    inbox.close()
+    inbox = Inbox(tmp_path, sync=False)
+    inbox.open()
+    assert inbox.list_held("/") == {"/a": sha1(b"x")}
+    assert receive(inbox, "/b", b"y")
+    inbox.close()
+    assert (tmp_path / HIDDEN / "journal").read_bytes().count(b"\n") == 2
+
+
+# ---- trouble
+
+
+def test_inbox_is_used_by_one_client(inbox: Inbox) -> None:
+    with pytest.raises(InboxError, match="in use by another client"):
+        Inbox(inbox.folder).open()
+
+
+def test_inbox_that_is_a_file_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(InboxError, match="cannot be used"):
+        Inbox(tmp_path / "file").open()
+
+
+def test_full_disk_spoils_one_file_only(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A full disk is reported once for a file, and the next file is received when there is room again."""
+
+    def full(descriptor: int, octets: bytes) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    with monkeypatch.context() as patch:
+        patch.setattr(part_module, "write_octets", full)
+        assert reason(receive(inbox, "/big", b"0123456789")) == ("No space left on device", True)
+    assert visible(inbox.folder) == {}
+    assert receive(inbox, "/big", b"0123456789")[0] == Stored(1, "/big", 10, sha1(b"0123456789"), True)

@@ -1,0 +1,156 @@
+"""The report: figures that are right, text from the wire that stays text, a page that needs nothing else."""
+
+from __future__ import annotations
+
+import re
+from html.parser import HTMLParser
+
+import pytest
+from msgspec import structs
+
+from specwire.runtime.spark.chart import HEIGHT, WIDTH, draw_bars
+from specwire.runtime.spark.figures import THIN_SPACE, count_text, size_text, span_text
+from specwire.runtime.spark.report import build_view, error_table, render_report, short_names, type_table
+from specwire.runtime.spark.summary import (
+    Bucket,
+    ErrorCount,
+    Summary,
+    TapCount,
+    Timeline,
+    Transfer,
+    TypeCount,
+)
+
+SERVER, CLIENT = "server-10-5f0", "client-11-5f1"
+FIRST, LAST = "2026-01-02T03:04:05.000001+00:00", "2026-01-02T03:04:07.500001+00:00"
+HOSTILE = "<script>alert('&')</script>"
+
+SUMMARY = Summary(
+    capture="captures/today",
+    taps=(
+        TapCount(SERVER, "filemq", 1202, 4096, 1, 3, FIRST, LAST),
+        TapCount(CLIENT, "filemq", 1, 11, 0, 0, FIRST, FIRST),
+    ),
+    types=(
+        TypeCount(SERVER, "filemq", None, "C", 1, 6),
+        TypeCount(SERVER, "filemq", "Nom", "C", 1201, 4090),
+        TypeCount(CLIENT, "filemq", "Nom", "C", 1, 11),
+    ),
+    errors=(ErrorCount(SERVER, "filemq", "NOM", "credit", "length", HOSTILE, 1),),
+    transfers=(Transfer(SERVER, "filemq", "c1", HOSTILE, 5, 4, 1, 90, 5 << 20, 2.5),),
+    timeline=Timeline(0.5, (Bucket(0, 3, 30), Bucket(4, 6, 10))),
+    tables={"filemq/tables/Nom": 1202},
+    elapsed_s=1.5,
+)
+
+
+def test_types_are_counted_for_each_tap() -> None:
+    """With few taps each has its column; the last ones are the sum and the octets."""
+    table = type_table(SUMMARY)
+    assert table.head == ("Message", "Sent by", "server", "client", "All taps", "Octets")
+    assert table.rows == (
+        ("Nom", "C", f"1{THIN_SPACE}201", "1", f"1{THIN_SPACE}202", "4.0 KiB"),
+        ("(undecoded)", "C", "1", "0", "1", "6 B"),
+    )
+    assert table.kinds == ("word", "word", "figure", "figure", "figure", "figure")
+
+
+def test_several_protocols_have_a_column() -> None:
+    """One has none: it stands in the title."""
+    other = TypeCount(CLIENT, "libfilemq", "Nom", "C", 2, 22)
+    tap = TapCount(CLIENT, "libfilemq", 2, 22, 0, 0, FIRST, LAST)
+    both = structs.replace(SUMMARY, types=(*SUMMARY.types, other), taps=(*SUMMARY.taps, tap))
+    table = type_table(both)
+    assert table.head[:3] == ("Protocol", "Message", "Sent by")
+    assert ("libfilemq", "Nom", "C", "0", "2", "2", "22 B") in table.rows
+
+
+def test_errors_name_their_tap() -> None:
+    """The finding is the sentence of the decoder."""
+    assert error_table(SUMMARY).rows == ((HOSTILE, "length", "server", "1"),)
+
+
+def test_page_is_well_formed_and_stands_alone() -> None:
+    """No script, nothing loaded, and what came from the wire is text."""
+    page = render_report(SUMMARY)
+    assert HOSTILE not in page
+    assert "&lt;script&gt;" in page
+    tags = _Tags()
+    tags.feed(page)
+    assert tags.open == []
+    assert not {"script", "link", "img", "iframe"} & tags.seen
+    assert not re.search(r"(?:src|href)\s*=|url\(|https?://", page)
+
+
+def test_a_silent_capture_gives_a_page() -> None:
+    """A tap may have dropped all that it saw."""
+    tap = TapCount(SERVER, "filemq", 0, 0, 0, 7, None, None)
+    silent = Summary("c", (tap,), (), (), (), Timeline(1.0, ()), {}, 0.1)
+    assert "without messages" in render_report(silent)
+
+
+def test_grave_figures_stand_out() -> None:
+    """Messages that were dropped or did not decode."""
+    kinds = {fact.name: fact.kind for fact in build_view(SUMMARY).facts}
+    assert kinds["dropped"] == kinds["not decoded"] == "grave"
+    assert kinds["messages"] == "plain"
+
+
+def test_bars_fill_the_chart() -> None:
+    """The highest bar has the chart's height; a stretch without traffic has no bar but keeps its place."""
+    chart = draw_bars(SUMMARY.timeline, "messages", "Messages over time")
+    first, last = chart.bars
+    assert (float(last.y), float(last.height)) == (0.0, HEIGHT)
+    assert float(first.height) == HEIGHT / 2
+    assert WIDTH * 0.8 < float(last.x) < WIDTH
+    assert chart.right == "2.5 s"
+    assert last.label == "from 2.0 s: 6 messages"
+
+
+def test_taps_of_one_name_show_their_ids() -> None:
+    """A name is shown only where it is enough."""
+    assert short_names([SERVER, CLIENT]) == {SERVER: "server", CLIENT: "client"}
+    twins = ["peer-1-a", "peer-2-b", "odd"]
+    assert short_names(twins) == {"peer-1-a": "peer-1-a", "peer-2-b": "peer-2-b", "odd": "odd"}
+
+
+@pytest.mark.parametrize(
+    ("octets", "text"),
+    [(0, "0 B"), (1023, "1023 B"), (1024, "1.0 KiB"), (5 << 20, "5.0 MiB"), (3 << 50, "3072.0 TiB")],
+)
+def test_sizes(octets: int, text: str) -> None:
+    """Powers of 1024."""
+    assert size_text(octets) == text
+
+
+@pytest.mark.parametrize(
+    ("seconds", "text"),
+    [(0.0125, "12 ms"), (1, "1.0 s"), (119.9, "119.9 s"), (125, "2 min 5 s"), (7290, "2 h 1 min")],
+)
+def test_spans(seconds: float, text: str) -> None:
+    """In the units that suit the length."""
+    assert span_text(seconds) == text
+
+
+def test_counts_have_their_thousands_apart() -> None:
+    """By a thin space, which no reader takes for a decimal point."""
+    assert count_text(1234567) == f"1{THIN_SPACE}234{THIN_SPACE}567"
+
+
+class _Tags(HTMLParser):
+    """Checks that tags close in the order in which they opened."""
+
+    VOID = frozenset({"meta", "!doctype"})
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.open: list[str] = []
+        self.seen: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.seen.add(tag)
+        if tag not in self.VOID:
+            self.open.append(tag)
+
+    def handle_endtag(self, tag: str) -> None:
+        assert self.open.pop() == tag

@@ -1,0 +1,208 @@
+"""The links on real sockets over loopback: order, backpressure, peers that go, messages that are too much."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager
+
+import pytest
+
+from specwire.runtime.transport.context import TransportContext
+from specwire.runtime.transport.dealer import Dealer
+from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.link import MAX_FRAMES
+from specwire.runtime.transport.router import Router
+
+TIMEOUT_S = 20.0
+
+
+class Ends:
+    """A router that collects what it hears, and dealers connected to it."""
+
+    def __init__(self, *, high_water: int = 32, max_waiting: int = 1000) -> None:
+        self.context = TransportContext()
+        self.heard: asyncio.Queue[tuple[bytes, list[bytes]]] = asyncio.Queue()
+        self.room: asyncio.Queue[bytes] = asyncio.Queue()
+        self.gone: asyncio.Queue[tuple[bytes, str]] = asyncio.Queue()
+        self.sent: list[Sequence[bytes]] = []
+        self.router = Router(
+            self.context,
+            on_message=lambda peer, frames: self.heard.put_nowait((peer, frames)),
+            on_sent=lambda peer, frames: self.sent.append(frames),
+            on_room=self.room.put_nowait,
+            on_gone=lambda peer, reason: self.gone.put_nowait((peer, reason)),
+            high_water=high_water,
+            max_waiting=max_waiting,
+        )
+        self.endpoint = self.router.bind("tcp://127.0.0.1:*")
+        self.dealers: list[Dealer] = []
+
+    def dealer(self, *, high_water: int = 1000) -> tuple[Dealer, asyncio.Queue[list[bytes]]]:
+        got: asyncio.Queue[list[bytes]] = asyncio.Queue()
+        dealer = Dealer(
+            self.context,
+            self.endpoint,
+            on_message=got.put_nowait,
+            on_sent=lambda frames: None,
+            high_water=high_water,
+        )
+        self.dealers.append(dealer)
+        return dealer, got
+
+    async def close(self) -> None:
+        for dealer in self.dealers:
+            dealer.close()
+        self.router.close()
+        await asyncio.wait_for(self.context.close(), TIMEOUT_S)
+
+
+@asynccontextmanager
+async def ends(**settings: int) -> AsyncIterator[Ends]:
+    made = Ends(**settings)
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            yield made
+    finally:
+        await made.close()
+
+
+def test_bound_endpoint_names_the_port() -> None:
+    async def story() -> None:
+        async with ends() as e:
+            assert e.endpoint.startswith("tcp://127.0.0.1:")
+            assert int(e.endpoint.rpartition(":")[2]) > 0
+
+    asyncio.run(story())
+
+
+def test_messages_keep_their_order_in_both_directions() -> None:
+    async def story() -> None:
+        async with ends() as e:
+            dealer, got = e.dealer()
+            for i in range(3000):
+                assert dealer.send([b"up", str(i).encode()])
+            peer = b""
+            for i in range(3000):
+                peer, frames = await e.heard.get()
+                assert frames == [b"up", str(i).encode()]
+            for i in range(900):
+                e.router.send(peer, [str(i).encode(), os.urandom(8)])
+            for i in range(900):
+                assert (await got.get())[0] == str(i).encode()
+            assert len(e.sent) == 900
+
+    asyncio.run(story())
+
+
+def test_full_peer_gets_everything_later_and_holds_back_nobody() -> None:
+    """A peer that does not read is served when it reads; meanwhile another one is served at once."""
+
+    async def story() -> None:
+        async with ends(high_water=4) as e:
+            slow, from_slow = e.dealer(high_water=4)
+            slow.send([b"slow"])
+            slow_peer, _ = await e.heard.get()
+            quick, from_quick = e.dealer()
+            quick.send([b"quick"])
+            quick_peer, _ = await e.heard.get()
+            slow.pause()
+            for i in range(40):
+                e.router.send(slow_peer, [str(i).encode(), bytes(1 << 20)])
+            e.router.send(quick_peer, [b"at once"])
+            assert await from_quick.get() == [b"at once"]
+            assert not e.router.ready(slow_peer)
+            slow.resume()
+            assert [(await from_slow.get())[0] for _ in range(40)] == [str(i).encode() for i in range(40)]
+            assert slow_peer == await e.room.get()
+
+    asyncio.run(story())
+
+
+def test_peer_that_never_reads_is_given_up() -> None:
+    async def story() -> None:
+        async with ends(high_water=4, max_waiting=10) as e:
+            slow, _ = e.dealer(high_water=4)
+            slow.send([b"slow"])
+            peer, _ = await e.heard.get()
+            slow.pause()
+            while e.gone.empty():
+                e.router.send(peer, [bytes(1 << 20)])
+            assert await e.gone.get() == (peer, "left 10 messages unread")
+            assert e.router.ready(peer)
+
+    asyncio.run(story())
+
+
+def test_peer_that_is_gone_is_told() -> None:
+    async def story() -> None:
+        async with ends() as e:
+            dealer, _ = e.dealer()
+            dealer.send([b"hello"])
+            peer, _ = await e.heard.get()
+            e.router.send(b"never seen", [b"x"])
+            assert await e.gone.get() == (b"never seen", "has disconnected")
+            dealer.close()
+            while e.gone.empty():
+                e.router.send(peer, [b"x"])
+                await asyncio.sleep(0)
+            assert (await e.gone.get())[0] == peer
+
+    asyncio.run(story())
+
+
+def test_message_with_too_many_frames_is_cut() -> None:
+    """What no protocol of ours contains costs no memory, and is malformed when it arrives."""
+
+    async def story() -> None:
+        async with ends() as e:
+            dealer, _ = e.dealer()
+            dealer.send([b"x"] * 1000)
+            dealer.send([b"next"])
+            _, frames = await e.heard.get()
+            assert len(frames) == MAX_FRAMES - 1
+            assert (await e.heard.get())[1] == [b"next"]
+
+    asyncio.run(story())
+
+
+def test_fault_of_the_receiver_is_told_and_the_link_goes_on() -> None:
+    async def story() -> None:
+        faults: list[dict[str, object]] = []
+        asyncio.get_running_loop().set_exception_handler(lambda loop, context: faults.append(context))
+        got: asyncio.Queue[list[bytes]] = asyncio.Queue()
+
+        def receive(peer: bytes, frames: list[bytes]) -> None:
+            if frames == [b"bad"]:
+                raise RuntimeError("cannot take this")
+            got.put_nowait(frames)
+
+        async with ends() as e:
+            e.router._receive = receive
+            dealer, _ = e.dealer()
+            for frames in ([b"bad"], [b"good"], [b"bad"], [b"better"]):
+                dealer.send(frames)
+            assert [await got.get(), await got.get()] == [[b"good"], [b"better"]]
+        assert [str(fault["exception"]) for fault in faults] == ["cannot take this"] * 2
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("endpoint", ["tcp://nowhere", "nonsense", "tcp://127.0.0.1:99999", "foo://x"])
+def test_bad_endpoints_are_told_in_one_sentence(endpoint: str) -> None:
+    async def story() -> None:
+        async with ends() as e:
+            with pytest.raises(TransportError, match=f"(cannot listen on|no port).*{endpoint}"):
+                e.router.bind(endpoint)
+
+    asyncio.run(story())
+
+
+def test_port_in_use_is_told() -> None:
+    async def story() -> None:
+        async with ends() as e, ends() as other:
+            with pytest.raises(TransportError, match="Address already in use"):
+                other.router.bind(e.endpoint)
+
+    asyncio.run(story())
