@@ -51,6 +51,7 @@ def emit(protocol: ir.Protocol) -> str:
         "codec.py.j2",
         header=header(protocol, f"{protocol.edition}: messages, and frames to messages and back."),
         name=protocol.name,
+        edition=protocol.edition,
         enum_bases=[*(["IntEnum"] if protocol.enums else []), *(["IntFlag"] if protocol.flags else [])],
         enums=protocol.enums,
         flags=protocol.flags,

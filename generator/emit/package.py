@@ -15,7 +15,7 @@ def emit(protocol: ir.Protocol) -> str:
     names = [message.class_name for message in protocol.messages]
     names += [enum.class_name for enum in protocol.enums]
     names += [constant.name for constant in protocol.constants]
-    names += ["AnyMessage", "MESSAGES", "UNEXPECTED", "answer", "decode"]
+    names += ["AnyMessage", "EDITION", "MESSAGES", "UNEXPECTED", "answer", "decode"]
     if protocol.flags:
         names.append("Flags")
     stream = ["StreamDecoder", "frame"] if protocol.stream else []

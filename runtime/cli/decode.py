@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from enum import IntEnum
 from types import ModuleType
 from typing import Annotated, Any
 
@@ -110,7 +111,7 @@ def _meaning(package: ModuleType, name: str, value: Any) -> str:
         names = [flag.name or "" for flag in package.Flags if flag & value]
         return f"0x{value:02x}: {' '.join(names).lower()}".rstrip(": ")
     enum = getattr(package, name.rstrip("_").title().replace("_", ""), None)
-    if isinstance(enum, type) and value in list(enum):
-        return str(enum(value).name).lower()
+    if isinstance(enum, type) and issubclass(enum, IntEnum) and value in list(enum):
+        return enum(value).name.lower()
     constants = [c for c in dir(package) if c.startswith(f"{name.upper()}_") and getattr(package, c) == value]
     return constants[0] if constants else ""

@@ -89,6 +89,7 @@ class FilemqServer:
         self._held_back: dict[bytes, ReadChunk | Pause] = {}
         self._tasks: set[asyncio.Task[None]] = set()
         self._session = os.urandom(4).hex()
+        self._listening = False
 
     @property
     def clients(self) -> int:
@@ -124,6 +125,7 @@ class FilemqServer:
         try:
             await self._watcher.start()
             self.endpoint = self._router.bind(self.endpoint)
+            self._listening = True
         except BaseException:
             await self._release(linger_s=0.0)
             raise
@@ -197,7 +199,7 @@ class FilemqServer:
                     self._perform([Report(Refused(name, reason))])
 
     def _publish(self, entry: Entry) -> None:
-        if self._catalogue.put(entry):
+        if self._catalogue.put(entry) and self._listening:
             news = Report(FilePublished(entry.name, entry.size, entry.sha1))
             self._perform([news, *self._engine.publish(entry, self._clock())])
 

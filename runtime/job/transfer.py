@@ -114,5 +114,4 @@ async def transfer(
 
 
 def _open_tap(capture: Path, name: str) -> Tap:
-    edition = filemq.codec.LAYOUT.edition
-    return Tap.open(capture, protocol="filemq", name=name, edition=edition)
+    return Tap.open(capture, protocol="filemq", name=name, edition=filemq.EDITION)

@@ -76,7 +76,7 @@ class Link:
             self._prepare(endpoint)
             self.socket.bind(endpoint)
         except zmq.ZMQError as error:
-            raise TransportError(f"cannot listen on {endpoint}: {error.strerror}") from error
+            raise TransportError(f"cannot listen on {endpoint}: {zmq.strerror(error.errno or 0)}") from error
         bound = self.socket.getsockopt(zmq.LAST_ENDPOINT)
         return bound.rstrip(b"\0").decode() if isinstance(bound, bytes) else str(bound)
 
@@ -86,7 +86,7 @@ class Link:
             self._prepare(endpoint)
             self.socket.connect(endpoint)
         except zmq.ZMQError as error:
-            raise TransportError(f"cannot connect to {endpoint}: {error.strerror}") from error
+            raise TransportError(f"cannot connect to {endpoint}: {zmq.strerror(error.errno or 0)}") from error
 
     def _prepare(self, endpoint: str) -> None:
         scheme, _, address = endpoint.partition("://")
