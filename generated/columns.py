@@ -56,7 +56,7 @@ def decode_rows(
         for values in rows.values():
             values.append(None)
         try:
-            message = decode(frames or ())
+            message = _decode(decode, frames or ())
         except DecodeError as error:
             rows["_error"][-1] = _error(error)
             rows["_frames"][-1] = frames
@@ -65,6 +65,17 @@ def decode_rows(
         rows["_message"][-1] = name
         rows[name][-1] = {column: _value(message, attribute) for column, attribute in attributes[name]}
     return pa.record_batch([pa.array(rows[f.name], f.type) for f in schema], schema=schema)
+
+
+def _decode(decode: Callable[[Sequence[bytes]], Message], frames: Sequence[bytes | None]) -> Message:
+    """Decode a row's frames; a null among them is not known, which is another thing than empty."""
+    known = [frame for frame in frames if frame is not None]
+    if len(known) == len(frames):
+        return decode(known)
+    raise DecodeError(
+        protocol="", message_name=None, field="frames", frame=frames.index(None), offset=None, kind="frames",
+        expected="octets", found="null", rule="columns",
+    )  # fmt: skip
 
 
 def _value(message: Message, attribute: str) -> Any:

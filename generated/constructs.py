@@ -44,7 +44,10 @@ class Stack(_Construct):
 
     def _parse(self, stream: Any, context: Any, path: str) -> list[Any]:
         frames = self.frames._parsereport(stream, context, path)
-        return [self.element.parse(item) for item in frames[:-1]]
+        values = [self.element.parse(item) for item in frames[:-1]]
+        if not all(values):
+            raise cs.ValidationError("a frame of the stack has no content", path=path)
+        return values
 
     def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
         octets = [self.element.build(item) for item in obj]

@@ -8,7 +8,7 @@ dialog monitor.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import msgspec
 
@@ -56,17 +56,39 @@ class CodecError(ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         """Pickle by keyword, so that an error crosses process borders (Spark's workers raise them)."""
-        return _rebuild, (type(self), dict(self.__dict__))
+        kept = dict(self.__dict__)
+        # What others hang on an exception, such as notes, is no argument of ours.
+        return _rebuild, (type(self), {name: kept.pop(name) for name in _ATTRIBUTES}), kept
 
     def __str__(self) -> str:
         path = ".".join(part for part in (self.message_name or self.protocol, self.field) if part)
         place = f" in frame {self.frame}" if self.frame else ""
         octet = f" at octet {self.offset}" if self.offset is not None else ""
-        return f"{path}{octet}{place}: expected {self.expected}, found {self.found} [{self.rule}]"
+        fault = f"expected {self.expected}, found {self.found}"
+        if self.kind == "text" and self.expected == "UTF-8":
+            fault = f"{self.found} is not UTF-8"
+        return f"{path}{octet}{place}: {fault} [{self.rule}]"
+
+    def attributes(self) -> dict[str, Any]:
+        """Return what the error says by name, as the constructor takes it."""
+        return {name: getattr(self, name) for name in _ATTRIBUTES}
 
 
-def _rebuild(cls: type[CodecError], attributes: dict[str, object]) -> CodecError:
-    return cls(**attributes)  # type: ignore[arg-type]
+_ATTRIBUTES = (
+    "protocol",
+    "message_name",
+    "field",
+    "frame",
+    "offset",
+    "kind",
+    "expected",
+    "found",
+    "rule",
+)
+
+
+def _rebuild(cls: type[CodecError], attributes: dict[str, Any]) -> CodecError:
+    return cls(**attributes)
 
 
 class DecodeError(CodecError):

@@ -8,8 +8,9 @@ ends, an empty route, a flag bit that says a frame is there.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NoReturn
+from operator import index
+from reprlib import repr as shorten
+from typing import Any, NoReturn, SupportsIndex
 
 from specwire.generated.errors import DecodeError, EncodeError, Kind
 from specwire.generated.layout import (
@@ -31,11 +32,12 @@ from specwire.generated.layout import (
 )
 from specwire.generated.messages import Message
 from specwire.generated.refusal import check_letter
+from specwire.generated.words import octets_word
 
 
 def explain_encode(layout: ProtocolLayout, message: Message, strict: bool = False) -> EncodeError:
     """Return the error that says which field of `message` does not fit and why."""
-    found = next(entry for entry in layout.messages if entry.class_name == type(message).__name__)
+    found = next(entry for entry in layout.messages if entry.name == message.NAME)
     try:
         _Check(layout, found, message, strict).message()
     except EncodeError as error:
@@ -56,42 +58,8 @@ def check_encoded(layout: ProtocolLayout, frames: list[bytes]) -> list[bytes]:
     try:
         check_letter(layout, frames)
     except DecodeError as error:
-        raise EncodeError(**vars(error)) from None
+        raise EncodeError(**error.attributes()) from None
     return frames
-
-
-def as_octets(value: object) -> bytes:
-    """Return octets as they go on the wire.
-
-    Raises:
-        TypeError: `value` is not bytes, bytearray or memoryview.
-    """
-    if isinstance(value, bytes | bytearray | memoryview):
-        return bytes(value)
-    raise TypeError(f"octets wanted, not {type(value).__name__}")
-
-
-def terminated(text: str, strict: bool) -> bytes:
-    """Return the octets of a text that the letter ends with NUL: with it under `strict`, else without.
-
-    Raises:
-        ValueError: NUL stands in the text.
-    """
-    if "\0" in text:
-        raise ValueError("NUL inside a text")
-    return text.encode() + b"\0" if strict else text.encode()
-
-
-def without_nul(text: str) -> str:
-    """Return `text` less one NUL at its end.
-
-    Raises:
-        ValueError: NUL stands elsewhere in it.
-    """
-    text = text.removesuffix("\0")
-    if "\0" in text:
-        raise ValueError("NUL inside a text")
-    return text
 
 
 class _Check:
@@ -104,6 +72,7 @@ class _Check:
         self.strict = strict
         self.field: Field | None = None
         self.path = ""
+        self.rule: str | None = None
 
     def message(self) -> None:
         """Check every field; raise EncodeError at the first that does not fit."""
@@ -113,7 +82,7 @@ class _Check:
             for field in part.fields if isinstance(part, Frame) else (part.field,):
                 if isinstance(field.type, Constant):
                     continue
-                self.field, self.path = field, field.name
+                self.field, self.path, self.rule = field, field.name, None
                 value = getattr(self.instance, field.attribute)
                 optional = not isinstance(part, Rest) and part.presence.kind != "always"
                 if value is None and optional:
@@ -142,16 +111,17 @@ class _Check:
                 self._flags(value)
             self._value(field.type, value)
             return
-        for index, element in enumerate(self._sequence(value)):
-            self.path = f"{field.name}[{index}]"
+        for number, element in enumerate(self._sequence(value)):
+            self.path = f"{field.name}[{number}]"
             if isinstance(part, Stack) and not element and isinstance(element, str | bytes):
                 self._refuse("length", "at least 1 octet: an empty frame ends the stack", "0 octets")
             self._value(field.type, element)
 
     def _flags(self, value: object) -> None:
-        if isinstance(value, int) and value & self.layout.announcing:
-            expected = f"no bit of 0x{self.layout.announcing:02x}: they follow from the other fields"
-            self._refuse("range", expected, f"0x{value:02x}")
+        announcing = self.layout.announcing
+        if isinstance(value, SupportsIndex) and index(value) & announcing:
+            expected = f"no bit of 0x{announcing:02x}: they follow from the other fields"
+            self._refuse("range", expected, f"0x{index(value) & announcing:02x}")
 
     def _value(self, type: Type, value: object) -> None:
         match type:
@@ -164,22 +134,22 @@ class _Check:
                 self._text(type, value)
             case Json():
                 self._encoded(value)
-            case Octets(span=span, minimum=minimum):
-                self._octets(
-                    value, span.octets if span.kind != "rest" else None, span.kind == "fixed", minimum
-                )
+            case Octets():
+                self._octets(type, value)
             case ListOf(count_octets=count, element=element):
                 self._list(count, element, value)
             case Pairs():
                 self._pairs(type, value)
 
     def _integer(self, value: object, octets: int, members: tuple[int, ...]) -> None:
-        if not isinstance(value, int):
+        if not isinstance(value, SupportsIndex):
             self._refuse("range", "an integer", _describe(value))
-        if not 0 <= value < 256**octets:
-            self._refuse("range", f"0 to {256**octets - 1}", str(value))
-        if members and value not in members:
-            self._refuse("range", " or ".join(map(str, members)), str(value))
+        number = index(value)
+        if not 0 <= number < 256**octets:
+            found = str(number) if number.bit_length() <= 128 else _describe(number)
+            self._refuse("range", f"0 to {256**octets - 1}", found)
+        if members and number not in members:
+            self._refuse("range", " or ".join(map(str, members)), str(number))
 
     def _text(self, type: Text, value: object) -> bytes:
         raw = self._encoded(value)
@@ -201,64 +171,79 @@ class _Check:
         if length >= 256**octets:
             self._refuse("length", f"at most {256**octets - 1} octets", str(length))
 
-    def _octets(self, value: object, octets: int | None, fixed: bool, minimum: int) -> None:
+    def _octets(self, type: Octets, value: object) -> None:
         if not isinstance(value, bytes | bytearray | memoryview):
             self._refuse("text", "octets", _describe(value))
-        if len(value) < minimum or (fixed and len(value) != octets):
-            self._refuse(
-                "length",
-                f"{'' if fixed else 'at least '}{octets if fixed else minimum} octets",
-                str(len(value)),
-            )
-        if octets is not None and not fixed:
-            self._fits(len(value), octets)
+        length, span = len(bytes(value)), type.span
+        if span.kind == "fixed" and length != span.octets:
+            self._refuse("length", octets_word(span.octets), str(length))
+        if length < type.minimum:
+            self._refuse("length", f"at least {octets_word(type.minimum)}", str(length))
+        if span.kind == "prefix":
+            self._fits(length, span.octets)
 
-    def _sequence(self, value: object) -> Sequence[object]:
-        if not isinstance(value, tuple | list):
+    def _sequence(self, value: object) -> tuple[Any, ...]:
+        if not isinstance(value, tuple):
             self._refuse("count", "a tuple", _describe(value))
         return value
 
     def _list(self, count_octets: int, element: Type, value: object) -> None:
         name = self.path
-        for index, item in enumerate(self._counted(count_octets, value)):
-            self.path = f"{name}[{index}]"
+        for number, item in enumerate(self._counted(count_octets, value)):
+            self.path = f"{name}[{number}]"
             self._value(element, item)
 
-    def _counted(self, count_octets: int, value: object) -> Iterator[object]:
+    def _counted(self, count_octets: int, value: object) -> tuple[Any, ...]:
         items = self._sequence(value)
         if len(items) >= 256**count_octets:
             self._refuse("count", f"at most {256**count_octets - 1} entries", str(len(items)))
-        return iter(items)
+        return items
 
     def _pairs(self, type: Pairs, value: object) -> None:
         path = self.path
-        for index, item in enumerate(self._counted(type.count_octets, value)):
-            self.path = f"{path}[{index}]"
-            if not isinstance(item, tuple | list) or len(item) != 2:
+        items = self._counted(type.count_octets, value)
+        self.rule = type.rule
+        for number, item in enumerate(items):
+            self.path = f"{path}[{number}]"
+            if not isinstance(item, tuple) or len(item) != 2:
                 self._refuse("count", "a pair of name and value", _describe(item))
-            name, content = item
-            self.path = f"{path}[{index}].name"
-            raw = self._encoded(name) if type.split else self._text(type.name, name)
-            self.path = f"{path}[{index}].value"
-            if type.value is not None:
-                self._text(type.value, content)
+            if type.value is None:
+                self._divided(type, *item)
                 continue
-            raw += b"=" + self._encoded(content)
-            if type.split == "first" and b"=" in name.encode():
-                self.path = f"{path}[{index}].name"
-                self._refuse("text", "a name without '='", repr(name))
-            if type.split == "last" and "=" in content:
-                self._refuse("text", "a value without '='", repr(content))
-            self.path = f"{path}[{index}]"
-            self._fits(len(raw), type.name.span.octets)
+            self.path = f"{path}[{number}].name"
+            self._text(type.name, item[0])
+            self.path = f"{path}[{number}].value"
+            self._text(type.value, item[1])
+
+    def _divided(self, type: Pairs, name: object, value: object) -> None:
+        """Name and value in one text: the one before the dividing ``=`` must not hold another."""
+        path = self.path
+        self.path = f"{path}.name"
+        octets = self._encoded(name) + b"="
+        if type.split == "first" and octets.count(b"=") > 1:
+            self._refuse("text", "a name without '='", repr(name))
+        self.path = f"{path}.value"
+        octets += (content := self._encoded(value))
+        if type.split == "last" and b"=" in content:
+            self._refuse("text", "a value without '='", repr(value))
+        self.path = path
+        self._fits(len(octets), type.name.span.octets)
 
     def _refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
         raise EncodeError(
             protocol=self.layout.protocol, message_name=self.entry.name, field=self.path, frame=None, offset=None,
             kind=kind, expected=expected, found=found,
-            rule=f"{self.layout.edition} {self.field.rule if self.field else self.entry.name}",
+            rule=f"{self.layout.edition} {self.rule or (self.field.rule if self.field else self.entry.name)}",
         )  # fmt: skip
 
 
 def _describe(value: object) -> str:
-    return "None" if value is None else f"{type(value).__name__} {value!r:.40}"
+    """A value with its type, never long; a number too long to print is not printed."""
+    if value is None:
+        return "None"
+    if isinstance(value, int) and value.bit_length() > 128:
+        return f"a number of {value.bit_length()} bits"
+    try:
+        return f"{type(value).__name__} {shorten(value)}"
+    except ValueError:  # Such a number inside a sequence.
+        return type(value).__name__

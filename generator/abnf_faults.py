@@ -14,6 +14,7 @@ from lark.exceptions import UnexpectedInput, UnexpectedToken
 
 _CLOSING = {"(": ")", "[": "]"}
 _ELEMENTS = 'an element is a name, "text", a number value, ( ), [ ] or <words>'
+_DEFINE = "write at least one element after '='; <words> where ABNF cannot say it"
 _EMPTY = "take out the operator, or write [ ] around what may be missing"
 
 
@@ -35,6 +36,9 @@ def explain(error: UnexpectedInput, text: str) -> Fault:
         return _explain_character(text, error.pos_in_stream)
     waiting = error.interactive_parser.parser_state.value_stack
     tokens = [item for item in waiting if isinstance(item, Token)]
+    if not tokens:
+        # Only the name was read: its '=' stands on a line that is not part of the rule.
+        return Fault("E120", 0, len(text), "the rule has no definition", _DEFINE)
     if error.token.type == "$END":
         return _explain_end(text, tokens)
     return _explain_token(text, error.token, tokens)
@@ -44,8 +48,7 @@ def _explain_end(text: str, tokens: list[Token]) -> Fault:
     """`tokens` are those that still wait for what belongs to them, the last one last."""
     last = tokens[-1]
     if last.end_pos == len(text) and last.type == "DEFINED_AS":
-        help = "write at least one element after '='; <words> where ABNF cannot say it"
-        return Fault("E120", 0, len(text), "the rule has no definition", help)
+        return Fault("E120", 0, len(text), "the rule has no definition", _DEFINE)
     if last.end_pos == len(text) and last.type in ("ALTERNATIVE", "REPEAT"):
         return _nothing_after(last)
     if last in _CLOSING:

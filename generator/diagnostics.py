@@ -20,6 +20,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from enum import StrEnum
+from functools import lru_cache
+from itertools import groupby
 
 
 class Severity(StrEnum):
@@ -38,9 +40,14 @@ class Source:
 
     def line(self, number: int) -> str:
         """Return line `number` (from 1) without its end, or an empty string where there is none."""
-        # Not splitlines(): editors and parsers do not count form feeds and U+2028 as line ends.
-        lines = self.text.split("\n")
+        lines = _split(self.text)
         return lines[number - 1].removesuffix("\r") if 0 < number <= len(lines) else ""
+
+
+@lru_cache(maxsize=4)
+def _split(text: str) -> list[str]:
+    # Not splitlines(): editors and parsers do not count form feeds and U+2028 as line ends.
+    return text.split("\n")
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,8 +78,10 @@ class Diagnostic:
     message: str
     help: str | None = None
 
-    def render(self) -> str:
+    def render(self, note: str | None = None) -> str:
         """Return the finding as text, with the line it is about and carets under the place.
+
+        `note` is one more line at the end.
 
         What was not UTF-8 in the file shows as ``?``, so that the text can be printed anywhere.
         """
@@ -87,16 +96,57 @@ class Diagnostic:
             pad = "".join("\t" if c == "\t" else " " for c in line[: span.column - 1])
             lines.append(f"{gutter} | {line}")
             lines.append(f"{' ' * len(gutter)}   {pad}{'^' * width}")
-        if self.help:
-            lines.append(f"{' ' * len(gutter)} = help: {self.help}")
+        for word, text in (("help", self.help), ("note", note)):
+            if text:
+                lines.append(f"{' ' * len(gutter)} = {word}: {text}")
         return "\n".join(lines).encode("utf-8", "replace").decode("utf-8")
+
+
+def render_all(diagnostics: Iterable[Diagnostic]) -> str:
+    """Return the findings as one text, each rendered, in the order given.
+
+    A grammar of the ZeroMQ family uses the same notation dozens of times. A warning about the dialect (W1xx)
+    is shown where it is met first in a file, with the lines of the other places.
+    """
+    found = list(diagnostics)
+    places: dict[tuple[str, str], list[int]] = {}
+    for diagnostic in found:
+        if _is_about_dialect(diagnostic):
+            places.setdefault(_kind(diagnostic), []).append(diagnostic.span.line)
+    texts: list[str] = []
+    for diagnostic in found:
+        if not _is_about_dialect(diagnostic):
+            texts.append(diagnostic.render())
+        elif lines := places.pop(_kind(diagnostic), None):
+            texts.append(diagnostic.render(_more_places(lines[1:])))
+    return "\n".join(texts)
+
+
+def _is_about_dialect(diagnostic: Diagnostic) -> bool:
+    return diagnostic.code.startswith("W1")
+
+
+def _kind(diagnostic: Diagnostic) -> tuple[str, str]:
+    return diagnostic.span.source.path, diagnostic.code
+
+
+def _more_places(lines: list[int]) -> str | None:
+    """``and 3 more places, in lines 7 and 9-10``; None where there are none."""
+    if not lines:
+        return None
+    numbered = enumerate(dict.fromkeys(sorted(lines)))
+    runs = [[line for _, line in run] for _, run in groupby(numbered, lambda pair: pair[1] - pair[0])]
+    spans = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+    listed = " and ".join([", ".join(spans[:-1]), spans[-1]] if len(spans) > 1 else spans)
+    word = "line" if len(spans) == 1 and "-" not in spans[0] else "lines"
+    return f"and {len(lines)} more place{'s' if len(lines) > 1 else ''}, in {word} {listed}"
 
 
 class SpecError(Exception):
     """A specification or its profile cannot be compiled; `diagnostics` says why, errors and warnings."""
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
-        super().__init__("\n".join(d.render() for d in diagnostics))
+        super().__init__(render_all(diagnostics))
         self.diagnostics = diagnostics
 
 

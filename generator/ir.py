@@ -94,12 +94,14 @@ class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
     """A dictionary: a count of `count_octets` octets, then so many (name, value) pairs in wire order.
 
     With `split`, name and value share one text, divided at its first or last ``=``, and `value` is None.
+    `rule` is the grammar's rule for one entry, None where it has no name.
     """
 
     count_octets: int
     name: TextType
     value: TextType | None = None
     split: Literal["first", "last"] | None = None
+    rule: str | None = None
 
 
 Type = ConstantType | KeywordType | IntegerType | TextType | OctetsType | JsonType | ListType | PairsType

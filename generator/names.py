@@ -14,8 +14,20 @@ import re
 METHODS = frozenset({"encode", "replace", "to_dict", "wire_flags"})
 MODULES = frozenset({"codec", "columns", "constructs", "machine", "schema"})
 PACKAGE_NAMES = frozenset(
-    {"decode", "answer", "Message", "MESSAGES", "DecodeError", "EncodeError", "Violation"}
-)
+    {
+        "AnyMessage", "Callable", "ClassVar", "DecodeError", "EDITION", "EncodeError", "Flags", "Frames", "IntEnum",
+        "IntFlag", "KeywordOnly", "LAYOUT", "MESSAGES", "Mapping", "MappingProxyType", "Message", "Sequence",
+        "StreamDecoder", "Struct", "StructError", "TYPE_CHECKING", "UNEXPECTED", "Violation", "answer", "decode",
+    }
+)  # fmt: skip
+"""What a package and its codec name themselves."""
+_CONSTRUCT_NAMES = frozenset(
+    {
+        "Any", "AtLeast", "Divided", "FLAGS", "MESSAGES", "Mapping", "MappingProxyType", "Sequence", "Stack", "Trailing",
+        "Unterminated", "build", "build_frames", "cs", "frame", "message", "parse", "parse_frames",
+    }
+)  # fmt: skip
+"""What a package's constructs module holds beside the declarations."""
 _TAKEN = (
     frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins)) | METHODS | MODULES
 )
@@ -50,4 +62,15 @@ def constant_name(name: str) -> str:
 def construct_name(rule: str) -> str:
     """Return the Construct declaration's name: the rule's spelling with ``-`` and ``:`` as ``_``."""
     name = re.sub(r"[-:]", "_", rule)
-    return f"{name}_" if keyword.iskeyword(name) or name in dir(builtins) else name
+    taken = keyword.iskeyword(name) or name in dir(builtins) or name in _CONSTRUCT_NAMES
+    return f"{name}_" if taken else name
+
+
+def enum_name(rule: str) -> str:
+    """Return the class for an enumeration rule: ``content-type`` is ``ContentType``."""
+    return "".join(word.capitalize() for word in snake_case(rule).split("_"))
+
+
+def fold(name: str) -> str:
+    """Return a grammar name in the form in which names are compared: without case, ``_`` as ``-``."""
+    return name.lower().replace("_", "-")

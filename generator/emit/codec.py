@@ -54,8 +54,8 @@ def emit(protocol: ir.Protocol) -> str:
         edition=protocol.edition,
         enum_bases=[*(["IntEnum"] if protocol.enums else []), *(["IntFlag"] if protocol.flags else [])],
         enums=protocol.enums,
-        flags=protocol.flags,
-        constants=protocol.constants,
+        flags=[(bit.name, f"0x{bit.value:02x}", paragraph(bit.doc, 4)) for bit in protocol.flags],
+        constants=[(c.name, c.value, paragraph(c.doc)) for c in protocol.constants],
         messages=[message.class_name for message in protocol.messages],
         classes=classes,
         structs=[
@@ -65,6 +65,7 @@ def emit(protocol: ir.Protocol) -> str:
         dispatch=_dispatch(protocol),
         entries=_entries(protocol),
         enum_checks=[(f"_{enum.name.upper()}", tuple(v for _, v in enum.members)) for enum in protocol.enums],
+        keyword_only=any(keyword_only(message) for message in protocol.messages),
         helpers=[name for name in ("as_octets", "terminated", "without_nul") if f"{name}(" in bodies],
         answers=_answers(protocol),
         unexpected=protocol.unexpected,
@@ -80,7 +81,8 @@ def _class(message: ir.Message, protocol: ir.Protocol, structs: dict[str, str]) 
     return _Class(
         name=message.class_name,
         doc=_class_doc(message, protocol),
-        options=", frozen=True, gc=False" + (", kw_only=True" if keyword_only(message) else ""),
+        options=", frozen=True, gc=False"
+        + (", kw_only=True, metaclass=KeywordOnly" if keyword_only(message) else ""),
         constants=tuple(_constants(message, protocol)),
         fields=tuple(_fields(message, protocol)),
         wire_flags=_wire_flags(message),

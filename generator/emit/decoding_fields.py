@@ -119,7 +119,7 @@ class FieldDecoder:
                 self._settle(length)
             case ir.OctetsType(length=length):
                 self._spanned(length)
-                self.decoder.lines.add(f"{name} = {self.frame}[{self._content}]")
+                self.decoder.lines.add(f"{name} = bytes({self.frame}[{self._content}])")
                 self.decoder.values[name] = name
                 self._settle(length)
             case ir.PairsType() | ir.ListType():
@@ -200,12 +200,12 @@ class FieldDecoder:
                 lines.add(f"{name}.append({item})")
             case ir.OctetsType(length=ir.Length(kind="prefix") as length):
                 self._spanned(length)
-                lines.add(f"{name}.append({self.frame}[{self._content}])")
+                lines.add(f"{name}.append(bytes({self.frame}[{self._content}]))")
                 lines.add(f"{self.at} = {self.end}")
             case ir.OctetsType(length=length):
                 with lines.block(f"if {self.at} + {length.octets} > len({self.frame}):"):
                     lines.add("raise ValueError")
-                lines.add(f"{name}.append({self.frame}[{self.at} : {self.at} + {length.octets}])")
+                lines.add(f"{name}.append(bytes({self.frame}[{self.at} : {self.at} + {length.octets}]))")
                 lines.add(f"{self.at} += {length.octets}")
             case ir.IntegerType(octets=octets):
                 lines.add(f"{name}.append({self._number(octets)})")

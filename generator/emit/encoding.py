@@ -28,6 +28,15 @@ class Encoder:
         with self.lines.block(f"if {condition}:"):
             self.lines.add("raise ValueError")
 
+    def local(self, name: str) -> str:
+        """Return a local name that no field of the message has."""
+        return f"{name}_" if name in {f.attribute for f in self.message.fields} else name
+
+    def tuple_only(self, value: str) -> None:
+        """Add the check that keeps out what iterates but would not come back: texts, lists, dictionaries."""
+        with self.lines.block(f"if not isinstance({value}, tuple):"):
+            self.lines.add("raise TypeError")
+
 
 def encode_body(message: ir.Message, protocol: ir.Protocol) -> tuple[str, dict[str, str]]:
     """Return the statements that assign ``frames``, and the struct objects that they use."""
@@ -63,6 +72,7 @@ def _append_frames(encoder: Encoder) -> None:
     for part in encoder.message.parts:
         match part:
             case ir.Rest(field=found):
+                encoder.tuple_only(f"self.{found.attribute}")
                 encoder.lines.add(f"frames += {_elements(found)}")
             case ir.Stack():
                 _stack(encoder, part)
@@ -89,7 +99,7 @@ def _stack(encoder: Encoder, part: ir.Stack) -> None:
     if isinstance(part.presence, ir.Announced):
         condition = f"self.{name} is not None"
         if part.letter == "forbidden":
-            condition += f" and (self.{name} or not strict)"
+            condition += f" and (self.{name} != () or not strict)"
         with encoder.lines.block(f"if {condition}:"):
             encoder.lines.add(f"flags |= 0x{part.presence.value:02x}")
             _push(encoder, part.field)
@@ -98,6 +108,7 @@ def _stack(encoder: Encoder, part: ir.Stack) -> None:
 
 
 def _push(encoder: Encoder, found: ir.Field) -> None:
+    encoder.tuple_only(f"self.{found.attribute}")
     encoder.lines.add(f"frames += {_elements(found)}")
     encoder.refuse_if('b"" in frames')
     encoder.lines.add('frames.append(b"")')
@@ -234,36 +245,46 @@ class _Run:
         self.pieces.append(name)
 
     def _pairs(self, found: ir.Field, type: ir.PairsType) -> None:
-        lines, name = self.encoder.lines, found.attribute
-        lines.add(f"{name} = []")
-        with lines.block(f"for name, value in self.{name}:"):
+        lines, pairs = self.encoder.lines, found.attribute
+        pair, name, value = (self.encoder.local(word) for word in ("pair", "name", "value"))
+        self.encoder.tuple_only(f"self.{pairs}")
+        lines.add(f"{pairs} = []")
+        with lines.block(f"for {pair} in self.{pairs}:"):
+            lines.add(f"{name}, {value} = {pair}")
             if type.value is not None:
-                lines.add("key, content = name.encode(), value.encode()")
-                first = f"_U{type.name.length.octets * 8}.pack(len(key)) + key"
-                second = f"_U{type.value.length.octets * 8}.pack(len(content)) + content"
-                lines.add(f"{name}.append({first} + {second})")
+                self.encoder.tuple_only(pair)
+                key, content = self.encoder.local("key"), self.encoder.local("content")
+                lines.add(f"{key}, {content} = {name}.encode(), {value}.encode()")
+                first = f"_U{type.name.length.octets * 8}.pack(len({key})) + {key}"
+                second = f"_U{type.value.length.octets * 8}.pack(len({content})) + {content}"
+                lines.add(f"{pairs}.append({first} + {second})")
             else:
-                self.encoder.refuse_if('"=" in name' if type.split == "first" else '"=" in value')
-                lines.add('entry = (name + "=" + value).encode()')
-                lines.add(f"{name}.append(_U{type.name.length.octets * 8}.pack(len(entry)) + entry)")
-        self._joined(name, type.count_octets)
+                entry = self.encoder.local("entry")
+                undivided = name if type.split == "first" else value
+                self.encoder.refuse_if(f'not isinstance({pair}, tuple) or "=" in {undivided}')
+                lines.add(f'{entry} = ({name} + "=" + {value}).encode()')
+                lines.add(f"{pairs}.append(_U{type.name.length.octets * 8}.pack(len({entry})) + {entry})")
+        self._joined(pairs, type.count_octets)
 
     def _list(self, found: ir.Field, type: ir.ListType) -> None:
         lines, name = self.encoder.lines, found.attribute
+        item, entry = self.encoder.local("item"), self.encoder.local("entry")
+        self.encoder.tuple_only(f"self.{name}")
         lines.add(f"{name} = []")
-        with lines.block(f"for item in self.{name}:"):
+        with lines.block(f"for {item} in self.{name}:"):
             match type.element:
                 case ir.IntegerType(octets=octets):
-                    lines.add(f'{name}.append(item.to_bytes({octets}, "big"))')
+                    lines.add(f'{name}.append({item}.to_bytes({octets}, "big"))')
                 case ir.TextType(length=length):
-                    lines.add("entry = item.encode()")
-                    lines.add(f"{name}.append(_U{length.octets * 8}.pack(len(entry)) + entry)")
+                    lines.add(f"{entry} = {item}.encode()")
+                    lines.add(f"{name}.append(_U{length.octets * 8}.pack(len({entry})) + {entry})")
                 case ir.OctetsType(length=ir.Length(kind="prefix", octets=octets)):
-                    lines.add("entry = as_octets(item)")
-                    lines.add(f"{name}.append(_U{octets * 8}.pack(len(entry)) + entry)")
+                    lines.add(f"{entry} = as_octets({item})")
+                    lines.add(f"{name}.append(_U{octets * 8}.pack(len({entry})) + {entry})")
                 case ir.OctetsType(length=length):
-                    self.encoder.refuse_if(f"len(item) != {length.octets}")
-                    lines.add(f"{name}.append(as_octets(item))")
+                    lines.add(f"{entry} = as_octets({item})")
+                    self.encoder.refuse_if(f"len({entry}) != {length.octets}")
+                    lines.add(f"{name}.append({entry})")
         self._joined(name, type.count_octets)
 
     def _joined(self, name: str, count_octets: int) -> None:

@@ -116,8 +116,9 @@ def _type(type: ir.Type, protocol: ir.Protocol) -> str:
             return "Json()"
         case ir.ListType(count_octets=count, element=element):
             return f"ListOf({count}, {_type(element, protocol)})"
-        case ir.PairsType(count_octets=count, name=name, value=value, split=split):
+        case ir.PairsType(count_octets=count, name=name, value=value, split=split, rule=rule):
             rest = f", split={split!r}" if split else f", {_type(value, protocol)}" if value else ""
+            rest += f", rule={rule!r}" if rule else ""
             return f"Pairs({count}, {_type(name, protocol)}{rest})"
 
 

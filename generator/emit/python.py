@@ -90,8 +90,10 @@ def octets_literal(octets: bytes) -> str:
 
 
 def paragraph(text: str, indent: int = 0, width: int = 100) -> str:
-    """Return `text` wrapped for a docstring, continuation lines indented."""
+    """Return `text` wrapped for a docstring, continuation lines indented; what would end it is escaped."""
     pad = " " * indent
+    text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
+    text = f'{text[:-1]}\\"' if text.endswith('"') else text
     wrapped = textwrap.wrap(text, width - indent, break_long_words=False, break_on_hyphens=False)
     return f"\n{pad}".join(wrapped)
 

@@ -14,6 +14,7 @@ import subprocess
 import tempfile
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from errno import EEXIST
 from functools import cache
 from pathlib import Path
 
@@ -98,25 +99,34 @@ def _ruff(command: str, *arguments: str) -> None:
 def replace_files(folder: Path, files: Mapping[str, str], *, owned: Callable[[Path], bool]) -> list[Path]:
     """Make `folder` hold exactly `files` among the files it owns; return the paths that changed.
 
-    A file whose text is already right is not touched. Files that `owned` says are ours and that are not
-    in `files` are removed: a message that the grammar lost leaves no module behind.
+    A file whose octets are already right is not touched. Files that `owned` says are ours and that are not
+    in `files` are removed: a message that the grammar lost leaves no module behind. Everything is written
+    aside, under names of this process, before the first file is replaced; so a full disk leaves the
+    packages as they were, and two runs at once leave those of one or the other.
+
+    Raises:
+        FileExistsError: a file of that name is not ours; nothing was written.
+        OSError: the folder cannot be written.
     """
-    changed: list[Path] = []
-    for name, text in files.items():
-        path = folder / name
-        if path.is_file() and path.read_text(encoding="utf-8") == text:
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        aside = path.with_name(f".{path.name}.tmp")
-        aside.write_text(text, encoding="utf-8")
-        aside.replace(path)
-        changed.append(path)
-    kept = {folder / name for name in files}
-    for path in sorted(folder.rglob("*.py")):
-        if path not in kept and owned(path):
-            path.unlink()
-            changed.append(path)
-    return changed
+    wrong = {folder / name: text.encode() for name, text in files.items() if not _holds(folder / name, text)}
+    for path in wrong:
+        if path.exists() and not (path.is_file() and (owned(path) or not path.stat().st_size)):
+            raise FileExistsError(EEXIST, "not written by specwire: move it out of the way", str(path))
+    staged: list[tuple[Path, Path]] = []
+    try:
+        for path, octets in wrong.items():
+            path.parent.mkdir(parents=True, exist_ok=True)
+            staged.append((path.with_name(f".{path.name}.{os.getpid()}.tmp"), path))
+            staged[-1][0].write_bytes(octets)
+        for aside, path in staged:
+            aside.replace(path)
+    finally:
+        for aside, _ in staged:
+            aside.unlink(missing_ok=True)
+    stale = _strays(folder, files, owned)
+    for path in stale:
+        path.unlink(missing_ok=True)
+    return [*wrong, *stale]
 
 
 def differences(folder: Path, files: Mapping[str, str], *, owned: Callable[[Path], bool]) -> list[str]:
@@ -124,19 +134,28 @@ def differences(folder: Path, files: Mapping[str, str], *, owned: Callable[[Path
     found: list[str] = []
     for name, text in files.items():
         path = folder / name
-        now = path.read_text(encoding="utf-8") if path.is_file() else ""
-        if now != text:
-            lines = difflib.unified_diff(
-                now.splitlines(keepends=True),
-                text.splitlines(keepends=True),
-                f"{path}",
-                f"{path} (generated)",
-            )
-            found.append("".join(lines))
-    kept = {folder / name for name in files}
-    found.extend(
-        f"{path}: no grammar generates this file\n"
-        for path in sorted(folder.rglob("*.py"))
-        if path not in kept and owned(path)
-    )
+        if not _holds(path, text):
+            now = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
+            lines = difflib.unified_diff(_lines(now), _lines(text), f"{path}", f"{path} (generated)")
+            found.append("".join(lines) or f"--- {path}\n+++ {path} (generated)\n")
+    found.extend(f"{path}: no grammar generates this file\n" for path in _strays(folder, files, owned))
     return found
+
+
+def _holds(path: Path, text: str) -> bool:
+    return path.is_file() and path.read_bytes() == text.encode()
+
+
+def _strays(folder: Path, files: Mapping[str, str], owned: Callable[[Path], bool]) -> list[Path]:
+    kept = {folder / name for name in files}
+    return [
+        path for path in sorted(folder.rglob("*.py")) if path not in kept and path.is_file() and owned(path)
+    ]
+
+
+def _lines(text: str) -> list[str]:
+    """Lines with an end each, as a diff prints them; what else ends a line shows as an escape."""
+    lines = [line.replace("\r", "\\r") + "\n" for line in text.split("\n")]
+    if lines[-1] == "\n":
+        return lines[:-1]
+    return [*lines[:-1], lines[-1] + "\\ No newline at end of file\n"]

@@ -16,8 +16,8 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.names import attribute, constant_name, snake_case
-from specwire.generator.passes.octets import constant_of
-from specwire.generator.passes.types import FieldsLayout, TypeReader, ValueLayout
+from specwire.generator.passes.defaults import Misfit, read_default
+from specwire.generator.passes.types import FieldsLayout, TypeReader, ValueLayout, words_of
 from specwire.generator.profile import MessageTable, TypeHint
 from specwire.generator.syntax import Element, NumVal, Reference, Repetition, Rule
 
@@ -40,64 +40,73 @@ class FieldReader:
             if isinstance(item, Reference):
                 yield from self._named(item)
             else:
-                yield self._literal(item)
+                yield from self._literal(item)
 
     def stack(
         self, rule: Rule | None, repetition: Repetition, presence: ir.Presence, letter: ir.Letter = None
     ) -> ir.Stack:
         """Return the part for ``*identity delimiter``: one field with all frames up to the delimiter."""
-        element = repetition.element
-        assert isinstance(element, Reference)
-        name = rule.name if rule else element.name
-        return ir.Stack(name, self._tuple(name, rule, element), presence, letter)
+        name = rule.name if rule else str(repetition.element)
+        return ir.Stack(name, self._tuple(name, rule, repetition), presence, letter)
 
     def rest(self, repetition: Repetition) -> ir.Field:
         """Return the field for ``*more``: a tuple of all frames that are left."""
-        element = repetition.element
-        assert isinstance(element, Reference)
-        return self._tuple(element.name, self.reader.grammar.find(element), element)
+        return self._tuple(str(repetition.element), None, repetition)
 
-    def _tuple(self, name: str, rule: Rule | None, element: Reference) -> ir.Field:
-        target = self.reader.grammar.find(element)
-        layout = self.reader.layout(target) if target else None
-        inner = layout.type if isinstance(layout, ValueLayout) else ir.OctetsType(ir.Length("rest"))
+    def _tuple(self, name: str, rule: Rule | None, repetition: Repetition) -> ir.Field:
+        element = repetition.element
+        target = self.reader.grammar.find(element) if isinstance(element, Reference) else None
+        inner: ir.Type = ir.OctetsType(ir.Length("rest"))
+        if target is not None:
+            layout = self.reader.layout(target)
+            if isinstance(layout, ValueLayout) and _fills_a_frame(layout.type):
+                inner = layout.type
+            elif isinstance(element, Reference):
+                self._no_value(element)
         described = rule or target
-        hint = self.reader.hint(described)
-        return self._field(hint.name or name, inner, described, hint, default=(), required=False)
+        hint = self.reader.hint(described, self.rule)
+        default = () if hint.default is None else self._default(hint.default, inner, described, many=True)
+        hint = msgspec.structs.replace(hint, default=None)
+        return self._field(hint.name or name, inner, described, hint, default=default, required=False)
 
     def _named(self, item: Reference) -> Iterator[ir.Field]:
         rule = self.reader.grammar.find(item)
         if rule is None:
             layout = self.reader.value_type(item, None)
             if layout:
-                yield self._field(item.name, layout.type, None, TypeHint())
+                hint = self.reader.hint(item, self.rule)
+                yield self._field(hint.name or item.name, layout.type, None, hint)
+            else:
+                self._no_value(item)
             return
         found = self.reader.layout(rule)
         if isinstance(found, FieldsLayout):
             yield from self.run(found.items)
         elif isinstance(found, ValueLayout):
-            hint = self.reader.profile.profile.types.get(
-                f"{self.rule.name}.{rule.name}", self.reader.hint(rule)
-            )
+            hint = self.reader.hint(rule, self.rule)
             yield self._field(hint.name or rule.name, found.type, rule, hint, sentinels=found.sentinels)
         else:
-            self.reader.diagnostics.error(
-                "E406", item.span, f"'{item}' has no single value where message '{self.rule}' uses it"
-            )
+            self._no_value(item)
 
-    def _literal(self, item: Element) -> ir.Field:
-        octets = constant_of(item, self.reader.grammar)
+    def _no_value(self, item: Reference) -> None:
+        self.reader.diagnostics.error(
+            "E406", item.span, f"'{item}' has no single value where message '{self.rule}' uses it",
+            "a field is a value or a run of values; alternatives are a frame of their own, or messages",
+        )  # fmt: skip
+
+    def _literal(self, item: Element) -> Iterator[ir.Field]:
+        octets = self.reader.octets.constant(item)
         layout = self.reader.value_type(item, None)
         if octets is None or layout is None:
             self.reader.diagnostics.error(
                 "E407", item.span, f"an element of message '{self.rule}' has neither a name nor a fixed value",
                 "give it a rule of its own",
             )  # fmt: skip
-            return self._field(LITERAL, ir.ConstantType(""), None, TypeHint())
+            return
         self.literals += 1
         name = LITERAL if self.literals == 1 else f"{LITERAL}_{self.literals}"
         doc = "Number of the message." if isinstance(item, NumVal) else ""
-        return self._field(name, layout.type, None, TypeHint(doc=doc))
+        yield self._field(name, layout.type, None, TypeHint(doc=doc))
 
     def _field(
         self,
@@ -111,7 +120,7 @@ class FieldReader:
         required: bool = True,
     ) -> ir.Field:
         if hint.default is not None:
-            default, required = self._default(hint.default), False
+            default, required = self._default(hint.default, type, rule), False
         elif isinstance(type, ir.KeywordType):
             default, required = type.options[0], False
         snake = snake_case(name)
@@ -132,12 +141,31 @@ class FieldReader:
         """The comment on the rule, less the words that only say that it is a frame."""
         text = self.reader.comment(rule)
         if "zeromq frame" in text.lower():
-            text = " ".join(comment.text for comment in rule.leading)
+            text = words_of(rule.leading)
         return text
 
-    def _default(self, default: str | int) -> ir.Default:
-        constant = self.reader.constants.get(constant_name(str(default)))
-        return constant.value if constant else default
+    def _default(
+        self, value: object, type: ir.Type, rule: Rule | None, part: str | None = None, *, many: bool = False
+    ) -> ir.Default:
+        """Return what a default of the profile is in the IR; one that does not fit is E512, and none."""
+        known = self.reader
+        try:
+            return read_default(value, type, many=many, constants=known.constants, enums=known.enums)
+        except Misfit as misfit:
+            path = self._place_of_default(rule, part)
+            known.diagnostics.error(
+                "E512",
+                known.profile.place(*path),
+                f"this cannot be a default in message '{self.rule}': {misfit}",
+            )
+        return None
+
+    def _place_of_default(self, rule: Rule | None, part: str | None) -> tuple[str, ...]:
+        if part is not None or rule is None:
+            return ("message", str(self.rule), "defaults", part or "")
+        inside = f"{self.rule.name}.{rule.name}"
+        key = inside if inside in self.reader.profile.profile.types else rule.name
+        return ("types", key, "default")
 
     def settle(self, parts: Iterable[ir.Part]) -> tuple[ir.Part, ...]:
         """Give fields of absent parts their None, profile defaults, and trailing collections theirs."""
@@ -157,48 +185,23 @@ class FieldReader:
         return tuple(settled)
 
     def _settle_part(self, part: ir.Part) -> ir.Part:
-        if isinstance(part, ir.Rest):
-            return part
-        nullable = not isinstance(part.presence, ir.Always)
-        fields = part.fields if isinstance(part, ir.Frame) else (part.field,)
-        settled: list[ir.Field] = []
-        for field in fields:
-            changes: dict[str, Any] = {}
-            if nullable and not field.constant:
-                changes = {"nullable": True, "required": False, "default": None}
-            if part.name in self.table.defaults:
-                value = self.table.defaults[part.name]
-                changes |= {"default": () if value == [] else value, "required": False}
-            settled.append(msgspec.structs.replace(field, **changes))
-        if isinstance(part, ir.Frame):
-            return msgspec.structs.replace(part, fields=tuple(settled))
-        return msgspec.structs.replace(part, field=settled[0])
+        if not isinstance(part, ir.Frame):
+            return msgspec.structs.replace(part, field=self._settle_field(part.field, part))
+        fields = tuple(self._settle_field(field, part) for field in part.fields)
+        return msgspec.structs.replace(part, fields=fields)
 
-    def check(self, parts: Iterable[ir.Part]) -> None:
-        """Report names that fall together and frames with two values of unbounded length."""
-        names: dict[str, ir.Field] = {}
-        for part in parts:
-            fields = part.fields if isinstance(part, ir.Frame) else (part.field,)
-            for field in fields:
-                if field.name in names:
-                    self.reader.diagnostics.error(
-                        "E408", self.rule.name_span, f"message '{self.rule}' has two fields named '{field.name}'",
-                        "give one of their rules another name under [types] in the profile",
-                    )  # fmt: skip
-                names[field.name] = field
-            open_ended = [field for field in fields if _unbounded(field.type)]
-            if isinstance(part, ir.Frame) and any(field is not fields[-1] for field in open_ended):
-                self.reader.diagnostics.error(
-                    "E409", self.rule.name_span,
-                    f"'{open_ended[0].name}' in message '{self.rule}' has no end, and another field follows it",
-                )  # fmt: skip
-            if isinstance(part, ir.Frame) and not isinstance(part.presence, ir.Always) and len(fields) > 1:
-                self.reader.diagnostics.error(
-                    "E410", self.rule.name_span, f"optional frame '{part.name}' has more than one field"
-                )
+    def _settle_field(self, field: ir.Field, part: ir.Part) -> ir.Field:
+        changes: dict[str, Any] = {}
+        nullable = not isinstance(part, ir.Rest) and not isinstance(part.presence, ir.Always)
+        if nullable and not field.constant:
+            changes = {"nullable": True, "required": False, "default": None}
+        if part.name in self.table.defaults and not field.constant:
+            many = not isinstance(part, ir.Frame)
+            value = self._default(self.table.defaults[part.name], field.type, None, part.name, many=many)
+            changes |= {"default": value, "required": False}
+        return msgspec.structs.replace(field, **changes)
 
 
-def _unbounded(type: ir.Type) -> bool:
-    return isinstance(type, ir.JsonType | ir.KeywordType) or (
-        isinstance(type, ir.TextType | ir.OctetsType) and type.length.kind == "rest"
-    )
+def _fills_a_frame(type: ir.Type) -> bool:
+    """Whether a value can be each of any number of frames."""
+    return isinstance(type, ir.TextType | ir.OctetsType) and type.length.kind == "rest"

@@ -13,29 +13,19 @@ the message is.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass
 
 from specwire.generator import ir
-from specwire.generator.names import class_name
+from specwire.generator.names import class_name, fold
+from specwire.generator.passes.agreement import check_fields, check_parts, without_idle_flags
 from specwire.generator.passes.fields import FieldReader
-from specwire.generator.passes.octets import constant_of
 from specwire.generator.passes.presence import Flags
-from specwire.generator.passes.types import ChoiceLayout, FieldsLayout, TypeReader, ValueLayout
+from specwire.generator.passes.slots import Slot, open_slots
+from specwire.generator.passes.types import ChoiceLayout, FieldsLayout, TypeReader, ValueLayout, words_of
 from specwire.generator.profile import MessageTable
-from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Reference, Repetition, Rule
+from specwire.generator.syntax import Concatenation, Element, Reference, Repetition, Rule
 
 FRAME_WORDS = "zeromq frame"
 """In the comment of a rule: the rule is a frame of its own."""
-
-
-@dataclass(frozen=True, slots=True)
-class Slot:
-    """One element of a message rule, options opened: what stands there, and whether it may be absent."""
-
-    element: Element
-    optional: bool
-    alternatives: tuple[Element, ...] = ()
-    """The other readings of the same frame (``[payload / json]``)."""
 
 
 class MessageReader:
@@ -49,15 +39,17 @@ class MessageReader:
 
     def message(self, rule: Rule, senders: tuple[str, ...]) -> ir.Message:
         """Return the message of `rule`; its tags are found later, when all messages are known."""
-        table = self.reader.profile.profile.message.get(str(rule), MessageTable())
+        tables = self.reader.profile.profile.message
+        table = next((tables[name] for name in tables if fold(name) == fold(str(rule))), MessageTable())
         fields = FieldReader(self.reader, rule, table)
-        parts = tuple(self._parts(rule, table, fields))
-        fields.check(parts)
+        parts = without_idle_flags(tuple(self._parts(rule, table, fields)))
+        check_fields(parts, rule, self.diagnostics)
+        check_parts(parts, rule, self.diagnostics)
         return ir.Message(
             name=rule.name,
             rule=str(rule),
             class_name=class_name(rule.name),
-            doc=" ".join(comment.text for comment in rule.leading).strip(),
+            doc=words_of(rule.leading),
             line=rule.published_line,
             senders=senders,
             parts=fields.settle(parts),
@@ -65,41 +57,49 @@ class MessageReader:
         )
 
     def _parts(self, rule: Rule, table: MessageTable, fields: FieldReader) -> Iterator[ir.Part]:
-        slots = list(_slots(rule.definition))
-        inline = [slot for slot in slots if not self._is_frame(slot.element)]
-        if inline and slots[: len(inline)] == inline:
-            yield ir.Frame(rule.name, tuple(fields.run([slot.element for slot in inline])))
-        elif inline:
-            self._unsupported(rule, "an element after a ZeroMQ frame that is no frame itself")
-        index = len(inline)
-        while index < len(slots):
-            slot = slots[index]
-            following = slots[index + 1].element if index + 1 < len(slots) else None
-            if (
-                isinstance(slot.element, Repetition)
-                and following is not None
-                and self._is_delimiter(following)
-            ):
-                yield fields.stack(None, slot.element, ir.Always())
-                index += 2
-                continue
-            if isinstance(slot.element, Repetition) and following is not None:
-                self._unsupported(rule, "frames of any number in the middle of a message")
-            yield from self._part(rule, slot, table, fields)
-            index += 1
+        slots = list(open_slots(rule.definition))
+        inline = 0
+        while inline < len(slots) and not self._is_frame(slots[inline].element):
+            inline += 1
+        if inline:
+            yield self._first_frame(rule, slots[:inline], fields)
+        rest = iter(slots[inline:])
+        for slot in rest:
+            if not self._is_frame(slot.element):
+                self._unsupported(rule, slot, "an element after a ZeroMQ frame that is no frame itself")
+            elif isinstance(slot.element, Repetition):
+                yield self._frames(rule, slot.element, next(rest, None), fields)
+            else:
+                yield from self._part(rule, slot, table, fields)
+
+    def _first_frame(self, rule: Rule, slots: list[Slot], fields: FieldReader) -> ir.Frame:
+        """The run of elements in front of all frames: one frame with a field for each."""
+        for slot in slots:
+            if slot.optional:
+                self._unsupported(rule, slot, "an optional element inside a frame")
+        return ir.Frame(rule.name, tuple(fields.run([slot.element for slot in slots])))
+
+    def _frames(
+        self, rule: Rule, repetition: Repetition, following: Slot | None, fields: FieldReader
+    ) -> ir.Stack | ir.Rest:
+        """``*identity delimiter``, else all the frames that are left."""
+        if following is not None and not following.optional and self._is_delimiter(following.element):
+            return fields.stack(None, repetition, ir.Always())
+        if following is not None:
+            self._unsupported(rule, following, "frames of any number in the middle")
+        return ir.Rest(str(repetition.element), fields.rest(repetition))
 
     def _part(self, rule: Rule, slot: Slot, table: MessageTable, fields: FieldReader) -> Iterator[ir.Part]:
-        if isinstance(slot.element, Repetition):
-            yield ir.Rest(str(slot.element.element), fields.rest(slot.element))
-            return
         for element in (slot.element, *slot.alternatives):
             if not isinstance(element, Reference):
-                self._unsupported(rule, "an unnamed ZeroMQ frame")
+                self._unsupported(rule, slot, "an unnamed ZeroMQ frame")
                 continue
             target = self.grammar.find(element)
             presence = self._presence(slot, element)
+            if isinstance(presence, ir.Counted):
+                self._check_counted(rule, slot)
             letter = table.letter.get(element.name)
-            stack = _stack(target.definition) if target else None
+            stack = self._stack(target.definition) if target else None
             if target and stack:
                 yield fields.stack(target, stack, presence, letter)
             else:
@@ -107,20 +107,31 @@ class MessageReader:
                     element.name, tuple(self._frame(element, target, rule, fields)), presence, letter
                 )
 
+    def _check_counted(self, rule: Rule, slot: Slot) -> None:
+        """Report optional frames that their number does not tell apart."""
+        if slot.alternatives:
+            self._unsupported(rule, slot, "one of two frames, and no flag says which")
+        elif slot.tied:
+            self._unsupported(rule, slot, "two frames that are optional together, and no flag says so")
+        elif slot.apart:
+            self.diagnostics.warning(
+                "W403", slot.element.span, f"'{slot.element}' is taken to be there only where the option before it is",
+                "write '[ first [ second ] ]', or name a flag under `presence` in the profile",
+            )  # fmt: skip
+
     def _frame(
         self, element: Reference, target: Rule | None, rule: Rule, fields: FieldReader
     ) -> Iterator[ir.Field]:
         layout = self.reader.layout(target) if target else None
         match layout:
             case ChoiceLayout(rules=rules):
-                chosen = next((found for found in rules if found.name.lower() == rule.name.lower()), None)
-                if chosen is None:
+                chosen = next((found for found in rules if fold(found.name) == fold(rule.name)), None)
+                if chosen is None or chosen is target:
                     names = ", ".join(str(found) for found in rules)
                     self.diagnostics.error(
-                        "E404",
-                        element.span,
-                        f"'{element}' is one of {names}, and none is named as '{rule}' is",
-                    )
+                        "E404", element.span, f"'{element}' is one of {names}, and none is named as '{rule}' is",
+                        "name the rules of the headers as their messages are named",
+                    )  # fmt: skip
                     return
                 yield from self._frame(element, chosen, rule, fields)
             case FieldsLayout(items=items):
@@ -129,59 +140,48 @@ class MessageReader:
                 yield from fields.run((element,))
 
     def _presence(self, slot: Slot, element: Reference) -> ir.Presence:
-        bits = self.flags.announced.get(element.name, 0)
+        bits = self.flags.announced.get(fold(element.name), 0)
         mask = bits
         for other in (*slot.alternatives, slot.element):
             if isinstance(other, Reference):
-                mask |= self.flags.announced.get(other.name, 0)
+                mask |= self.flags.announced.get(fold(other.name), 0)
         if slot.optional:
             return ir.Announced(mask, bits) if bits else ir.Counted()
         return ir.Always(mask, bits)
 
     def _is_frame(self, element: Element) -> bool:
         match element:
-            case Repetition(element=inner, minimum=0, maximum=None):
-                return isinstance(inner, Reference) and self._is_frame(inner)
+            case Repetition(element=Reference() as inner, minimum=0, maximum=None):
+                return self._is_frame(inner)
             case Reference():
                 if self.grammar.external(element) == "frame":
                     return True
                 rule = self.grammar.find(element)
-                return rule is not None and self._is_frame_rule(rule)
+                return self._is_frame_rule(rule) if rule else self.reader.hint(element).frame
         return False
 
     def _is_frame_rule(self, rule: Rule) -> bool:
         if self.reader.hint(rule).frame or FRAME_WORDS in self.reader.comment(rule).lower():
             return True
-        if _stack(rule.definition):
+        if self._stack(rule.definition):
             return True
         definition = rule.definition
         return isinstance(definition, Reference) and self.grammar.external(definition) == "frame"
 
+    def _stack(self, definition: Element) -> Repetition | None:
+        """Return ``*identity`` of a rule ``*identity delimiter``, None for any other."""
+        match definition:
+            case Concatenation(items=(Repetition() as repetition, Reference() as delimiter)) if (
+                self._is_frame(repetition) and self._is_delimiter(delimiter)
+            ):
+                return repetition
+        return None
+
     def _is_delimiter(self, element: Element) -> bool:
-        return constant_of(element, self.grammar) == b"" and self._is_frame(element)
+        return self.reader.octets.constant(element) == b"" and self._is_frame(element)
 
-    def _unsupported(self, rule: Rule, what: str) -> None:
-        self.diagnostics.error("E405", rule.name_span, f"message '{rule}' has {what}, which has no layout")
-
-
-def _slots(element: Element) -> Iterator[Slot]:
-    """Yield the elements of a message rule in order, with options opened."""
-    match element:
-        case Concatenation(items=items):
-            for item in items:
-                yield from _slots(item)
-        case Option(element=Alternation(items=(first, *others))):
-            yield Slot(first, True, tuple(others))
-        case Option(element=inner):
-            for slot in _slots(inner):
-                yield Slot(slot.element, True, slot.alternatives)
-        case _:
-            yield Slot(element, False)
-
-
-def _stack(definition: Element) -> Repetition | None:
-    """Return ``*identity`` of a rule ``*identity delimiter``, None for any other."""
-    match definition:
-        case Concatenation(items=(Repetition(minimum=0, maximum=None) as repetition, Reference())):
-            return repetition if isinstance(repetition.element, Reference) else None
-    return None
+    def _unsupported(self, rule: Rule, slot: Slot, what: str) -> None:
+        self.diagnostics.error(
+            "E405", slot.element.span, f"message '{rule}' has {what}",
+            "there is no layout for that; write it in another way under [[rules]] in the profile",
+        )  # fmt: skip

@@ -1,14 +1,19 @@
 """What an ABNF element says about octets: fixed ones, how many, and which.
 
-Three questions that the layout asks of any element: is it always the same octets (`constant_of`), is it
-one octet out of a class (`is_octet_class`), and which octets may it be (`pattern_of`, a regular expression
-over octets). Rules are followed; a rule that contains itself has no answer (None).
+Questions that the layout asks of any element: is it always the same octets (`Octets.constant`), is it a
+number of arbitrary ones (`Octets.count`) or of any (`Octets.extent`), is it one octet out of a class
+(`Octets.is_class`), is it text (`Octets.is_textual`), and which octets may it be (`Octets.pattern`, a
+regular expression over octets).
+
+Rules are followed, and each is asked once: a grammar whose rules double each other costs no more than its
+length. A rule that contains itself has no answer (None), nor has one that outgrows the bounds below.
 """
 
 from __future__ import annotations
 
 import re
-from functools import partial
+from collections.abc import Callable
+from typing import TypeVar
 
 from specwire.generator.passes.resolve import Grammar
 from specwire.generator.syntax import (
@@ -19,134 +24,171 @@ from specwire.generator.syntax import (
     NumRange,
     NumVal,
     Option,
-    ProseVal,
     Reference,
     Repetition,
 )
 
-MAX_DEPTH = 40
-"""Rules within rules; deeper is taken for recursion."""
+MAX_DEPTH = 100
+"""Elements within elements, rules opened; `specwire.generator.passes.nesting` refuses deeper messages."""
+MAX_CONSTANT = 0xFFFF
+"""Octets of a constant."""
+MAX_PATTERN = 20_000
+"""Characters of a regular expression."""
+MAX_COUNT = 0xFFFF
+"""The greatest count in a regular expression."""
+
+Answer = TypeVar("Answer")
 
 
-def definition_of(reference: Reference, grammar: Grammar) -> Element | None:
-    """Return what a rule or core rule is defined as; None for a name that stands for something external."""
-    rule = grammar.find(reference)
-    return rule.definition if rule else grammar.core(reference)
+class Octets:
+    """Answers for the elements of one grammar."""
 
+    def __init__(self, grammar: Grammar) -> None:
+        self.grammar = grammar
+        self._depth = 0
+        self._known: dict[tuple[str, str], object] = {}
 
-def constant_of(element: Element, grammar: Grammar, depth: int = 0) -> bytes | None:
-    """Return the octets of an element that is always the same, None for any other."""
-    inner = partial(constant_of, grammar=grammar, depth=depth + 1)
-    if depth > MAX_DEPTH:
+    def constant(self, element: Element) -> bytes | None:
+        """Return the octets of an element that is always the same, None for any other."""
+        match element:
+            case NumVal(values=values):
+                return bytes(values) if all(value <= 0xFF for value in values) else None
+            case CharVal(text=text):
+                return text.encode() if text.isascii() else None
+            case Repetition(minimum=low, maximum=high) if low == high:
+                octets = self._inside(self.constant, element.element, None) if low else b""
+                return None if octets is None or len(octets) * low > MAX_CONSTANT else octets * low
+            case Concatenation(items=items):
+                found = [self._inside(self.constant, item, None) for item in items]
+                known = [octets for octets in found if octets is not None]
+                fits = len(known) == len(found) and sum(map(len, known)) <= MAX_CONSTANT
+                return b"".join(known) if fits else None
+            case Reference():
+                return self._follow("constant", self.constant, element, None)
         return None
-    match element:
-        case NumVal(values=values):
-            return bytes(values) if all(value <= 0xFF for value in values) else None
-        case CharVal(text=text):
-            return text.encode("ascii", "replace")
-        case Repetition(minimum=low, maximum=high) if low == high:
-            octets = inner(element.element) if low else b""
-            return None if octets is None else octets * low
-        case Concatenation(items=items):
-            found = [inner(item) for item in items]
-            return b"".join(o for o in found if o is not None) if None not in found else None
-        case Reference():
-            definition = definition_of(element, grammar)
-            return inner(definition) if definition else None
-    return None
 
-
-def octet_count(element: Element, grammar: Grammar, depth: int = 0) -> int | None:
-    """Return n where the element is n arbitrary octets (``4OCTET``, an alias of it), else None."""
-    if depth > MAX_DEPTH:
+    def count(self, element: Element) -> int | None:
+        """Return n where the element is n arbitrary octets (``4OCTET``, an alias of it), else None."""
+        match element:
+            case NumRange(first=0, last=0xFF):
+                return 1
+            case Repetition(minimum=low, maximum=high) if low == high and low:
+                inner = self._inside(self.count, element.element, None)
+                return None if inner is None else inner * low
+            case Reference():
+                return self._follow("count", self.count, element, None)
         return None
-    match element:
-        case NumRange(first=0, last=0xFF):
+
+    def extent(self, element: Element) -> int | None:
+        """Return the number of octets of an element that always has as many, whatever they are, else None."""
+        if self.is_class(element):
             return 1
-        case Repetition(minimum=low, maximum=high) if low == high and low:
-            inner = octet_count(element.element, grammar, depth + 1)
-            return None if inner is None else inner * low
-        case Reference():
-            definition = definition_of(element, grammar)
-            return octet_count(definition, grammar, depth + 1) if definition else None
-    return None
+        match element:
+            case NumVal() | CharVal():
+                constant = self.constant(element)
+                return None if constant is None else len(constant)
+            case Repetition(minimum=low, maximum=high) if low == high:
+                inner = self._inside(self.extent, element.element, None) if low else 0
+                return None if inner is None else inner * low
+            case Concatenation(items=items):
+                sizes = [self._inside(self.extent, item, None) for item in items]
+                return sum(size for size in sizes if size is not None) if None not in sizes else None
+            case Reference():
+                return self._follow("extent", self.extent, element, None)
+        return None
 
-
-def is_octet_class(element: Element, grammar: Grammar, depth: int = 0) -> bool:
-    """Whether the element is exactly one octet out of a class: ``VCHAR``, ``ALPHA / "."``, ``%x30-39``."""
-    if depth > MAX_DEPTH:
+    def is_class(self, element: Element) -> bool:
+        """Whether the element is exactly one octet out of a class: ``VCHAR``, ``ALPHA / "."``, ``%x30-39``."""
+        match element:
+            case NumRange(last=last):
+                return last <= 0xFF
+            case NumVal(values=values):
+                return len(values) == 1 and values[0] <= 0xFF
+            case CharVal(text=text):
+                return len(text) == 1
+            case Alternation(items=items):
+                return all(self._inside(self.is_class, item, False) for item in items)
+            case Reference():
+                return self._follow("class", self.is_class, element, False)
         return False
-    match element:
-        case NumRange(last=last):
-            return last <= 0xFF
-        case NumVal(values=values):
-            return len(values) == 1 and values[0] <= 0xFF
-        case CharVal(text=text):
-            return len(text) == 1
-        case Alternation(items=items):
-            return all(is_octet_class(item, grammar, depth + 1) for item in items)
-        case Reference():
-            definition = definition_of(element, grammar)
-            return definition is not None and is_octet_class(definition, grammar, depth + 1)
-    return False
 
-
-def is_textual(element: Element, grammar: Grammar, depth: int = 0) -> bool:
-    """Whether the element is made of printable ASCII and white space only: text, not binary fields."""
-    inner = partial(is_textual, grammar=grammar, depth=depth + 1)
-    if depth > MAX_DEPTH:
+    def is_textual(self, element: Element) -> bool:
+        """Whether the element is made of printable ASCII and white space only: text, not binary fields."""
+        match element:
+            case NumVal(values=values):
+                return all(map(_printable, values))
+            case NumRange(first=first, last=last):
+                return _printable(first) and _printable(last)
+            case CharVal(text=text):
+                return text.isascii()
+            case Concatenation(items=items) | Alternation(items=items):
+                return all(self._inside(self.is_textual, item, False) for item in items)
+            case Repetition() | Option():
+                return self._inside(self.is_textual, element.element, False)
+            case Reference():
+                return self._follow("textual", self.is_textual, element, False)
         return False
-    match element:
-        case NumVal(values=values):
-            return all(map(_printable, values))
-        case NumRange(first=first, last=last):
-            return _printable(first) and _printable(last)
-        case CharVal():
-            return True
-        case Concatenation(items=items) | Alternation(items=items):
-            return all(map(inner, items))
-        case Repetition() | Option():
-            return inner(element.element)
-        case Reference():
-            definition = definition_of(element, grammar)
-            return definition is not None and inner(definition)
-    return False
+
+    def pattern(self, element: Element) -> str | None:
+        """Return a regular expression over octets (each written ``\\xNN``) for the element's language."""
+        found = self._pattern(element)
+        return found if found is not None and len(found) <= MAX_PATTERN else None
+
+    def _pattern(self, element: Element) -> str | None:
+        match element:
+            case NumVal(values=values) if all(value <= 0xFF for value in values):
+                return "".join(map(_octet, values))
+            case NumRange(first=first, last=last) if last <= 0xFF:
+                return f"[{_octet(first)}-{_octet(last)}]"
+            case CharVal(text=text, case_sensitive=case_sensitive) if text.isascii():
+                return "".join(_character(c, case_sensitive) for c in text)
+            case Concatenation(items=items):
+                parts = self._patterns(items)
+                return None if parts is None else "".join(parts)
+            case Alternation(items=items):
+                parts = self._patterns(items)
+                return None if parts is None else _one_of(parts)
+            case Option():
+                part = self._inside(self.pattern, element.element, None)
+                return None if part is None else f"(?:{part})?"
+            case Repetition(minimum=low, maximum=high) if max(low, high or 0) <= MAX_COUNT:
+                part = self._inside(self.pattern, element.element, None)
+                return None if part is None else f"{_atom(part)}{_times(low, high)}"
+            case Reference():
+                return self._follow("pattern", self.pattern, element, None)
+        return None
+
+    def _patterns(self, items: tuple[Element, ...]) -> list[str] | None:
+        found = [self._inside(self.pattern, item, None) for item in items]
+        known = [part for part in found if part is not None]
+        return known if len(known) == len(found) else None
+
+    def _inside(self, ask: Callable[[Element], Answer], element: Element, unknown: Answer) -> Answer:
+        """Ask about an element one level deeper; `unknown` where that is too deep."""
+        if self._depth >= MAX_DEPTH:
+            return unknown
+        self._depth += 1
+        answer = ask(element)
+        self._depth -= 1
+        return answer
+
+    def _follow(
+        self, question: str, ask: Callable[[Element], Answer], reference: Reference, unknown: Answer
+    ) -> Answer:
+        """Ask about what a reference means: a rule, a core rule, or something external, which is `unknown`."""
+        rule = self.grammar.find(reference)
+        definition = rule.definition if rule else self.grammar.core(reference)
+        if definition is None:
+            return unknown
+        key = (question, str(rule) if rule else reference.name.upper())
+        if key not in self._known:
+            self._known[key] = unknown  # what a rule inside itself finds
+            self._known[key] = self._inside(ask, definition, unknown)
+        return self._known[key]  # type: ignore[return-value]
 
 
 def _printable(value: int) -> bool:
     return 0x20 <= value <= 0x7E or value in (0x09, 0x0A, 0x0D)
-
-
-def pattern_of(element: Element, grammar: Grammar, depth: int = 0) -> str | None:
-    """Return a regular expression over octets (each written ``\\xNN``) for the element's language."""
-    inner = partial(pattern_of, grammar=grammar, depth=depth + 1)
-    if depth > MAX_DEPTH:
-        return None
-    match element:
-        case NumVal(values=values) if all(value <= 0xFF for value in values):
-            return "".join(map(_octet, values))
-        case NumRange(first=first, last=last) if last <= 0xFF:
-            return f"[{_octet(first)}-{_octet(last)}]"
-        case CharVal(text=text, case_sensitive=case_sensitive):
-            return "".join(_character(c, case_sensitive) for c in text)
-        case Concatenation(items=items):
-            parts = [inner(item) for item in items]
-            return "".join(p for p in parts if p is not None) if None not in parts else None
-        case Alternation(items=items):
-            parts = [inner(item) for item in items]
-            return _one_of([p for p in parts if p is not None]) if None not in parts else None
-        case Option():
-            part = inner(element.element)
-            return None if part is None else f"(?:{part})?"
-        case Repetition(minimum=low, maximum=high):
-            part = inner(element.element)
-            return None if part is None else f"{_atom(part)}{_times(low, high)}"
-        case Reference():
-            definition = definition_of(element, grammar)
-            return inner(definition) if definition else None
-        case ProseVal():
-            return None
-    return None
 
 
 def _octet(value: int) -> str:

@@ -7,11 +7,15 @@ the part is present when that bit is set. The profile names the bits where the n
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
+from operator import or_
+
+import msgspec
 
 from specwire.generator import ir
-from specwire.generator.names import constant_name
-from specwire.generator.passes.octets import constant_of
+from specwire.generator.names import constant_name, fold
 from specwire.generator.passes.types import TypeReader
 from specwire.generator.syntax import Rule
 
@@ -24,48 +28,63 @@ class Flags:
     announced: dict[str, int]
     """For a part's rule name, the bits that are set when it is there."""
 
-    @property
-    def announcing(self) -> int:
-        """All bits that announce a part: they are derived, never a field of a message."""
-        mask = 0
-        for bits in self.announced.values():
-            mask |= bits
-        return mask
-
 
 def read_flags(reader: TypeReader) -> Flags:
     """Collect the flag bits of the grammar and what each announces."""
     values: dict[str, int] = {}
     rules: list[Rule] = []
-    for found in reader.flag_rules().values():
-        rules.extend(found)
-    for rule in rules:
-        octets = constant_of(rule.definition, reader.grammar)
-        values[rule.name.lower()] = int.from_bytes(octets or b"", "big")
+    masks = {str(rule): rule for rule in reader.grammar.rules if str(rule) in reader.bits}
+    for name, mask in masks.items():
+        for rule in reader.bits[name]:
+            octets = reader.octets.constant(rule.definition) or b""
+            if len(octets) != reader.octets.count(mask.definition):
+                reader.diagnostics.error(
+                    "E417", rule.name_span, f"flag '{rule}' is not as wide as '{mask}': {len(octets)} and {reader.octets.count(mask.definition)} octets",
+                    f"a bit of '{mask}' is written with as many octets as that has",
+                )  # fmt: skip
+            values[rule.name.lower()] = int.from_bytes(octets, "big")
+            rules.append(rule)
     announced: dict[str, int] = {}
     for rule in reader.grammar.rules:
         names = _flag_names(rule, reader)
         missing = [name for name in names if name not in values]
         if reader.hint(rule).presence and missing:
             reader.diagnostics.error(
-                "E403", reader.profile.span_of("presence", *missing), f"there is no flag rule '{missing[0]}'",
+                "E403", reader.profile.place("types", rule.name, "presence"), f"there is no flag rule '{missing[0]}'",
                 f"the bits are {', '.join(values) or 'none'}",
             )  # fmt: skip
         elif names and not missing:
-            announced[rule.name] = sum(values[name] for name in names)
-    bits = tuple(_bit(rule, values[rule.name.lower()], announced, reader) for rule in rules)
+            announced[fold(rule.name)] = reduce(or_, (values[name] for name in names))
+    bits = tuple(_bit(rule, values[rule.name.lower()], reader) for rule in rules)
     return Flags(bits, announced)
+
+
+def name_announced(flags: Flags, messages: Sequence[ir.Message]) -> tuple[ir.FlagBit, ...]:
+    """Return the bits, each with the part that it announces in some message; a bit without is a plain one."""
+    parts = [
+        (part.name, part.presence.mask)
+        for message in messages
+        for part in message.parts
+        if not isinstance(part, ir.Rest) and not isinstance(part.presence, ir.Counted)
+    ]
+    announced = flags.announced
+    parts.sort(key=lambda part: list(announced).index(fold(part[0])) if fold(part[0]) in announced else -1)
+    return tuple(
+        msgspec.structs.replace(
+            bit,
+            announces=next((n for n, mask in parts if mask and announced.get(fold(n), 0) & bit.value), None),
+        )
+        for bit in flags.bits
+    )
 
 
 def _flag_names(rule: Rule, reader: TypeReader) -> list[str]:
     declared = reader.hint(rule).presence
     if declared:
-        return [declared] if isinstance(declared, str) else list(declared)
+        return [name.lower() for name in ([declared] if isinstance(declared, str) else declared)]
     flag = f"flag-{rule.name.lower()}"
     return [flag] if reader.grammar.rule(flag) else []
 
 
-def _bit(rule: Rule, value: int, announced: dict[str, int], reader: TypeReader) -> ir.FlagBit:
-    part = next((name for name, bits in announced.items() if bits & value), None)
-    name = constant_name(rule.name.partition("-")[2])
-    return ir.FlagBit(name, value, reader.comment(rule), part)
+def _bit(rule: Rule, value: int, reader: TypeReader) -> ir.FlagBit:
+    return ir.FlagBit(constant_name(rule.name.partition("-")[2]), value, reader.comment(rule))

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 
 import msgspec
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics, Span
+
+MAX_SPELLINGS = 4096
+"""Different leading frames of one message that are told apart one by one."""
 
 
 def find_tags(
@@ -28,18 +32,28 @@ def find_tags(
             return (ir.Selector(frame, shortest),), _tagged(messages, tags)
     whole = [_whole_frames(message) for message in messages]
     count = min((len(frames) for frames in whole), default=0)
+    if max((prod(map(len, frames[:count])) for frames in whole), default=0) > MAX_SPELLINGS:
+        _report(messages, "have constants in too many spellings", diagnostics, span)
+        return (), tuple(messages)
     spellings = [
         tuple(b"".join(choice) for choice in product(*frames[:count])) for frames in whole
     ]  # fmt: skip
     if count and _distinct(spellings):
         used = [index for index in range(count) if any(len(frames[index][0]) for frames in whole)]
         return tuple(ir.Selector(index, None) for index in used), _tagged(messages, spellings)
-    shared = _shared(messages, spellings)
+    if len(messages) == 1:
+        _report(messages, "begins with no constant, so nothing tells it from other octets", diagnostics, span)
+    else:
+        _report(_alike(messages, spellings), "are told apart by no octets", diagnostics, span)
+    return (), tuple(messages)
+
+
+def _report(messages: Sequence[ir.Message], what: str, diagnostics: Diagnostics, span: Span) -> None:
+    names = ", ".join(f"'{message.rule}'" for message in messages)
     diagnostics.error(
-        "E411", span, f"no octets tell messages {shared} apart",
+        "E411", span, f"message{'s' if len(messages) > 1 else ''} {names} {what}",
         "each message needs a constant of its own at the start of its first or last frame, or frames that are constants",
     )  # fmt: skip
-    return (), tuple(messages)
 
 
 def _head(message: ir.Message, index: int) -> bytes:
@@ -81,11 +95,12 @@ def _tagged(messages: Sequence[ir.Message], tags: Sequence[Sequence[bytes]]) -> 
     )
 
 
-def _shared(messages: Sequence[ir.Message], tags: Sequence[Sequence[bytes]]) -> str:
-    seen: dict[bytes, str] = {}
+def _alike(messages: Sequence[ir.Message], tags: Sequence[Sequence[bytes]]) -> Sequence[ir.Message]:
+    """The first two messages that share a tag."""
+    seen: dict[bytes, ir.Message] = {}
     for message, spellings in zip(messages, tags, strict=True):
         for tag in spellings:
-            if tag in seen:
-                return f"'{seen[tag]}' and '{message.rule}'"
-            seen[tag] = message.rule
-    return ", ".join(f"'{message.rule}'" for message in messages)
+            if tag in seen and seen[tag] is not message:
+                return seen[tag], message
+            seen[tag] = message
+    return messages

@@ -80,6 +80,8 @@ class Pairs:
     name: Text
     value: Text | None = None
     split: Literal["first", "last"] | None = None
+    rule: str | None = None
+    """The grammar's rule for one entry, where it has a name."""
 
 
 Type = Constant | Keyword | Integer | Text | Octets | Json | ListOf | Pairs

@@ -2,9 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar, Self
+from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import msgspec
+
+
+class KeywordOnly(msgspec.StructMeta):
+    """The type of classes that take keywords only: msgspec gives them no order for patterns, we do."""
+
+    if not TYPE_CHECKING:  # The stubs have an attribute there, which a class sets for itself.
+
+        @property
+        def __match_args__(cls) -> tuple[str, ...]:
+            return cls.__struct_fields__
 
 
 class Message(msgspec.Struct, frozen=True, gc=False):

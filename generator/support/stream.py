@@ -2,17 +2,20 @@
 
 A part shorter than the escape value has its size in one octet; a longer one has the escape octet, then
 its size as a big-endian integer. A size that could have been short is accepted in its long form too.
-`PartStream` takes octets as they come, however they are cut, and gives whole messages; it holds no more
-than `max_octets` of an unfinished one, whatever length the peer announces.
+`MessageStream` takes octets as they come, however they are cut, and gives whole messages; it holds no more
+than the longest message of an unfinished one, whatever length the peer announces.
 """
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 from specwire.generated.errors import DecodeError, Kind
+
+M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,37 +87,54 @@ class Framing:
         )  # fmt: skip
 
 
-class PartStream:
-    """Cuts a stream of octets into messages, each a list of parts."""
+class MessageStream(Generic[M]):
+    """Cuts a stream of octets, however they come, into messages.
 
-    def __init__(self, framing: Framing, max_octets: int) -> None:
+    A fault ends the stream: there is no way to find the next message. What was complete before it is still
+    given out, so that the same octets give the same messages however they are cut; the fault is then what
+    the next call raises, and `fault` until then.
+
+    Attributes:
+        fault: why the stream cannot go on, None as long as it can.
+    """
+
+    def __init__(self, framing: Framing, decode: Callable[[list[bytes]], M], max_octets: int) -> None:
         self._framing = framing
+        self._decode = decode
         self._max_octets = max_octets
         self._buffer = bytearray()
+        self.fault: DecodeError | None = None
 
-    def feed(self, octets: bytes) -> list[list[bytes]]:
-        """Take octets of any number; return the parts of every message that they complete.
+    def feed(self, octets: bytes) -> list[M]:
+        """Take octets of any number; return every message that they complete.
 
         Raises:
-            DecodeError: the stream is not made of messages, or one is longer than `max_octets`. The
-                stream cannot go on after that: there is no way to find the next message.
+            DecodeError: the stream is not made of messages, or one is longer than it may be.
         """
-        self._buffer += octets
-        messages: list[list[bytes]] = []
-        while (body := self._next()) is not None:
-            messages.append(self._framing.split(body))
+        messages: list[M] = []
+        if self.fault is None:
+            self._buffer += octets
+            try:
+                while (body := self._next()) is not None:
+                    messages.append(self._decode(self._framing.split(body)))
+            except DecodeError as error:
+                self.fault = error
+                self._buffer.clear()
+        if self.fault is not None and not messages:
+            raise self.fault
         return messages
 
     def eof(self) -> None:
         """Say that no more octets will come.
 
         Raises:
-            DecodeError: a message has begun and not ended.
+            DecodeError: a message has begun and not ended, or the stream had a fault before.
         """
+        if self.fault is not None:
+            raise self.fault
         if self._buffer:
-            raise self._framing.error(
-                "length", "the rest of a message", "the end of the stream", len(self._buffer)
-            )
+            held = len(self._buffer)
+            raise self._framing.error("length", "the rest of a message", "the end of the stream", held)
 
     def _next(self) -> bytes | None:
         header = len(self._framing.magics[0])

@@ -105,8 +105,13 @@ class Tap:
         return self._accepted
 
     @property
+    def written(self) -> int:
+        """Messages that the writer has said are in finished segments."""
+        return self._progress.written
+
+    @property
     def dropped(self) -> int:
-        """Messages that are in no segment and will be in none."""
+        """Messages that will be in no segment; after a writer was killed, all that it had not said it wrote."""
         with self._changed:
             if self._gone:
                 return self._refused + self._accepted - self._progress.written
@@ -140,12 +145,12 @@ class Tap:
         with self._changed:
             self._closing = True
             self._changed.notify()
-        deadline = time.monotonic() + self._limits.close_s
-        for thread in self._threads:
-            thread.join(max(0.0, deadline - time.monotonic()))
-        if self._writer.poll() is None and any(thread.is_alive() for thread in self._threads):
+        self._join(self._limits.close_s)
+        if any(thread.is_alive() for thread in self._threads):
             self._report(f"the writer did not finish within {self._limits.close_s:g} s")
             self._writer.kill()
+            # Both pipes end with the process, and the threads with them.
+            self._join(self._limits.close_s)
         self._writer.wait()
 
     def __enter__(self) -> Self:
@@ -155,6 +160,11 @@ class Tap:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    def _join(self, limit_s: float) -> None:
+        deadline = time.monotonic() + limit_s
+        for thread in self._threads:
+            thread.join(max(0.0, deadline - time.monotonic()))
 
     def _is_full(self, octets: int) -> bool:
         too_many = len(self._queue) >= self._limits.queue_rows

@@ -27,7 +27,7 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
     """Report every fault, warning and assumption; exit status 2 where there is a fault."""
-    from specwire.generator.diagnostics import Severity, SpecError
+    from specwire.generator.diagnostics import Severity, SpecError, render_all
     from specwire.generator.pipeline import compile_protocol
 
     found: list[Diagnostic] = []
@@ -46,7 +46,7 @@ def command(
     if json:
         print_json([_as_json(diagnostic) for diagnostic in found])
     else:
-        sys.stdout.writelines(f"{diagnostic.render()}\n" for diagnostic in found)
+        sys.stdout.write(f"{render_all(found)}\n" if found else "")
         warnings = len(found) - len(faults)
         messages().print(f"{len(folders)} protocols: {len(faults)} errors, {warnings} warnings")
     if faults:

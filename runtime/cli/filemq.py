@@ -47,7 +47,7 @@ def serve(
     folders: Annotated[
         list[str],
         typer.Argument(
-            metavar="FOLDER[=/PATH]...",
+            metavar="FOLDER[=/PATH]",
             help="Folders to publish. A single one is published at /, several each at its own name.",
             show_default=False,
         ),
@@ -75,7 +75,7 @@ def serve(
 @app.command()
 def subscribe(
     server: Annotated[str, typer.Argument(help="Endpoint of the server.", show_default=False)],
-    paths: Annotated[list[str], typer.Argument(metavar="PATH...", help="Virtual paths; / is everything.")],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Virtual paths; / is everything.")],
     inbox: Annotated[Path, typer.Option(help="Folder that receives the files.", show_default=False)],
     capture: CaptureOption = None,
 ) -> None:
@@ -117,8 +117,9 @@ def open_tap(folder: Path | None, name: str) -> Iterator[Tap | None]:
         yield None
         return
     from specwire.runtime.capture import Tap
+    from specwire.runtime.filemq.dialect import FILEMQ
 
-    tap = Tap.open(folder, protocol="filemq", name=name)
+    tap = Tap.open(folder, protocol=FILEMQ.name, name=name, edition=FILEMQ.edition)
     try:
         yield tap
     finally:

@@ -148,7 +148,7 @@ class ClientEngine:
         """Say KTHXBAI and end."""
         if self.phase is Phase.ENDED:
             return []
-        peered = self.phase in (Phase.OPEN, Phase.OPENING)
+        peered = self.phase is Phase.OPEN  # before OHAI-OK there is nothing to say goodbye to
         farewell: list[ClientAction] = [self._send(Kthxbai(), now)] if peered else []
         return [*farewell, *self._end("closed by request")]
 

@@ -36,6 +36,10 @@ class Dialect(Protocol):
         """Name of the generated package."""
 
     @property
+    def edition(self) -> str:
+        """Edition of the specification, as captures state it."""
+
+    @property
     def timers(self) -> Mapping[str, float]:
         """Seconds: ``heartbeat``, ``expiry``, ``reconnect``."""
 
@@ -56,6 +60,7 @@ class Published:
     """FILEMQ v2 as the specification publishes it."""
 
     name = "filemq"
+    edition = filemq.EDITION
     timers: Mapping[str, float] = filemq.machine.TIMERS
 
     def decode(self, frames: Sequence[bytes]) -> Command:

@@ -78,6 +78,7 @@ class Publication:
 
     def open(self) -> None:
         """Open the folder; raises OSError where it is missing or is none."""
+        self.folder = self.folder.resolve()  # notifications name places by it, wherever the process goes
         self._root = open_root(self.folder)
 
     def close(self) -> None:

@@ -133,6 +133,7 @@ class FilemqServer:
 
     async def stop(self) -> None:
         """Say KTHXBAI to every client, and release everything."""
+        self._router.pause()  # what is still under way is not to be answered after the goodbye
         self._perform(self._engine.close(self._clock()))
         while self._todo:
             self._take_turn()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, StructType
 
 
 def column_lines(schema: StructType) -> Iterator[str]:
@@ -12,6 +12,18 @@ def column_lines(schema: StructType) -> Iterator[str]:
     for field in schema.fields:
         comment = field.metadata.get("comment", "")
         quoted = comment.replace("\\", "\\\\").replace("'", "\\'")
-        yield f"`{field.name}` {field.dataType.simpleString().upper()}" + (
-            f" COMMENT '{quoted}'" if comment else ""
-        )
+        yield f"{_name(field.name)} {_type(field.dataType)}" + (f" COMMENT '{quoted}'" if comment else "")
+
+
+def _type(type: DataType) -> str:
+    """The type in capitals; names inside it as they are."""
+    match type:
+        case ArrayType(elementType=element):
+            return f"ARRAY<{_type(element)}>"
+        case StructType(fields=fields):
+            return f"STRUCT<{', '.join(f'{_name(field.name)}: {_type(field.dataType)}' for field in fields)}>"
+    return type.simpleString().upper()
+
+
+def _name(name: str) -> str:
+    return f"`{name.replace('`', '``')}`"

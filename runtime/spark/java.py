@@ -10,7 +10,9 @@ import logging
 import os
 import re
 import shutil
+import signal
 import subprocess
+import threading
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,18 +50,58 @@ def java_process(conf: SparkConf, environment: Mapping[str, str | None], log: Pa
         yield SparkContext(conf=conf)
         return
     launch: Callable[..., Any] = launch_gateway
-    with changed_environment(environment), log.open("wb") as output:
-        gateway = launch(conf, {"stdout": output, "stderr": output})
+    gateway: Any = None
     try:
-        with changed_environment(environment):
+        with changed_environment(environment), log.open("wb") as output, _deferred_interrupt():
+            gateway = launch(conf, {"stdout": output, "stderr": output})
+        with changed_environment(environment), _kept_interrupt():
             context = SparkContext(conf=conf, gateway=gateway)
         yield context
     finally:
         SparkContext._gateway = SparkContext._jvm = SparkContext._active_spark_context = None
-        gateway.shutdown()
-        # Java ends when its standard input does.
-        gateway.proc.stdin.close()
-        gateway.proc.wait(ENDING_S)
+        if gateway is not None:
+            _end(gateway)
+
+
+def _end(gateway: Any) -> None:
+    gateway.shutdown()
+    # Java ends when its standard input does.
+    gateway.proc.stdin.close()
+    gateway.proc.wait(ENDING_S)
+
+
+@contextmanager
+def _deferred_interrupt() -> Iterator[None]:
+    """Let an interrupt at the keyboard wait for the end of the block.
+
+    Interrupted while it starts Java, PySpark leaves a process behind that waits for ever.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    interrupts: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: interrupts.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if interrupts:
+        raise KeyboardInterrupt
+
+
+@contextmanager
+def _kept_interrupt() -> Iterator[None]:
+    """Undo what the block makes of the interrupt at the keyboard.
+
+    PySpark's handler talks to Java on a connection that the interrupted call may be reading, which turns the
+    interrupt into a network error at random. Stopping the session ends its jobs as well.
+    """
+    before = signal.getsignal(signal.SIGINT)
+    try:
+        yield
+    finally:
+        if threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGINT, before)
 
 
 @contextmanager
@@ -85,17 +127,20 @@ def _set_variables(values: Mapping[str, str | None]) -> None:
 def quiet_driver() -> Iterator[None]:
     """Keep what Spark's Python side logs of an error from the screen; the error itself says it all.
 
-    py4j logs to the root logger, PySpark to one of its own, both with a trace and on standard error.
+    py4j logs to the root logger and its own, PySpark to another, all with a trace and on standard error.
     """
-    root, queries = logging.getLogger(), PySparkLogger.getLogger("SQLQueryContextLogger")
-    level = queries.level
-    queries.setLevel(logging.CRITICAL + 1)
+    root = logging.getLogger()
+    named = (logging.getLogger("py4j"), PySparkLogger.getLogger("SQLQueryContextLogger"))
+    levels = [logger.level for logger in named]
     root.addFilter(_is_not_py4j)
+    for logger in named:
+        logger.setLevel(logging.CRITICAL + 1)
     try:
         yield
     finally:
         root.removeFilter(_is_not_py4j)
-        queries.setLevel(level)
+        for logger, level in zip(named, levels, strict=True):
+            logger.setLevel(level)
 
 
 def _is_not_py4j(record: logging.LogRecord) -> bool:

@@ -113,6 +113,9 @@ def _worker_environment(java: Path, master: str) -> dict[str, str | None]:
     return {
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONSAFEPATH": "1",
+        # Or Spark asks the resolver for this machine's own name, which it need not know.
+        "SPARK_LOCAL_HOSTNAME": "localhost",
+        "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_HOME": None,
         "PYSPARK_SUBMIT_ARGS": None,
         "JAVA_HOME": str(java.resolve().parent.parent),

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 import zmq
 
 from specwire.runtime.transport.context import TransportContext
+from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.link import Frames, Link
 
 MAX_WAITING = 10_000
@@ -20,6 +21,10 @@ class Dealer:
     Args:
         on_message: called with the frames of each message.
         on_sent: called with the frames of each message when the socket has taken it.
+        high_water: messages that libzmq queues in each direction.
+
+    Raises:
+        TransportError: the endpoint is none.
     """
 
     def __init__(
@@ -41,7 +46,11 @@ class Dealer:
             high_water=high_water,
             max_frame_octets=MAX_FRAME_OCTETS,
         )
-        self._link.connect(endpoint)
+        try:
+            self._link.connect(endpoint)
+        except TransportError:
+            self._link.close()  # an open socket would keep the context from ending
+            raise
 
     def send(self, frames: Sequence[bytes]) -> bool:
         """Send now or when there is room; False where too much waits already and the message is dropped."""

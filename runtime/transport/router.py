@@ -81,6 +81,10 @@ class Router:
         """Drop what waits for `peer`."""
         self._waiting.pop(peer, None)
 
+    def pause(self) -> None:
+        """Stop receiving."""
+        self._link.pause()
+
     def close(self, *, linger_s: float = 0.0) -> None:
         """Close; what libzmq has queued is sent for at most `linger_s`, what waits here is dropped."""
         self._link.close(linger_s=linger_s)

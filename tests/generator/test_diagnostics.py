@@ -4,7 +4,15 @@ from __future__ import annotations
 
 import pytest
 
-from specwire.generator.diagnostics import Diagnostic, Diagnostics, Severity, Source, Span, SpecError
+from specwire.generator.diagnostics import (
+    Diagnostic,
+    Diagnostics,
+    Severity,
+    Source,
+    Span,
+    SpecError,
+    render_all,
+)
 
 SOURCE = Source("grammar.abnf", "first = a\r\n\tsecond = b | c\nthird =\n      d\n")
 
@@ -66,3 +74,38 @@ def test_errors_are_raised_with_everything_that_was_found() -> None:
 def test_spans_join() -> None:
     joined = Span(SOURCE, 1, 1, 1, 6).to(Span(SOURCE, 4, 7, 4, 8))
     assert (str(joined), joined.end_line, joined.end_column) == ("grammar.abnf:1:1", 4, 8)
+
+
+def dialect(code: str, *lines: int, source: Source = SOURCE) -> list[Diagnostic]:
+    spans = (Span(source, line, 1, line, 2) for line in lines)
+    return [Diagnostic(Severity.WARNING, code, span, "odd", "read as even") for span in spans]
+
+
+@pytest.mark.parametrize(
+    ("lines", "note"),
+    [
+        ((1,), ""),
+        ((1, 1), "\n     = note: and 1 more place, in line 1"),
+        ((1, 2), "\n     = note: and 1 more place, in line 2"),
+        ((1, 2, 2, 3, 4), "\n     = note: and 4 more places, in lines 2-4"),
+        ((1, 2, 4), "\n     = note: and 2 more places, in lines 2 and 4"),
+    ],
+)
+def test_a_notation_is_shown_once_in_a_file(lines: tuple[int, ...], note: str) -> None:
+    first = "grammar.abnf:1:1: warning[W103]: odd\n   1 | first = a\n       ^\n     = help: read as even"
+    assert render_all(dialect("W103", *lines)) == first + note
+
+
+def test_only_notation_is_gathered_and_only_in_one_file() -> None:
+    other = Source("other.abnf", "x")
+    found = [
+        *dialect("W103", 1, 2),
+        *dialect("W104", 2),
+        *dialect("W401", 2, 3),
+        *dialect("W103", 1, source=other),
+    ]
+    heads = [line for line in render_all(found).split("\n") if "warning" in line]
+    assert [(line.split(":")[0], line[line.index("[") + 1 :][:4], line.split(":")[1]) for line in heads] == [
+        ("grammar.abnf", "W103", "1"), ("grammar.abnf", "W104", "2"), ("grammar.abnf", "W401", "2"),
+        ("grammar.abnf", "W401", "3"), ("other.abnf", "W103", "1"),
+    ]  # fmt: skip

@@ -36,7 +36,7 @@ def project(tmp_path: Path) -> Path:
     (root / ".venv/bin").mkdir(parents=True)
     (root / "pyproject.toml").write_text("[project]\n")
     (root / "constraints.txt").write_text("")
-    (root / ".venv/bin/python").symlink_to(sys.executable)
+    program(root / ".venv/bin/python", f'exec "{sys.executable}" "$@"')
     environment = Environment(root, lock=-1)
     stamp = {"root": str(root), "python": sys.version.split()[0], "digest": environment._digest}
     (root / ".venv/set-up.json").write_text(json.dumps(stamp))

@@ -151,7 +151,7 @@ def test_a_killed_writer_is_reported_once(tmp_path: Path, caplog: pytest.LogCapt
     """What never reached a segment counts as dropped, and traffic goes on."""
     tap = Tap.open(tmp_path, protocol="filemq", name="server", limits=Limits(segment_s=0.1))
     record(tap, 10)
-    wait_until(lambda: len(segment_files(tmp_path)) == 1)
+    wait_until(lambda: tap.written == 10)
     tap._writer.kill()
     tap._writer.wait()
     wait_until(lambda: bool(caplog.records))
@@ -182,14 +182,14 @@ def test_a_full_disk_is_counted_and_reported(tmp_path: Path, caplog: pytest.LogC
 
 def test_a_writer_that_hangs_is_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Closing is bounded in time; what the writer held counts as dropped."""
-    tap = Tap.open(tmp_path, protocol="filemq", name="server", limits=Limits(close_s=0.3))
+    tap = Tap.open(tmp_path, protocol="filemq", name="server", limits=Limits(close_s=1.0))
     os.kill(tap._writer.pid, signal.SIGSTOP)
     record(tap, 5)
     begun = time.monotonic()
     tap.close()
     assert time.monotonic() - begun < 5.0
     assert tap.dropped == 5
-    assert "the writer did not finish within 0.3 s" in caplog.text
+    assert "the writer did not finish within 1 s" in caplog.text
 
 
 @pytest.mark.parametrize("name", ["", ".hidden", "_hidden", "a/b", "a b", "é"])

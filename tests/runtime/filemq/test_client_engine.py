@@ -497,6 +497,13 @@ def test_kthxbai_of_the_server_leads_to_a_fresh_connection() -> None:
     assert engine.tick(0.5)[0] == Connect(2)
 
 
+def test_close_before_ohai_ok_is_silent() -> None:
+    """KTHXBAI ends a peering that was opened, and nothing else."""
+    engine = client()
+    engine.open(0.0)
+    assert sent(engine.close(0.0)) == []
+
+
 def test_close_says_kthxbai() -> None:
     """A client ends a connection with KTHXBAI."""
     engine = connected()

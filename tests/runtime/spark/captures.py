@@ -27,6 +27,13 @@ SHORT_NOM = [bytes.fromhex("aaa307000001")]
 UNKNOWN = [bytes.fromhex("aaa377")]
 """The octet at offset 2 names no message."""
 
+FLUX_ATTR_GET = [
+    bytes.fromhex("617474722e676574"),
+    bytes.fromhex("7b226e616d65223a2273697a65227d00"),
+    bytes.fromhex("8e010103ffffffff00000000ffffffff00000001"),
+]
+"""A request as a client of flux-core 0.88.0 sent it."""
+
 BEGUN = 1_700_000_000_000_000
 """Microseconds since 1970 of the first message of a hand-made capture."""
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+from typing import Any
+
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
 from specwire.generated.filemq import schema
+from specwire.generated.flux import schema as flux_schema
 from specwire.runtime.spark.decode import NOTED, decode
-from specwire.runtime.spark.protocols import known_protocols
+from specwire.runtime.spark.protocols import known_protocols, load_schemas
 from specwire.runtime.spark.read import CAPTURE, read_capture, read_parquet
 from specwire.runtime.spark.tables import ERRORS, tables
 from tests.runtime.spark import captures
@@ -75,28 +79,45 @@ def test_errors_keep_the_frames(written: dict[str, DataFrame]) -> None:
     assert [bytes(frame) for frame in row.frames] == captures.SHORT_NOM
 
 
-def _nullable(fields: StructType) -> StructType:
-    return StructType.fromJson(_without_required(fields.jsonValue()))
-
-
-def _without_required(value: object) -> dict[str, object]:
-    """Return a schema's JSON with everything nullable, as Parquet gives it back."""
-
-    def relax(part: object) -> object:
-        if isinstance(part, dict):
-            keys = {"nullable": True, "containsNull": True}
-            return {key: keys.get(key, relax(item)) for key, item in part.items()}
-        return [relax(item) for item in part] if isinstance(part, list) else part
-
-    relaxed = relax(value)
-    assert isinstance(relaxed, dict)
-    return relaxed
+def test_flux_is_read_and_written_by_its_own_schema(spark: SparkSession, tmp_path: Path) -> None:
+    """A request that a deployed broker was sent, and the same with its last octet cut off."""
+    messages = [
+        ("C", captures.FLUX_ATTR_GET),
+        ("C", [*captures.FLUX_ATTR_GET[:-1], captures.FLUX_ATTR_GET[-1][:-1]]),
+    ]
+    capture = captures.write_capture(tmp_path / "capture", messages, protocol="flux")
+    found = tables(decode(read_capture(spark, capture), "flux"), "flux")
+    for name, table in found.items():
+        table.write.parquet(str(tmp_path / name))
+    request = read_parquet(spark, tmp_path / "Request")
+    assert StructType(request.schema.fields[len(NOTED) :]) == _nullable(flux_schema.SCHEMAS["Request"])
+    (row,) = request.collect()
+    assert (row.topic, bytes(row.payload), row.matchtag) == ("attr.get", b'{"name":"size"}\0', 1)
+    (error,) = read_parquet(spark, tmp_path / ERRORS).collect()
+    assert (error.seq, error.field, error.frame, error.offset) == (1, "matchtag", 2, 16)
 
 
 @pytest.mark.parametrize("protocol", known_protocols())
-def test_tables_of_every_protocol_have_distinct_columns(spark: SparkSession, protocol: str) -> None:
-    """Whatever the messages and fields of a protocol are called, Spark can tell the columns apart."""
+def test_tables_of_every_protocol_have_the_generated_schema(spark: SparkSession, protocol: str) -> None:
+    """And, whatever messages and fields are called, columns that Spark can tell apart."""
+    schemas = load_schemas(protocol).SCHEMAS
     decoded = decode(spark.createDataFrame([], CAPTURE), protocol)
-    for table in [decoded, *tables(decoded, protocol).values()]:
+    found = tables(decoded, protocol)
+    assert list(found) == [*schemas, ERRORS]
+    for name, fields in schemas.items():
+        assert StructType(found[name].schema.fields[len(NOTED) :]) == fields
+    for table in [decoded, *found.values()]:
         names = [name.casefold() for name in table.columns]
         assert len(names) == len(set(names))
+
+
+def _nullable(fields: StructType) -> StructType:
+    """Return a schema with everything nullable, as Parquet gives it back."""
+
+    def relax(part: Any) -> Any:
+        if isinstance(part, dict):
+            required = {"nullable", "containsNull"}
+            return {key: True if key in required else relax(item) for key, item in part.items()}
+        return [relax(item) for item in part] if isinstance(part, list) else part
+
+    return StructType.fromJson(relax(fields.jsonValue()))

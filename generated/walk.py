@@ -1,0 +1,193 @@
+# Written by specwire from generator/support/walk.py. Do not edit; change that file and run `make generate`.
+"""One pass over all frames of a message, for the slow path of decoding: flags, parts, fields in turn."""
+
+from __future__ import annotations
+
+from typing import NoReturn
+
+from specwire.generated.layout import (
+    Constant,
+    Field,
+    Frame,
+    Integer,
+    MessageLayout,
+    Octets,
+    ProtocolLayout,
+    Rest,
+    Span,
+    Stack,
+    Text,
+    Type,
+)
+from specwire.generated.place import Place
+from specwire.generated.values import check_value, check_whole, fills_frame
+from specwire.generated.words import frames_word
+
+
+class Walk:
+    """A pass over the frames of one message."""
+
+    def __init__(
+        self, layout: ProtocolLayout, message: MessageLayout, frames: list[bytes], strict: bool
+    ) -> None:
+        self.layout = layout
+        self.parts = message.parts
+        self.frames = frames
+        self.strict = strict
+        self.place = Place(layout, message, frames, strict)
+
+    def message(self) -> None:
+        """Check every part, then that no frame is left.
+
+        Raises:
+            DecodeError: the first fault.
+        """
+        flags = self._flags()
+        place = self.place
+        for part, after in zip(self.parts, self._required_after(), strict=True):
+            self._enter(part)
+            if isinstance(part, Rest):
+                for number in range(len(self.frames) - place.index):
+                    self._element(part, number)
+            elif self._present(part, flags, after):
+                self._part(part)
+            elif self.strict and part.letter == "required":
+                place.refuse("frames", f"the part {place.path}", "no such part", None)
+        if place.index < len(self.frames):
+            self._refuse_surplus(place.index)
+
+    def _enter(self, part: Frame | Stack | Rest) -> None:
+        """Name a part after its field; a frame of several fields has a name of its own."""
+        if isinstance(part, Frame) and len(part.fields) > 1:
+            self.place.enter(None, part.name)
+        else:
+            field = part.fields[0] if isinstance(part, Frame) else part.field
+            self.place.enter(field, field.name)
+
+    def _part(self, part: Frame | Stack) -> None:
+        place = self.place
+        if self.strict and part.letter == "forbidden":
+            place.refuse("frames", f"no {place.path}", "one", None)
+        # A header that is found from the end is no other part, however many or few frames there are.
+        header = self.layout.selectors[-1][0] < 0
+        last = part is self.parts[-1]
+        if header and last and place.index < len(self.frames) - 1:
+            self._refuse_surplus(place.index + 1)
+        if place.index >= len(self.frames) - (header and not last):
+            what = "a frame with" if isinstance(part, Frame) else "an empty frame that ends"
+            place.refuse("frames", f"{what} {place.path}", frames_word(self.frames), None)
+        if isinstance(part, Frame):
+            self._frame(part)
+        else:
+            self._stack(part)
+        place.index += 1
+
+    def _refuse_surplus(self, wanted: int) -> NoReturn:
+        self.place.enter(None, "")
+        self.place.refuse("frames", frames_word(self.frames[:wanted]), str(len(self.frames)), None)
+
+    def _stack(self, part: Stack) -> None:
+        place = self.place
+        if b"" not in self.frames[place.index :]:
+            place.index = len(self.frames)
+            place.refuse("frames", f"an empty frame that ends {place.path}", frames_word(self.frames), None)
+        for number in range(self.frames.index(b"", place.index) - place.index):
+            self._element(part, number)
+
+    def _element(self, part: Stack | Rest, number: int) -> None:
+        place = self.place
+        place.enter(part.field, f"{part.field.name}[{number}]")
+        check_whole(place, part.field.type)
+        if isinstance(part, Stack) and _is_nothing(part.field.type, place.frame):
+            # Without its NUL the frame would be the one that ends the stack.
+            place.refuse("length", "text before the NUL", "none", 0)
+        place.index += 1
+
+    def _frame(self, part: Frame) -> None:
+        place, position = self.place, 0
+        for field in part.fields:
+            place.enter(field, field.name)
+            if len(part.fields) == 1 and fills_frame(field.type):
+                check_whole(place, field.type)
+                return
+            position = check_value(place, field.type, position)
+        left = len(place.frame) - position
+        if left:
+            place.enter(None, "")
+            place.refuse("trailing", "the end of the frame", f"{left} more octet{'s' * (left > 1)}", position)
+
+    def _required_after(self) -> list[int]:
+        """For each part, how many frames the parts after it need at least."""
+        needs: list[int] = []
+        total = 0
+        for part in reversed(self.parts):
+            needs.append(total)
+            if not isinstance(part, Rest) and part.presence.kind == "always":
+                total += 1
+        return needs[::-1]
+
+    def _present(self, part: Frame | Stack, flags: int | None, after: int) -> bool:
+        match part.presence.kind:
+            case "announced":
+                return flags is not None and flags & part.presence.mask == part.presence.value
+            case "counted":
+                return self.place.index < len(self.frames) - after
+        return True
+
+    def _flags(self) -> int | None:
+        """Return the flags octet, checked; None for a protocol without."""
+        for position, part in enumerate(self.parts):
+            offset = 0
+            for field in part.fields if isinstance(part, Frame) else ():
+                if field.flags:
+                    flags = self._peek(position, field, offset)
+                    self._check_flags(flags, offset)
+                    self.place.index = 0
+                    return flags
+                offset += _fixed_size(field.type) or 0
+        return None
+
+    def _peek(self, position: int, field: Field, offset: int) -> int:
+        # Flags that end the message are found from its end: how many frames come before is theirs to say.
+        last = position == len(self.parts) - 1
+        self.place.index = len(self.frames) - 1 if last else position
+        self.place.enter(field, field.name)
+        return self.place.take(offset, 1)[0]
+
+    def _check_flags(self, flags: int, offset: int) -> None:
+        """Bits that announce a part that the message has not, or half of what announces one."""
+        allowed: dict[int, set[int]] = {}
+        for part in self.parts:
+            if isinstance(part, Rest) or not part.presence.mask:
+                continue
+            values = allowed.setdefault(part.presence.mask, set())
+            values.add(part.presence.value)
+            if part.presence.kind == "announced":
+                values.add(0)
+        known = 0
+        for mask, values in allowed.items():
+            known |= mask
+            if flags & mask not in values:
+                self._refuse_flags(flags & mask, " or ".join(f"0x{v:02x}" for v in sorted(values)), offset)
+        absent = flags & self.layout.announcing & ~known
+        if absent:
+            self._refuse_flags(absent, "0x00: the message has no such part", offset)
+
+    def _refuse_flags(self, found: int, expected: str, offset: int) -> NoReturn:
+        self.place.refuse("range", expected, f"0x{found:02x}", offset)
+
+
+def _is_nothing(type: Type, frame: bytes) -> bool:
+    """Whether a frame of a stack holds no more than the NUL that ends a text."""
+    return isinstance(type, Text) and type.terminated and frame == b"\0"
+
+
+def _fixed_size(type: Type) -> int | None:
+    match type:
+        case Constant(octets=octets):
+            return len(octets)
+        case Integer(octets=octets):
+            return octets
+        case Octets(span=Span(kind="fixed", octets=octets)):
+            return octets
+    return None

@@ -1,0 +1,32 @@
+# Written by specwire from generator/support/words.py. Do not edit; change that file and run `make generate`.
+"""How octets and numbers read in the sentences of errors."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+
+def octets_word(number: int) -> str:
+    """Return a number of octets with its unit."""
+    return f"{number} octet{'' if number == 1 else 's'}"
+
+
+def frames_word(frames: Sequence[object]) -> str:
+    """Return the number of `frames` with its unit."""
+    return f"{len(frames)} frame{'' if len(frames) == 1 else 's'}"
+
+
+def one_of(options: Iterable[bytes]) -> str:
+    """Return the octets that may stand in a place."""
+    return " or ".join(show(option) for option in options)
+
+
+def show(octets: bytes) -> str:
+    """Return octets as a person reads them: in quotes where they are text, else hexadecimal, never long."""
+    if not octets:
+        return "nothing"
+    if len(octets) > 2 and all(0x20 <= octet <= 0x7E for octet in octets):
+        text = octets.decode("ascii")
+        return f"'{text}'" if len(text) <= 40 else f"'{text[:37]}...'"
+    shown = octets[:16].hex()
+    return f"0x{shown}" if len(octets) <= 16 else f"0x{shown}... ({octets_word(len(octets))})"

@@ -1,0 +1,130 @@
+"""Mend the published rules as the profile's errata say, so that a fault of the document is read as mended.
+
+An erratum gives a rule's right-hand side as published (`was`) and as it ought to be (`now`). The published
+text is never changed: before it is parsed, each right-hand side that an erratum names is covered by a
+prose value of the same size, which no fault in it survives, and the parsed `now`, with its places in
+profile.toml, is put in afterwards. An erratum whose `was` is nowhere to be found is an error (E506).
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf_lines import Places, RuleText, cut_rules
+from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source
+from specwire.generator.profile import Erratum, LoadedProfile
+from specwire.generator.syntax import Element, Rulelist
+from specwire.generator.toml_places import content_lines
+
+_HEAD = re.compile(r"((?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*)\s*:{0,2}=/?\s*")
+NO_NEWS = "W104"
+"""Roles in front of names: what an erratum cannot do without where it mends a dialog."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Definition:
+    """The right-hand side of one published rule: the rule's name, the offset where it begins, its text."""
+
+    rule: str
+    start: int
+    text: str
+
+
+def read_published(source: Source, loaded: LoadedProfile, diagnostics: Diagnostics) -> Rulelist:
+    """Return the published rules, mended; what an erratum mends is not reported as well."""
+    places = Places(source, source.text)
+    cut = cut_rules(source.text, places, dialect="zeromq", diagnostics=Diagnostics())
+    definitions = list(_definitions(cut))
+    covered = list(source.text)
+    mended: dict[tuple[int, int], Element] = {}
+    for number, erratum in enumerate(loaded.profile.errata):
+        named = [found for found in definitions if _fold(found.rule) == _fold(erratum.rule)]
+        fitting = [found for found in named if _squeeze(found.text) == _squeeze(erratum.was)]
+        if not fitting:
+            _report_stale(number, erratum, named, loaded, diagnostics)
+            continue
+        element = _read_now(number, erratum, loaded, diagnostics)
+        for found in fitting:
+            _cover(covered, found)
+            span = places.span(found.start, found.start + 1)
+            if element is not None:
+                mended[span.line, span.column] = element
+    rulelist = parse_grammar(source, dialect="zeromq", diagnostics=diagnostics, text="".join(covered))
+    return Rulelist(
+        tuple(
+            replace(rule, definition=mended.get(_start(rule.definition), rule.definition))
+            for rule in rulelist.rules
+        )
+    )
+
+
+def _start(element: Element) -> tuple[int, int]:
+    return element.span.line, element.span.column
+
+
+def _definitions(cut: list[RuleText]) -> Iterator[_Definition]:
+    for rule in cut:
+        head = _HEAD.match(rule.text)
+        if head and head.end() < len(rule.text):
+            yield _Definition(head[1], rule.start + head.end(), rule.text[head.end() :])
+
+
+def _cover(text: list[str], definition: _Definition) -> None:
+    """Write a prose value over the first line of a right-hand side, and blanks over the others."""
+    first, *_ = definition.text.split("\n")
+    size = len(first.rstrip())
+    for offset, character in enumerate(definition.text, start=definition.start):
+        if not character.isspace():
+            text[offset] = " "
+    cover = "<" + "-" * (size - 2) + ">" if size > 1 else "x"
+    text[definition.start : definition.start + size] = cover
+
+
+def _read_now(
+    number: int, erratum: Erratum, loaded: LoadedProfile, diagnostics: Diagnostics
+) -> Element | None:
+    """Return what `now` says, each element with its place in the profile."""
+    place = loaded.places.get(("errata", number, "now"))
+    lines = list(content_lines(loaded.source.text, place)) if place else []
+    written = [line for line in lines if line.text.strip()]
+    if not written:
+        diagnostics.error(
+            "E513", loaded.place("errata", number), f"the erratum for '{erratum.rule}' has an empty `now`"
+        )
+        return None
+    # The head stands on the line above, and every line of `now` is indented: a rule that goes on.
+    text = "\n" * max(written[0].line - 2, 0) + f"{erratum.rule} =\n"
+    at = max(written[0].line, 2)
+    for line in written:
+        text += "\n" * (line.line - at) + " " * max(line.column - 1, 1) + line.text
+        at = max(line.line, at)
+    found = Diagnostics()
+    parsed = parse_grammar(loaded.source, dialect="zeromq", diagnostics=found, text=text + "\n")
+    diagnostics.extend(diagnostic for diagnostic in found if _is_news(diagnostic))
+    return parsed.rules[0].definition if parsed.rules else None
+
+
+def _is_news(diagnostic: Diagnostic) -> bool:
+    return diagnostic.code != NO_NEWS
+
+
+def _report_stale(
+    number: int, erratum: Erratum, named: list[_Definition], loaded: LoadedProfile, diagnostics: Diagnostics
+) -> None:
+    now = f"it is now '{_squeeze(named[0].text)}'" if named else "there is no such rule"
+    diagnostics.error(
+        "E506", loaded.place("errata", number, "was" if named else "rule"),
+        f"the erratum for '{erratum.rule}' mends nothing: {now}",
+        "take it out, or give the text that the grammar has in `was`",
+    )  # fmt: skip
+
+
+def _squeeze(text: str) -> str:
+    return re.sub(r"\s+", " ", text).strip()
+
+
+def _fold(name: str) -> str:
+    return name.lower().replace("_", "-")

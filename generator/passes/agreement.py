@@ -1,0 +1,157 @@
+"""Whether the fields and parts of a message go together: what a decoder could not take apart is reported.
+
+Everything an emitter relies on beyond the types is checked here: names differ, a value without an end is
+the last of its frame, and it can be told from the frames before it which parts a message has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
+
+import msgspec
+
+from specwire.generator import ir
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.syntax import Rule
+
+
+def check_fields(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) -> None:
+    """Report names that fall together and frames that do not say where a value ends."""
+    names: set[str] = set()
+    for part in parts:
+        fields = _fields(part)
+        for field in fields:
+            if field.name in names:
+                diagnostics.error(
+                    "E408", rule.name_span, f"message '{rule}' has two fields named '{field.name}'",
+                    "give one of their rules another name under [types] in the profile",
+                )  # fmt: skip
+            names.add(field.name)
+        if isinstance(part, ir.Frame):
+            _check_ends(fields, rule, diagnostics)
+
+
+def _check_ends(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
+    for field, after in pairwise(fields):
+        if _is_open(field.type):
+            diagnostics.error(
+                "E409", rule.name_span,
+                f"'{field.name}' in message '{rule}' has no end, and '{after.name}' follows it",
+                "put its length in front of it, as in 'size *OCTET', or make it a frame of its own",
+            )  # fmt: skip
+        elif isinstance(field.type, ir.IntegerType) and _is_open(after.type) and _counts(field):
+            diagnostics.warning(
+                "W402", rule.name_span,
+                f"'{field.name}' in message '{rule}' is not taken for the length of '{after.name}' behind it",
+                f"where it is, write both in one rule, as in '{field.name} *OCTET'",
+            )  # fmt: skip
+    for field in fields:
+        if isinstance(field.type, ir.JsonType | ir.KeywordType) and len(fields) > 1:
+            diagnostics.error(
+                "E409", rule.name_span, f"'{field.name}' in message '{rule}' has to fill a frame of its own",
+                "declare it to be a frame, 'frame = true' under [types] in the profile",
+            )  # fmt: skip
+
+
+def _counts(field: ir.Field) -> bool:
+    return field.name.split("_")[-1] in ("size", "length", "len", "count")
+
+
+def _is_open(type: ir.Type) -> bool:
+    return isinstance(type, ir.TextType | ir.OctetsType) and type.length.kind == "rest"
+
+
+def check_parts(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) -> None:
+    """Report parts of which nothing tells whether they are there."""
+    for sentence, help in _faults(parts):
+        diagnostics.error("E410", rule.name_span, f"message '{rule}': {sentence}", help)
+
+
+def without_idle_flags(parts: Sequence[ir.Part]) -> tuple[ir.Part, ...]:
+    """Return the parts of a message; what is always there needs no flag where the message has no flags."""
+    if any(_is_mask(field) for part in parts for field in _fields(part)):
+        return tuple(parts)
+    return tuple(
+        msgspec.structs.replace(part, presence=ir.Always())
+        if isinstance(part, ir.Frame | ir.Stack) and isinstance(part.presence, ir.Always)
+        else part
+        for part in parts
+    )
+
+
+def _faults(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
+    if not parts:
+        yield "it has no frame", "a message has one frame or more"
+    flags = [(part, field) for part in parts for field in _fields(part) if _is_mask(field)]
+    if len(flags) > 1:
+        yield (
+            f"'{flags[0][1].name}' and '{flags[1][1].name}' are both bit masks",
+            'a message has one; declare the other under [types] in the profile as type = "integer"',
+        )
+    if any(not _is_certain(part) for part, _ in flags):
+        yield (
+            "its flags are in a frame that is not always there",
+            "flags stand in a frame that every message has",
+        )
+    for part in parts:
+        if isinstance(part, ir.Frame) and not isinstance(part.presence, ir.Always):
+            yield from _optional_frame(part)
+        if isinstance(part, ir.Frame | ir.Stack) and isinstance(part.presence, ir.Announced) and not flags:
+            yield (
+                f"a flag announces '{part.name}', and the message has no flags",
+                "name no flag for it in the profile",
+            )
+    yield from _uncountable(parts)
+
+
+def _optional_frame(part: ir.Frame) -> Iterator[tuple[str, str]]:
+    fields = _fields(part)
+    if len(fields) > 1:
+        yield f"optional frame '{part.name}' has more than one field", 'make it one value, of type "octets"'
+    elif fields and fields[0].constant:
+        yield (
+            f"optional frame '{part.name}' is a constant: no field says that it is there",
+            "take it out, or declare its type",
+        )
+
+
+def _uncountable(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
+    """Frames whose number does not tell them apart: only trailing single frames can be counted."""
+    uncertain = [part for part in parts if not _is_certain(part)]
+    counted = [part for part in uncertain if _is_counted(part)]
+    if counted:
+        after = parts[parts.index(counted[0]) :]
+        if len(after) != len(counted) or len(uncertain) != len(counted):
+            yield (
+                f"nothing says whether '{counted[0].name}' is there",
+                "only the last frames can be told by their number; name a flag under `presence` in the profile",
+            )
+        elif any(isinstance(part, ir.Stack) for part in counted):
+            yield (
+                f"nothing says whether '{counted[0].name}' is there",
+                "name a flag under `presence` in the profile",
+            )
+    rest = any(isinstance(part, ir.Rest) for part in parts)
+    if rest and len(uncertain) > 1:
+        yield (
+            f"frames of any number follow '{uncertain[0].name}', of which the number is not certain either",
+            "only frames that are always there can stand before them",
+        )
+
+
+def _is_mask(field: ir.Field) -> bool:
+    return isinstance(field.type, ir.IntegerType) and field.type.bitmask
+
+
+def _is_counted(part: ir.Part) -> bool:
+    return isinstance(part, ir.Frame | ir.Stack) and isinstance(part.presence, ir.Counted)
+
+
+def _is_certain(part: ir.Part) -> bool:
+    """Whether a part is one frame, always."""
+    return isinstance(part, ir.Frame) and isinstance(part.presence, ir.Always) and not part.presence.mask
+
+
+def _fields(part: ir.Part) -> tuple[ir.Field, ...]:
+    return part.fields if isinstance(part, ir.Frame) else (part.field,)

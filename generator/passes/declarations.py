@@ -1,0 +1,182 @@
+"""Whether everything that the profile names is there, and whether the package's names differ.
+
+    E418  two names of the generated package are the same
+    E509  a message that the protocol does not have
+    E511  anything else that the profile names and that is not there
+    W406  a dialog of the grammar that the profile declares nothing of
+
+A name that is misspelt in the profile would otherwise be a declaration that nobody hears of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from difflib import get_close_matches
+from typing import get_args
+
+from specwire.generator import ir
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.names import PACKAGE_NAMES, constant_name, fold
+from specwire.generator.passes.grammar import Grammar, references
+from specwire.generator.profile import LoadedProfile, TypeHint
+from specwire.generator.support.errors import Kind
+from specwire.generator.syntax import Rule
+
+KINDS: tuple[str, ...] = get_args(Kind)
+"""What can be wrong with a message: the kinds of a DecodeError."""
+_OF_FIELDS = frozenset({"name", "default", "unit", "doc"})
+"""What the profile may say of a rule in one message; the rest is about the rule wherever it is used."""
+
+
+class Names:
+    """Looks up the names that a profile uses; what is not there is reported."""
+
+    def __init__(self, loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
+        self.loaded = loaded
+        self.diagnostics = diagnostics
+        self.messages: list[str] = []
+        """The names of the protocol's messages, as soon as `check` knows them."""
+
+    def check(self, grammar: Grammar, messages: Sequence[ir.Message]) -> None:
+        """Report what the profile says of rules, parts and roles that there are none of."""
+        profile = self.loaded.profile
+        by_rule = {fold(message.rule): message for message in messages}
+        by_name = {fold(message.name): message for message in messages}
+        self.messages = [message.name for message in messages]
+        used = {fold(use.name) for rule in grammar.rules for use in references(rule.definition)}
+        for key, hint in profile.types.items():
+            if fold(key) not in used:
+                self._type(key, hint, grammar, by_name)
+        for key, table in profile.message.items():
+            message = by_rule.get(fold(key))
+            if message is None:
+                self.missing("message", [m.rule for m in messages], "message", key)
+                continue
+            parts = [part.name for part in message.parts]
+            for part in table.defaults:
+                if part not in parts:
+                    self.missing("frame", parts, "message", key, "defaults", part)
+            for part in table.letter:
+                if part not in parts:
+                    self.missing("frame", parts, "message", key, "letter", part)
+        for number, answer in enumerate(profile.answers):
+            self._answer(number, answer, by_name)
+        for role in profile.unexpected:
+            self._role(role, "unexpected", role)
+        for number, dialog in enumerate(profile.dialogs):
+            for role in dialog.roles:
+                self._role(role, "dialogs", number, "roles")
+
+    def missing(self, what: str, known: Iterable[str], *path: str | int, code: str = "E511") -> None:
+        """Report that the last word of `path` names no `what`."""
+        name, listed = str(path[-1]), list(known)
+        self._report(what, name, listed, code, path)
+
+    def _report(
+        self, what: str, name: str, known: Sequence[str], code: str, path: tuple[str | int, ...]
+    ) -> None:
+        close = get_close_matches(name, known, n=1)
+        help = f"did you mean '{close[0]}'?" if close else f"there is {', '.join(known[:12]) or 'none'}"
+        self.diagnostics.error(code, self.loaded.place(*path), f"there is no {what} '{name}'", help)
+
+    def _type(self, key: str, hint: TypeHint, grammar: Grammar, by_name: Mapping[str, ir.Message]) -> None:
+        message, dot, name = key.partition(".")
+        rule = grammar.rule(name if dot else key)
+        if dot and fold(message) not in by_name:
+            self._report("message", message, [m.name for m in by_name.values()], "E511", ("types", key))
+        elif rule is None:
+            self._report(
+                "rule", name if dot else key, [r.name for r in grammar.rules], "E511", ("types", key)
+            )
+        elif dot:
+            said = {f for f in hint.__struct_fields__ if getattr(hint, f) != getattr(TypeHint(), f)}
+            for word in sorted(said - _OF_FIELDS):
+                self.diagnostics.error(
+                    "E511", self.loaded.place("types", key, word), f"`{word}` holds for a rule, not for one message",
+                    f"write it under [types.{rule.name}]",
+                )  # fmt: skip
+
+    def _answer(self, number: int, answer: ir.Answer, by_name: Mapping[str, ir.Message]) -> None:
+        self._role(answer.role, "answers", number, "role")
+        if answer.kind is not None and answer.kind not in KINDS:
+            self._report("kind of error", answer.kind, KINDS, "E511", ("answers", number, "kind"))
+        messages = list(by_name.values())
+        if answer.message is not None:
+            names = [message.name for message in messages]
+            if answer.message not in names:
+                self._report("message", answer.message, names, "E509", ("answers", number, "message"))
+                return
+            messages = [by_name[fold(answer.message)]]
+        fields = list(dict.fromkeys(field.name for message in messages for field in message.fields))
+        if answer.field is not None and answer.field not in fields:
+            self._report("field", answer.field, fields, "E511", ("answers", number, "field"))
+
+    def _role(self, letter: str, *path: str | int) -> None:
+        roles = self.loaded.profile.roles
+        if letter not in roles:
+            self._report("role", letter, list(roles), "E511", path)
+
+    def reply(self, reply: str, classes: Mapping[str, str], *path: str | int) -> str:
+        """Return the class of a message that the profile lets a role reply with; E509 where there is none."""
+        found = classes.get(fold(reply))
+        if found is None:
+            self._report("message", reply, self.messages, "E509", path)
+        return found or ""
+
+
+def check_package_names(
+    rules: Sequence[Rule],
+    classes: Mapping[str, str],
+    constants: Sequence[ir.Constant],
+    enums: Sequence[ir.Enum],
+    flags: Sequence[ir.FlagBit],
+    diagnostics: Diagnostics,
+    loaded: LoadedProfile,
+) -> None:
+    """Report names of the package that fall together: classes, enumerations, constants."""
+    taken = dict.fromkeys(PACKAGE_NAMES - {"Flags"}, "a name of every package")
+    for name, what in _package_names(rules, classes, constants, enums, flags):
+        if name in taken:
+            rule = next(
+                (rule for rule in rules if classes[str(rule)] == name and what.endswith(f"'{rule}'")), None
+            )
+            span = rule.name_span if rule else loaded.place("constants", name)
+            diagnostics.error(
+                "E418", span, f"{what} and {taken[name]} would both be '{name}' in Python",
+                "give one of them another name, in [[rules]] or in an erratum",
+            )  # fmt: skip
+        taken.setdefault(name, what)
+
+
+def _package_names(
+    rules: Sequence[Rule],
+    classes: Mapping[str, str],
+    constants: Sequence[ir.Constant],
+    enums: Sequence[ir.Enum],
+    flags: Sequence[ir.FlagBit],
+) -> Iterator[tuple[str, str]]:
+    if flags:
+        yield "Flags", "the flags"
+    for enum in enums:
+        yield enum.class_name, f"enumeration '{enum.name}'"
+    for constant in constants:
+        yield constant.name, f"constant '{constant.name}'"
+    for rule in rules:
+        yield classes[str(rule)], f"message '{rule}'"
+
+
+def check_dialogs(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
+    """Report the dialog of a grammar whose profile declares none: no machine is made of it."""
+    if loaded.profile.dialogs:
+        return
+    speaking = [rule for rule in grammar.rules if any(use.role for use in references(rule.definition))]
+    if speaking:
+        diagnostics.warning(
+            "W406", speaking[0].name_span, f"rule '{speaking[0]}' is part of a dialog, of which nothing is generated",
+            f"declare it under [[dialogs]] in {loaded.source.path}",
+        )  # fmt: skip
+
+
+def all_constants(grammars: Iterable[ir.Constant], declared: Mapping[str, int]) -> tuple[ir.Constant, ...]:
+    """Return the constants of the grammar, then those of the profile."""
+    return (*grammars, *(ir.Constant(constant_name(name), value, "") for name, value in declared.items()))

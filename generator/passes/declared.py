@@ -1,0 +1,115 @@
+"""What the profile declares of a rule's type, where the grammar's shape allows it.
+
+The profile says how octets are to be read, never how many there are: lengths, counts and widths stay those
+of the grammar. A declaration that the rule cannot be is E402 and points into the profile.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from specwire.generator import ir
+from specwire.generator.names import constant_name
+from specwire.generator.profile import TypeHint
+from specwire.generator.syntax import Repetition, Rule
+
+if TYPE_CHECKING:
+    from specwire.generator.passes.types import TypeReader
+
+
+_REST = ir.Length("rest")
+PRIMITIVES: Mapping[str, ir.Type] = MappingProxyType(
+    {"octets": ir.OctetsType(_REST), "text": ir.TextType(_REST), "json": ir.JsonType()}
+)
+"""What a name is that no rule defines and to which the profile gives a type: all that is left of the frame."""
+
+
+def says_type(hint: TypeHint) -> bool:
+    """Whether the profile says what a rule's value is, so that nothing is assumed of it."""
+    return hint.type is not None or hint.constant is not None or bool(hint.members)
+
+
+def read(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) -> ir.Type | None:
+    """Return the type that the profile gives a rule of that shape; None after E402, where it cannot be so."""
+    if hint.members:
+        found = _members(reader, rule, hint, shape)
+    elif hint.constant is not None:
+        found = _constant(hint.constant, shape)
+    else:
+        found = _retyped(reader, rule, hint, shape or _opaque(reader, rule))
+    if not isinstance(found, str):
+        return found
+    reader.diagnostics.error(
+        "E402", reader.profile.place("types", rule.name), f"rule '{rule}' cannot be so: {found}",
+        f"it is defined at {rule.name_span}",
+    )  # fmt: skip
+    return None
+
+
+def _members(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) -> ir.Type | str:
+    if not isinstance(shape, ir.IntegerType):
+        return "an enumeration must be an integer"
+    width = shape.octets
+    if not all(0 <= value < 256**width for value in hint.members.values()):
+        return f"a member of the enumeration does not fit {width} octets"
+    if len({constant_name(name) for name in hint.members}) < len(hint.members):
+        return "two members of the enumeration have the same name"
+    return reader.enum(rule, tuple(hint.members.items()), width)
+
+
+def _constant(constant: str | int, shape: ir.Type | None) -> ir.Type | str:
+    match shape, constant:
+        case ir.IntegerType(octets=octets), int(number) if 0 <= number < 256**octets:
+            return ir.ConstantType(number.to_bytes(octets, "big").hex(), number=number)
+        case ((ir.TextType(length=length) | ir.OctetsType(length=length)), str(text)):
+            raw = text.encode()
+            if length.kind == "prefix" and len(raw) < 256**length.octets:
+                return ir.ConstantType((len(raw).to_bytes(length.octets, "big") + raw).hex(), text=text)
+            if length.kind == "rest" or (length.kind == "fixed" and len(raw) == length.octets):
+                return ir.ConstantType(raw.hex(), text=text)
+    return "a constant must be a text or an integer that the rule can hold"
+
+
+def _retyped(reader: TypeReader, rule: Rule, hint: TypeHint, type: ir.Type | None) -> ir.Type | str:
+    match hint.type, type:
+        case "integer", ir.IntegerType(octets=octets):
+            return ir.IntegerType(octets)
+        case "integer", ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)) if octets <= 8:
+            return ir.IntegerType(octets)
+        case "integer", _:
+            return "an integer must be a number of octets, from 1 to 8"
+        case "octets", ir.OctetsType():
+            return type
+        case "octets", ir.IntegerType(octets=octets):
+            return ir.OctetsType(ir.Length("fixed", octets), octets)
+        case "octets", ir.TextType(length=ir.Length(kind="rest")) if extent := _extent(reader, rule):
+            return ir.OctetsType(ir.Length("fixed", extent), extent)
+        case "octets", ir.TextType(length=length):
+            return ir.OctetsType(length, _minimum(rule))
+        case "text", ir.TextType():
+            return type
+        case "text", ir.OctetsType(length=length) if length.kind != "fixed":
+            return ir.TextType(length)
+        case "json", ir.JsonType():
+            return type
+        case "json", ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(
+            length=ir.Length(kind="rest")
+        ):
+            return ir.JsonType()
+    return f"its shape in the grammar is no {hint.type}"
+
+
+def _opaque(reader: TypeReader, rule: Rule) -> ir.Type | None:
+    """A run of elements that the profile declares to be one value: of a fixed size, or to the frame's end."""
+    extent = _extent(reader, rule)
+    return ir.OctetsType(ir.Length("fixed", extent), extent) if extent else None
+
+
+def _extent(reader: TypeReader, rule: Rule) -> int | None:
+    return reader.octets.extent(rule.definition)
+
+
+def _minimum(rule: Rule) -> int:
+    return rule.definition.minimum if isinstance(rule.definition, Repetition) else 0

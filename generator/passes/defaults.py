@@ -1,0 +1,61 @@
+"""Defaults that the profile declares, as the IR holds them: a name becomes the number it stands for."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from specwire.generator import ir
+from specwire.generator.names import constant_name
+
+
+class Misfit(ValueError):
+    """A default that the field cannot have; the text says why."""
+
+
+def read_default(
+    value: object,
+    type: ir.Type,
+    *,
+    many: bool,
+    constants: Mapping[str, ir.Constant],
+    enums: Mapping[str, ir.Enum],
+) -> ir.Default:
+    """Return the default `value` of a field of `type`; `many` for a field that is a tuple of frames.
+
+    Raises:
+        Misfit: the field cannot have that value.
+    """
+    if many or isinstance(type, ir.PairsType | ir.ListType):
+        if value != []:
+            raise Misfit("only an empty collection can be a default: []")
+        return ()
+    match type, value:
+        case ir.IntegerType(), bool():
+            raise Misfit("the field is an integer")
+        case ir.IntegerType(), str(name) if constant_name(name) in constants:
+            return constants[constant_name(name)].value
+        case ir.IntegerType(octets=octets, enum=enum), int() | str():
+            members = dict(enums[enum].members) if enum else {}
+            number = members.get(constant_name(value)) if isinstance(value, str) else value
+            if number is None:
+                raise Misfit("no constant of the grammar has that name")
+            if not 0 <= number < 256**octets or (members and number not in members.values()):
+                raise Misfit("the field cannot hold that number")
+            return number
+        case ir.KeywordType(options=options), str(text):
+            if text not in options:
+                raise Misfit(f"the field is one of {', '.join(options)}")
+            return text
+        case ir.TextType(length=length), str(text):
+            if length.kind == "prefix" and len(text.encode()) >= 256**length.octets:
+                raise Misfit("the text is too long for the field")
+            return text
+        case ir.JsonType(), str(text):
+            return text
+        case ir.OctetsType(minimum=0), "":
+            return ""
+        case ir.OctetsType(), _:
+            raise Misfit('only no octets at all can be a default, "", where the field may be empty')
+        case ir.ConstantType(), _:
+            raise Misfit("the field is a constant")
+    raise Misfit("it is of another kind than the field")

@@ -1,0 +1,87 @@
+"""How deep the rules of messages go: a layout has to end.
+
+A rule that contains itself has no layout of its own (E412), and rules within rules beyond
+`specwire.generator.passes.octets.MAX_DEPTH` levels are taken for a mistake (E413). Both are found before
+any layout is read, by a walk that does not call itself for a rule, so that no grammar is too long for it:
+later passes may then follow rules by recursion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.grammar import Grammar, references
+from specwire.generator.passes.octets import MAX_DEPTH
+from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Repetition, Rule
+
+MAX_REPEAT = 2**31 - 1
+"""More octets or elements than any value on the wire has."""
+
+
+def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagnostics) -> None:
+    """Report rules that the messages are made of and that contain themselves, go too deep, or count too far."""
+    depths: dict[str, int] = {}
+    for message in messages:
+        _walk(grammar, message, depths, diagnostics)
+        if depths[str(message)] > MAX_DEPTH:
+            diagnostics.error(
+                "E413", message.name_span, f"the rules of message '{message}' go more than {MAX_DEPTH} levels deep",
+                "write the layout with fewer rules inside rules and fewer groups inside groups",
+            )  # fmt: skip
+
+
+def _walk(grammar: Grammar, root: Rule, depths: dict[str, int], diagnostics: Diagnostics) -> None:
+    """Fill in the depth of `root` and of all rules below it, each after those it is made of."""
+    path: list[str] = []
+    pending: list[tuple[Rule, bool]] = [(root, False)]
+    while pending:
+        rule, done = pending.pop()
+        name = str(rule)
+        if done:
+            path.pop()
+            below = [depths.get(str(found), 0) for found in _parts(grammar, rule)]
+            depths[name] = _depth(rule.definition) + max(below, default=0)
+        elif name not in depths and name not in path:
+            path.append(name)
+            pending.append((rule, True))
+            _check_counts(rule.definition, rule, diagnostics)
+            inside = _parts(grammar, rule)
+            for found in inside:
+                if str(found) in path:
+                    cycle = " -> ".join((*path[path.index(str(found)) :], str(found)))
+                    diagnostics.error(
+                        "E412", found.name_span, f"rule '{found}' contains itself: {cycle}",
+                        "a message has to end: write what repeats with '*'",
+                    )  # fmt: skip
+            pending.extend((found, False) for found in reversed(inside))
+
+
+def _parts(grammar: Grammar, rule: Rule) -> list[Rule]:
+    found = (grammar.find(reference) for reference in references(rule.definition))
+    return [target for target in found if target is not None]
+
+
+def _depth(element: Element) -> int:
+    match element:
+        case Alternation(items=items) | Concatenation(items=items):
+            return 1 + max(map(_depth, items))
+        case Repetition(element=inner) | Option(element=inner):
+            return 1 + _depth(inner)
+    return 1
+
+
+def _check_counts(element: Element, rule: Rule, diagnostics: Diagnostics) -> None:
+    match element:
+        case Alternation(items=items) | Concatenation(items=items):
+            for item in items:
+                _check_counts(item, rule, diagnostics)
+        case Repetition(minimum=low, maximum=high, element=inner):
+            if max(low, high or 0) > MAX_REPEAT:
+                diagnostics.error(
+                    "E414", element.span, f"rule '{rule}' repeats an element {max(low, high or 0)} times",
+                    f"no value has more than {MAX_REPEAT} octets or elements",
+                )  # fmt: skip
+            _check_counts(inner, rule, diagnostics)
+        case Option(element=inner):
+            _check_counts(inner, rule, diagnostics)

@@ -1,0 +1,59 @@
+"""How a grammar uses its rules: as the bits of a bitmask, as lengths and counts.
+
+- ``flags`` beside constants ``flag-topic``, ``flag-payload``, … is a bitmask, and those are its bits;
+- a rule that stands in front of a repetition wherever it stands is a length or a count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from specwire.generator.passes.grammar import Grammar
+from specwire.generator.passes.octets import Octets
+from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Reference, Repetition, Rule
+
+
+def find_bits(grammar: Grammar, octets: Octets) -> dict[str, list[Rule]]:
+    """Return, for each bitmask rule by its name, the rules that name its bits, in the order of the grammar."""
+    masks = {
+        rule.name.lower().removesuffix("s"): rule
+        for rule in grammar.rules
+        if rule.name.lower().endswith("s") and octets.count(rule.definition) is not None
+    }
+    found: dict[str, list[Rule]] = {}
+    for rule in grammar.rules:
+        words = rule.name.lower().split("-")
+        prefixes = ("-".join(words[:length]) for length in range(len(words) - 1, 0, -1))
+        mask = next((masks[prefix] for prefix in prefixes if prefix in masks), None)
+        if mask is not None and octets.constant(rule.definition) is not None:
+            found.setdefault(str(mask), []).append(rule)
+    return found
+
+
+def find_counts(grammar: Grammar) -> frozenset[str]:
+    """Return the names of the rules that always stand in front of a repetition: lengths and counts."""
+    counting: set[str] = set()
+    other: set[str] = set()
+    for items in _runs(rule.definition for rule in grammar.rules):
+        for item, after in zip(items, (*items[1:], None), strict=True):
+            rule = grammar.find(item) if isinstance(item, Reference) else None
+            if rule is not None:
+                (counting if isinstance(after, Repetition) else other).add(str(rule))
+    return frozenset(counting - other)
+
+
+def _runs(elements: Iterable[Element]) -> Iterator[tuple[Element, ...]]:
+    """Yield every run of elements in definitions; a reference that stands alone is a run of one."""
+    for element in elements:
+        match element:
+            case Concatenation(items=items):
+                yield items
+                yield from _runs(item for item in items if not isinstance(item, Reference))
+            case Alternation(items=items):
+                yield from _runs(items)
+            case Repetition(element=inner) | Option(element=inner):
+                yield from _runs((inner,))
+            case Reference():
+                yield (element,)
+            case _:
+                pass

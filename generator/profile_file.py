@@ -1,0 +1,206 @@
+"""Read ``profile.toml``: every fault of the file at once, each where it stands.
+
+    E501  the file cannot be read, or is not TOML
+    E502  a key that there is none of, or a value of the wrong kind
+    E503  a protocol's name that cannot name a package
+    E504  a base that cannot be stood on
+    E510  a value of the right kind that cannot be meant
+
+Whether the profile speaks of rules and messages that exist is asked later, when they are known
+(`specwire.generator.passes.declarations`).
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator
+from dataclasses import replace
+from difflib import get_close_matches
+from pathlib import Path, PurePath
+from typing import Any, get_args
+
+import msgspec
+from msgspec import StructMeta
+
+from specwire.generator import toml_places
+from specwire.generator.diagnostics import Diagnostics, Source, Span, SpecError
+from specwire.generator.profile import LoadedProfile, Profile
+from specwire.generator.profile_values import check_values
+
+PROFILE = "profile.toml"
+NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+_NAME_HELP = "use lower-case letters, digits and '_', a letter first"
+
+
+def load_profile(folder: Path, diagnostics: Diagnostics, *, shown: str) -> LoadedProfile:
+    """Read ``folder/profile.toml``; a missing file is the empty profile of a protocol named as the folder.
+
+    `shown` is the folder as diagnostics print it.
+
+    Raises:
+        SpecError: the file, or one that it stands on, says something that cannot be.
+    """
+    loaded = _load(folder, diagnostics, shown, ())
+    if loaded is None or diagnostics.errors:
+        raise SpecError(tuple(diagnostics))
+    return loaded
+
+
+def _load(folder: Path, diagnostics: Diagnostics, shown: str, above: tuple[str, ...]) -> LoadedProfile | None:
+    """Return the profile in `folder`; `above` are the names of those that stand on it."""
+    source = _read(folder / PROFILE, f"{shown}/{PROFILE}", diagnostics)
+    if source is None:
+        return None
+    profile = _parse(source, folder.name, diagnostics)
+    if profile is None:
+        return None
+    loaded = LoadedProfile(profile, source, folder=folder)
+    if not NAME.match(profile.name):
+        message = f"{profile.name!r} cannot name a package"
+        diagnostics.error("E503", loaded.place("name"), message, _NAME_HELP)
+    check_values(loaded, diagnostics)
+    if profile.base is None:
+        return loaded
+    if not _may_stand_on(profile.base, loaded, (*above, folder.name), diagnostics):
+        return None
+    base_shown = (PurePath(shown).parent / profile.base).as_posix()
+    base = _load(folder.parent / profile.base, diagnostics, base_shown, (*above, folder.name))
+    return base and replace(loaded, profile=_lay_over(base.profile, profile), base=base)
+
+
+def _may_stand_on(base: str, loaded: LoadedProfile, above: tuple[str, ...], diagnostics: Diagnostics) -> bool:
+    place = loaded.place("base")
+    if not NAME.match(base):
+        diagnostics.error("E504", place, f"{base!r} is not the name of a protocol", _NAME_HELP)
+    elif base in above:
+        chain = " -> ".join((*above[above.index(base) :], base))
+        diagnostics.error("E504", place, f"protocol {base!r} stands on itself: {chain}")
+    elif not (loaded.folder.parent / base / PROFILE).is_file():
+        diagnostics.error("E504", place, f"base protocol {base!r} has no profile")
+    else:
+        return True
+    return False
+
+
+def _read(path: Path, shown: str, diagnostics: Diagnostics) -> Source | None:
+    try:
+        octets = path.read_bytes()
+    except FileNotFoundError:
+        return Source(shown, "")
+    except OSError as error:
+        _unreadable(Source(shown, ""), f"cannot be read: {error.strerror}", diagnostics)
+        return None
+    # Line ends as TOML reads them; `tomllib.loads` refuses a carriage return on its own.
+    source = Source(shown, octets.decode("utf-8", "surrogateescape").replace("\r\n", "\n"))
+    foreign = re.search("[\udc80-\udcff]", source.text)
+    if foreign:
+        span = LoadedProfile(Profile(""), source).span(*foreign.span())
+        diagnostics.error("E501", span, "this is not UTF-8", "save the file as UTF-8")
+        return None
+    return source
+
+
+def _unreadable(source: Source, message: str, diagnostics: Diagnostics) -> None:
+    diagnostics.error("E501", Span(source, 1, 1, 1, 2), message)
+
+
+def _parse(source: Source, folder_name: str, diagnostics: Diagnostics) -> Profile | None:
+    try:
+        table = tomllib.loads(source.text)
+    except tomllib.TOMLDecodeError as error:
+        _report_toml(source, str(error), diagnostics)
+        return None
+    except (ValueError, RecursionError):
+        # A number of thousands of digits, or arrays inside arrays without end.
+        _unreadable(source, "not TOML that can be read: a value is too large or too deep", diagnostics)
+        return None
+    if not table:
+        return Profile(name=folder_name)
+    if "name" not in table:
+        message = "profile: it does not say the protocol's `name`"
+        diagnostics.error("E502", Span(source, 1, 1, 1, 2), message, f'write: name = "{folder_name}"')
+        table["name"] = folder_name
+    return _convert(table, source, diagnostics)
+
+
+def _report_toml(source: Source, message: str, diagnostics: Diagnostics) -> None:
+    found = re.search(r" \(at (?:line (\d+), column (\d+)|end of document)\)$", message)
+    sentence = message[: found.start()] if found else message
+    lines = source.text.split("\n")
+    line, column = (int(found[1]), int(found[2])) if found and found[1] else (len(lines), len(lines[-1]) + 1)
+    diagnostics.error("E501", Span(source, line, column, line, column + 1), f"not TOML: {sentence}")
+
+
+def _convert(table: dict[str, Any], source: Source, diagnostics: Diagnostics) -> Profile | None:
+    """Return the profile of a TOML table; each entry that is at fault is reported for itself."""
+    loaded = LoadedProfile(Profile(""), source)
+    fields = {field.name: field.type for field in msgspec.structs.fields(Profile)}
+    values: dict[str, Any] = {}
+    sound = True
+    for key, value in table.items():
+        if key not in fields:
+            diagnostics.error("E502", loaded.place(key), *_unknown(key, fields))
+            sound = False
+            continue
+        faults = list(_faults(value, fields[key], (key,)))
+        for path, message, help in faults:
+            diagnostics.error("E502", loaded.place(*path), message, help)
+        if not faults:
+            values[key] = msgspec.convert(value, fields[key])
+        sound = sound and not faults
+    return Profile(**values) if sound else None
+
+
+def _faults(
+    value: object, type: Any, path: toml_places.Path
+) -> Iterator[tuple[toml_places.Path, str, str | None]]:
+    """Yield place, message and help of what is wrong with a value, entry by entry."""
+    inner = get_args(type)
+    if isinstance(value, dict) and inner and getattr(type, "__origin__", None) is dict:
+        for key, entry in value.items():
+            yield from _faults(entry, inner[1], (*path, key))
+        return
+    if isinstance(value, list) and inner and getattr(type, "__origin__", None) is tuple:
+        for number, entry in enumerate(value):
+            yield from _faults(entry, inner[0], (*path, number))
+        return
+    struct = next((found for found in (type, *inner) if isinstance(found, StructMeta)), None)
+    if isinstance(value, dict) and struct is not None:
+        yield from _table_faults(value, struct, path)
+        return
+    try:
+        msgspec.convert(value, type)
+    except msgspec.ValidationError as error:
+        sentence = str(error).partition(" - at ")[0]
+        yield path, f"profile: {sentence[0].lower()}{sentence[1:]}", None
+
+
+def _table_faults(
+    value: dict[str, Any], type: Any, path: toml_places.Path
+) -> Iterator[tuple[toml_places.Path, str, str | None]]:
+    known = {field.name: field for field in msgspec.structs.fields(type)}
+    for key, entry in value.items():
+        if key in known:
+            yield from _faults(entry, known[key].type, (*path, key))
+        else:
+            yield ((*path, key), *_unknown(key, known))
+    for name, field in known.items():
+        if field.required and name not in value:
+            yield path, f"profile: `{name}` is missing", None
+
+
+def _unknown(key: str, known: dict[str, Any]) -> tuple[str, str]:
+    close = get_close_matches(key, known, n=1)
+    guess = f"did you mean '{close[0]}'? " if close else ""
+    return f"profile: there is no key `{key}` here", f"{guess}The keys are {', '.join(known)}"
+
+
+def _lay_over(base: Profile, profile: Profile) -> Profile:
+    """Return `profile` with the base's tables under its own; rules and errata stay where they are."""
+    merged: dict[str, Any] = {}
+    for name in ("roles", "types", "message", "timers", "constants", "unexpected"):
+        merged[name] = {**getattr(base, name), **getattr(profile, name)}
+    for name in ("messages", "dialogs", "answers", "stream"):
+        merged[name] = getattr(profile, name) or getattr(base, name)
+    return msgspec.structs.replace(profile, **merged)

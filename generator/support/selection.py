@@ -1,0 +1,111 @@
+"""Which message frames claim to be: the octets that a protocol's selectors point at.
+
+Where no message has what they find, the constants that all messages begin with are looked at first: a
+foreign signature is another finding than an unknown number after the right one.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from specwire.generated.errors import DecodeError, Kind
+from specwire.generated.layout import Constant, Field, Frame, Keyword, MessageLayout, ProtocolLayout, Type
+from specwire.generated.words import frames_word, one_of, show
+
+
+def find_message(layout: ProtocolLayout, frames: list[bytes]) -> MessageLayout:
+    """Return the layout of the message that `frames` claim to be.
+
+    Raises:
+        DecodeError: no message has what the selectors find.
+    """
+    found = tuple(_frame_at(frames, index, octets) for index, octets in layout.selectors)
+    for message in layout.messages:
+        if found in message.tags:
+            return message
+    raise _unknown(layout, frames)
+
+
+def spellings(type: Type) -> tuple[bytes, ...]:
+    """Return the octets that a constant or keyword may be; nothing for other types."""
+    match type:
+        case Constant(octets=octets):
+            return (octets,)
+        case Keyword(options=options):
+            return tuple(option.encode() for option in options)
+    return ()
+
+
+@dataclass(frozen=True, slots=True)
+class _Tag:
+    """A constant that a selector covers, and where it stands."""
+
+    field: Field
+    frame: int
+    offset: int
+    spellings: tuple[bytes, ...]
+    whole: bool
+    """It fills its frame."""
+
+    def found(self, frames: list[bytes]) -> bytes | None:
+        """The octets in its place, None where the frame is not there."""
+        if self.whole:
+            return _frame_at(frames, self.frame, None)
+        octets = _frame_at(frames, self.frame, self.offset + len(self.spellings[0]))
+        return None if octets is None else octets[self.offset :]
+
+
+def _frame_at(frames: list[bytes], index: int, octets: int | None) -> bytes | None:
+    if not -len(frames) <= index < len(frames):
+        return None
+    return frames[index][:octets]
+
+
+def _unknown(layout: ProtocolLayout, frames: list[bytes]) -> DecodeError:
+    """Say which tag is not that of any message, or that each is but not together."""
+    rows = list(zip(*(_tags(layout, message) for message in layout.messages), strict=False))
+    for number, row in enumerate(rows):
+        options = tuple(dict.fromkeys(option for tag in row for option in tag.spellings))
+        found = row[0].found(frames)
+        if found not in options:
+            # The last tag is the message's own number; those before it say which protocol this is.
+            return _no_such_tag(layout, frames, row[0], options, number == len(rows) - 1)
+    last = rows[-1][0]
+    return DecodeError(
+        protocol=layout.protocol, message_name=None, field=last.field.name, frame=last.frame % len(frames),
+        offset=last.offset, kind="tag", expected="tags that go together",
+        found=" and ".join(show(row[0].found(frames) or b"") for row in rows),
+        rule=f"{layout.edition} {last.field.rule}",
+    )  # fmt: skip
+
+
+def _no_such_tag(
+    layout: ProtocolLayout, frames: list[bytes], tag: _Tag, options: tuple[bytes, ...], own: bool
+) -> DecodeError:
+    found = tag.found(frames)
+    kind: Kind = "tag" if own else "constant"
+    if found is None:
+        kind = "frames"
+    elif own and not tag.whole and len(found) < len(options[0]):
+        kind = "length"
+    return DecodeError(
+        protocol=layout.protocol, message_name=None, field=tag.field.name,
+        frame=None if found is None else tag.frame % len(frames), offset=None if found is None else tag.offset,
+        kind=kind, expected=one_of(options), found=frames_word(frames) if found is None else show(found),
+        rule=f"{layout.edition} {tag.field.rule}",
+    )  # fmt: skip
+
+
+def _tags(layout: ProtocolLayout, message: MessageLayout) -> list[_Tag]:
+    """The constants of a message that the selectors cover."""
+    tags: list[_Tag] = []
+    for index, octets in layout.selectors:
+        part = message.parts[index]
+        offset = 0
+        for field in part.fields if isinstance(part, Frame) else ():
+            options = spellings(field.type)
+            if not options or (octets is not None and offset >= octets):
+                break
+            tags.append(_Tag(field, index, offset, options, octets is None))
+            offset += len(options[0])
+    return tags

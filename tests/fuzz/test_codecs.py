@@ -1,0 +1,61 @@
+"""As many random mutations and messages as one likes: ``SPECWIRE_FUZZ_COUNT=100000 pytest tests/fuzz``.
+
+The count is for each package and test. ``SPECWIRE_FUZZ_SEED`` chooses another run; the same seed repeats one.
+"""
+
+from __future__ import annotations
+
+import os
+
+import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
+from tests.generated import strategies
+from tests.generated.agreement import assert_agreement, check_mutations
+from tests.generated.test_agreement import corpus
+from tests.generated.test_encoding import assert_encodes_or_says_why, assert_letter
+from tests.generated.vectors import PACKAGES, package
+
+COUNT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "100"))
+SEED = int(os.environ.get("SPECWIRE_FUZZ_SEED", "1"))
+FULL = settings(
+    max_examples=COUNT, deadline=None, database=None, suppress_health_check=list(HealthCheck), print_blob=True
+)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_mutations(name: str) -> None:
+    """Construct and the fast path agree on every one."""
+    check_mutations(package(name), corpus(name), count=COUNT, seed=SEED)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+@seed(SEED)
+@FULL
+@given(data=st.data())
+def test_fitting_messages(name: str, data: st.DataObject) -> None:
+    module = package(name)
+    message = data.draw(strategies.messages(module))
+    frames = message.encode()
+    assert module.decode(frames) == message
+    assert assert_agreement(module, frames)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+@seed(SEED)
+@FULL
+@given(data=st.data())
+def test_messages_of_anything(name: str, data: st.DataObject) -> None:
+    module = package(name)
+    message = data.draw(strategies.anything(module))
+    assert_encodes_or_says_why(module, message)
+    assert_letter(module, message)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+@seed(SEED)
+@FULL
+@given(frames=strategies.frame_lists())
+def test_any_frames(name: str, frames: list[bytes]) -> None:
+    assert_agreement(package(name), frames)

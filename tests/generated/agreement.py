@@ -1,0 +1,144 @@
+"""The reference against the fast path: what Construct reads, the codec reads, and nothing else.
+
+The declarations are interpreted by Construct and share no code with the codec, so where both accept the
+same octets and find the same values, a mistake would have to be made twice.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from types import ModuleType
+from typing import Any
+
+import construct as cs
+import pytest
+
+from specwire.generated.constructs import parse_frames
+from specwire.generated.errors import DecodeError
+from specwire.generated.layout import Constant, Field, Frame, MessageLayout, ProtocolLayout
+from specwire.generated.messages import Message
+
+Frames = Sequence[bytes]
+
+
+def layout_of(module: ModuleType) -> ProtocolLayout:
+    """Return a package's layout table."""
+    layout = module.codec.LAYOUT
+    assert isinstance(layout, ProtocolLayout)
+    return layout
+
+
+def message_layout(module: ModuleType, name: str) -> MessageLayout:
+    """Return the layout of a message by its class name."""
+    return next(entry for entry in layout_of(module).messages if entry.class_name == name)
+
+
+def fields_of(entry: MessageLayout) -> Iterator[Field]:
+    """Yield the fields that a message object has, constants left out."""
+    for part in entry.parts:
+        for field in part.fields if isinstance(part, Frame) else (part.field,):
+            if not isinstance(field.type, Constant):
+                yield field
+
+
+def values_of(module: ModuleType, message: Message) -> dict[str, Any]:
+    """Return a message's values under the grammar's names, the flags as on the wire."""
+    entry = message_layout(module, type(message).__name__)
+    return {
+        field.name: message.wire_flags if field.flags else getattr(message, field.attribute)  # type: ignore[attr-defined]
+        for field in fields_of(entry)
+    }
+
+
+def assert_agreement(module: ModuleType, frames: Frames) -> bool:
+    """Check that both readings of `frames` are the same; return whether they are a message.
+
+    A refusal must come with its place from the slow path, and an accepted message must be built by the
+    declarations as the codec encodes it.
+    """
+    try:
+        fast = module.decode(frames)
+    except DecodeError as error:
+        assert_explained(module, frames, error)
+        with pytest.raises(cs.ConstructError):
+            module.constructs.parse(frames)
+        return False
+    name = type(fast).__name__
+    # No other declaration is tried: that would be the same messages again, and most of the time.
+    declaration = {name: module.constructs.MESSAGES[name]}
+    _, reference = parse_frames(declaration, module.constructs.FLAGS, frames)
+    values = values_of(module, fast)
+    assert _plain({key: reference[key] for key in values}) == _plain(values)
+    assert module.constructs.build(name, reference) == fast.encode()
+    return True
+
+
+def assert_explained(module: ModuleType, frames: Frames, error: DecodeError) -> None:
+    """Check that an error says all it must, and that it points into the frames."""
+    text = str(error)
+    assert "disagreement" not in text, list(frames)
+    assert "\n" not in text
+    assert len(text) < 500
+    assert error.protocol == layout_of(module).protocol
+    assert error.rule.startswith(layout_of(module).edition)
+    assert error.expected
+    assert error.found
+    assert error.message_name is None or error.message_name in {m.name for m in layout_of(module).messages}
+    if error.kind == "frames":
+        assert error.offset is None
+        assert error.frame is None or 0 <= error.frame <= len(frames)
+    else:
+        assert error.frame is not None
+        assert error.offset is not None
+        assert 0 <= error.offset <= len(frames[error.frame])
+        assert error.field is not None or error.kind == "trailing"
+
+
+def _plain(value: Any) -> Any:
+    """Lists and tuples alike, in any depth."""
+    if isinstance(value, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return tuple(_plain(item) for item in value) if isinstance(value, list | tuple) else value
+
+
+def truncations(frames: Frames) -> Iterator[tuple[bytes, ...]]:
+    """Yield the frames with each left out, and with each cut at each of its octets."""
+    for index, frame in enumerate(frames):
+        before, after = tuple(frames[:index]), tuple(frames[index + 1 :])
+        yield before + after
+        yield from ((*before, frame[:size], *after) for size in range(len(frame)))
+
+
+ODD = (0x00, 0x01, 0x02, 0x08, 0x3D, 0x7F, 0x80, 0xC3, 0xFF)
+"""Octets at which something changes: flags, counts, NUL, ``=``, UTF-8."""
+
+
+def mutated(frames: Frames, chance: random.Random) -> list[bytes]:
+    """Return the frames with one to three random changes of octets, of lengths, of frames."""
+    changed = [bytearray(frame) for frame in frames]
+    for _ in range(chance.randint(1, 3)):
+        if not changed:
+            break
+        index = chance.randrange(len(changed))
+        frame, kind = changed[index], chance.random()
+        if kind < 0.5 and frame:
+            # The first octets carry tags, lengths and flags: they are worth more than the content.
+            at = chance.randrange(min(len(frame), chance.choice((4, 20, len(frame)))))
+            frame[at] = chance.choice((*ODD, chance.randrange(256)))
+        elif kind < 0.65:
+            del frame[chance.randrange(len(frame) + 1) :]
+        elif kind < 0.8:
+            at = chance.randrange(len(frame) + 1)
+            frame[at:at] = bytes((chance.choice(ODD),))
+        elif kind < 0.9:
+            del changed[index]
+        else:
+            changed.insert(index, bytearray(chance.choice((b"", b"\0", b"x", bytes(frame)))))
+    return [bytes(frame) for frame in changed]
+
+
+def check_mutations(module: ModuleType, corpus: Sequence[Frames], *, count: int, seed: int) -> int:
+    """Check `count` mutations of messages of `corpus`; return how many of them were messages still."""
+    chance = random.Random(seed)
+    return sum(assert_agreement(module, mutated(chance.choice(corpus), chance)) for _ in range(count))

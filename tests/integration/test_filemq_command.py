@@ -1,0 +1,166 @@
+"""`specwire filemq` as processes: log lines, clean stops, and a kill in the middle that loses nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from specwire.runtime.filemq import FilemqServer, Publication
+from specwire.runtime.filemq.events import FileSent, PeerClosed
+
+TIMEOUT_S = 30.0
+COMMAND = [sys.executable, "-m", "specwire.runtime.cli.main", "filemq"]
+HIDDEN = ".specwire-inbox"
+
+
+@asynccontextmanager
+async def process(*arguments: str) -> AsyncIterator[asyncio.subprocess.Process]:
+    """Run `specwire filemq` and kill it in the end, if it still runs."""
+    started = await asyncio.create_subprocess_exec(
+        *COMMAND, *arguments, stderr=asyncio.subprocess.PIPE, stdin=subprocess.DEVNULL
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            yield started
+    finally:
+        if started.returncode is None:
+            started.kill()
+        await started.communicate()
+
+
+async def line_with(running: asyncio.subprocess.Process, text: str) -> str:
+    assert running.stderr is not None
+    async for line in running.stderr:
+        if text in line.decode():
+            return line.decode()
+    raise AssertionError(f"the process ended without saying {text!r}")
+
+
+def read_tree(folder: Path) -> dict[str, bytes]:
+    files = (path for path in folder.rglob("*") if path.is_file() and HIDDEN not in path.parts)
+    return {str(path.relative_to(folder)): path.read_bytes() for path in files}
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    folder = tmp_path / "source"
+    folder.mkdir()
+    (folder / "a file").write_bytes(b"content")
+    return folder
+
+
+def test_serve_and_subscribe(tmp_path: Path, source: Path) -> None:
+    """Two processes: the file arrives, changes follow, both stop cleanly on a signal."""
+    inbox = tmp_path / "inbox"
+
+    async def story() -> None:
+        async with process("serve", str(source), "--endpoint", "tcp://127.0.0.1:*") as server:
+            endpoint = (await line_with(server, "serving 1 files on")).split()[-1]
+            async with process("subscribe", endpoint, "/", "--inbox", str(inbox)) as client:
+                await line_with(client, "received /a file (7 octets")
+                (source / "second").write_bytes(b"2")
+                await line_with(client, "received /second")
+                (source / "second").unlink()
+                await line_with(client, "deleted /second")
+                client.send_signal(signal.SIGINT)
+                await line_with(client, "stopping")
+                assert await client.wait() == 0
+            server.send_signal(signal.SIGTERM)
+            await line_with(server, "stopping")
+            assert await server.wait() == 0
+
+    asyncio.run(story())
+    assert read_tree(inbox) == {"a file": b"content"}
+
+
+def test_capture_holds_both_directions(tmp_path: Path, source: Path) -> None:
+    segments = pytest.importorskip("specwire.runtime.capture.segments")
+    assert segments
+    import pyarrow.parquet
+
+    capture = tmp_path / "capture"
+
+    async def story() -> None:
+        server = FilemqServer([Publication(source)])
+        async with server:
+            arguments = ("subscribe", server.endpoint, "/", "--inbox", str(tmp_path / "a"))
+            async with process(*arguments, "--capture", str(capture)) as client:
+                await line_with(client, "received")
+                client.send_signal(signal.SIGTERM)
+                assert await client.wait() == 0
+
+    asyncio.run(story())
+    rows = [row for path in capture.glob("*.parquet") for row in pyarrow.parquet.read_table(path).to_pylist()]
+    assert {row["sender"] for row in rows} == {"C", "S"}
+    assert {row["protocol"] for row in rows} == {"filemq"}
+    assert len({row["conversation"] for row in rows}) == 1
+
+
+def test_killed_client_resumes(tmp_path: Path, source: Path) -> None:
+    """kill -9 in the middle, three times: no half file is ever visible, and in the end all is there."""
+    for i in range(40):
+        (source / f"{i:02}").write_bytes(os.urandom(1_000_000))
+    inbox = tmp_path / "inbox"
+    whole = read_tree(source)
+
+    async def story() -> None:
+        async with FilemqServer([Publication(source)], timers={"heartbeat": 0.2, "expiry": 2.0}) as server:
+            watch = server.events()
+            sent = 0
+            for kills_after in (3, 9, 15):
+                async with process("subscribe", server.endpoint, "/", "--inbox", str(inbox)) as client:
+                    seen = 0
+                    async for event in watch:
+                        seen += isinstance(event, FileSent)
+                        if seen == kills_after:
+                            break
+                    client.send_signal(signal.SIGKILL)
+                    await client.wait()
+                held = read_tree(inbox)
+                assert held.items() <= whole.items()
+                async for event in watch:
+                    sent += isinstance(event, FileSent)
+                    if isinstance(event, PeerClosed):
+                        break
+            kept = len(read_tree(inbox))
+            assert kept
+            async with process("subscribe", server.endpoint, "/", "--inbox", str(inbox)) as client:
+                for _ in range(len(whole) - kept):
+                    await line_with(client, "received")
+                client.send_signal(signal.SIGTERM)
+                assert await client.wait() == 0
+        assert read_tree(inbox) == whole
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize(
+    ("arguments", "sentence", "status"),
+    [
+        (("serve", "{tmp}/missing"), "is not a folder", 2),
+        (("serve", "{tmp}/source", "{tmp}/source"), "overlapping paths", 2),
+        (("serve", "{tmp}/source=/a/../b"), "'..'", 2),
+        (("serve", "{tmp}/source", "--endpoint", "tcp://nowhere"), "cannot listen on tcp://nowhere", 1),
+        (("serve", "{tmp}/source", "--endpoint", "tcp://127.0.0.1:99999"), "no port 99999", 1),
+        (("subscribe", "tcp://127.0.0.1:1", "photos", "--inbox", "{tmp}/a"), "'photos' is not a full", 2),
+        (("subscribe", "tcp://127.0.0.1:1", "/", "--inbox", "{tmp}/source/a file"), "cannot be used", 1),
+        (("subscribe", "nowhere", "/", "--inbox", "{tmp}/a"), "cannot connect to nowhere", 1),
+    ],
+)
+def test_user_errors_are_one_sentence(
+    tmp_path: Path, source: Path, arguments: tuple[str, ...], sentence: str, status: int
+) -> None:
+    filled = [argument.replace("{tmp}", str(tmp_path)) for argument in arguments]
+    done = subprocess.run([*COMMAND, *filled], check=False, capture_output=True, text=True, timeout=TIMEOUT_S)
+    assert sentence in done.stderr
+    assert "Traceback" not in done.stderr
+    assert done.stdout == ""
+    assert done.returncode == status

@@ -1,0 +1,93 @@
+"""`specwire decode`, `specwire schema` and `specwire show`: what a person reads, and what a program does."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from tests.runtime.cli.commands import specwire
+
+ATTR_GET = ("", "617474722e676574", "7b226e616d65223a22686f73746c697374227d00")
+HEADER = "8e01010bffffffff00000000ffffffff00000001"
+
+
+def test_attr_get_reads_as_a_table(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "decode", "flux", *ATTR_GET, HEADER)
+    assert outcome.status == 0
+    rows = {
+        cells[1].strip(): cells[2:4] for line in outcome.out.splitlines() if len(cells := line.split("│")) > 4
+    }
+    assert rows["topic"][0].strip() == "attr.get"
+    assert rows["nodeid"][1].strip() == "NODEID_ANY"
+    assert rows["flags"][1].strip() == "0x0b: topic payload route"
+    assert rows["matchtag"][0].strip() == "1"
+
+
+def test_cut_frame_says_which_field_ends_where(capfd: pytest.CaptureFixture[str]) -> None:
+    """The header is 20 octets; matchtag begins at octet 16, so a cut of the last leaves it three."""
+    outcome = specwire(capfd, "decode", "flux", *ATTR_GET, HEADER[:-2])
+    assert outcome.status == 2 and outcome.out == ""
+    assert (
+        outcome.err
+        == "specwire: request.matchtag at octet 16 in frame 3: expected 4 octets, found 3 [Flux v1 matchtag]\n"
+    )
+
+
+def test_json_has_octets_in_hexadecimal(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "decode", "--json", "filemq", "aa:a3:07 0000010000000000")
+    assert json.loads(outcome.out) == {"protocol": "filemq", "message": "Nom", "fields": {"credit": 1 << 40}}
+    outcome = specwire(capfd, "decode", "--json", "flux", *ATTR_GET, HEADER)
+    assert json.loads(outcome.out)["fields"]["payload"] == ATTR_GET[2]
+
+
+@pytest.mark.parametrize("text", ["abc", "zz", "0xq0"])
+def test_not_hexadecimal(text: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "decode", "filemq", text)
+    assert outcome.status == 2 and "frame 0 is not hexadecimal" in outcome.err
+
+
+def test_unknown_protocol(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "decode", "../flux", "00")
+    assert outcome.status == 2 and "there is no protocol '../flux'; there are cmb1, " in outcome.err
+
+
+def test_strict_holds_to_the_letter(capfd: pytest.CaptureFixture[str]) -> None:
+    """Deployed peers leave out the NUL that the prose demands at the end of a topic."""
+    assert specwire(capfd, "decode", "flux", *ATTR_GET, HEADER).status == 0
+    outcome = specwire(capfd, "decode", "--strict", "flux", *ATTR_GET, HEADER)
+    assert (
+        outcome.status == 2
+        and "request.topic at octet 8 in frame 1: expected a NUL at the end" in outcome.err
+    )
+
+
+def test_ddl_of_one_message(capfd: pytest.CaptureFixture[str]) -> None:
+    pytest.importorskip("pyspark")
+    outcome = specwire(capfd, "schema", "filemq", "--format", "ddl", "--message", "Nom")
+    assert outcome.out.startswith("  `credit` DECIMAL(20,0) COMMENT '")
+    outcome = specwire(capfd, "schema", "filemq", "--message", "Non")
+    assert outcome.status == 2 and "filemq has no message 'Non'" in outcome.err
+
+
+def test_schema_json_is_sparks(capfd: pytest.CaptureFixture[str]) -> None:
+    types = pytest.importorskip("pyspark.sql.types")
+    from specwire.generated import flux
+
+    outcome = specwire(capfd, "schema", "flux", "--json")
+    schemas = {name: types.StructType.fromJson(schema) for name, schema in json.loads(outcome.out).items()}
+    assert schemas == dict(flux.schema.SCHEMAS)
+
+
+def test_ir_as_json_names_its_version(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "show", "ir", "filemq", "--json")
+    shown = json.loads(outcome.out)
+    assert (shown["name"], shown["ir_version"]) == ("filemq", 1)
+    assert [message["class_name"] for message in shown["messages"]][:2] == ["Ohai", "OhaiOk"]
+
+
+def test_ir_and_tree_for_a_person(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "show", "ir", "filemq")
+    assert "Nom = NOM (sent by C)" in outcome.out and "integer, 8 octets" in outcome.out
+    outcome = specwire(capfd, "show", "tree", "filemq")
+    assert "operation = create / delete" in outcome.out, "errata are applied"

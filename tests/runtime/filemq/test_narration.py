@@ -1,0 +1,55 @@
+"""Log lines: one for each event, none that an outsider can forge, and not too many refusals."""
+
+from __future__ import annotations
+
+import pytest
+
+from specwire.runtime.filemq.events import (
+    Event,
+    FileDeleted,
+    FilePublished,
+    FileReceived,
+    FileSent,
+    FileWithdrawn,
+    PeerClosed,
+    PeerOpened,
+    Refused,
+    Subscribed,
+)
+from specwire.runtime.filemq.narration import PER_S, REFUSALS, Narrator, describe
+
+
+@pytest.mark.parametrize(
+    ("event", "line"),
+    [
+        (FileReceived("/a", 1234, "AA"), "received /a (1,234 octets, SHA-1 AA)"),
+        (FileReceived("/a", 1, "AA", verified=False), "received /a (1 octets, SHA-1 AA, unverified)"),
+        (FileDeleted("/a"), "deleted /a"),
+        (FilePublished("/a", 1, "AA"), "published /a (1 octets, SHA-1 AA)"),
+        (FileWithdrawn("/a"), "withdrawn /a"),
+        (FileSent("/a", 1, "00ff"), "sent /a to 00ff (1 octets)"),
+        (Subscribed("/a"), "subscribed to /a"),
+        (Subscribed("/a", "00ff"), "00ff subscribed to /a"),
+        (Refused("/a", "is bad"), "refused /a: is bad"),
+        (Refused("/a", "is bad", "00ff"), "refused /a of 00ff: is bad"),
+        (PeerOpened("00ff"), "connected with 00ff"),
+        (PeerClosed("00ff", "said KTHXBAI"), "disconnected from 00ff: said KTHXBAI"),
+        (Refused("/a\n12:00 received /b\x1b[2J", "x"), "refused /a\\n12:00 received /b\\x1b[2J: x"),
+        (FileReceived("/ü 文", 0, "AA"), "received /ü 文 (0 octets, SHA-1 AA)"),
+    ],
+)
+def test_each_event_is_one_line(event: Event, line: str) -> None:
+    assert describe(event) == line
+
+
+def test_refusals_are_told_at_a_bounded_rate() -> None:
+    lines: list[str] = []
+    now = 0.0
+    narrator = Narrator(lines.append, lambda: now)
+    for i in range(1000):
+        narrator.tell(Refused(f"/{i}", "is bad"))
+    narrator.tell(FileDeleted("/a"))
+    assert len(lines) == REFUSALS + 1
+    now = PER_S
+    narrator.tell(Refused("/again", "is bad"))
+    assert lines[-2:] == [f"{1000 - REFUSALS} more were refused in 10 s", "refused /again: is bad"]

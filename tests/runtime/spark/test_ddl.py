@@ -1,0 +1,53 @@
+"""`specwire schema --format ddl`: Spark reads what it prints, and finds the schema of the written Parquet."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql.types import StructType
+
+from specwire.runtime.spark.ddl import column_lines
+from specwire.runtime.spark.decode import NOTED, decode
+from specwire.runtime.spark.protocols import known_protocols, load_schemas
+from specwire.runtime.spark.read import read_capture, read_parquet
+from specwire.runtime.spark.tables import tables
+from tests.runtime.cli.commands import specwire
+from tests.runtime.spark import captures
+
+pytestmark = pytest.mark.spark
+
+
+def _read(ddl: str) -> StructType:
+    """Return the columns as Spark's own parser reads them."""
+    read = StructType.fromDDL(ddl)
+    assert isinstance(read, StructType)
+    return read
+
+
+def test_printed_ddl_is_the_schema_of_the_written_parquet(
+    spark: SparkSession, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Flux, of which a request was captured: names, types and comments of every table."""
+    capture = captures.write_capture(tmp_path / "capture", [("C", captures.FLUX_ATTR_GET)])
+    decoded = decode(read_capture(spark, capture), "flux")
+    for name, table in tables(decoded, "flux").items():
+        if name not in load_schemas("flux").SCHEMAS:
+            continue
+        table.write.parquet(str(tmp_path / name))
+        columns = read_parquet(spark, tmp_path / name).schema.fields[len(NOTED) :]
+        printed = specwire(capfd, "schema", "flux", "--format", "ddl", "--message", name)
+        read = _read(printed.out)
+        assert [(f.name, f.dataType) for f in read.fields] == [(f.name, f.dataType) for f in columns]
+        assert [f.metadata["comment"] for f in read.fields] == [f.metadata["comment"] for f in columns]
+
+
+@pytest.mark.parametrize("protocol", known_protocols())
+def test_ddl_of_every_message_is_read_back(spark: SparkSession, protocol: str) -> None:
+    """Comments with quotes and backslashes included."""
+    for schema in load_schemas(protocol).SCHEMAS.values():
+        read = _read(", ".join(column_lines(schema)))
+        assert [(f.name, f.dataType) for f in read.fields] == [(f.name, f.dataType) for f in schema.fields]
+        comments = [f.metadata.get("comment") for f in schema.fields]
+        assert [f.metadata.get("comment") for f in read.fields] == comments
