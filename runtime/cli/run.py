@@ -37,6 +37,8 @@ def command(
             )
     except (JobFolderError, TimeoutError) as error:
         fail(str(error), status=JOB_FAILED)
+    except OSError as error:
+        fail(f"{error.filename or out}: {error.strerror or error}", status=JOB_FAILED)
     if json:
         import msgspec
 

@@ -13,8 +13,10 @@ replaced. A folder without the mark is left alone.
 from __future__ import annotations
 
 import asyncio
+import fcntl
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -61,9 +63,15 @@ def run_job(
         TimeoutError: the files had not arrived after `timeout_s` seconds.
         CaptureError, JobError: the capture could not be written, or Spark failed.
     """
+    with _own_folder(out):
+        return _run(out, master, small_files, large_octets, timeout_s, progress)
+
+
+def _run(
+    out: Path, master: str, small_files: int, large_octets: int, timeout_s: float, progress: Progress
+) -> tuple[Result, Summary]:
     from specwire.runtime.spark.pipeline import run as decode_capture
 
-    _prepare(out)
     published, capture = out / "published", out / "capture"
     inboxes = {name: out / "inboxes" / name for name in CLIENTS}
     progress("making files", 0, 1)
@@ -81,20 +89,36 @@ def run_job(
     summary = decode_capture(capture, out / "result", master=master, progress=progress)
     faults += compare_counts(moved, summary)
     result = Result(files, moved, tuple(faults))
-    (out / MARK).write_bytes(msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
+    _write_mark(out, msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")
     return result, summary
 
 
-def _prepare(out: Path) -> None:
-    """Empty the folder of an earlier run, and mark it as the job's from the first moment on."""
+@contextmanager
+def _own_folder(out: Path) -> Iterator[None]:
+    """Empty the folder of an earlier run, mark it as the job's, and keep other runs out of it meanwhile."""
+    _check_folder(out)
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / MARK).open("a+b") as mark:
+        try:
+            fcntl.flock(mark, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise JobFolderError(f"another run is at work in {out}; name another folder with --out") from None
+        for path in out.iterdir():
+            if path.name != MARK:
+                shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
+        _write_mark(out, b'{"running": true}\n')
+        yield
+
+
+def _write_mark(out: Path, text: bytes) -> None:
+    """Write into the file that is there: a new one in its place would have no lock."""
+    with (out / MARK).open("r+b") as mark:
+        mark.truncate()
+        mark.write(text)
+
+
+def _check_folder(out: Path) -> None:
     if out.exists() and not out.is_dir():
         raise JobFolderError(f"{out} is a file; name a folder with --out")
-    if out.is_dir() and any(out.iterdir()):
-        if not (out / MARK).is_file():
-            raise JobFolderError(f"{out} is not empty and not the output of an earlier run; it is left alone")
-        for path in out.iterdir():
-            if path.name == MARK:
-                continue
-            shutil.rmtree(path) if path.is_dir() and not path.is_symlink() else path.unlink()
-    out.mkdir(parents=True, exist_ok=True)
-    (out / MARK).write_text('{"running": true}\n', encoding="utf-8")
+    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+        raise JobFolderError(f"{out} is not empty and not the output of an earlier run; it is left alone")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import fcntl
 import json
 import shutil
 import subprocess
@@ -67,6 +68,17 @@ def test_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(JobFolderError, match="not the output of an earlier run"):
         run_job(tmp_path, progress=_quiet)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:
+    """The second is refused before it touches what the first has written."""
+    (tmp_path / MARK).write_text("{}")
+    (tmp_path / "published").mkdir()
+    with (tmp_path / MARK).open("rb") as mark:
+        fcntl.flock(mark, fcntl.LOCK_EX)
+        with pytest.raises(JobFolderError, match="another run is at work in"):
+            run_job(tmp_path, progress=_quiet)
+    assert (tmp_path / "published").is_dir()
 
 
 def test_a_wrong_file_is_found(tmp_path: Path) -> None:
