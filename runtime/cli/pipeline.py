@@ -72,14 +72,12 @@ def run(
 
 
 def _run(capture: Path, out: Path, protocol: str | None, master: str) -> Summary:
-    from specwire.runtime.spark.pipeline import carry_out, plan
-    from specwire.runtime.spark.session import open_session
+    from specwire.runtime.spark.pipeline import plan, run_plan
 
     request = plan(capture, out, protocol=protocol)
     with show_progress() as listener:
         listener("starting Spark", 0, 1)
-        with open_session(master) as spark:
-            return carry_out(spark, request, progress=listener)
+        return run_plan(request, master=master, progress=listener)
 
 
 @contextmanager

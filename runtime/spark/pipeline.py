@@ -78,9 +78,17 @@ def run(
     progress: Progress | None = None,
 ) -> Summary:
     """Run the pipeline in a Spark session of its own; see `plan` and `carry_out` for what is raised."""
-    request = plan(capture, out, protocol=protocol)
-    with open_session(master) as spark:
-        return carry_out(spark, request, progress=progress)
+    return run_plan(plan(capture, out, protocol=protocol), master=master, progress=progress)
+
+
+def run_plan(request: Plan, *, master: str = "local[*]", progress: Progress | None = None) -> Summary:
+    """Carry out a request in a Spark session of its own.
+
+    Where it is interrupted, Spark ends before the unfinished output is removed: a task that still ran
+    would write it anew.
+    """
+    with replace_folder(request.out) as folder, open_session(master) as spark:
+        return _write_output(spark, request, folder, progress)
 
 
 def plan(capture: Path, out: Path, *, protocol: str | None = None) -> Plan:
@@ -103,25 +111,29 @@ def plan(capture: Path, out: Path, *, protocol: str | None = None) -> Plan:
 
 def carry_out(spark: SparkSession, request: Plan, *, progress: Progress | None = None) -> Summary:
     """Decode, write the tables, count, write summary and report, and put them in the place of the old output."""
+    with replace_folder(request.out) as folder:
+        return _write_output(spark, request, folder, progress)
+
+
+def _write_output(spark: SparkSession, request: Plan, folder: Path, progress: Progress | None) -> Summary:
     begun = time.monotonic()
     steps = _Steps(progress, sum(2 + len(load_schemas(name).SCHEMAS) for name in request.protocols) + 2)
-    with replace_folder(request.out) as folder:
-        rows = read_parquet(spark, request.capture, CAPTURE)
-        decoded: dict[str, DataFrame] = {}
-        written: dict[str, DataFrame] = {}
-        for protocol in request.protocols:
-            mine = rows if request.override else rows.where(F.col("protocol") == protocol)
-            steps.begin(f"decoding {protocol}")
-            decoded[protocol] = _store(decode(mine, protocol), folder / protocol / "decoded")
-            for name, table in tables(decoded[protocol], protocol).items():
-                steps.begin(f"writing {protocol} {name}")
-                path = f"{protocol}/tables/{name}"
-                written[path] = _store(table, folder / path)
-        steps.begin("counting")
-        summary = _summarise(request, decoded, written, begun)
-        steps.begin("writing the report")
-        (folder / MARK).write_bytes(summary.to_json())
-        (folder / REPORT).write_text(render_report(summary), encoding="utf-8")
+    rows = read_parquet(spark, request.capture, CAPTURE)
+    decoded: dict[str, DataFrame] = {}
+    written: dict[str, DataFrame] = {}
+    for protocol in request.protocols:
+        mine = rows if request.override else rows.where(F.col("protocol") == protocol)
+        steps.begin(f"decoding {protocol}")
+        decoded[protocol] = _store(decode(mine, protocol), folder / protocol / "decoded")
+        for name, table in tables(decoded[protocol], protocol).items():
+            steps.begin(f"writing {protocol} {name}")
+            path = f"{protocol}/tables/{name}"
+            written[path] = _store(table, folder / path)
+    steps.begin("counting")
+    summary = _summarise(request, decoded, written, begun)
+    steps.begin("writing the report")
+    (folder / MARK).write_bytes(summary.to_json())
+    (folder / REPORT).write_text(render_report(summary), encoding="utf-8")
     return summary
 
 

@@ -48,6 +48,12 @@ def load_schemas(protocol: str) -> Schemas:
     return cast(Schemas, _load(protocol, "schema"))
 
 
+def role_name(protocol: str, letter: str) -> str:
+    """Return what a role's letter stands for (``C`` is the client), the letter itself where that is not known."""
+    roles: Mapping[str, str] = getattr(_load(protocol, "machine"), "ROLES", {})
+    return roles.get(letter, letter)
+
+
 def _module(protocol: str, part: str) -> str:
     return f"specwire.generated.{protocol}.{part}"
 

@@ -16,6 +16,7 @@ import msgspec
 from specwire.runtime.capture.identity import tap_name
 from specwire.runtime.spark.chart import Chart, draw_bars
 from specwire.runtime.spark.figures import count_text, size_text, span_text
+from specwire.runtime.spark.protocols import role_name
 from specwire.runtime.spark.summary import Summary, TapCount
 
 UNDECODED = "(undecoded)"
@@ -95,7 +96,11 @@ def type_table(summary: Summary) -> Table:
     counts: dict[tuple[str, ...], dict[str, int]] = {}
     octets: dict[tuple[str, ...], int] = {}
     for item in summary.types:
-        key = (*_if_several(summary, item.protocol), item.message or UNDECODED, item.sender)
+        key = (
+            *_if_several(summary, item.protocol),
+            item.message or UNDECODED,
+            role_name(item.protocol, item.sender),
+        )
         counts.setdefault(key, dict.fromkeys(names, 0))[item.tap] += item.messages
         octets[key] = octets.get(key, 0) + item.octets
     rows: list[tuple[str, ...]] = []

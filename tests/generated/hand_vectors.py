@@ -23,9 +23,9 @@ NORFAB = [
     _vector("norfab", "open broker", "Open", (b"", b"NFPB01", b"\x00", b"{}"), header="NFPB01", body=b"{}"),
     # READY = empty header-ready command-ready service
     _vector("norfab", "ready", "Ready", (b"", b"NFPW01", b"\x01", b"echo"), service="echo"),
-    # KEEPALIVE = empty header-worker-leg command-keepalive service
+    # KEEPALIVE = empty header-keepalive command-keepalive service
     _vector("norfab", "keepalive", "Keepalive", (b"", b"NFPB01", b"\x02", b"echo"), header="NFPB01", service="echo"),
-    # DISCONNECT = empty header-worker-leg command-disconnect [ service [ body ] ]: three to five frames.
+    # DISCONNECT = empty header-disconnect command-disconnect [ service [ body ] ]: three to five frames.
     _vector("norfab", "disconnect 3", "Disconnect", (b"", b"NFPW01", b"\x03"), header="NFPW01"),
     _vector("norfab", "disconnect 4", "Disconnect", (b"", b"NFPB01", b"\x03", b"echo"), header="NFPB01", service="echo"),
     _vector(

@@ -49,8 +49,8 @@ def test_types_are_counted_for_each_tap() -> None:
     table = type_table(SUMMARY)
     assert table.head == ("Message", "Sent by", "server", "client", "All taps", "Octets")
     assert table.rows == (
-        ("Nom", "C", f"1{THIN_SPACE}201", "1", f"1{THIN_SPACE}202", "4.0 KiB"),
-        ("(undecoded)", "C", "1", "0", "1", "6 B"),
+        ("Nom", "client", f"1{THIN_SPACE}201", "1", f"1{THIN_SPACE}202", "4.0 KiB"),
+        ("(undecoded)", "client", "1", "0", "1", "6 B"),
     )
     assert table.kinds == ("word", "word", "figure", "figure", "figure", "figure")
 
@@ -62,7 +62,7 @@ def test_several_protocols_have_a_column() -> None:
     both = structs.replace(SUMMARY, types=(*SUMMARY.types, other), taps=(*SUMMARY.taps, tap))
     table = type_table(both)
     assert table.head[:3] == ("Protocol", "Message", "Sent by")
-    assert ("libfilemq", "Nom", "C", "0", "2", "2", "22 B") in table.rows
+    assert ("libfilemq", "Nom", "client", "0", "2", "2", "22 B") in table.rows
 
 
 def test_errors_name_their_tap() -> None:
