@@ -14,7 +14,7 @@ With dialect ``rfc5234`` none of this is allowed, and names that differ in case 
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from pathlib import PurePath
@@ -42,6 +42,9 @@ from specwire.generator.syntax import (
 )
 
 __all__ = ["Grammar", "resolve_names"]
+
+MAX_GUESSES = 50_000
+"""Names that are compared with undefined ones, all together: a comparison takes some ten microseconds."""
 
 _EXTERNAL_WORDS = {"frame": "one ZeroMQ frame", "messages": "all frames that follow", "json": "JSON text"}
 
@@ -156,6 +159,8 @@ def _check_undefined(
 ) -> None:
     """Report, once for each name, references that nothing defines."""
     missing = [use for use in uses if not grammar.find(use) and not grammar.core(use)]
+    known = _known_names(grammar)
+    guesses = 0
     for reference in {key_of(use): use for use in reversed(missing)}.values():
         if {_spelling(str(reference)), _spelling(reference.name)} & primitives:
             continue
@@ -165,15 +170,21 @@ def _check_undefined(
             diagnostics.warning("W206", reference.span, message, f"read as {_EXTERNAL_WORDS[external]}")
         else:
             message = f"rule '{reference}' is used but never defined"
-            diagnostics.error("E201", reference.span, message, _advice(grammar, reference))
+            guesses += len(known)
+            names = known if guesses <= MAX_GUESSES else {}
+            diagnostics.error("E201", reference.span, message, _advice(names, reference))
 
 
-def _advice(grammar: Grammar, reference: Reference) -> str:
-    names = {str(rule).lower(): str(rule) for rule in grammar.rules}
+def _known_names(grammar: Grammar) -> dict[str, str]:
+    """The names that a misspelt one may have been meant for: in lower case, and as written."""
+    names = {name: name for name in EXTERNALS}
     names |= {name.lower(): name for name in core_rules()}
-    names |= {name: name for name in EXTERNALS if name not in names}
-    names.pop(str(reference).lower(), None)
-    close = get_close_matches(str(reference).lower(), names, n=1, cutoff=0.7)
+    return names | {str(rule).lower(): str(rule) for rule in grammar.rules}
+
+
+def _advice(names: Mapping[str, str], reference: Reference) -> str:
+    written = str(reference).lower()
+    close = [name for name in get_close_matches(written, names, n=2, cutoff=0.7) if name != written][:1]
     profile = (PurePath(reference.span.source.path).parent / "profile.toml").as_posix()
     guess = f"did you mean '{names[close[0]]}'? " if close else ""
     return f"{guess}{'Otherwise define' if close else 'define'} it, or give it a primitive in {profile}"

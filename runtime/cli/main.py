@@ -29,6 +29,7 @@ COMMANDS: Mapping[str, str] = {
     "show": "Print what a step of the generator makes of a protocol.",
     "schema": "Print a protocol's schema for Spark or Arrow.",
     "decode": "Decode one message from its frames in hexadecimal.",
+    "match": "Say whether a text matches a rule of a grammar, and where it stops.",
     "filemq": "Serve a folder to FILEMQ clients, or fetch one.",
     "pipeline": "Decode captures on Spark into typed tables and a report.",
 }

@@ -1,0 +1,236 @@
+"""Rules that describe text, compiled to matchers: is this text a ``topic``, and if not, how far did it get?
+
+Any rule that is not recursive is a regular expression over characters. It is read as RFC 5234 means it:
+a quoted string is compared without case unless ``%s`` stands before it (RFC 7405), a number value is the
+character of that code point, up to 10FFFF, and alternatives have no order: a text matches if any way
+through the rule takes the whole of it.
+
+What has no such expression is reported where it stands, if and only if the rule is made of it: a rule
+that contains itself (E601), a prose value (E602), an external type such as ``FRAME`` (E603), a rule that
+comes to more than `MAX_SIZE` runs of characters (E604), a name that nothing defines (E201).
+
+Rules are followed without recursion and each is read once; groups inside one rule are bounded by the parser.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from types import MappingProxyType
+
+from specwire.generator.abnf_text import write_element
+from specwire.generator.core_rules import core_rules
+from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.passes.grammar import External, Grammar, references
+from specwire.generator.syntax import (
+    Alternation,
+    CharVal,
+    Concatenation,
+    Element,
+    NumRange,
+    NumVal,
+    Option,
+    ProseVal,
+    Reference,
+    Repetition,
+)
+from specwire.generator.text_automaton import Automaton, Match, build_automaton, match_text
+from specwire.generator.text_expressions import EMPTY, Characters, Expression, Run, chain, choice, many, maybe
+
+MAX_SIZE = 50_000
+"""Runs of characters in one rule with all rules it is made of; the largest of the IETF's, RFC 9116's, has 14,773."""
+MAX_ELEMENTS = 300_000
+"""Elements and ranges that are read before a grammar is given up."""
+MAX_NAMES = 8
+"""Rules of a cycle that are named."""
+MAX_FAULTS = 20
+"""Faults that are reported of one rule and what it is made of."""
+MAX_GUESSES = 5_000
+"""Rules of a grammar among which a misspelt name is looked for."""
+LITERAL_SHOWN = 40
+"""Characters of a literal or a prose value that are shown."""
+EXTERNAL_WORDS: Mapping[External, str] = MappingProxyType(
+    {"frame": "one ZeroMQ frame", "messages": "all frames that follow", "json": "JSON text"}
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TextRule:
+    """A rule that texts can be matched against."""
+
+    name: str
+    automaton: Automaton
+
+    def match(self, text: str) -> Match:
+        """Match the whole of `text`, in time proportional to its length."""
+        return match_text(self.automaton, text)
+
+
+def compile_text_rule(grammar: Grammar, reference: Reference, diagnostics: Diagnostics) -> TextRule | None:
+    """Return the matcher of the rule or core rule that `reference` names, None where a fault was reported."""
+    try:
+        expression = _Reader(grammar, reference, diagnostics).read()
+    except _GivenUp:
+        expression = None
+    return TextRule(str(reference), build_automaton(expression)) if expression else None
+
+
+class _GivenUp(Exception):
+    """Enough was reported; what is left of the grammar is not looked at."""
+
+
+class _Reader:
+    """The expressions of the rules that `root` is made of."""
+
+    def __init__(self, grammar: Grammar, root: Reference, diagnostics: Diagnostics) -> None:
+        self._grammar = grammar
+        self._root = root
+        self._diagnostics = diagnostics
+        self._known: dict[str, Expression] = {}
+        self._left = MAX_ELEMENTS
+        self._faults = 0
+
+    def read(self) -> Expression | None:
+        """Return the expression of the root, reading first what it is made of; None after a fault."""
+        path: list[str] = []
+        depths: dict[str, int] = {}
+        pending: list[tuple[Reference, bool]] = [(self._root, False)]
+        while pending:
+            reference, done = pending.pop()
+            name, definition = self._meaning(reference)
+            if definition is None:
+                self._report_undefined(name, reference)
+            elif done:
+                del depths[path.pop()]
+                self._known[name] = _named(name, self._express(definition))
+            elif name in depths:
+                self._report_cycle(path[depths[name] : depths[name] + MAX_NAMES + 1], reference)
+            elif name not in self._known:
+                depths[name] = len(path)
+                path.append(name)
+                pending.append((reference, True))
+                pending.extend((inner, False) for inner in reversed(list(references(definition))))
+        expression = self._known[self._meaning(self._root)[0]]
+        if not self._faults and expression.size > MAX_SIZE:
+            self._report_size(f"{MAX_SIZE} runs of characters")
+        return None if self._faults else expression
+
+    def _meaning(self, reference: Reference) -> tuple[str, Element | None]:
+        """Return one name for all references to the same rule, and its definition if it has one."""
+        rule = self._grammar.find(reference)
+        if rule:
+            return str(rule), rule.definition
+        return reference.name.upper(), self._grammar.core(reference)
+
+    def _express(self, element: Element) -> Expression:
+        """Return the expression of an element whose rules are known; after a fault, of anything."""
+        self._spend(1)
+        match element:
+            case CharVal(text=text, case_sensitive=case_sensitive):
+                self._spend(len(text))
+                return _literal(text, case_sensitive)
+            case NumVal(values=values):
+                self._spend(len(values))
+                return _values(values)
+            case NumRange(first=first, last=last):
+                return Run(Characters(((first, last),), (write_element(element),)))
+            case ProseVal():
+                self._report_prose(element)
+            case Reference():
+                return self._known.get(self._meaning(element)[0], EMPTY)
+            case Concatenation(items=items):
+                return chain([self._express(item) for item in items])
+            case Alternation(items=items):
+                found = choice([self._express(item) for item in items])
+                self._spend(len(found.characters.ranges) if isinstance(found, Run) else 0)
+                return found
+            case Option(element=inner):
+                return maybe(self._express(inner))
+            case Repetition(maximum=0):
+                return EMPTY  # RFC 3986 writes the empty path as 0<pchar>
+            case Repetition(minimum=low, maximum=high, element=inner):
+                return many(self._express(inner), low, high)
+        return EMPTY
+
+    def _spend(self, elements: int) -> None:
+        self._left -= elements
+        if self._left < 0:
+            self._report_size(f"{MAX_ELEMENTS} elements")
+            raise _GivenUp
+
+    def _error(self, code: str, span: Span, message: str, help: str) -> None:
+        self._faults += 1
+        self._diagnostics.error(code, span, message, help)
+        if self._faults == MAX_FAULTS:
+            raise _GivenUp
+
+    def _report_undefined(self, name: str, reference: Reference) -> None:
+        if name in self._known:
+            return
+        self._known[name] = EMPTY
+        if external := self._grammar.external(reference):
+            message = f"'{reference}' stands for {EXTERNAL_WORDS[external]}, which no rule describes"
+            self._error(
+                "E603", reference.span, message, "define it, or match a rule that is made of characters"
+            )
+            return
+        names = {str(rule).lower(): str(rule) for rule in self._grammar.rules[:MAX_GUESSES]}
+        names |= {core.lower(): core for core in core_rules()}
+        close = get_close_matches(str(reference).lower(), names, n=1, cutoff=0.7)
+        help = f"did you mean '{names[close[0]]}'? Otherwise define it" if close else "define it"
+        self._error("E201", reference.span, f"rule '{reference}' is used but never defined", help)
+
+    def _report_cycle(self, names: list[str], reference: Reference) -> None:
+        shown = names if len(names) <= MAX_NAMES else [*names[: MAX_NAMES - 1], "…"]
+        self._error(
+            "E601", reference.span, f"rule '{names[0]}' contains itself: {' -> '.join([*shown, names[0]])}",
+            "a text is matched against rules without recursion: write what repeats with '*'",
+        )  # fmt: skip
+
+    def _report_prose(self, prose: ProseVal) -> None:
+        shown = prose.text if len(prose.text) <= LITERAL_SHOWN else f"{prose.text[:LITERAL_SHOWN]}…"
+        message = f"the prose value <{shown}> says in words what no text can be matched against"
+        self._error("E602", prose.span, message, "write the rule that it describes")
+
+    def _report_size(self, much: str) -> None:
+        """Report that the whole is too large, where the rule that was asked for is defined."""
+        rule = self._grammar.find(self._root)
+        self._error(
+            "E604", rule.name_span if rule else self._root.span,
+            f"rule '{self._root}' comes to more than {much}",
+            "repeat one class of characters, as 1*65535OCTET does, or with no upper bound: "
+            "what else repeats is copied",
+        )  # fmt: skip
+
+
+def _named(name: str, expression: Expression) -> Expression:
+    """Call a class of characters by its rule's name, unless the grammar writes it as shortly: ``":"``."""
+    if not (isinstance(expression, Run) and expression.is_single):
+        return expression
+    characters = expression.characters
+    if len(characters.names) == 1 and characters.names[0].endswith('"'):
+        return expression
+    return Run(Characters(characters.ranges, (name,)))
+
+
+def _literal(text: str, case_sensitive: bool) -> Expression:
+    """Each character is named by what is left of the literal: after ``G``, ``"GMT"`` expects ``"MT"``."""
+    found: list[Expression] = []
+    for place, character in enumerate(text):
+        same = {character}
+        if not case_sensitive and character.isascii():
+            same |= {character.lower(), character.upper()}
+        rest = text[place : place + LITERAL_SHOWN] + ("…" if len(text) - place > LITERAL_SHOWN else "")
+        name = f'{"%s" if case_sensitive else ""}"{rest}"'
+        found.append(Run(Characters(tuple((code, code) for code in sorted(map(ord, same))), (name,))))
+    return chain(found)
+
+
+def _values(values: Sequence[int]) -> Expression:
+    found: list[Expression] = []
+    for place, value in enumerate(values):
+        rest = ".".join(f"{code:02X}" for code in values[place : place + LITERAL_SHOWN])
+        more = "…" if len(values) - place > LITERAL_SHOWN else ""
+        found.append(Run(Characters(((value, value),), (f"%x{rest}{more}",))))
+    return chain(found)

@@ -1,0 +1,175 @@
+"""`specwire match`: whether a text is what a rule describes, and if not, how far it got."""
+
+from __future__ import annotations
+
+import re
+import sys
+from difflib import get_close_matches
+from enum import StrEnum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specwire.runtime.cli.console import fail, print_json
+
+if TYPE_CHECKING:
+    from specwire.generator.diagnostics import Diagnostics
+    from specwire.generator.passes.grammar import Grammar
+    from specwire.generator.syntax import Reference, Rulelist
+    from specwire.generator.text_automaton import Match
+
+REFUSED = 1
+"""Exit status where the text does not match."""
+STANDARD_INPUT = "-"
+WINDOW = 60
+"""Characters of a long text that are shown before the place where it stops, and half as many from there on."""
+MAX_EXPECTED = 16
+"""Things that could have come that are listed for a person; ``--json`` has them all."""
+
+
+class Notation(StrEnum):
+    """How the grammar is read."""
+
+    RFC5234 = "rfc5234"
+    ZEROMQ = "zeromq"
+
+
+def command(
+    grammar: Annotated[
+        str, typer.Argument(help="A file of ABNF, a protocol's folder, or - for standard input.")
+    ],
+    rule: Annotated[str, typer.Argument(help="Name of the rule.")],
+    text: Annotated[str, typer.Argument(help="The text; write -- before one that begins with a hyphen.")],
+    dialect: Annotated[
+        Notation, typer.Option(help="How the grammar is read: to the letter, or as ZeroMQ's are written.")
+    ] = Notation.ZEROMQ,
+    json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
+) -> None:
+    """Say whether the whole of a text matches a rule; exit status 1 where it does not, 2 for a faulty grammar."""
+    if re.search("[\ud800-\udfff]", text):
+        fail("the text is not UTF-8")
+    found = match_rule(read_rules_of(grammar, dialect), grammar, rule, text)
+    if json:
+        print_json(
+            {
+                "rule": rule,
+                "matches": found.matches,
+                "offset": found.offset,
+                "expected": found.expected,
+                "may_end": found.may_end,
+            }
+        )
+    else:
+        sys.stdout.write(f"the text matches '{rule}'\n" if found.matches else explain(found, rule, text))
+    if not found.matches:
+        raise typer.Exit(REFUSED)
+
+
+def match_rule(grammar: Grammar, shown: str, rule: str, text: str) -> Match:
+    """Match `text` against the rule of that name; `shown` is what the user calls the grammar.
+
+    Raises:
+        SpecError: the rule cannot be matched against.
+        CommandError: there is no such rule.
+    """
+    from specwire.generator.diagnostics import Diagnostics, SpecError
+    from specwire.generator.text_rules import compile_text_rule
+
+    reference = _reference(rule)
+    if not grammar.find(reference) and not grammar.core(reference):
+        close = get_close_matches(rule, [str(known) for known in grammar.rules[:5000]], n=1)
+        fail(f"{shown} has no rule {rule!r}" + (f"; did you mean {close[0]!r}?" if close else ""))
+    diagnostics = Diagnostics()
+    compiled = compile_text_rule(grammar, reference, diagnostics)
+    if compiled is None:
+        raise SpecError(diagnostics.errors)
+    return compiled.match(text)
+
+
+def read_rules_of(grammar: str, dialect: Notation) -> Grammar:
+    """Read a grammar; names that nothing defines are no fault where the rule asked for does without them.
+
+    Raises:
+        SpecError: with every other fault found; warnings are the business of ``specwire check``.
+    """
+    from specwire.generator.diagnostics import Diagnostics, SpecError
+    from specwire.generator.passes.resolve import resolve_names
+
+    diagnostics = Diagnostics()
+    is_folder = grammar != STANDARD_INPUT and Path(grammar).is_dir()
+    read = _read_folder if is_folder else _read_file
+    rulelists = read(grammar, dialect, diagnostics)
+    resolved = resolve_names(rulelists, diagnostics=diagnostics, dialect=dialect.value)
+    errors = tuple(error for error in diagnostics.errors if error.code != "E201")
+    if errors:
+        raise SpecError(errors)
+    return resolved
+
+
+def _read_file(grammar: str, dialect: Notation, diagnostics: Diagnostics) -> list[Rulelist]:
+    from specwire.generator.abnf import parse_grammar
+    from specwire.generator.diagnostics import Source
+
+    is_input = grammar == STANDARD_INPUT
+    octets = sys.stdin.buffer.read() if is_input else Path(grammar).read_bytes()
+    # Octets that are not UTF-8 stay what they are, and the parser points at them.
+    text = octets.decode("utf-8", "surrogateescape")
+    source = Source("standard input" if is_input else grammar, text)
+    return [parse_grammar(source, dialect=dialect.value, diagnostics=diagnostics)]
+
+
+def _read_folder(grammar: str, dialect: Notation, diagnostics: Diagnostics) -> list[Rulelist]:
+    from specwire.generator.profile_file import load_profile
+    from specwire.generator.sources import GRAMMAR, read_rules
+
+    folder = Path(grammar)
+    if dialect is not Notation.ZEROMQ:
+        fail(f"a protocol's folder is read in dialect zeromq; name the file {folder / GRAMMAR}")
+    if not (folder / GRAMMAR).exists() and not (folder / "profile.toml").exists():
+        fail(f"there is no {GRAMMAR} in {folder}")
+    shown = folder.as_posix()
+    return read_rules(load_profile(folder, diagnostics, shown=shown), diagnostics, shown=shown)
+
+
+def _reference(rule: str) -> Reference:
+    from specwire.generator.diagnostics import Source, Span
+    from specwire.generator.syntax import Reference
+
+    role, name = re.fullmatch(r"(?:([A-Za-z]):)?(.*)", rule, re.DOTALL).groups()  # type: ignore[union-attr]
+    return Reference(name, role, Span(Source("RULE", rule), 1, 1, 1, len(rule) + 1))
+
+
+def explain(found: Match, rule: str, text: str) -> str:
+    """Say where a text stops being one of the rule's, with a caret under the place, and what could have come."""
+    place = found.offset
+    why = (
+        f"the text ends too early for '{rule}'"
+        if place == len(text)
+        else f"the text does not match '{rule}' at character {place + 1}"
+    )
+    head = ("…" if place > WINDOW else "") + _visible(text[max(0, place - WINDOW) : place])
+    tail = _visible(text[place : place + WINDOW // 2]) + ("…" if len(text) > place + WINDOW // 2 else "")
+    caret = " " * _cells(head) + "^"
+    return f"{why}\n  {head}{tail}\n  {caret}\nexpected {_expected(found)}\n"
+
+
+def _expected(found: Match) -> str:
+    shown = list(found.expected[:MAX_EXPECTED])
+    if len(found.expected) > len(shown):
+        shown.append(f"{len(found.expected) - len(shown)} more")
+    if found.may_end:
+        shown.append("the end of the text")
+    return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
+
+
+def _visible(text: str) -> str:
+    """Return the text in one line: what cannot be printed as Python escapes it, such as ``\\r`` and ``\\x00``."""
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _cells(text: str) -> int:
+    """Return the columns of a terminal that the text takes."""
+    from rich.cells import cell_len
+
+    return cell_len(text)

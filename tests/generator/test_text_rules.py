@@ -1,0 +1,219 @@
+"""Rules that describe text: what matches, how far a text gets, what is refused, and what it costs."""
+
+from __future__ import annotations
+
+import pytest
+
+from specwire.generator.abnf import parse_grammar
+from specwire.generator.diagnostics import Diagnostics, Source, Span
+from specwire.generator.passes.resolve import resolve_names
+from specwire.generator.syntax import Reference, Rulelist
+from specwire.generator.text_automaton import Walk
+from specwire.generator.text_rules import MAX_FAULTS, TextRule, compile_text_rule
+
+NOWHERE = Span(Source("elsewhere", ""), 1, 1, 1, 1)
+
+
+def compile_rule(grammar: str | Rulelist, name: str = "r") -> tuple[TextRule | None, Diagnostics]:
+    """Return the matcher of a rule, and what compiling it reported; `grammar` itself is sound."""
+    syntax, found = Diagnostics(), Diagnostics()
+    rules = (
+        parse_grammar(Source("g.abnf", grammar), dialect="zeromq", diagnostics=syntax)
+        if isinstance(grammar, str)
+        else grammar
+    )
+    syntax.raise_errors()
+    resolved = resolve_names([rules], diagnostics=Diagnostics())
+    return compile_text_rule(resolved, Reference(name, None, NOWHERE), found), found
+
+
+def rule_of(grammar: str | Rulelist, name: str = "r") -> TextRule:
+    """Return the matcher of a rule that has no fault."""
+    rule, found = compile_rule(grammar, name)
+    assert rule is not None, [error.render() for error in found]
+    return rule
+
+
+STATUS = """\
+status  = version SP 3DIGIT SP reason CRLF
+version = "HTTP/" 1*DIGIT "." 1*DIGIT
+reason  = *( VCHAR / SP )
+"""
+
+
+@pytest.mark.parametrize(
+    ("definition", "matching", "refused"),
+    [
+        ('"get"', ["get", "GET", "gEt"], ["ge", "gets", "", "got"]),
+        ('%s"get"', ["get"], ["GET", "Get"]),
+        ('%i"get"', ["GET"], ["GOT"]),
+        ('"k"', ["k", "K"], ["\u212a"]),
+        ("%x47.45", ["GE"], ["ge", "G"]),
+        ("%x61-7A", ["a", "z"], ["A", "{", "ab"]),
+        ("%x0-10FFFF", ["\x00", "\U0010ffff", "é"], ["", "ab"]),
+        ('"a" / "ab" / "abc"', ["a", "ab", "abc"], ["", "abcd", "b"]),
+        ('("a" / "ab") ("c" / "bcd")', ["ac", "abc", "abcd", "abbcd"], ["a", "abb"]),
+        ('[ "a" ] *"b" ""', ["", "a", "b", "abbb"], ["aa", "ba"]),
+        ("2*3DIGIT", ["12", "123"], ["1", "1234"]),
+        ("0DIGIT", [""], ["1"]),
+        ("0<pchar>", [""], ["p"]),
+        ("*0DIGIT", [""], ["1"]),
+        ('2*3( 2"a" )', ["aaaa", "aaaaaa"], ["aa", "aaa", "aaaaa", "aaaaaaaa"]),
+        ('2*3( 4*5"a" )', ["a" * n for n in (8, 9, 10, 12, 15)], ["a" * n for n in (7, 11, 16)]),
+        ('2( *2"a" )', ["", "a", "aaaa"], ["aaaaa"]),
+        ('2*( "ab" )', ["abab", "ababab"], ["ab", "", "aba"]),
+        ('*2( "ab" )', ["", "ab", "abab"], ["ababab", "a"]),
+        ('1*2( *"a" "b" / [ "c" ] )', ["", "c", "cc", "ab", "abc", "bb"], ["ccc", "a", "bbb"]),
+        ('*( *2"a" "b" / "a" "c" )', ["", "ab", "aab", "acb", "bac"], ["aaab", "a", "aac"]),
+        ('3*5"a" *2"a" "a"', ["a" * 4, "a" * 8], ["a" * 3, "a" * 9]),
+    ],
+)
+def test_verdicts(definition: str, matching: list[str], refused: list[str]) -> None:
+    rule = rule_of(f"r = {definition}\n")
+    assert [text for text in matching if not rule.match(text).matches] == []
+    assert [text for text in refused if rule.match(text).matches] == []
+
+
+@pytest.mark.parametrize(
+    ("text", "offset", "expected", "may_end"),
+    [
+        ("HTTP/1.1 200 OK\r\n", 17, (), True),
+        ("HTTP/1.1 200 OK\n", 15, ("VCHAR", "SP", "CR"), False),
+        ("http/1.1 20x", 11, ("DIGIT",), False),
+        ("http/1.1 2000", 12, ("SP",), False),
+        ("http/1.", 7, ("DIGIT",), False),
+        ("http/1 ", 6, ("DIGIT", '"."'), False),
+        ("hxtp", 1, ('"TTP/"',), False),
+        ("", 0, ('"HTTP/"',), False),
+        ("HTTP/1.1 200 \r\n more", 15, (), True),
+    ],
+)
+def test_how_far_a_text_gets(text: str, offset: int, expected: tuple[str, ...], may_end: bool) -> None:
+    found = rule_of(STATUS, "status").match(text)
+    assert (found.offset, found.expected, found.may_end) == (offset, expected, may_end)
+    assert found.matches == (may_end and offset == len(text))
+
+
+def test_what_is_expected_is_written_as_the_grammar_writes_it() -> None:
+    grammar = (
+        'r = %s"ab" / %x0D.0A / %x80-FF / colon / many / bit\ncolon = ":"\nmany = "x" / "y"\nbit = BIT\n'
+    )
+    assert rule_of(grammar).match("").expected == ('%s"ab"', "%x0D.0A", "%x80-FF", '":"', "many", "bit")
+    assert rule_of(f'r = "{"a" * 50}"\n').match("").expected == (f'"{"a" * 40}…"',)
+
+
+def test_core_rules_and_names_in_any_case() -> None:
+    assert rule_of('r = "x"\n', "digit").match("7").matches
+    assert rule_of("r = Alpha a_b\na-b = DIGIT\n").match("x7").matches
+    assert rule_of('r = DIGIT\nDIGIT = "x"\n').match("x").matches, "the grammar's own rule goes first"
+
+
+@pytest.mark.parametrize(
+    ("grammar", "found"),
+    [
+        ('r = "(" r ")" / "x"', ["1:9 E601 rule 'r' contains itself: r -> r"]),
+        ('r = "a" x\nx = [ y ]\ny = 2x', ["3:6 E601 rule 'x' contains itself: x -> y -> x"]),
+        (
+            'r = a b\na = a / "x"\nb = <see RFC 1> / B',
+            [
+                "2:5 E601 rule 'a' contains itself: a -> a",
+                "3:19 E601 rule 'b' contains itself: b -> b",
+                "3:5 E602 the prose value <see RFC 1> says in words what no text can be matched against",
+            ],
+        ),
+        ('r = FRAME / "a"', ["1:5 E603 'FRAME' stands for one ZeroMQ frame, which no rule describes"]),
+        ("r = json\njson = JSON", ["2:8 E603 'JSON' stands for JSON text, which no rule describes"]),
+        ("r = topc topc\ntopic = DIGIT", ["1:5 E201 rule 'topc' is used but never defined"]),
+        ('r = 999999999( "ab" )', ["1:1 E604 rule 'r' comes to more than 50000 runs of characters"]),
+        (f'r = "{"a" * 400_000}"', ["1:1 E604 rule 'r' comes to more than 300000 elements"]),
+    ],
+)
+def test_rules_that_describe_no_text(grammar: str, found: list[str]) -> None:
+    rule, diagnostics = compile_rule(grammar + "\n")
+    assert rule is None
+    told = [f"{d.span.line}:{d.span.column} {d.code} {d.message}" for d in diagnostics]
+    assert sorted(told) == sorted(found)
+
+
+def test_faults_elsewhere_in_the_grammar_do_not_matter() -> None:
+    assert rule_of("r = DIGIT\nx = x <prose> FRAME nothing\n").match("1").matches
+
+
+def test_advice_names_the_rule_that_was_meant() -> None:
+    (error,) = compile_rule("r = topc\ntopic = DIGIT\n")[1]
+    assert error.help == "did you mean 'topic'? Otherwise define it"
+
+
+DEEP = 3_000
+HOSTILE = {
+    "rules that double": "\n".join(f"r{n} = r{n + 1} r{n + 1}" for n in range(60)) + '\nr60 = "x"\n',
+    "alternatives that double": "\n".join(f"r{n} = r{n + 1} / r{n + 1}" for n in range(60))
+    + '\nr60 = "xy"\n',
+    "a class for each rule": "\n".join(f"r{n} = %x{2 * n:X} / r{n + 1}" for n in range(1500))
+    + '\nr1500 = "x"\n',
+    "a long cycle": "\n".join(f'r{n} = "a" r{n + 1}' for n in range(DEEP)) + f"\nr{DEEP} = r0\n",
+    "many cycles": "\n".join(f"r{n} = r{n + 1} / r{n // 2}" for n in range(DEEP)) + f"\nr{DEEP} = r0\n",
+    "many unknown names": "r0 = " + " ".join(f"u{n}" for n in range(100)) + "\n",
+    "counts in counts": 'r0 = 99999999( 999999( "ab" ) )\n',
+}
+
+
+@pytest.mark.parametrize("kind", HOSTILE)
+def test_hostile_grammars_are_refused(kind: str) -> None:
+    rule, found = compile_rule(HOSTILE[kind], "r0")
+    assert rule is None
+    assert 1 <= len(found.errors) <= MAX_FAULTS
+    assert max(len(error.message) for error in found.errors) < 200
+
+
+def test_long_chains_of_rules_need_no_recursion() -> None:
+    grammar = "\n".join(f'r{n} = "a" [ r{n + 1} ]' for n in range(DEEP)) + f'\nr{DEEP} = "b"\n'
+    rule = rule_of(grammar, "r0")
+    assert rule.match("a" * DEEP + "b").matches
+    assert rule.match("a" * (DEEP + 1)).offset == DEEP
+
+
+@pytest.mark.parametrize(
+    ("definition", "longest"),
+    [("999999999OCTET", None), ("*( 99999*999999999OCTET )", None), ("7( 9999999[ OCTET ] )", 0)],
+)
+def test_huge_counts_of_a_class_are_counted(definition: str, longest: int | None) -> None:
+    rule = rule_of(f"r = {definition}\n")
+    assert len(rule.automaton.edges) == 1
+    assert rule.match("x" * 1000).offset == 1000
+    assert rule.match("x" * 1000).matches == (longest is not None)
+
+
+def test_a_counted_run_ends_at_its_bounds() -> None:
+    rule = rule_of("r = 1000*2000ALPHA DIGIT\n")
+    counts = [999, 1000, 2000, 2001]
+    assert [rule.match("a" * n + "1").matches for n in counts] == [False, True, True, False]
+    assert rule.match("a" * 3000).offset == 2000
+    assert rule.match("a" * 999 + "1").expected == ("ALPHA",)
+    assert rule.match("a" * 2000).expected == ("DIGIT",)
+
+
+@pytest.mark.parametrize(
+    "definition",
+    [
+        '*( *( *"a" ) ) "b"',
+        '*( "a" / "aa" / 1*"a" ) "b"',
+        '40[ "a" ] 40"a" "b"',
+        '*( *50"a" / "a" "c" / 3*9"a" ) "b"',
+        '*"a" *"a" *"a" *"a" *"a" *"a" *"a" *"a" "b"',
+    ],
+)
+def test_the_work_grows_with_the_text_alone(definition: str) -> None:
+    """Expressions on which backtracking takes time exponential in the text: here each character costs the same."""
+    rule = rule_of(f"r = {definition}\n")
+    short, long = (steps(rule, "a" * length) for length in (1_000, 2_000))
+    assert long <= 2 * short
+    automaton = rule.automaton
+    assert short <= 1_001 * 2 * (len(automaton.silent) + len(automaton.edges))
+
+
+def steps(rule: TextRule, text: str) -> int:
+    walk = Walk(rule.automaton)
+    for character in text:
+        walk.advance(character)
+    return walk.steps

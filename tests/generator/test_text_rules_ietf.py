@@ -1,0 +1,100 @@
+"""Texts that the rules of IETF grammars match or refuse, by the verdict of another implementation.
+
+The grammars are those inside the `abnf` package. Some of them take rules from others; the package links them when
+they are loaded, and the tests link the texts in the same way.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+from dataclasses import replace
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specwire.generator.syntax import (
+    Alternation,
+    Concatenation,
+    Element,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+    Rulelist,
+)
+from tests.generator.test_abnf_conformance import NOWHERE, read, rules_of
+from tests.generator.test_text_rules import compile_rule, rule_of
+
+VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "abnf-match.json").read_text(encoding="utf-8"))
+RECURSIVE = {"rfc5234": 9, "rfc5322": 99}
+"""Rules of the vectors that contain themselves: ABNF's own groups, the comments of mail inside comments."""
+
+
+@cache
+def linked(module: str) -> Rulelist:
+    """Return the rules of a grammar, with those it takes from others under the names it gives them."""
+    imported = importlib.import_module(f"abnf.grammars.{module}").Rule.__dict__.get("_imported_rules", ())
+    taken: list[Rule] = []
+    for name, rule in imported:
+        source = type(rule).__module__.rpartition(".")[2]
+        taken.append(alias(name, f"{source}--{rule.name}"))
+        taken.extend(prefixed(linked(source), f"{source}--"))
+    aliases = {rule.name.lower() for rule in taken}
+    own = [rule for rule in read("\n".join(rules_of(module)))[0].rules if rule.name.lower() not in aliases]
+    return Rulelist((*own, *dict.fromkeys(taken)))
+
+
+def alias(name: str, target: str) -> Rule:
+    return Rule(name, None, Reference(target, None, NOWHERE), False, (), (), NOWHERE, NOWHERE)
+
+
+def prefixed(rulelist: Rulelist, prefix: str) -> list[Rule]:
+    defined = {rule.name.lower() for rule in rulelist.rules}
+
+    def renamed(element: Element) -> Element:
+        match element:
+            case Reference(name=name) if name.lower() in defined:
+                return replace(element, name=prefix + name)
+            case Alternation(items=items) | Concatenation(items=items):
+                return replace(element, items=tuple(map(renamed, items)))
+            case Repetition(element=inner) | Option(element=inner):
+                return replace(element, element=renamed(inner))
+        return element
+
+    return [replace(r, name=prefix + r.name, definition=renamed(r.definition)) for r in rulelist.rules]
+
+
+def is_recursive(vector: dict[str, Any]) -> bool:
+    _, found = compile_rule(linked(vector["grammar"]), vector["rule"])
+    assert {error.code for error in found.errors} <= {"E601"}, vector["rule"]
+    return bool(found.errors)
+
+
+NON_RECURSIVE = [vector for vector in VECTORS if not is_recursive(vector)]
+
+
+def test_every_rule_that_is_not_recursive_is_covered() -> None:
+    recursive = [vector["grammar"] for vector in VECTORS if vector not in NON_RECURSIVE]
+    assert {grammar: recursive.count(grammar) for grammar in recursive} == RECURSIVE
+    assert (len(VECTORS), len(NON_RECURSIVE)) == (293, 185)
+    assert sum(len(vector["match"]) for vector in NON_RECURSIVE) == 734
+    assert sum(len(vector["refuse"]) for vector in NON_RECURSIVE) == 491
+
+
+@pytest.mark.parametrize("vector", NON_RECURSIVE, ids=lambda vector: f"{vector['grammar']} {vector['rule']}")
+def test_the_verdict_is_the_same(vector: dict[str, Any]) -> None:
+    rule = rule_of(linked(vector["grammar"]), vector["rule"])
+    assert [text for text in vector["match"] if not rule.match(text).matches] == []
+    assert [text for text in vector["refuse"] if rule.match(text).matches] == []
+
+
+@pytest.mark.parametrize("vector", NON_RECURSIVE, ids=lambda vector: f"{vector['grammar']} {vector['rule']}")
+def test_a_text_stops_at_the_character_that_is_wrong(vector: dict[str, Any]) -> None:
+    """Every prefix of a text that matches can go on; a character that no rule has stops it."""
+    rule = rule_of(linked(vector["grammar"]), vector["rule"])
+    for text in vector["match"]:
+        assert all(rule.match(text[:end]).offset == end for end in range(len(text)))
+        assert rule.match(text + "\ud800").offset == len(text), "no grammar of these has this character"

@@ -1,0 +1,160 @@
+"""`specwire match`: the verdict as exit status, the place as a caret, faults of the grammar as diagnostics."""
+
+from __future__ import annotations
+
+import io
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.runtime.cli.commands import Outcome, specwire
+
+GRAMMAR = """\
+topic  = word *( "." word )
+word   = 1*( ALPHA / DIGIT )
+line   = topic CRLF
+nested = "(" nested ")" / word
+frame  = FRAME
+free   = *%x20-10FFFF
+wrong  = topc
+"""
+
+
+@pytest.fixture
+def grammar(tmp_path: Path) -> str:
+    path = tmp_path / "g.abnf"
+    path.write_text(GRAMMAR)
+    return str(path)
+
+
+def give(monkeypatch: pytest.MonkeyPatch, octets: bytes) -> None:
+    monkeypatch.setattr(sys, "stdin", io.TextIOWrapper(io.BytesIO(octets)))
+
+
+def test_a_text_that_matches(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert specwire(capfd, "match", grammar, "topic", "a.b2") == Outcome(0, "the text matches 'topic'\n", "")
+
+
+def test_a_text_that_stops(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "match", grammar, "Topic", "kvs.get-root")
+    assert (outcome.status, outcome.err) == (1, "")
+    assert outcome.out.splitlines() == [
+        "the text does not match 'Topic' at character 8",
+        "  kvs.get-root",
+        "         ^",
+        'expected ".", ALPHA, DIGIT or the end of the text',
+    ]
+
+
+def test_a_text_that_ends_too_early(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "match", grammar, "topic", "a.")
+    assert outcome.out.splitlines() == [
+        "the text ends too early for 'topic'",
+        "  a.",
+        "    ^",
+        "expected ALPHA or DIGIT",
+    ]
+
+
+def test_a_text_that_goes_on(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "match", grammar, "line", "a\r\nb")
+    assert outcome.status == 1
+    assert outcome.out.splitlines()[1:] == ["  a\\r\\nb", "       ^", "expected the end of the text"]
+
+
+def test_the_caret_stands_under_wide_characters(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "match", grammar, "free", "é日本\x07")
+    assert outcome.out.splitlines()[1:3] == ["  é日本\\x07", "       ^"]
+
+
+def test_of_a_long_text_the_place_is_shown(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "match", grammar, "word", "a" * 500 + "-" + "b" * 500)
+    line, caret = outcome.out.splitlines()[1:3]
+    assert line == f"  …{'a' * 60}-{'b' * 29}…"
+    assert line[caret.index("^")] == "-"
+
+
+def test_json(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "match", "--json", grammar, "topic", "a.")
+    assert outcome.status == 1
+    assert json.loads(outcome.out) == {
+        "rule": "topic",
+        "matches": False,
+        "offset": 2,
+        "expected": ["ALPHA", "DIGIT"],
+        "may_end": False,
+    }
+    assert json.loads(specwire(capfd, "match", "--json", grammar, "word", "a").out)["matches"] is True
+
+
+@pytest.mark.parametrize(
+    ("rule", "said"),
+    [
+        ("topc", "has no rule 'topc'; did you mean 'topic'?"),
+        ("", "has no rule ''"),
+        ("C:topc", "has no rule 'C:topc'"),
+        ("nested", ":4:14: error[E601]: rule 'nested' contains itself: nested -> nested"),
+        ("frame", ":5:10: error[E603]: 'FRAME' stands for one ZeroMQ frame, which no rule describes"),
+        ("wrong", ":7:10: error[E201]: rule 'topc' is used but never defined"),
+    ],
+)
+def test_rules_that_cannot_be_matched(
+    rule: str, said: str, grammar: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    outcome = specwire(capfd, "match", grammar, rule, "a")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert f"{grammar}{said}" in outcome.err or f"{grammar} {said}" in outcome.err
+
+
+@pytest.mark.parametrize(
+    ("octets", "code"),
+    [
+        (b"", "E100"),
+        (b"r = %x30-10FFFFFF\n", "E130"),
+        (b"r = " + b"(" * 5000 + b'"a"' + b")" * 5000 + b"\n", "E"),
+        (b"r = 999999999( r2 )\nr2 = 2( 2DIGIT ALPHA )\n", "E604"),
+        (b'r = "a"\x00\n', "E"),
+        (b'r = "a" ; \xff\n', "E129"),
+        (b'r = "a"\nr = "b"\n', "E202"),
+    ],
+)
+def test_faulty_grammars(
+    octets: bytes, code: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    give(monkeypatch, octets)
+    outcome = specwire(capfd, "match", "-", "r", "a")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith("standard input:") and f"error[{code}" in outcome.err
+
+
+def test_dialects(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    for arguments, status in (((), 0), (("--dialect", "rfc5234"), 2), (("--dialect", "zeromq"), 0)):
+        give(monkeypatch, b'r = "a" | "b"\n')
+        assert specwire(capfd, "match", *arguments, "-", "r", "b").status == status
+
+
+def test_a_folder_is_read_with_its_profile(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    folder = tmp_path / "proto"
+    folder.mkdir()
+    assert "there is no grammar.abnf in" in specwire(capfd, "match", str(folder), "r", "a").err
+    (folder / "grammar.abnf").write_text('r = "a" x\n')
+    (folder / "profile.toml").write_text(
+        "name = \"proto\"\n[[rules]]\nwhy = \"left out\"\ntext = '''\nx = \"b\"\n'''\n"
+    )
+    assert specwire(capfd, "match", str(folder), "r", "ab").status == 0
+    outcome = specwire(capfd, "match", "--dialect", "rfc5234", str(folder), "r", "ab")
+    assert outcome.status == 2 and f"name the file {folder / 'grammar.abnf'}" in outcome.err
+
+
+def test_files_that_are_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "none.abnf"
+    assert specwire(capfd, "match", str(path), "r", "a") == Outcome(
+        2, "", f"specwire: {path}: No such file or directory\n"
+    )
+
+
+def test_a_text_that_is_not_utf_8(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "match", grammar, "word", "a\udcff")
+    assert outcome == Outcome(2, "", "specwire: the text is not UTF-8\n")
