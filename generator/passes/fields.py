@@ -49,9 +49,12 @@ class FieldReader:
         name = rule.name if rule else str(repetition.element)
         return ir.Stack(name, self._tuple(name, rule, repetition), presence, letter)
 
-    def rest(self, repetition: Repetition) -> ir.Field:
-        """Return the field for ``*more``: a tuple of all frames that are left."""
-        return self._tuple(str(repetition.element), None, repetition)
+    def rest(self, rule: Rule | None, repetition: Repetition) -> ir.Field:
+        """Return the field for ``*more``: a tuple of all frames that are left.
+
+        `rule` is the rule that stands for them in the message (``content = msg``), None for frames in place.
+        """
+        return self._tuple(rule.name if rule else str(repetition.element), rule, repetition)
 
     def _tuple(self, name: str, rule: Rule | None, repetition: Repetition) -> ir.Field:
         element = repetition.element

@@ -67,8 +67,8 @@ class MessageReader:
         for slot in rest:
             if not self._is_frame(slot.element):
                 self._unsupported(rule, slot, "an element after a ZeroMQ frame that is no frame itself")
-            elif isinstance(slot.element, Repetition):
-                yield self._frames(rule, slot.element, next(rest, None), fields)
+            elif repetition := self._repeated(slot.element):
+                yield self._frames(rule, slot, repetition, next(rest, None), fields)
             else:
                 yield from self._part(rule, slot, table, fields)
 
@@ -80,14 +80,15 @@ class MessageReader:
         return ir.Frame(rule.name, tuple(fields.run([slot.element for slot in slots])))
 
     def _frames(
-        self, rule: Rule, repetition: Repetition, following: Slot | None, fields: FieldReader
+        self, rule: Rule, slot: Slot, repetition: Repetition, following: Slot | None, fields: FieldReader
     ) -> ir.Stack | ir.Rest:
         """``*identity delimiter``, else all the frames that are left."""
         if following is not None and not following.optional and self._is_delimiter(following.element):
             return fields.stack(None, repetition, ir.Always())
         if following is not None:
             self._unsupported(rule, following, "frames of any number in the middle")
-        return ir.Rest(str(repetition.element), fields.rest(repetition))
+        named = self.grammar.find(slot.element) if isinstance(slot.element, Reference) else None
+        return ir.Rest(named.name if named else str(repetition.element), fields.rest(named, repetition))
 
     def _part(self, rule: Rule, slot: Slot, table: MessageTable, fields: FieldReader) -> Iterator[ir.Part]:
         for element in (slot.element, *slot.alternatives):
@@ -154,11 +155,27 @@ class MessageReader:
             case Repetition(element=Reference() as inner, minimum=0, maximum=None):
                 return self._is_frame(inner)
             case Reference():
-                if self.grammar.external(element) == "frame":
+                if self.grammar.external(element) == "frame" or self._repeated(element):
                     return True
                 rule = self.grammar.find(element)
                 return self._is_frame_rule(rule) if rule else self.reader.hint(element).frame
         return False
+
+    def _repeated(self, element: Element) -> Repetition | None:
+        """Return ``*frame`` where the element is that, or a rule that is no more than that; else None."""
+        seen: set[str] = set()
+        while isinstance(element, Reference) and str(element) not in seen:
+            seen.add(str(element))
+            if self.grammar.external(element) == "messages":
+                frame = Reference("frame", None, element.span)
+                return Repetition(0, None, frame, element.span)
+            rule = self.grammar.find(element)
+            if rule is None:
+                return None
+            element = rule.definition
+        if isinstance(element, Repetition) and self._is_frame(element):
+            return element
+        return None
 
     def _is_frame_rule(self, rule: Rule) -> bool:
         if self.reader.hint(rule).frame or FRAME_WORDS in self.reader.comment(rule).lower():

@@ -1,7 +1,8 @@
 """Which rules of a grammar are messages.
 
 The profile may list them. Else the grammar says it, in one of three ways: rules that a role sends in a
-dialog (``C:OHAI``); the alternatives of the first rule (``msg = *( OHAI / NOM )``); or, where neither is
+dialog (``C:OHAI``); the rules that the first rule comes down to by names alone (``zre = greeting *traffic``
+with ``traffic = whisper / shout``), or its alternatives (``msg = *( OHAI / NOM )``); or, where neither is
 there, the rules that nothing uses and that begin with a constant, which is an assumption (W405).
 """
 
@@ -13,7 +14,15 @@ from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.grammar import Grammar, references
 from specwire.generator.passes.octets import Octets
 from specwire.generator.profile import LoadedProfile
-from specwire.generator.syntax import Alternation, Concatenation, Reference, Repetition, Rule
+from specwire.generator.syntax import (
+    Alternation,
+    Concatenation,
+    Element,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+)
 
 
 def find_messages(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) -> Sequence[Rule]:
@@ -21,7 +30,7 @@ def find_messages(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnost
     if loaded.profile.messages:
         return _listed(grammar, loaded, diagnostics)
     rules = {str(rule): rule for rule in grammar.rules}
-    found = _sent(grammar, rules) or _choices(grammar)
+    found = _sent(grammar, rules) or _reached(grammar) or _choices(grammar)
     if not found:
         found = _beginning_with_constants(grammar)
         for rule in (rules[name] for name in rules if name in found):
@@ -79,6 +88,29 @@ def _targets(grammar: Grammar, rule: Rule) -> list[Rule]:
     return [target for target in found if target is not None]
 
 
+def _reached(grammar: Grammar) -> set[str]:
+    """The rules that the first rule comes down to by names alone, if all of them begin with a constant."""
+    if not grammar.rules:
+        return set()
+    octets = Octets(grammar)
+    waiting, seen, found = [grammar.rules[0]], {str(grammar.rules[0])}, set[str]()
+    while waiting:
+        rule = waiting.pop()
+        if _begins_with_constant(rule, octets):
+            found.add(str(rule))
+            continue
+        if not _made_of_names(rule.definition):
+            return set()
+        for reference in references(rule.definition):
+            target = grammar.find(reference)
+            if target is None:
+                return set()
+            if str(target) not in seen:
+                seen.add(str(target))
+                waiting.append(target)
+    return found - {str(grammar.rules[0])}
+
+
 def _choices(grammar: Grammar) -> set[str]:
     """The alternatives of a first rule such as ``msg = *( OHAI | NOM )``."""
     if not grammar.rules:
@@ -92,13 +124,26 @@ def _choices(grammar: Grammar) -> set[str]:
     return {str(rule) for rule in found if rule} if all(found) else set()
 
 
+def _made_of_names(element: Element) -> bool:
+    match element:
+        case Reference():
+            return True
+        case Alternation(items=items) | Concatenation(items=items):
+            return all(map(_made_of_names, items))
+        case Repetition() | Option():
+            return _made_of_names(element.element)
+    return False
+
+
+def _begins_with_constant(rule: Rule, octets: Octets) -> bool:
+    return (
+        isinstance(rule.definition, Concatenation) and octets.constant(rule.definition.items[0]) is not None
+    )
+
+
 def _beginning_with_constants(grammar: Grammar) -> set[str]:
     octets = Octets(grammar)
     used = {str(target) for rule in grammar.rules for target in _targets(grammar, rule) if target is not rule}
     return {
-        str(rule)
-        for rule in grammar.rules
-        if str(rule) not in used
-        and isinstance(rule.definition, Concatenation)
-        and octets.constant(rule.definition.items[0])
+        str(rule) for rule in grammar.rules if str(rule) not in used and _begins_with_constant(rule, octets)
     }

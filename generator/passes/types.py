@@ -328,10 +328,9 @@ class TypeReader:
 
 
 def words_of(comments: Iterable[Comment]) -> str:
-    """Return comments as one text, which generated modules can hold: without control characters."""
-    return " ".join(
-        re.sub(r"[\x00-\x1f\x7f]+", " ", comment.text) for comment in comments if comment.text
-    ).strip()
+    """Return comments as one text, which generated modules can hold: without control characters, each once."""
+    texts = [re.sub(r"[\x00-\x1f\x7f]+", " ", comment.text) for comment in comments if comment.text]
+    return " ".join(dict.fromkeys(texts)).strip()
 
 
 def _ends(type: ir.TextType | ir.OctetsType) -> bool:

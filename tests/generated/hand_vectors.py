@@ -166,4 +166,19 @@ FILEMQ = [
     _vector("filemq", "nom, all ones", "Nom", (b"\xaa\xa3\x07" + 8 * b"\xff",), credit=18446744073709551615),
 ]  # fmt: skip
 
-HAND = [*NORFAB, *NORFAB_ASCII, *CMB1, *CMB1_JSON, *FILEMQ]
+ZRE = [
+    # leave = signature %d5 version sequence group status; version and status in one octet, sequence in two.
+    _vector(
+        "zre", "leave", "Leave", ((b"\xaa\xa1\x05" b"\x02" b"\x01\x00" b"\x04chat" b"\x07"),),
+        version=2, sequence=256, group="chat", status=7,
+    ),
+    # content = msg, msg = *frame: no frame, and three of which one is empty.
+    _vector("zre", "whisper nothing", "Whisper", ((b"\xaa\xa1\x02" b"\x02" b"\x00\x09"),), version=2, sequence=9, content=()),
+    _vector(
+        "zre", "shout three frames", "Shout",
+        ((b"\xaa\xa1\x03" b"\x02" b"\xff\xff" b"\x01g"), b"a", b"", b"\x00"),
+        version=2, sequence=65535, group="g", content=(b"a", b"", b"\x00"),
+    ),
+]  # fmt: skip
+
+HAND = [*NORFAB, *NORFAB_ASCII, *CMB1, *CMB1_JSON, *FILEMQ, *ZRE]

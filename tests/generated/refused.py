@@ -113,6 +113,7 @@ REFUSED: dict[str, dict[str, Fault]] = {
     "libfilemq": _LIBFILEMQ,
     "norfab": _NORFAB,
     "norfab_ascii": _NORFAB_ASCII,
+    "zre": {},
 }
 """Package -> vector -> the error."""
 
@@ -126,6 +127,7 @@ NEITHER: dict[str, dict[str, str]] = {
     "libfilemq": {},
     "norfab": {"v0.25.0/raw_onebyte_command_per_spec/441/?": _OTHER_NAMES},
     "norfab_ascii": {},
+    "zre": {},
 }
 """Package -> vector -> why it neither decodes to stated fields nor is a faulty message."""
 

@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 FOLDER = Path(__file__).parent.parent / "vectors"
-PACKAGES = ("cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii")
+PACKAGES = ("cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zre")
 
 
 @dataclass(frozen=True)
@@ -176,6 +176,26 @@ def _norfab_fields(command: str, stated: dict[str, Any], frames: list[bytes]) ->
     return fields
 
 
+_ZRE = {
+    "hello-full": "Hello",
+    "whisper-1frame": "Whisper",
+    "shout-1frame": "Shout",
+    "join-edge": "Join",
+    "ping": "Ping",
+    "ping_ok-zero": "PingOk",
+}
+
+
+def _zre(name: str) -> Iterator[Vector]:
+    for entry in entries("zre-rfc36.json"):
+        fields = {key: _pairs(value) for key, value in entry["fields"].items()}
+        if "content" in fields:
+            fields["content"] = tuple(map(bytes.fromhex, fields["content"]))
+        if "groups" in fields:
+            fields["groups"] = tuple(fields["groups"])
+        yield Vector(name, entry["name"], frames_of(entry), _ZRE[entry["name"]], fields)
+
+
 def _pairs(value: Any) -> Any:
     return tuple(value.items()) if isinstance(value, dict) else value
 
@@ -192,4 +212,5 @@ _READERS = {
     "libfilemq": _libfilemq,
     "norfab": _norfab,
     "norfab_ascii": _norfab,
+    "zre": _zre,
 }
