@@ -11,8 +11,8 @@ Each diagnostic points into the file the user wrote and renders with the line an
                                     ^
          = help: RFC 5234 section 3.2 writes alternatives with '/'; record it in profile.toml
 
-Codes: E1xx syntax, E2xx names, E3xx dialog, E4xx layout, E5xx profile, E6xx rules that describe text;
-W1xx dialect, W2xx names, W3xx dialog, W4xx assumptions of the layout.
+Codes: E1xx syntax, E2xx names, E3xx dialog, E4xx layout, E5xx profile, E6xx rules that describe text,
+E7xx documents; W1xx dialect, W2xx names, W3xx dialog, W4xx assumptions of the layout, W7xx documents.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """The command ``specwire``: one root, and one module for each sub-command, imported when it is called.
 
-A sub-command is ``specwire.runtime.cli.<name>``, which exposes either ``app`` (a `typer.Typer`) or
-``command`` (a function). `COMMANDS` holds the name and the help line of each, so that ``specwire --help``
-imports none of them and ``specwire decode`` does not wait for Spark.
+A sub-command is ``specwire.runtime.cli.<name>`` (``import_`` for ``import``), which exposes either ``app`` (a
+`typer.Typer`) or ``command`` (a function). `COMMANDS` holds the name and the help line of each, so that
+``specwire --help`` imports none of them and ``specwire decode`` does not wait for Spark.
 
 What a user can cause ends with a sentence on standard error and no stack trace: exit status 2 for usage
 and bad input, 1 for a job that failed, 130 for an interrupt. A fault of our own keeps its trace.
@@ -10,6 +10,7 @@ and bad input, 1 for a job that failed, 130 for an interrupt. A fault of our own
 
 from __future__ import annotations
 
+import keyword
 import sys
 from collections.abc import Mapping, Sequence
 from importlib import import_module
@@ -29,6 +30,8 @@ COMMANDS: Mapping[str, str] = {
     "show": "Print what a step of the generator makes of a protocol.",
     "schema": "Print a protocol's schema for Spark or Arrow.",
     "decode": "Decode one message from its frames in hexadecimal.",
+    "import": "Make a grammar and profile of a published document, or bring them up to a new edition.",
+    "diff": "Report what changed between two editions of a protocol, and who can still read whom.",
     "match": "Say whether a text matches a rule of a grammar, and where it stops.",
     "filemq": "Serve a folder to FILEMQ clients, or fetch one.",
     "pipeline": "Decode captures on Spark into typed tables and a report.",
@@ -67,7 +70,8 @@ class LazyGroup(TyperGroup):
 
 def load_command(name: str) -> Any:
     """Import the module of the sub-command `name` and return it as a command that typer can run."""
-    module = import_module(f"specwire.runtime.cli.{name}")
+    # A module cannot be called `import`; its name ends with an underscore then.
+    module = import_module(f"specwire.runtime.cli.{name}{'_' if keyword.iskeyword(name) else ''}")
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False)

@@ -1,0 +1,142 @@
+"""What changed in what peers agree on beside messages: sockets, waiting times, answers, framing of streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from specwire.generator import ir
+from specwire.generator.compare.comparison import (
+    NAME_ONLY,
+    Change,
+    Judgement,
+    Texts,
+    change,
+    depends,
+    each,
+    no,
+    yes,
+)
+from specwire.generator.compare.context import Context
+from specwire.generator.compare.wording import count_octets
+
+_LOOKED_FOR = yes("octets that changed where a reader looks are told with the messages")
+_ROLE = depends("the messages are the same; an edition without the role has nobody who takes or sends them")
+_SOCKET = depends("the messages are the same; they arrive where the two socket types can be connected")
+_WAIT = depends("the messages are the same; one peer may give up while the other still waits")
+_ANSWER = yes("the messages are the same; a faulty one is answered in another way")
+_FRAMED_OTHERWISE = no("a reader finds other ends of parts and messages")
+_NO_STREAM = no("a reader without the framing cannot read the stream")
+_STREAM_LEFT_OUT = depends(
+    "messages on ZeroMQ sockets are the same; a reader without the framing cannot read the stream"
+)
+_STREAM_UNUSED = yes("no such stream is written")
+
+
+Rename = Callable[[str], str]
+
+
+def agreement_changes(context: Context) -> Iterator[Change]:
+    """Yield the changes of selectors, roles, timers, answers and the stream."""
+    yield from _selectors(context)
+    yield from _roles(context)
+    yield from _timers(context)
+    yield from _answers(context)
+    yield from _stream(context)
+
+
+def _selectors(context: Context) -> Iterator[Change]:
+    old, new = (", ".join(map(_selector, protocol.selectors)) for protocol in (context.old, context.new))
+    if old != new:
+        readings = _LOOKED_FOR, _LOOKED_FOR
+        yield change("selectors", "selector", "place of the tag", (old, new), readings)
+
+
+def _selector(selector: ir.Selector) -> str:
+    size = "whole" if selector.octets is None else count_octets(selector.octets)
+    return f"frame {selector.frame}: {size}"
+
+
+def _roles(context: Context) -> Iterator[Change]:
+    old, new = ({role.letter: role for role in protocol.roles} for protocol in (context.old, context.new))
+    for letter in old | new:
+        before, after = old.get(letter), new.get(letter)
+        if before is None or after is None:
+            yield change("roles", "role", letter, each(_role, before, after), (_ROLE, _ROLE))
+            continue
+        if before.name != after.name:
+            names = before.name, after.name
+            yield change("roles", "role", letter, names, (NAME_ONLY, NAME_ONLY), kind="renamed")
+        if before.socket != after.socket:
+            sockets = before.socket, after.socket
+            yield change("roles", "role", letter, sockets, (_SOCKET, _SOCKET), kind="socket")
+
+
+def _role(role: ir.Role) -> str:
+    return f"{role.name}, {role.socket}"
+
+
+def _timers(context: Context) -> Iterator[Change]:
+    old, new = dict(context.old.timers), dict(context.new.timers)
+    for name in old | new:
+        if old.get(name) != new.get(name):
+            texts = each(_seconds, old.get(name), new.get(name))
+            yield change("timers", "timer", name, texts, (_WAIT, _WAIT))
+
+
+def _seconds(seconds: float) -> str:
+    return f"{seconds:g} s"
+
+
+def _answers(context: Context) -> Iterator[Change]:
+    old, new = _rows(context.old, context.class_of, context.name_of), _rows(context.new, str, str)
+    for fault in old | new:
+        texts: Texts = old.get(fault), new.get(fault)
+        if texts[0] != texts[1]:
+            yield change("answers", "answer", fault, texts, (_ANSWER, _ANSWER))
+    kept = [fault for fault in old if fault in new], [fault for fault in new if fault in old]
+    if kept[0] != kept[1]:
+        orders = "; ".join(kept[0]), "; ".join(kept[1])
+        yield change("answers", "answer", "first that fits", orders, (_ANSWER, _ANSWER), kind="order")
+
+
+def _rows(protocol: ir.Protocol, class_of: Rename, name_of: Rename) -> dict[str, str]:
+    """For each fault that has an answer, the message class that answers it, or silence."""
+    rows: dict[str, str] = {}
+    for answer in protocol.answers:
+        message = answer.message and name_of(answer.message)
+        of = (("message", message), ("field", answer.field), ("kind", answer.kind))
+        fault = ", ".join(f"{word} {value}" for word, value in of if value) or "any other fault"
+        rows.setdefault(f"{answer.role}: {fault}", class_of(answer.reply) if answer.reply else "silence")
+    for role, reply in protocol.unexpected:
+        rows[f"{role}: unexpected message"] = class_of(reply)
+    return rows
+
+
+def _stream(context: Context) -> Iterator[Change]:
+    old, new = context.old.stream, context.new.stream
+    if old is None or new is None:
+        if old != new:
+            readings = (_STREAM_LEFT_OUT, _STREAM_UNUSED) if old is None else (_STREAM_UNUSED, _NO_STREAM)
+            yield change("stream", "stream", "framing", each(_framing, old, new), readings)
+        return
+    if old.magics != new.magics:
+        readings = _reads_magics(new.magics, old.magics), _reads_magics(old.magics, new.magics)
+        magics = " or ".join(old.magics), " or ".join(new.magics)
+        yield change("stream", "stream", "magic", magics, readings)
+    if _framing(old) != _framing(new):
+        readings = _FRAMED_OTHERWISE, _FRAMED_OTHERWISE
+        yield change("stream", "stream", "framing", each(_framing, old, new), readings, kind="framing")
+
+
+def _framing(stream: ir.Stream) -> str:
+    sizes = f"sizes below {stream.escape} in 1 octet, others in {stream.long_octets} after it"
+    return f"length in {count_octets(stream.length_octets)}, {sizes}"
+
+
+def _reads_magics(writer: tuple[str, ...], reader: tuple[str, ...]) -> Judgement:
+    common = set(writer) & set(reader)
+    if common == set(writer):
+        return yes("every magic that is written is one that is read")
+    if not common:
+        return no("none of the magics that are written is one that is read")
+    return depends(f"read only where the magic is {' or '.join(sorted(common))}")

@@ -1,0 +1,78 @@
+"""An edition from a file: the IR as JSON, as ``specwire show ir NAME --json`` prints it.
+
+What is in the file was checked when it was written, but a file can be cut, edited or of another version. So
+whatever a comparison relies on and the types do not say is checked again, and a fault is one sentence.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from specwire.generator import ir
+from specwire.generator.compare.matching import fields_of
+
+HOW = "write one with `specwire show ir NAME --json`"
+
+
+class IrFileError(ValueError):
+    """A file is not the IR of a protocol, or of a version that this program does not read; the text says why."""
+
+
+def read_ir(text: bytes) -> ir.Protocol:
+    """Return the protocol that `text` is the JSON form of.
+
+    Raises:
+        IrFileError: it is none.
+    """
+    try:
+        value = msgspec.json.decode(text)
+    except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
+        raise IrFileError(f"not JSON ({error}); {HOW}") from error
+    version = value.get("ir_version") if isinstance(value, dict) else None
+    if version is None:
+        raise IrFileError(f"JSON, but not the IR of a protocol; {HOW}")
+    if version != ir.IR_VERSION:
+        raise IrFileError(f"IR of version {version!r}, and this program reads {ir.IR_VERSION}; {HOW}")
+    try:
+        protocol = msgspec.convert(value, ir.Protocol)
+    except (msgspec.ValidationError, RecursionError) as error:
+        raise IrFileError(f"not the IR of a protocol ({error}); {HOW}") from error
+    for fault in _faults(protocol):
+        raise IrFileError(f"not the IR of a protocol ({fault}); {HOW}")
+    return protocol
+
+
+def _faults(protocol: ir.Protocol) -> Iterator[str]:
+    """Yield what a comparison would trip over."""
+    enums = {enum.name: enum for enum in protocol.enums}
+    for message in protocol.messages:
+        for part in message.parts:
+            for field in fields_of(part):
+                for fault in _type_faults(field.type, enums):
+                    yield f"{message.name}.{field.name}: {fault}"
+    for dialog in protocol.dialogs:
+        states = {state.name for state in dialog.strict}
+        phases = {phase.name for phase in dialog.concurrent.phases}
+        moves = {t.target for state in dialog.strict for t in state.transitions}
+        steps = {t.target for phase in dialog.concurrent.phases for t in phase.moves}
+        steps |= {start.phase for phase in dialog.concurrent.phases for start in phase.starts}
+        if not states or not phases or not moves <= states or not steps <= phases:
+            yield f"dialog {dialog.name} leads to a place that it does not have"
+
+
+def _type_faults(type: ir.Type, enums: dict[str, ir.Enum]) -> Iterator[str]:
+    match type:
+        case ir.ConstantType(hex=octets):
+            if not set(octets) <= set("0123456789abcdef") or len(octets) % 2:
+                yield f"{octets!r} is not octets in hexadecimal"
+        case ir.IntegerType(octets=octets, enum=enum):
+            if not 1 <= octets <= 8:
+                yield f"an integer of {octets} octets"
+            elif enum is not None and enum not in enums:
+                yield f"there is no enumeration {enum!r}"
+            elif enum is not None and any(not 0 <= value < 256**octets for _, value in enums[enum].members):
+                yield f"a member of {enum} does not fit"
+        case ir.ListType(element=element):
+            yield from _type_faults(element, enums)

@@ -1,0 +1,79 @@
+"""What changed in the messages of a protocol: which there are, their names and tags; then what is inside."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from specwire.generator import ir
+from specwire.generator.compare.comparison import (
+    NAME_ONLY,
+    Change,
+    Judgement,
+    change,
+    depends,
+    each,
+    no,
+    yes,
+)
+from specwire.generator.compare.context import Context
+from specwire.generator.compare.fields import field_changes
+from specwire.generator.compare.matching import MessageMatch
+from specwire.generator.compare.parts import part_changes
+from specwire.generator.compare.tables import judge_message
+from specwire.generator.compare.wording import describe_part
+
+_UNKNOWN = depends("every other message is read: the reader refuses this one, which a new peer may hold back")
+_UNSENT = yes("it does not occur")
+_GONE = no("the reader refuses a message that the other edition writes")
+
+
+def message_changes(context: Context) -> Iterator[Change]:
+    """Yield the changes of all messages, in the order of the old edition, then the messages that are new."""
+    layouts = iter(context.layouts)
+    for pair in context.messages:
+        if pair.old and pair.new:
+            match = next(layouts)
+            yield from _names(match)
+            if context.old.selectors == context.new.selectors:
+                yield from _tags(match)
+            yield from part_changes(match, context)
+            yield from field_changes(match, context)
+        else:
+            name, texts = pair.either.name, each(_all_parts, pair.old, pair.new)
+            readings = (_UNSENT, _GONE) if pair.old else (_UNKNOWN, _UNSENT)
+            yield change(name, "message", name, texts, readings, judge_message(pair.old, pair.new))
+
+
+def _all_parts(message: ir.Message) -> str:
+    return "; ".join(map(describe_part, message.parts))
+
+
+def _names(match: MessageMatch) -> Iterator[Change]:
+    names = _full_name(match.old), _full_name(match.new)
+    if match.old.class_name != match.new.class_name:
+        readings, tables = (NAME_ONLY, NAME_ONLY), judge_message(match.old, match.new)
+        yield change(match.label, "message", match.old.name, names, readings, tables, "renamed")
+
+
+def _full_name(message: ir.Message) -> str:
+    return message.name if message.name == message.rule else f"{message.name} ({message.rule})"
+
+
+def _tags(match: MessageMatch) -> Iterator[Change]:
+    old, new = match.old.tags, match.new.tags
+    if set(old) != set(new):
+        readings = _reads_tag(new, old), _reads_tag(old, new)
+        yield change(match.label, "message", match.old.name, each(_tag, old, new), readings, kind="tag")
+
+
+def _tag(tags: tuple[str, ...]) -> str:
+    return " or ".join(f"0x{tag}" for tag in tags)
+
+
+def _reads_tag(writer: tuple[str, ...], reader: tuple[str, ...]) -> Judgement:
+    common = tuple(tag for tag in writer if tag in reader)
+    if len(common) == len(writer):
+        return yes("every tag that is written is one that is read")
+    if not common:
+        return no("the reader does not know the tag, or takes the message for another one")
+    return depends(f"read only where the tag is {_tag(common)}")

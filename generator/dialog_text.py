@@ -1,0 +1,209 @@
+"""Turn a drawn dialog (``C: OPEN``, ``Repeat:``, ``...``) into the right-hand side of a dialog rule.
+
+Steps follow each other; the body of a repeat is any number of its exchanges, ``*( a / b )``. An exchange
+ends at ``...`` or at an empty line. Columns that stand side by side are read row by row: where both have the
+same shape, what one row holds are alternatives (``W:HUGZ / B:HUGZ``); else each column is a dialog of its own.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from lark import Lark, Token, Tree
+from lark.exceptions import LarkError, UnexpectedInput
+from lark.indenter import Indenter
+
+from specwire.generator.abnf_lines import Places
+from specwire.generator.diagnostics import Diagnostics, Source, Span
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """`sender` sends `command`; more than one where columns were read together."""
+
+    labels: tuple[tuple[str, str], ...]
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Repeat:
+    """Any number of the exchanges, in any order; an exchange is steps that follow each other."""
+
+    exchanges: tuple[tuple[Item, ...], ...]
+
+
+Item = Step | Repeat
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnDialog:
+    """The items of one dialog in order."""
+
+    items: tuple[Item, ...]
+
+    def steps(self) -> Iterator[Step]:
+        """Yield every step, those inside repeats too."""
+        yield from _steps(self.items)
+
+    def abnf(self) -> str:
+        """Return the right-hand side of the rule that the dialog is."""
+        return _write(self.items)
+
+
+def parse_dialog(source: Source, text: str, diagnostics: Diagnostics) -> tuple[DrawnDialog, ...]:
+    """Return the dialogs in `text`, one unless columns differ; none, and E705, where it cannot be read."""
+    text = text.expandtabs(8)
+    places = Places(source, text)
+    try:
+        columns = [_items(_parse(column), places) for column in _columns(text)]
+    except UnexpectedInput as error:
+        _refuse(_line_span(text, error.line, places), diagnostics)
+        return ()
+    except LarkError:
+        # The indenter's own error has no place.
+        _refuse(_line_span(text, len(text) - len(text.lstrip("\n")) + 1, places), diagnostics)
+        return ()
+    merged = columns[0]
+    for column in columns[1:]:
+        if _shape(column) != _shape(merged):
+            return tuple(DrawnDialog(items) for items in columns)
+        merged = _merge(merged, column)
+    return (DrawnDialog(merged),)
+
+
+def _line_span(text: str, line: int, places: Places) -> Span:
+    lines = text.split("\n")
+    number = min(max(line, 1), len(lines))
+    written = lines[number - 1].rstrip()
+    start = sum(len(above) + 1 for above in lines[: number - 1]) + len(written) - len(written.lstrip())
+    return places.span(start, start + max(len(written.strip()), 1))
+
+
+def _refuse(span: Span, diagnostics: Diagnostics) -> None:
+    help = "a line is 'C: COMMAND', 'Repeat:' with an indented body, or '...'"
+    diagnostics.error("E705", span, "this dialog cannot be read from here on", help)
+
+
+class _Layout(Indenter):
+    NL_type = "_NL"
+    OPEN_PAREN_types: list[str] = []  # noqa: RUF012 - the base class declares it so
+    CLOSE_PAREN_types: list[str] = []  # noqa: RUF012
+    INDENT_type = "_INDENT"
+    DEDENT_type = "_DEDENT"
+    tab_len = 8
+
+
+@cache
+def _parser() -> Lark:
+    grammar = Path(__file__).with_name("dialog_text.lark").read_text(encoding="utf-8")
+    return Lark(
+        grammar,
+        parser="lalr",
+        lexer="contextual",
+        start="dialog",
+        postlex=_Layout(),
+        propagate_positions=True,
+    )
+
+
+def _parse(column: str) -> Tree[Token]:
+    # What is indented as a whole (a block in a list, the second column) begins at its own margin.
+    written = [line for line in column.split("\n") if line.strip()]
+    margin = min((len(line) - len(line.lstrip(" ")) for line in written), default=0)
+    pushed = "\n".join(line[margin:] if line.strip() else "" for line in column.split("\n"))
+    tree = _parser().parse(pushed.rstrip() + "\n")
+    for token in tree.scan_values(lambda value: isinstance(value, Token)):
+        if isinstance(token, Token) and token.column is not None:
+            token.column += margin
+    return tree
+
+
+def _columns(text: str) -> list[str]:
+    """Return the columns of a dialog, each with blanks where another stands."""
+    lines = text.split("\n")
+    ends = [gap.end() for line in lines for gap in re.finditer(r"(?<=\S) {2,}(?=\S)", line)]
+    if not ends:
+        return [text]
+    border = min(ends)
+    right = _columns("\n".join(line[border:] for line in lines))
+    left = "\n".join(line[:border] for line in lines)
+    return [left, *("\n".join(" " * border + line for line in column.split("\n")) for column in right)]
+
+
+def _items(tree: Tree[Token], places: Places) -> tuple[Item, ...]:
+    (block,) = tree.children
+    assert isinstance(block, Tree)
+    return tuple(item for exchange in _exchanges(block, places, divide=False) for item in exchange)
+
+
+def _exchanges(block: Tree[Token], places: Places, *, divide: bool) -> list[tuple[Item, ...]]:
+    """Return the items of a block; with `divide` apart where ``...`` or an empty line stands between."""
+    exchanges: list[list[Item]] = [[]]
+    last_line = 0
+    for child in block.children:
+        assert isinstance(child, Tree)
+        if child.data == "more":
+            exchanges.append([])
+            continue
+        line = child.meta.line
+        if divide and last_line and line > last_line + 1:
+            exchanges.append([])
+        last_line = child.meta.end_line if child.data == "repeat" else line
+        exchanges[-1].append(_item(child, places))
+    return [tuple(items) for items in exchanges if items]
+
+
+def _item(tree: Tree[Token], places: Places) -> Item:
+    if tree.data == "repeat":
+        block = tree.children[-1]
+        assert isinstance(block, Tree)
+        return Repeat(tuple(_exchanges(block, places, divide=True)))
+    sender, command = tree.children
+    assert isinstance(sender, Token) and isinstance(command, Token)
+    assert sender.line is not None and sender.column is not None and command.column is not None
+    # Lark's columns count without the margin, which `_parse` added to both tokens.
+    end = command.column + len(command)
+    span = Span(places.source, sender.line, sender.column, sender.line, end)
+    return Step(((str(sender), str(command)),), span)
+
+
+def _shape(items: tuple[Item, ...]) -> object:
+    return tuple(
+        tuple(_shape(exchange) for exchange in item.exchanges) if isinstance(item, Repeat) else "step"
+        for item in items
+    )
+
+
+def _merge(left: tuple[Item, ...], right: tuple[Item, ...]) -> tuple[Item, ...]:
+    merged: list[Item] = []
+    for one, other in zip(left, right, strict=True):
+        if isinstance(one, Step) and isinstance(other, Step):
+            merged.append(Step(tuple(dict.fromkeys(one.labels + other.labels)), one.span))
+        elif isinstance(one, Repeat) and isinstance(other, Repeat):
+            pairs = zip(one.exchanges, other.exchanges, strict=True)
+            merged.append(Repeat(tuple(_merge(a, b) for a, b in pairs)))
+    return tuple(merged)
+
+
+def _steps(items: tuple[Item, ...]) -> Iterator[Step]:
+    for item in items:
+        if isinstance(item, Step):
+            yield item
+        else:
+            for exchange in item.exchanges:
+                yield from _steps(exchange)
+
+
+def _write(items: tuple[Item, ...]) -> str:
+    return " ".join(_write_item(item, alone=len(items) == 1) for item in items)
+
+
+def _write_item(item: Item, *, alone: bool) -> str:
+    if isinstance(item, Repeat):
+        return f"*( {' / '.join(_write(exchange) for exchange in item.exchanges)} )"
+    labels = " / ".join(f"{sender}:{command}" for sender, command in item.labels)
+    return labels if alone or len(item.labels) == 1 else f"( {labels} )"

@@ -1,0 +1,128 @@
+"""Cut a document into the blocks that hold something formal, each with its lines in the document.
+
+A block is marked up (RST directives, Markdown fences, AsciiDoc delimiters, wikidot's ``[[code]]``) or is
+lines that stand out by what they are: rules in plain text, indented or not. What a block is (a
+grammar, a frame table, a dialog, something else) is told by its content and by the language that its
+markup names: `specwire.generator.documents.kinds`.
+
+Surprises of published documents that are met here: a line of dashes may be AsciiDoc's delimiter or the
+underline of a heading; a fence may never be closed; copies of web pages have lost their fences, so that
+page furniture stands before the grammar and prose directly behind it.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_right
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+
+from specwire.generator.diagnostics import Source, Span
+from specwire.generator.documents.kinds import Kind, tell_kind
+from specwire.generator.documents.markup import Region, find_regions
+from specwire.generator.documents.runs import find_runs
+
+_END = re.compile(r"\[\[/code\]\].*$", re.IGNORECASE)
+"""The one end of a block that may stand behind its last line."""
+LONGEST_LINE = 5000
+"""Characters; a longer line is data that somebody pasted, and read as empty."""
+
+
+@dataclass(frozen=True)
+class Block:
+    """Some lines of a document: `first_line` and `last_line` from 1, both included, markup not."""
+
+    source: Source
+    kind: Kind
+    markup: str
+    """How the block is marked: ``directive``, ``fence``, ``delimiters``, ``wikidot``, or ``plain``."""
+    language: str
+    first_line: int
+    lines: tuple[str, ...]
+    closed: bool = True
+    """False where the document ends before the markup does."""
+
+    @property
+    def last_line(self) -> int:
+        """The last line of the content."""
+        return self.first_line + len(self.lines) - 1
+
+    @cached_property
+    def indent(self) -> int:
+        """Characters that every line of the content begins with and that are no part of it."""
+        written = [line for line in self.lines if line.strip()]
+        if not written:
+            return 0
+        first, last = min(written), max(written)
+        # What the least and the greatest line share, all lines share.
+        size = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
+        return len(first[:size]) - len(first[:size].lstrip(" \t"))
+
+    @property
+    def text(self) -> str:
+        """The content at its lines and columns in the document, everything else blank."""
+        return "\n" * (self.first_line - 1) + "\n".join(self.lines) + "\n"
+
+    @property
+    def span(self) -> Span:
+        """The first line that holds anything."""
+        number = next((n for n, line in enumerate(self.lines) if line.strip()), 0)
+        width = len(self.lines[number].rstrip()) if self.lines else 0
+        line = self.first_line + number
+        return Span(self.source, line, min(self.indent, width) + 1, line, max(width, 1) + 1)
+
+
+def cut_blocks(source: Source) -> tuple[Block, ...]:
+    """Return the blocks of a document in the order of their lines, examples and other text included."""
+    whole = [line.removesuffix("\r").replace("\u00a0", " ") for line in source.text.split("\n")]
+    lines = [line if len(line) <= LONGEST_LINE else "" for line in whole]
+    regions = find_regions(lines)
+    blocks: list[Block] = []
+    after = 0
+    for region in regions:
+        blocks += _plain(source, lines, after, region.start)
+        blocks += _marked(source, lines, region)
+        after = region.next
+    blocks += _plain(source, lines, after, len(lines))
+    return tuple(blocks)
+
+
+def line_above(lines: list[str], line: int, blocks: tuple[Block, ...]) -> Iterator[tuple[int, str]]:
+    """Yield number and text of the lines of prose above `line`, nearest first, those of blocks left out."""
+    firsts = [block.first_line for block in blocks]
+    for number in range(line - 1, 0, -1):
+        at = bisect_right(firsts, number) - 1
+        if at >= 0 and number <= blocks[at].last_line:
+            continue
+        yield number, lines[number - 1].removesuffix("\r")
+
+
+def _marked(source: Source, lines: list[str], region: Region) -> Iterator[Block]:
+    content = [_END.sub("", line) for line in lines[region.first : region.last]]
+    kind = tell_kind(content, region.language, marked=True) if region.closed else "other"
+    if kind == "other":
+        # Prose inside the block, or no end to it: what is a grammar in it shows by itself.
+        found = list(
+            _plain(source, lines, region.first, region.last, region.markup, region.closed, region.language)
+        )
+        if found:
+            yield from found
+            return
+    yield Block(
+        source, kind, region.markup, region.language, region.first + 1, tuple(content), region.closed
+    )  # fmt: skip
+
+
+def _plain(
+    source: Source,
+    lines: list[str],
+    first: int,
+    last: int,
+    markup: str = "plain",
+    closed: bool = True,
+    language: str = "",
+) -> Iterator[Block]:
+    """Yield what stands out in the lines from `first` (from 0) up to `last`, exclusive."""
+    for kind, start, end in find_runs(lines, first, last, language):
+        yield Block(source, kind, markup, language, start + 1, tuple(lines[start:end]), closed)

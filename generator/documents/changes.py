@@ -1,0 +1,55 @@
+"""What a new edition of a grammar changes, rule by rule: added, removed, changed.
+
+Comments and layout are no change; neither is the order of rules. `specwire.generator.abnf_text` writes both sides,
+so that two spellings of one right-hand side are equal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+
+from specwire.generator.abnf_text import write_element
+from specwire.generator.passes.grammar import key_of
+from specwire.generator.syntax import Rule, Rulelist
+
+
+@dataclass(frozen=True, slots=True)
+class RuleChange:
+    """A rule with its right-hand sides before and after; None where it was not, or is no more."""
+
+    rule: str
+    was: str | None
+    now: str | None
+
+    @property
+    def lines(self) -> Iterator[str]:
+        """The change as lines of a diff."""
+        if self.was is not None:
+            yield f"-{self.rule} = {self.was}"
+        if self.now is not None:
+            yield f"+{self.rule} = {self.now}"
+
+
+def rule_changes(old: Rulelist, new: Rulelist) -> tuple[RuleChange, ...]:
+    """Return the differences: those of the old rules in their order, then the added ones."""
+    before, after = _by_key(old.rules), _by_key(new.rules)
+    changes = [
+        RuleChange(name, was, after[key][1] if key in after else None)
+        for key, (name, was) in before.items()
+        if key not in after or after[key][1] != was
+    ]
+    added = [RuleChange(name, None, now) for key, (name, now) in after.items() if key not in before]
+    return (*changes, *added)
+
+
+def _by_key(rules: Iterable[Rule]) -> dict[object, tuple[str, str]]:
+    """Return name and right-hand side by the key that names are compared by; repeats are left out."""
+    found: dict[object, tuple[str, str]] = {}
+    for rule in rules:
+        text = write_element(rule.definition)
+        name, known = found.get(key_of(rule), (str(rule), ""))
+        alternatives = known.split(" <or> ") if known else []
+        if text not in alternatives:
+            found[key_of(rule)] = (name, " <or> ".join([*alternatives, text]))
+    return found

@@ -1,0 +1,108 @@
+"""Tell by its content what a block of a document is: a grammar, a frame table, a dialog, or something else.
+
+Specifications show shell commands, C, packet drawings and traces in the same markup as their
+grammar. So a grammar has to look like one: its lines are rules and what goes on with rules, and they hold
+what only ABNF writes (``%x01``, ``4OCTET``, ``*( … )``). A language that the markup names decides, too.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Literal
+
+from specwire.generator.abnf import parse_grammar
+from specwire.generator.diagnostics import Diagnostics, Source
+
+Kind = Literal["grammar", "frame table", "dialog", "other"]
+
+GRAMMAR_LANGUAGES = frozenset({"abnf", "bnf", "ebnf", "grammar"})
+_NO_LANGUAGE = frozenset({"", "text", "txt", "plain", "plaintext", "none", "default"})
+
+RULE_START = re.compile(r"[ \t]*(?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*[ \t]*=(?!=)/?")
+FRAME_LINE = re.compile(r"[ \t]*(?:[*-][ \t]*)?Frames?[ \t]+\d+[^:\n]{0,12}:", re.IGNORECASE)
+_STEP = r"[A-Z][ \t]*:[ \t]*[A-Za-z][A-Za-z0-9_-]*"
+_DIALOG_ITEM = rf"(?:{_STEP}|Repeat[ \t]*:|\.\.\.|…)"
+DIALOG_LINE = re.compile(rf"[ \t]*{_DIALOG_ITEM}(?:[ \t]{{2,}}{_DIALOG_ITEM})*[ \t]*$")
+DIALOG_STEP = re.compile(_STEP)
+_STRONG = re.compile(
+    r"%[xdb][0-9A-F]|\b0x[0-9A-F]{2}\.|(?<![A-Z-])(?:OCTET|ALPHA|DIGIT|VCHAR|HEXDIG|CRLF|WSP)\b"
+    r"|(?:^|[\s(\[/|])\d{0,9}\*\d{0,9}[A-Z(\[]",
+    re.IGNORECASE,
+)
+_ALTERNATIVES = re.compile(r'(?:\b[\w-]{1,64}|"[^"]{0,64}")\s{0,9}[/|]\s{0,9}[\w"]')
+LONGEST_DRAWING = 500
+"""Lines of a frame table or a dialog; what is longer is data that looks like one."""
+_SAMPLE = 40
+"""Lines with rules that are read to see whether they can be: enough to tell, and quick on any input."""
+
+
+def tell_kind(lines: Sequence[str], language: str, *, marked: bool) -> Kind:
+    """Return what `lines` are; `language` as the markup names it, `marked` where there is markup."""
+    written = [line for line in lines if line.strip()]
+    if not written:
+        return "other"
+    if language in GRAMMAR_LANGUAGES:
+        return "grammar" if any(RULE_START.match(line) for line in written) else "other"
+    if language not in _NO_LANGUAGE:
+        return "other"
+    if len(written) <= LONGEST_DRAWING:
+        if sum(1 for line in written if FRAME_LINE.match(line)) >= 2:
+            return "frame table"
+        if is_dialog(written):
+            return "dialog"
+    return "grammar" if _is_grammar(written, marked=marked) else "other"
+
+
+def is_dialog(lines: Sequence[str]) -> bool:
+    """Whether every line is a step of a dialog (``C: OPEN``), ``Repeat:`` or ``...``, two steps at least."""
+    if not all(DIALOG_LINE.match(line) for line in lines):
+        return False
+    return sum(1 for line in lines if DIALOG_STEP.search(line)) >= 2 or any(
+        "Repeat" in line for line in lines
+    )
+
+
+def is_strange(line: str, margin: int) -> bool:
+    """Whether a line is no part of a grammar whose rules begin at column `margin` (from 0)."""
+    shown = line.expandtabs(8)
+    body = shown.lstrip()
+    if not body or body[0] in ";/|" or RULE_START.match(line):
+        return False
+    return len(shown) - len(body) <= margin
+
+
+def margin_of(line: str) -> int:
+    """Return the column, from 0, where the text of a line begins; tab stops are every 8 columns."""
+    shown = line.expandtabs(8)
+    return len(shown) - len(shown.lstrip())
+
+
+def _is_grammar(lines: Sequence[str], *, marked: bool) -> bool:
+    starts = [line for line in lines if RULE_START.match(line)]
+    if not starts:
+        return False
+    margin = min(margin_of(line) for line in starts)
+    strange = sum(1 for line in lines if is_strange(line, margin))
+    if strange * 2 > len(starts):
+        return False
+    code = [line.partition(";")[0] for line in lines]
+    bodies = [line.partition("=")[2] if RULE_START.match(line) else line for line in code]
+    if any(_STRONG.search(body) for body in bodies):
+        rules, faults = _try(lines)
+        return faults * 2 <= rules
+    if marked and any(_ALTERNATIVES.search(body) for body in bodies):
+        rules, faults = _try(lines)
+        return rules > 0 and faults == 0
+    return False
+
+
+def _try(lines: Sequence[str]) -> tuple[int, int]:
+    """Return how many rules the first lines hold, and how many faults."""
+    numbers = [n for n, line in enumerate(lines) if RULE_START.match(line)]
+    end = numbers[_SAMPLE] if len(numbers) > _SAMPLE else len(lines)
+    text = "\n".join(line[:1000] for line in lines[: min(end, 10 * _SAMPLE)]) + "\n"
+    diagnostics = Diagnostics()
+    readable = re.sub("[\udc80-\udcff]", "?", text)
+    parse_grammar(Source("", readable), dialect="zeromq", diagnostics=diagnostics)
+    return min(len(numbers), _SAMPLE), len(diagnostics.errors)

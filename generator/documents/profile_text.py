@@ -1,0 +1,110 @@
+"""Write a profile for a protocol that has none, and edit the source of one that a person wrote.
+
+An existing profile is edited as text: comments, order and layout stay as they are, only what ``[source]`` says of
+the document changes.
+"""
+
+from __future__ import annotations
+
+import json
+import tomllib
+from collections.abc import Iterator, Sequence
+
+from specwire.generator import toml_places
+from specwire.generator.documents.facts import Facts
+from specwire.generator.documents.tables import TableRule
+from specwire.generator.profile import Erratum
+
+
+def new_profile(
+    protocol: str,
+    facts: Facts,
+    *,
+    document: str,
+    sha256: str,
+    errata: Sequence[Erratum],
+    commands: Sequence[str] = (),
+    frames: Sequence[TableRule] = (),
+) -> str:
+    """Return the text of a profile that says what the document tells.
+
+    `commands` are the messages, where the document has frame tables in place of a grammar; `frames` their rules.
+    """
+    lines = [
+        f"# What the grammar of {facts.title} cannot say; written by `specwire import`, yours to edit.",
+        "",
+        f"name = {quote(protocol)}",
+        f"title = {quote(facts.title)}",
+        f"edition = {quote(facts.edition)}",
+    ]
+    if commands:
+        lines += ["", "messages = [", *(f"    {quote(command)}," for command in commands), "]"]
+    lines += ["", "[source]", f"document = {quote(document)}", f"sha256 = {quote(sha256)}"]
+    for erratum in errata:
+        lines += ["", "[[errata]]"]
+        lines += [f"{key} = {quote(getattr(erratum, key))}" for key in ("rule", "was", "now", "why")]
+    for frame in frames:
+        if frame.field is not None:
+            lines += ["", f"[types.{frame.name}]", f"name = {quote(frame.field)}"]
+    return "\n".join(lines) + "\n"
+
+
+def edit_source(text: str, *, document: str | None, sha256: str) -> str:
+    """Return the profile `text` with the document's name (None: as it is) and digest in ``[source]``."""
+    wanted = {"document": document or _stated(text).get("document") or "", "sha256": sha256}
+    if "source" not in tomllib.loads(text):
+        lines = [f"{key} = {quote(value)}" for key, value in wanted.items()]
+        return "\n".join([text.rstrip("\n"), "", "[source]", *lines, ""]).lstrip("\n")
+    for key, value in wanted.items():
+        if _stated(text).get(key) != value:
+            text = _set(text, key, value)
+    return text
+
+
+def quote(text: str) -> str:
+    """Return the text as a TOML string, literal where it holds quotes or backslashes."""
+    if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
+        return f"'{text}'"
+    return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
+
+
+def _stated(text: str) -> dict[str, str]:
+    source = tomllib.loads(text).get("source", {})
+    return source if isinstance(source, dict) else {}
+
+
+def _set(text: str, key: str, value: str) -> str:
+    """Put `value` where ``source.key`` stands, or add it to the table in the way the table is written."""
+    place = toml_places.find_places(text).get(("source", key))
+    if place is not None and place.content is not None:
+        start, end = _with_quotes(text, *place.content)
+        return text[:start] + quote(value) + text[end:]
+    wanted = tomllib.loads(text)
+    wanted["source"] = {**wanted["source"], key: value}
+    return next((added for added in _added(text, key, value) if _reads_as(added, wanted)), text)
+
+
+def _added(text: str, key: str, value: str) -> Iterator[str]:
+    """Yield the text with the key added: to a table with a head, one in braces, one of dotted keys."""
+    places = toml_places.find_places(text)
+    sibling = places.get(("source", "document")) or places[("source",)]
+    end = _with_quotes(text, *sibling.content)[1] if sibling.content else sibling.end
+    line_end = text.find("\n", end)
+    line_end = len(text) if line_end < 0 else line_end
+    for name in (key, f"source.{key}"):
+        yield f"{text[:line_end]}\n{name} = {quote(value)}{text[line_end:]}"
+    yield f"{text[:end]}, {key} = {quote(value)}{text[end:]}"
+
+
+def _reads_as(text: str, wanted: dict[str, object]) -> bool:
+    try:
+        return tomllib.loads(text) == wanted
+    except tomllib.TOMLDecodeError:
+        return False
+
+
+def _with_quotes(text: str, start: int, end: int) -> tuple[int, int]:
+    """Widen the place of a string's content to its quotes, single or triple."""
+    mark = text[end : end + 1]
+    width = 3 if text[end : end + 3] == mark * 3 and text[start - 3 : start].strip("\n\r") == mark * 3 else 1
+    return start - width, end + width

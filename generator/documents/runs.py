@@ -1,0 +1,133 @@
+"""Find grammars, frame tables and dialogs that no markup sets apart: runs of lines that show what they are.
+
+A grammar in plain text begins with a rule and goes on as RFC 5234 section 2.2 says: with rules in the same
+column, lines indented deeper, comments, and empty lines in between. The first line that is none of these
+ends it. What follows the last rule without an empty line between (a footnote, in one published
+document) is recognised by that too, or, where it is indented, because the rule cannot be read with it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+from specwire.generator.abnf import parse_grammar
+from specwire.generator.diagnostics import Diagnostics, Source
+from specwire.generator.documents.kinds import (
+    DIALOG_LINE,
+    FRAME_LINE,
+    LONGEST_DRAWING,
+    RULE_START,
+    Kind,
+    is_dialog,
+    margin_of,
+    tell_kind,
+)
+
+Run = tuple[Kind, int, int]
+"""What the lines are, the first of them (from 0), and the one behind the last."""
+
+_RULES_AWAY = 12
+"""Lines that are cut from the end of a run, one by one, to see whether its last rule can be read then."""
+
+
+def find_runs(lines: Sequence[str], first: int, last: int, language: str = "") -> Iterator[Run]:
+    """Yield the runs in the lines from `first` up to `last`, exclusive, in order."""
+    at = done = first
+    while at < last:
+        run = _run_at(lines, at, done, last, language)
+        if run is None:
+            at += 1
+        else:
+            kind, _, end = run
+            if kind != "other":
+                yield run
+                done = end
+            at = max(end, at + 1)
+
+
+def _run_at(lines: Sequence[str], at: int, done: int, last: int, language: str) -> Run | None:
+    line = lines[at]
+    if FRAME_LINE.match(line):
+        return _table(lines, at, done, last)
+    if RULE_START.match(line):
+        start, end = _with_comments(lines, at, done), _grammar_end(lines, at, last)
+        kind = tell_kind(lines[start:end], language, marked=False)
+        if kind == "other":
+            return "other", start, end
+        return kind, start, _without_prose(lines, start, end)
+    if DIALOG_LINE.match(line):
+        return _dialog(lines, at, last)
+    return None
+
+
+def _grammar_end(lines: Sequence[str], at: int, last: int) -> int:
+    """Return the line behind the last one that can be part of the grammar beginning in line `at`."""
+    margin = margin_of(lines[at])
+    end, gap = at + 1, False
+    for number in range(at + 1, last):
+        line = lines[number]
+        body = line.lstrip()
+        if not body:
+            gap = True
+        elif RULE_START.match(line) and margin_of(line) == margin:
+            end, gap = number + 1, False
+        elif body[0] == ";":
+            # Comments belong to what follows them, but for those on a rule's own continuation lines.
+            end = number + 1 if not gap and margin_of(line) > margin else end
+        elif body[0] in "/|" or (not gap and margin_of(line) > margin):
+            end, gap = number + 1, False
+        else:
+            break
+    return end
+
+
+def _with_comments(lines: Sequence[str], at: int, done: int) -> int:
+    """Return the first of the comment lines directly above line `at`."""
+    while at > done and lines[at - 1].lstrip().startswith(";"):
+        at -= 1
+    return at
+
+
+def _without_prose(lines: Sequence[str], start: int, end: int) -> int:
+    """Return where the grammar ends if indented prose behind its last rule is left out."""
+    rule = next((n for n in range(end - 1, start - 1, -1) if RULE_START.match(lines[n])), start)
+    if end - rule > 10 * _RULES_AWAY:
+        return end
+    for last in range(end, max(rule, end - _RULES_AWAY), -1):
+        if _reads(lines[rule:last]):
+            return last
+    return end
+
+
+def _reads(lines: Sequence[str]) -> bool:
+    diagnostics = Diagnostics()
+    text = "\n".join(lines) + "\n"
+    parse_grammar(Source("", text), dialect="zeromq", diagnostics=diagnostics)
+    return not diagnostics.errors
+
+
+def _table(lines: Sequence[str], at: int, done: int, last: int) -> Run:
+    """A frame table without markup: its ``Frame N:`` lines, and the dashes and the title above them."""
+    start, end = at, at + 1
+    while end < last and (FRAME_LINE.match(lines[end]) or not lines[end].strip()):
+        end += 1
+    while not lines[end - 1].strip():
+        end -= 1
+    if start - 2 >= done and lines[start - 1].strip() and not lines[start - 1].strip().strip("-="):
+        start -= 2
+    found = sum(1 for line in lines[at:end] if line.strip())
+    return ("frame table" if 2 <= found <= LONGEST_DRAWING else "other"), start, end
+
+
+def _dialog(lines: Sequence[str], at: int, last: int) -> Run:
+    """A dialog without markup: two senders at least, or it is prose."""
+    end = at + 1
+    while end < last and (DIALOG_LINE.match(lines[end]) or not lines[end].strip()):
+        end += 1
+    while not lines[end - 1].strip():
+        end -= 1
+    written = [line for line in lines[at:end] if line.strip()]
+    if len(written) > LONGEST_DRAWING:
+        return "other", at, end
+    senders = {line.strip()[0] for line in written if line.strip()[1:2] == ":"}
+    return ("dialog" if is_dialog(written) and len(senders) > 1 else "other"), at, end

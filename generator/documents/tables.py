@@ -1,0 +1,231 @@
+"""Make ABNF of frame tables and drawn dialogs, for documents that have no grammar of their own.
+
+A table becomes one rule, a frame one element of it, named after what the line calls it: ``Job UUID`` is ``uuid``,
+``POST body`` is ``body``, ``Service name`` is ``service``. Constants are ``header`` where the table quotes them
+and ``command`` where it gives a number, followed by the command's name: ``header-post``. A frame that
+differs between tables is named so too. Each frame rule has the comment ``ZeroMQ frame``.
+
+Where the document contradicts itself the finding quotes both places, and the rule follows the table:
+frames beyond the number that the sentence above it gives are optional.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.frametable import Frame, FrameTable
+
+_SENTENCE = re.compile(
+    r"\b(?:An?|The)\s+(?P<command>[A-Z][\w-]*)\s+(?:command|message)\s+consists\s+of\s+(?:a\s+multipart\s+message\s+of\s+)?"
+    r"(?P<count>\d+)\s+(?P<more>or\s+more\s+)?frames?\b"
+)
+_KINDS_OF_VALUE = frozenset({"name", "code", "number", "value", "string"})
+"""Words at the end of a label that say what a value is like, not what it means."""
+FRAME_COMMENT = "ZeroMQ frame"
+
+
+@dataclass(frozen=True, slots=True)
+class Announced:
+    """The sentence above a table: how many frames a command has, and whether there may be more."""
+
+    count: int
+    more: bool
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class Command:
+    """A command with its table and the sentence above it, where there is one."""
+
+    name: str
+    table: FrameTable
+    announced: Announced | None
+
+    @property
+    def open_ended(self) -> bool:
+        """Whether more frames than the table lists may follow."""
+        return bool(self.announced and self.announced.more) or self.table.frames[-1].repeated
+
+
+@dataclass(frozen=True, slots=True)
+class TableRule:
+    """A rule made of a table: its name, right-hand side, the comment above it, and where it comes from."""
+
+    name: str
+    text: str
+    comment: str
+    span: Span
+    field: str | None = None
+    """The name of the frame where the rule's own has the command's behind it."""
+
+
+def find_sentence(text: str) -> re.Match[str] | None:
+    """Return the match of ``A POST command consists of 7 or more frames`` in a line."""
+    return _SENTENCE.search(text)
+
+
+def command_name(title: str) -> str:
+    """Return the command that the title of a table names: ``OPEN command`` is ``OPEN``."""
+    word = re.search(r"[A-Za-z][A-Za-z0-9_-]*", title)
+    return word.group() if word else ""
+
+
+def rules_of_tables(commands: Sequence[Command], diagnostics: Diagnostics) -> list[TableRule]:
+    """Return the rules of all commands, then those of their frames, each where it is first met."""
+    _check_claims(commands, diagnostics)
+    differing = _differing(commands)
+    messages: list[TableRule] = []
+    frames: dict[str, TableRule] = {}
+    for command in commands:
+        names: list[str] = []
+        for field, frame in _fields(command):
+            own = frame.kind == "constant" or field in differing
+            name = f"{field}-{command.name.lower()}" if own else field
+            if name not in frames and frame.kind == "unknown":
+                _report_unknown(frame, name, diagnostics)
+            comment = frame.text.partition(":")[2].strip()
+            frames.setdefault(
+                name, TableRule(name, _definition(frame), comment, frame.span, field if own else None)
+            )
+            names.append(name)
+        if command.open_ended:
+            last = command.table.frames[-1].span
+            frames.setdefault("more", TableRule("more", "*OCTET", "Any further frames.", last))
+        text = _sequence(command, names)
+        messages.append(
+            TableRule(command.name, text, command.table.title or command.name, command.table.span)
+        )
+    return messages + _sorted_by_kind(list(frames.values()))
+
+
+def _sorted_by_kind(rules: list[TableRule]) -> list[TableRule]:
+    """Constants first, `more` last, else in the order of the tables."""
+    return sorted(rules, key=lambda rule: (rule.name == "more", rule.field is None and rule.name != "empty"))
+
+
+def _sequence(command: Command, names: list[str]) -> str:
+    """Return the elements of a message rule; those beyond the announced number are optional."""
+    announced = command.announced
+    sure = len(names)
+    if announced and not announced.more and announced.count < len(names):
+        sure = announced.count
+    text = " ".join(names[:sure])
+    optional = names[sure:]
+    if optional:
+        text += "".join(f" [ {name}" for name in optional) + " ]" * len(optional)
+    return f"{text} *more" if command.open_ended else text
+
+
+def _fields(command: Command) -> list[tuple[str, Frame]]:
+    """Return the frames with their names, each once in a command."""
+    named: list[tuple[str, Frame]] = []
+    counts: dict[str, int] = {}
+    for frame in command.table.frames:
+        field = _field(frame)
+        counts[field] = counts.get(field, 0) + 1
+        named.append((f"{field}-{counts[field]}" if counts[field] > 1 else field, frame))
+    return named
+
+
+def _field(frame: Frame) -> str:
+    match frame.kind:
+        case "empty":
+            return "empty"
+        case "constant":
+            return "header" if frame.quoted else "command"
+    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", frame.label)
+    while len(words) > 1 and words[-1].lower() in _KINDS_OF_VALUE:
+        words.pop()
+    return words[-1].lower() if words else f"frame-{frame.number}"
+
+
+def _definition(frame: Frame) -> str:
+    match frame.kind:
+        case "empty":
+            return "0OCTET"
+        case "constant":
+            return " / ".join(_constant(octets, quoted=frame.quoted) for octets in frame.constants)
+        case "text":
+            return "*VCHAR"
+    return f"{frame.size_octets}OCTET" if frame.size_octets else "*OCTET"
+
+
+def _constant(octets: bytes, *, quoted: bool) -> str:
+    text = octets.decode("latin-1")
+    if quoted and all(" " <= character <= "~" and character != '"' for character in text):
+        return f'%s"{text}"'
+    return "%x" + ".".join(f"{octet:02X}" for octet in octets)
+
+
+def _differing(commands: Sequence[Command]) -> set[str]:
+    """Return the names of frames that are not the same in all tables that have them."""
+    definitions: dict[str, set[str]] = {}
+    for command in commands:
+        for field, frame in _fields(command):
+            definitions.setdefault(field, set()).add(_definition(frame))
+    return {field for field, found in definitions.items() if len(found) > 1}
+
+
+def _report_unknown(frame: Frame, name: str, diagnostics: Diagnostics) -> None:
+    message = f"the table does not say what frame {frame.number} holds"
+    help = f"read as octets; an erratum for '{name}' in profile.toml says it better"
+    diagnostics.warning("W704", frame.span, message, help)
+
+
+def _check_claims(commands: Sequence[Command], diagnostics: Diagnostics) -> None:
+    by_name = {command.name: command for command in commands}
+    for command in commands:
+        _check_count(command, diagnostics)
+        for position, frame in enumerate(command.table.frames):
+            _check_size(frame, diagnostics)
+            _check_number(command, position, frame, diagnostics)
+            claimed = frame.stands_for
+            if claimed and claimed != command.name and claimed in by_name:
+                _report_label(command, frame, by_name[claimed], diagnostics)
+
+
+def _check_count(command: Command, diagnostics: Diagnostics) -> None:
+    announced, frames = command.announced, command.table.frames
+    if announced is None or announced.count == len(frames):
+        return
+    if announced.more and announced.count < len(frames):
+        return
+    said = f"{announced.count} or more" if announced.more else f"{announced.count}"
+    message = (
+        f"{command.name} is said to consist of {said} frames (line {announced.span.line}), "
+        f"and its table lists {len(frames)}, up to '{frames[-1].text}' (line {frames[-1].span.line})"
+    )
+    beyond = announced.count < len(frames)
+    help = (
+        "frames beyond the number are read as optional" if beyond else "the rule has the frames of the table"
+    )
+    diagnostics.warning("W702", announced.span, message, help)
+
+
+def _report_label(command: Command, frame: Frame, other: Command, diagnostics: Diagnostics) -> None:
+    theirs = next((f for f in other.table.frames if f.kind == "constant" and not f.quoted), None)
+    place = f"'{theirs.text}' (line {theirs.span.line})" if theirs else f"line {other.table.span.line}"
+    message = (
+        f"the table of {command.name} says '{frame.text}' (line {frame.span.line}), "
+        f"but {other.name} has a table of its own: {place}"
+    )
+    diagnostics.warning("W703", frame.span, message, f"read as the number of {command.name}")
+
+
+def _check_size(frame: Frame, diagnostics: Diagnostics) -> None:
+    wrong = [c for c in frame.constants if frame.size_octets is not None and len(c) != frame.size_octets]
+    if wrong:
+        message = f"'{frame.text}' is said to be {frame.size_octets} octets, and holds {len(wrong[0])}"
+        diagnostics.warning("W705", frame.span, message, "the rule has the octets as they are written")
+
+
+def _check_number(command: Command, position: int, frame: Frame, diagnostics: Diagnostics) -> None:
+    first = command.table.frames[0].number
+    if frame.number != position + first:
+        message = f"frame {frame.number} of {command.name} stands where frame {position + first} is expected"
+        diagnostics.warning(
+            "W706", frame.span, message, "the rule has the frames in the order of their lines"
+        )

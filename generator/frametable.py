@@ -1,0 +1,145 @@
+"""Read a frame table: the frames of one command, each described in a line, as a document has them.
+
+What the lines say of themselves is kept with its place, so that contradictions can quote it: how many octets
+a constant has (``six bytes``), and which command it stands for (``representing POST``).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from lark import Lark, Token, Tree
+from lark.exceptions import UnexpectedInput
+
+from specwire.generator.abnf_lines import Places
+from specwire.generator.diagnostics import Diagnostics, Source, Span
+
+_COUNTS = (
+    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
+    "thirteen", "fourteen", "fifteen", "sixteen",
+)  # fmt: skip
+_SIZE = re.compile(rf"\b(\d+|{'|'.join(_COUNTS)})[ \t-]+(?:bytes?|octets?)\b", re.IGNORECASE)
+_TEXT = re.compile(r"\b(?:printable|string|text|characters)\b", re.IGNORECASE)
+_OCTETS = re.compile(r"\b(?:opaque|binary|blob|octets|bytes)\b", re.IGNORECASE)
+_STANDS_FOR = re.compile(r"\brepresenting[ \t]+(?:the[ \t]+)?([A-Z][A-Z0-9_-]*)\b(?!/)")
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """One line of the table.
+
+    `constants` are the octets that the frame may be, empty where it is not constant; `label` is what the
+    line says before any parenthesis; `size_octets` and `stands_for` what it claims inside one.
+    """
+
+    number: int
+    repeated: bool
+    """``Frames 6:``, ``Frame 6+:``: this frame and perhaps more."""
+    kind: str
+    """``empty``, ``constant``, ``text``, ``octets``; ``unknown`` where the line does not say."""
+    constants: tuple[bytes, ...]
+    quoted: bool
+    """The constants are written as text, not as numbers."""
+    label: str
+    size_octets: int | None
+    stands_for: str | None
+    text: str
+    span: Span
+
+
+@dataclass(frozen=True, slots=True)
+class FrameTable:
+    """A table with its title, which is empty where the block has none."""
+
+    title: str
+    frames: tuple[Frame, ...]
+    span: Span
+
+
+def parse_frame_table(source: Source, text: str, diagnostics: Diagnostics) -> FrameTable | None:
+    """Return the table that `text` holds, at its lines in `source`; None, and E704, where it cannot be read."""
+    places = Places(source, text)
+    try:
+        tree = _parser().parse(text.rstrip() + "\n")
+    except UnexpectedInput as error:
+        at = min(error.pos_in_stream or 0, max(len(text.rstrip()) - 1, 0))
+        end = text.find("\n", at)
+        message = "this line of a frame table cannot be read"
+        help = "a line is 'Frame N:', then 'Empty', \"text\", 0xNN, or a name with its kind in parentheses"
+        diagnostics.error("E704", places.span(at, max(end, at + 1)), message, help)
+        return None
+    title = next((_words(child) for child in tree.find_data("title")), "")
+    frames = tuple(_frame(child, text, places) for child in tree.find_data("frame"))
+    ordered = tuple(sorted(frames, key=lambda frame: (frame.span.line, frame.span.column)))
+    first = next(iter(tree.scan_values(lambda value: isinstance(value, Token))))
+    return FrameTable(title, ordered, _span(first, places))
+
+
+@cache
+def _parser() -> Lark:
+    grammar = Path(__file__).with_name("frametable.lark").read_text(encoding="utf-8")
+    return Lark(grammar, parser="lalr", lexer="contextual", start="table", propagate_positions=True)
+
+
+def _frame(tree: Tree[Token], text: str, places: Places) -> Frame:
+    head, content = tree.children
+    assert isinstance(head, Token) and isinstance(content, Tree)
+    number = re.search(r"\d+", head)
+    assert number is not None
+    tokens = [token for token in content.children if isinstance(token, Token)]
+    notes = " ".join(str(token) for rest in content.find_data("rest") for token in rest.children)
+    notes = re.sub(r"\s+", " ", notes)
+    size = _SIZE.search(notes)
+    stands_for = _STANDS_FOR.search(notes)
+    constants = [token for token in tokens if token.type in ("QUOTED", "OCTETS")]
+    assert head.start_pos is not None
+    end = text.find("\n", head.start_pos)
+    end = end if end >= 0 else len(text)
+    return Frame(
+        number=int(number.group()),
+        repeated=bool(re.search(r"Frames|\+|and up|-|\bto\b", head, re.IGNORECASE)),
+        kind=_kind(content, notes, size),
+        constants=tuple(_octets(token) for token in constants),
+        quoted=any(token.type == "QUOTED" for token in constants),
+        label=_label(tokens) if content.data == "described" else "",
+        size_octets=_count(size[1]) if size else None,
+        stands_for=stands_for[1] if stands_for else None,
+        text=text[head.start_pos : end].strip(),
+        span=places.span(head.start_pos, head.start_pos + len(text[head.start_pos : end].rstrip())),
+    )
+
+
+def _kind(content: Tree[Token], notes: str, size: re.Match[str] | None) -> str:
+    if content.data == "empty":
+        return "empty"
+    if content.data == "constants":
+        return "constant"
+    if size and not _TEXT.search(notes):
+        return "octets"
+    if _TEXT.search(notes):
+        return "text"
+    return "octets" if _OCTETS.search(notes) else "unknown"
+
+
+def _octets(token: Token) -> bytes:
+    return str(token)[1:-1].encode() if token.type == "QUOTED" else bytes.fromhex(token[2:])
+
+
+def _label(tokens: list[Token]) -> str:
+    return " ".join(str(token) for token in tokens).strip(" \t,;.:`'\"")
+
+
+def _count(written: str) -> int:
+    return int(written) if written.isdigit() else _COUNTS.index(written.lower())
+
+
+def _words(tree: Tree[Token]) -> str:
+    return " ".join(str(token).strip() for token in tree.scan_values(lambda value: isinstance(value, Token)))
+
+
+def _span(token: Token, places: Places) -> Span:
+    assert token.start_pos is not None
+    return places.span(token.start_pos, token.start_pos + len(str(token).rstrip()))

@@ -1,0 +1,122 @@
+"""`specwire import`: make a protocol's grammar and profile of a published document."""
+
+from __future__ import annotations
+
+import re
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from specwire.runtime.cli.console import fail, messages, print_json
+
+if TYPE_CHECKING:
+    from specwire.generator.diagnostics import Diagnostic
+    from specwire.generator.documents.importing import Imported
+
+NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+
+
+def command(
+    document: Annotated[Path, typer.Argument(help="RST, Markdown, AsciiDoc, wikidot, .bnf or plain text.")],
+    protocol: Annotated[str, typer.Option(help="Name of the protocol's folder and package.")],
+    grammars: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder for the protocol's folder; made where there is none.", show_default="./grammars"
+        ),
+    ] = None,
+    dry_run: Annotated[
+        bool, typer.Option("--dry-run", help="Write nothing; show what would change.")
+    ] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found and changed as JSON.")] = False,
+) -> None:
+    """Write grammar.abnf and profile.toml from a published document, or bring them up to a new edition."""
+    from specwire.generator.documents.importing import import_document
+    from specwire.generator.documents.store import write_imported
+
+    if not NAME.match(protocol):
+        fail(f"{protocol!r} cannot name a protocol: use lower-case letters, digits and '_', a letter first")
+    folder = _folder(grammars) / protocol
+    if folder.exists() and not folder.is_dir():
+        fail(f"{folder} is not a folder")
+    if not document.is_file():
+        fail(f"there is no document {document}")
+    imported = import_document(document, protocol, folder=folder, shown=folder.as_posix())
+    if json:
+        changed = [] if dry_run else write_imported(imported, folder)
+        print_json(_as_json(imported, protocol, folder, [path.name for path in changed], dry_run=dry_run))
+        return
+    _print(imported)
+    changed = [] if dry_run else write_imported(imported, folder)
+    messages().print(_outcome(imported, folder, changed, dry_run=dry_run), soft_wrap=True, markup=False)
+
+
+def _folder(given: Path | None) -> Path:
+    """Return the folder of grammars: the one given, which need not be there, or ``grammars`` here."""
+    folder = given or Path("grammars")
+    if folder.exists() and not folder.is_dir():
+        fail(f"{folder} is not a folder of grammars")
+    if given is None and not folder.is_dir():
+        fail("there is no folder grammars here; name one with --grammars, it is made where missing")
+    return folder
+
+
+def _print(imported: Imported) -> None:
+    """Print findings to standard error, and to standard output how the rules change."""
+    from specwire.generator.diagnostics import render_all
+
+    if imported.diagnostics:
+        sys.stderr.write(render_all(imported.diagnostics) + "\n")
+    for change in imported.changes:
+        sys.stdout.writelines(f"{line}\n" for line in change.lines)
+    sys.stdout.flush()
+
+
+def _outcome(imported: Imported, folder: Path, changed: list[Path], *, dry_run: bool) -> str:
+    blocks = len(imported.blocks)
+    lines = ", ".join(f"{block.first_line}-{block.last_line}" for block in imported.blocks[:6])
+    found = (
+        f"{imported.facts.title}: {imported.rules} rules from {blocks} block{'s' if blocks != 1 else ''} "
+        f"(lines {lines}{', …' if blocks > 6 else ''})"
+    )
+    rules = len(imported.changes)
+    news = "" if imported.is_new else f"; {rules} rule{'s' if rules != 1 else ''} changed, the profile kept"
+    if dry_run:
+        return f"{found}{news}; nothing written"
+    return f"{found}{news}; {folder} {'written' if changed else 'is current'}"
+
+
+def _as_json(
+    imported: Imported, protocol: str, folder: Path, written: list[str], *, dry_run: bool
+) -> dict[str, Any]:
+    return {
+        "protocol": protocol,
+        "folder": folder.as_posix(),
+        "title": imported.facts.title,
+        "edition": imported.facts.edition,
+        "new": imported.is_new,
+        "dry_run": dry_run,
+        "written": written,
+        "rules": imported.rules,
+        "blocks": [
+            {"kind": block.kind, "markup": block.markup, "first_line": block.first_line, "last_line": block.last_line}
+            for block in imported.blocks
+        ],
+        "changes": [{"rule": change.rule, "was": change.was, "now": change.now} for change in imported.changes],
+        "diagnostics": [_diagnostic(diagnostic) for diagnostic in imported.diagnostics],
+    }  # fmt: skip
+
+
+def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
+    span = diagnostic.span
+    return {
+        "severity": str(diagnostic.severity),
+        "code": diagnostic.code,
+        "file": span.source.path,
+        "line": span.line,
+        "column": span.column,
+        "message": diagnostic.message,
+        "help": diagnostic.help,
+    }

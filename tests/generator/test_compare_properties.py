@@ -1,0 +1,199 @@
+"""Verdicts against the wire: what one edition writes is read by the other with a naive interpreter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import cycle
+
+from hypothesis import HealthCheck, example, given, settings
+
+from specwire.generator import ir
+from specwire.generator.compare import compare
+from specwire.generator.compare.comparison import Verdict, worst
+from specwire.generator.compare.matching import Pair, Place, match_layouts
+from tests.generator.editions import editions, field, message, protocol, text
+from tests.generator.interpreter import Content, Contents, Refused, decode, encode, read, write
+
+OCTETS = tuple(bytes(range(0x61, 0x61 + size)) for size in range(9))
+"""Contents of every size, UTF-8."""
+CANDIDATES = (
+    *OCTETS[1:],
+    *(b"\xff" * size for size in range(1, 9)),
+    *(b"", b"\x00", b"\x01", b"\x02", b"\x07", b"\x09", b"\x0a"),
+)
+
+Pairs = tuple[Pair[Place], ...]
+
+
+def fits(owner: ir.Protocol, type: ir.Type, content: Content) -> bool:
+    """Whether `content` is one of the type, on its own."""
+    try:
+        return read(owner, type, write(owner, type, content)) == (content, b"")
+    except (Refused, AssertionError):
+        return False
+
+
+def contents_of(owner: ir.Protocol, type: ir.Type) -> list[Content]:
+    """Contents of a type: its edges and some between."""
+    match type:
+        case ir.ConstantType():
+            return [type.octets]
+        case ir.ListType(element=element):
+            inside = contents_of(owner, element)
+            return [tuple(inside[:2]), (), *((item,) for item in inside)]
+        case ir.PairsType():
+            return [((b"name", b"value"), (b"n", b"v")), (), ((b"\xc3\xa9", b""),)]
+        case ir.IntegerType(octets=octets):
+            sized = [bytes(range(0x31, 0x31 + octets)), b"\x01" * octets, bytes(octets)]
+            return [content for content in (*sized, *CANDIDATES) if fits(owner, type, content)]
+    return [content for content in CANDIDATES if fits(owner, type, content)]
+
+
+def other_types(pairs: Pairs, writes_old: bool) -> dict[str, ir.Type]:
+    """For the name of a field of the writer, its type for the reader."""
+    ends = ((pair.old, pair.new) if writes_old else (pair.new, pair.old) for pair in pairs)
+    return {writer.field.name: reader.field.type for writer, reader in ends if writer and reader}
+
+
+def agreeable(
+    writer: ir.Protocol, written: ir.Message, reader: ir.Protocol, types: dict[str, ir.Type]
+) -> Contents:
+    """Contents that both editions have a value for, as far as there are any: the best that a writer can do."""
+    chosen: dict[str, Content] = {}
+    for one in written.fields:
+        choices = contents_of(writer, one.type)
+        type = types.get(one.name)
+        if type is None:
+            choices = sorted(choices, key=len)
+        elif isinstance(type, ir.ConstantType) and fits(writer, one.type, type.octets):
+            choices = [type.octets]
+        elif type is not None:
+            choices = [c for c in choices if fits(reader, type, c)] or choices
+        chosen[one.name] = choices[0]
+    return chosen
+
+
+def distinctive(owner: ir.Protocol, written: ir.Message) -> Contents:
+    """Contents that cannot be mistaken for one another, and are not empty: no misreading goes unseen by luck."""
+    numbers, members = cycle(range(0x21, 0x7F)), cycle(range(2, 9))
+
+    def fresh(type: ir.Type) -> Content:
+        match type:
+            case ir.ConstantType():
+                return type.octets
+            case ir.ListType(element=element):
+                return fresh(element), fresh(element), fresh(element)
+            case ir.PairsType(name=name, value=ir.TextType() as value):
+                return ((fresh(name), fresh(value)),)
+            case ir.IntegerType(enum=str()):
+                return bytes((next(members),))
+            case ir.IntegerType(octets=octets):
+                return bytes(next(numbers) for _ in range(octets))
+            case ir.TextType(length=length) | ir.OctetsType(length=length):
+                return bytes(next(numbers) for _ in range(length.octets if length.kind == "fixed" else 5))
+        raise NotImplementedError(type)
+
+    return {one.name: fresh(one.type) for one in written.fields}
+
+
+def as_meant(pairs: Pairs, writes_old: bool, wrote: Contents, got: Contents) -> bool:
+    """Whether the reader has every content of the writer, and none besides."""
+    for pair in pairs:
+        writer, reader = (pair.old, pair.new) if writes_old else (pair.new, pair.old)
+        sent = wrote[writer.field.name] if writer else b""
+        if sent != (got[reader.field.name] if reader else b""):
+            return False
+    return True
+
+
+def is_read(
+    writer: ir.Protocol, reader: ir.Protocol, pairs: Pairs, writes_old: bool, contents: Contents
+) -> bool:
+    try:
+        found, got = decode(reader, encode(writer, writer.messages[0], contents))
+    except Refused:
+        return False
+    return found is reader.messages[0] and as_meant(pairs, writes_old, contents, got)
+
+
+def samples(writer: ir.Protocol, reader: ir.Protocol, pairs: Pairs, writes_old: bool) -> Iterator[Contents]:
+    """The agreeable contents, then each content of each field in turn, the others agreeable."""
+    written = writer.messages[0]
+    base = agreeable(writer, written, reader, other_types(pairs, writes_old))
+    yield base
+    for one in written.fields:
+        for content in contents_of(writer, one.type):
+            yield {**base, one.name: content}
+
+
+def check_direction(
+    writer: ir.Protocol, reader: ir.Protocol, verdict: Verdict, pairs: Pairs, writes_old: bool
+) -> None:
+    """Hold `verdict` against what happens."""
+    seen = [
+        is_read(writer, reader, pairs, writes_old, one) for one in samples(writer, reader, pairs, writes_old)
+    ]
+    telling = is_read(writer, reader, pairs, writes_old, distinctive(writer, writer.messages[0]))
+    match verdict:
+        case Verdict.YES:
+            assert all(seen) and telling, "something is refused or misread"
+        case Verdict.DEPENDS:
+            assert any(seen), "nothing is read as meant"
+            assert not all(seen), "everything is read as meant"
+        case Verdict.NO:
+            assert not telling, "contents that cannot be mistaken are read as meant"
+
+
+def of_enum(place: Place | None) -> bool:
+    return (
+        place is not None
+        and isinstance(place.field.type, ir.IntegerType)
+        and place.field.type.enum is not None
+    )
+
+
+EMPTY = message("other", 2)
+
+
+@given(editions())
+@example(
+    (
+        protocol(message("demo", 1, field("alpha", text(1))), EMPTY),
+        protocol(
+            message("demo", 1, field("alpha", text(1)), field("beta", ir.OctetsType(ir.Length("rest")))),
+            EMPTY,
+        ),
+    )
+)
+@example(
+    (
+        protocol(message("demo", 1, field("alpha", ir.OctetsType(ir.Length("rest")))), EMPTY),
+        protocol(message("demo", 1, field("beta", ir.TextType(ir.Length("rest")))), EMPTY),
+    )
+)
+@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_verdicts_are_what_happens_on_the_wire(pair: tuple[ir.Protocol, ir.Protocol]) -> None:
+    old, new = pair
+    comparison = compare(old, new)
+    pairs = match_layouts(old.messages[0], new.messages[0]).fields
+    # Whether another name means another thing is not on the wire.
+    changes = [change for change in comparison.changes if change.kind != "renamed"]
+    if not any(of_enum(pair.old) and of_enum(pair.new) for pair in pairs):
+        changes = [change for change in changes if change.subject != "enumeration"]
+    check_direction(new, old, worst(change.old_reads_new.verdict for change in changes), pairs, False)
+    check_direction(old, new, worst(change.new_reads_old.verdict for change in changes), pairs, True)
+
+
+@given(editions())
+@settings(max_examples=100, deadline=None)
+def test_the_other_way_round_the_readers_change_places(pair: tuple[ir.Protocol, ir.Protocol]) -> None:
+    forth, back = compare(*pair), compare(*pair[::-1])
+    assert (forth.old_reads_new, forth.new_reads_old) == (back.new_reads_old, back.old_reads_new)
+    assert len(forth.changes) == len(back.changes)
+
+
+@given(editions())
+@settings(max_examples=50, deadline=None)
+def test_nothing_changed_in_itself(pair: tuple[ir.Protocol, ir.Protocol]) -> None:
+    for edition in pair:
+        assert compare(edition, edition).verdict == "same"

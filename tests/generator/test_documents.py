@@ -1,0 +1,256 @@
+"""A document becomes a grammar and a profile: every markup, every trap, every finding.
+
+A golden case is a folder in tests/golden/import: the document, what is said about it, and the two files that
+come of it, which are missing where nothing may be written.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from pathlib import Path
+
+import pytest
+
+from specwire import generator
+from specwire.generator.diagnostics import Severity, Source, SpecError
+from specwire.generator.documents.blocks import cut_blocks
+from specwire.generator.documents.importing import import_document
+from specwire.generator.documents.profile_text import edit_source, quote
+from specwire.generator.documents.store import write_imported
+from tests.generator.documents import write_document
+from tests.golden_files import cases, check_golden
+
+
+@pytest.mark.parametrize("case", cases("import"), ids=lambda case: case.name)
+def test_import(case: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (document,) = case.glob("document.*")
+    monkeypatch.chdir(case)
+    try:
+        imported = import_document(Path(document.name), "demo", shown="grammars/demo")
+    except SpecError as error:
+        check_golden(case / "stderr.txt", f"{error}\n")
+        assert not (case / "expected").exists()
+        return
+    found = "".join(f"{diagnostic.render()}\n" for diagnostic in imported.diagnostics)
+    check_golden(case / "stderr.txt", found)
+    check_golden(case / "expected" / "grammar.abnf", imported.grammar_text)
+    check_golden(case / "expected" / "profile.toml", imported.profile_text)
+
+
+def test_every_finding_of_import_is_shown_by_a_test() -> None:
+    folder = Path(generator.__file__).parent
+    modules = [*(folder / "documents").glob("*.py"), folder / "frametable.py", folder / "dialog_text.py"]
+    defined = {code for path in modules for code in re.findall(r'"([EW]7\d\d)"', path.read_text("utf-8"))}
+    shown = {
+        code
+        for case in cases("import")
+        for code in re.findall(r"\[([EW]7\d\d)\]", (case / "stderr.txt").read_text("utf-8"))
+    }
+    tests = "".join(path.read_text("utf-8") for path in Path(__file__).parent.glob("test_*.py"))
+    shown |= {code for code in defined if re.search(rf'== \W*"{code}"', tests)}
+    assert shown == defined
+
+
+def codes(path: Path, protocol: str = "demo") -> list[str]:
+    """Return the codes of the errors that an import ends with."""
+    with pytest.raises(SpecError) as refused:
+        import_document(path, protocol)
+    return [found.code for found in refused.value.diagnostics if found.severity is Severity.ERROR]
+
+
+def test_a_block_knows_its_lines() -> None:
+    text = "prose\n\n```\n\n  a = %x01\n  b = 4OCTET\n```\nmore prose\n"
+    (block,) = cut_blocks(Source("d", text))
+    assert (block.kind, block.markup, block.first_line, block.last_line, block.indent) == (
+        "grammar", "fence", 4, 6, 2,
+    )  # fmt: skip
+    lines = text.split("\n")
+    for number, line in enumerate(block.text.split("\n"), start=1):
+        assert line in ("", lines[number - 1])
+
+
+@pytest.mark.parametrize("ends", ["\n", "\r\n", "\r"])
+def test_line_ends_are_all_the_same(tmp_path: Path, ends: str) -> None:
+    path = write_document(tmp_path, ends.join(["Title", "", "a = %x01 b", "b = OCTET", "", "prose"]))
+    assert import_document(path, "demo").grammar_text.endswith("\n\na = %x01 b\nb = OCTET\n")
+
+
+def test_faults_are_shown_in_the_document(tmp_path: Path) -> None:
+    path = write_document(tmp_path, "prose\n\n[[code]]\n   a = %x01 b\n   b = ( OCTET\n[[/code]]\n")
+    with pytest.raises(SpecError) as refused:
+        import_document(path, "demo")
+    (fault,) = [found for found in refused.value.diagnostics if found.severity is Severity.ERROR]
+    assert str(fault.span).endswith("document.txt:5:8")
+    assert "   5 |    b = ( OCTET" in fault.render()
+
+
+def test_an_erratum_mends_the_new_edition_before_it_is_read(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    profile = 'name = "demo"\n\n[[errata]]\nrule = "b"\nwas = "( OCTET"\nnow = "OCTET"\nwhy = "A bracket too many."\n'
+    (folder / "profile.toml").write_text(profile, encoding="utf-8")
+    path = write_document(tmp_path, "a = %x01 b\nb = ( OCTET\n")
+    imported = import_document(path, "demo", folder=folder)
+    assert imported.grammar_text.endswith("a = %x01 b\nb = ( OCTET\n")
+    assert imported.profile_text.startswith(profile)
+
+
+PROFILE = """\
+# Ours, not to be lost.
+name = "demo"      # the name
+[source]
+document = 'old.txt'   # where it is from
+
+[[errata]]
+rule = "a"
+was = "b | c"
+now = "b / c"
+why = "RFC 5234 writes alternatives with a slash."
+"""
+
+
+def test_a_new_edition_keeps_the_profile_and_shows_what_changes(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    old = "a = b | c\nb = %x01\nc = %x02 d\nd = OCTET\ne = d\n"
+    (folder / "grammar.abnf").write_text(old, encoding="utf-8")
+    (folder / "profile.toml").write_text(PROFILE, encoding="utf-8")
+    path = write_document(tmp_path, "a = b / c  ; mended\nc = %x02 2d\nb = %x01\nd = OCTET\nf = 2OCTET\n")
+    imported = import_document(path, "demo", folder=folder, shown="grammars/demo")
+    assert [line for change in imported.changes for line in change.lines] == [
+        "-c = %x02 d", "+c = %x02 2d", "-e = d", "+f = 2OCTET",
+    ]  # fmt: skip
+    (stale,) = imported.diagnostics
+    assert stale.code == "W708"
+    assert str(stale.span) == "grammars/demo/profile.toml:8:1"
+    assert "it is now 'b / c'" in stale.message
+    before, after = PROFILE.split("\n"), imported.profile_text.split("\n")
+    added = [line for line in after if line not in before]
+    assert len(added) == 1 and added[0].startswith('sha256 = "')
+    assert [line for line in after if line not in added] == before
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        ('name = "x"\n', 'name = "x"\n\n[source]\ndocument = "d"\nsha256 = "s"\n'),
+        ('[source]\ndocument = "a"', '[source]\ndocument = "d"\nsha256 = "s"'),
+        ("[source]\nsha256 = ''\ndocument = '''a'''\n", '[source]\nsha256 = "s"\ndocument = "d"\n'),
+        ('source = { document = "a" } # c\n', 'source = { document = "d", sha256 = "s" } # c\n'),
+        ('source.document = "a"\n[types.x]\n', 'source.document = "d"\nsource.sha256 = "s"\n[types.x]\n'),
+        ('[source] # c\n\n[types.x]\nname = "y"\n', '[source] # c\ndocument = "d"\nsha256 = "s"\n\n[types.x]\nname = "y"\n'),
+    ],
+)  # fmt: skip
+def test_the_source_of_a_profile_is_edited_in_its_own_style(before: str, after: str) -> None:
+    assert edit_source(before, document="d", sha256="s") == after
+    assert edit_source(after, document=None, sha256="s") == after
+
+
+@pytest.mark.parametrize(
+    "text", ["plain", 'with "quotes"', "back\\slash", "both ' and \"", "caf\u00e9", "\x7f"]
+)
+def test_quoted_text_reads_back(text: str) -> None:
+    import tomllib
+
+    assert tomllib.loads(f"x = {quote(text)}") == {"x": text}
+
+
+def test_names_that_no_package_can_have(tmp_path: Path) -> None:
+    path = write_document(tmp_path, "a = %x01\n")
+    assert codes(path, "../x") == ["E700"]
+
+
+JUNK = {
+    "NUL": b"a = %x01\0\n",
+    "UTF-16": "a = %x01\n".encode("utf-16"),
+    "empty": b"",
+    "blanks": b" " * 1_000_000,
+    "line ends": b"\n" * 500_000,
+    "fences": b"```\n" * 100_000,
+    "dashes": b"\n----\n" * 100_000,
+    "unclosed": b"[[code]]\n" * 50_000,
+    "brackets": b"a = " + b"(" * 500_000,
+    "one line": b"a = %x01 " + b"a " * 400_000,
+    "frames": b"Frame 0: Empty frame\n" * 40_000,
+    "steps": b"C: A\nS: B\n" * 50_000,
+    "comments": b"; a\n" * 200_000,
+}
+
+
+@pytest.mark.parametrize("name", JUNK)
+def test_junk_is_refused_quickly(tmp_path: Path, name: str) -> None:
+    path = tmp_path / "junk"
+    path.write_bytes(JUNK[name])
+    start = time.monotonic()
+    assert codes(path)[0] == ("E701" if name in ("NUL", "UTF-16") else "E702")
+    assert time.monotonic() - start < 10, "a second or so; more only where the machine is busy"
+
+
+@pytest.mark.parametrize(
+    "octets",
+    [b"a = %x01\nprose\n" * 50_000, b"a = %x01\n" + b"/ %x02\n" * 100_000, b"x" * (9 * 2**20)],
+    ids=["many", "long", "large"],
+)
+def test_more_than_a_grammar_can_be(tmp_path: Path, octets: bytes) -> None:
+    path = tmp_path / "junk"
+    path.write_bytes(octets)
+    assert codes(path)[0] == "E703"
+
+
+def test_octets_that_are_not_utf8_matter_in_rules_only(tmp_path: Path) -> None:
+    path = tmp_path / "latin.txt"
+    path.write_bytes("Gr\u00f6\u00dfe\n\na = %x01 b\nb = OCTET\n".encode("latin-1"))
+    assert import_document(path, "demo").rules == 2
+    path.write_bytes("a = %x01 b ; Gr\u00f6\u00dfe\nb = OCTET\n".encode("latin-1"))
+    assert "E129" in codes(path)
+
+
+def test_a_write_that_fails_leaves_the_folder_as_it_was(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = tmp_path / "demo"
+    path = write_document(tmp_path, "a = %x01 b\nb = OCTET\n")
+    write_imported(import_document(path, "demo", folder=folder), folder)
+    before = {file: file.read_bytes() for file in folder.iterdir()}
+    path.write_text("a = %x01 b\nb = 2OCTET\n", encoding="utf-8")
+    imported = import_document(path, "demo", folder=folder)
+    write_bytes = Path.write_bytes
+
+    def full(self: Path, octets: bytes) -> int:
+        if "profile" in self.name:
+            raise OSError(28, "No space left on device", str(self))
+        return write_bytes(self, octets)
+
+    monkeypatch.setattr(Path, "write_bytes", full)
+    with pytest.raises(OSError, match="No space left"):
+        write_imported(imported, folder)
+    with pytest.raises(OSError, match="No space left"):
+        write_imported(imported, tmp_path / "other")
+    assert {file: file.read_bytes() for file in folder.iterdir()} == before
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["demo", "document.txt"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "Grammar::\n\n  a = %x01 b\n  b = OCTET\n\nprose\n",
+        "~~~ abnf\na = %x01 b\nb = OCTET\n~~~\n",
+        "1. item\n\n   ```{.abnf}\n   a = %x01 b\n   b = OCTET\n   ```\n",
+        "[source,abnf]\n----\na = %x01 b\nb = OCTET\n----\n",
+        ".Title\n....\na = %x01 b\nb = OCTET\n....\n",
+        "[[code]]\na = %x01 b\nb = OCTET[[/code]]\n",
+        "a\u00a0= %x01\u00a0b\nb =\u00a0OCTET\n",
+        "<pre>\na = %x01 b\nb = OCTET\n</pre>\n",
+        "prose\n\n\ta = %x01 b\n\tb = OCTET\n\nprose\n",
+        ".. code:: ABNF\n   :name: x\n\n   a = %x01 b\n   b = OCTET\nprose\n",
+        "Heading\n----\n\na = %x01 b\nb = OCTET\n\nOther\n----\n",
+        "```\na = %x01 b\nb = OCTET\n````\n\n```sh\nc = %x02\n```\n",
+        "a = %x01 b\nb = OCTET\n\nThe size = of it\nx = y\n",
+        "```python\nx = 4 * OCTET\n```\n\n```\na = %x01 b\nb = OCTET\n```\n",
+    ],
+)
+def test_the_same_grammar_in_every_markup(tmp_path: Path, text: str) -> None:
+    imported = import_document(write_document(tmp_path, text), "demo")
+    assert imported.grammar_text.partition("\n\n")[2] == "a = %x01 b\nb = OCTET\n"
+    assert [block.kind for block in imported.blocks] == ["grammar"]

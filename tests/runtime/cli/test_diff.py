@@ -1,0 +1,166 @@
+"""`specwire diff`: what it takes, what it prints, and the exit status."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from specwire.generator import ir
+from specwire.generator.pipeline import compile_protocol
+from tests.runtime.cli.commands import Outcome, specwire
+
+GRAMMARS = Path(__file__).parents[3] / "grammars"
+
+
+@pytest.fixture(autouse=True)
+def wide(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tables of one width, wherever the tests run."""
+    from specwire.runtime.cli.console import output
+
+    monkeypatch.setenv("COLUMNS", "600")
+    output.cache_clear()
+
+
+def diff(capfd: pytest.CaptureFixture[str], old: str | Path, new: str | Path, *options: str) -> Outcome:
+    return specwire(capfd, "diff", str(old), str(new), *options)
+
+
+@pytest.fixture
+def edited(tmp_path: Path) -> Path:
+    """A copy of FILEMQ's grammar that a test may edit."""
+    return Path(shutil.copytree(GRAMMARS / "filemq", tmp_path / "filemq"))
+
+
+def write_ir(path: Path, protocol: ir.Protocol) -> Path:
+    path.write_bytes(msgspec.json.encode(protocol))
+    return path
+
+
+@pytest.mark.parametrize("name", sorted(folder.name for folder in GRAMMARS.iterdir()))
+def test_a_protocol_against_itself(name: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = diff(capfd, GRAMMARS / name, GRAMMARS / name)
+    assert (outcome.status, outcome.err) == (0, "")
+    assert outcome.out.rstrip().endswith(": same")
+
+
+def test_breaking_editions(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = diff(capfd, GRAMMARS / "cmb1_json", GRAMMARS / "cmb1")
+    assert outcome.status == 1
+    assert "CMB1 (JSON) -> CMB1: breaking" in outcome.out
+    (line,) = [line for line in outcome.out.splitlines() if "flag JSON meaning" in line]
+    assert line.count("no: the same octets") == 2
+    assert "was JSON 0x04, announces json" in outcome.out and "is NORESPONSE 0x04" in outcome.out
+
+
+def test_conditions_are_no_break_unless_asked(capfd: pytest.CaptureFixture[str]) -> None:
+    editions = GRAMMARS / "cmb1", GRAMMARS / "flux"
+    assert diff(capfd, *editions).status == 0
+    assert diff(capfd, *editions, "--no-conditions").status == 1
+
+
+def test_names_of_protocols(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = diff(capfd, "cmb1", "flux", "--grammars", str(GRAMMARS))
+    assert outcome.status == 0
+    assert "keepalive -> control" in outcome.out
+
+
+def test_json(capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = diff(capfd, GRAMMARS / "cmb1_json", GRAMMARS / "cmb1", "--json")
+    assert outcome.status == 1
+    value = json.loads(outcome.out)
+    assert (value["verdict"], value["old_reads_new"], value["new_reads_old"]) == ("breaking", "no", "no")
+    assert value["tables"] == "needs a rewrite"
+    (change,) = [one for one in value["changes"] if one["kind"] == "meaning"]
+    assert (change["group"], change["name"], change["new"]) == ("flags", "JSON", "NORESPONSE 0x04")
+    assert change["old_reads_new"]["verdict"] == "no"
+
+
+def test_ir_as_show_prints_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    printed = specwire(capfd, "show", "ir", "cmb1", "--json", "--grammars", str(GRAMMARS))
+    path = tmp_path / "before.json"
+    path.write_text(printed.out, encoding="utf-8")
+    assert diff(capfd, path, GRAMMARS / "cmb1").status == 0
+    assert diff(capfd, path, GRAMMARS / "cmb1_json").status == 1
+
+
+def test_a_comment_is_no_change(edited: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    grammar = edited / "grammar.abnf"
+    grammar.write_text("; One more line.\n" + grammar.read_text("utf-8"), encoding="utf-8")
+    outcome = diff(capfd, GRAMMARS / "filemq", edited)
+    assert (outcome.status, outcome.out) == (0, "FILEMQ v2 -> FILEMQ v2: same\n")
+
+
+def test_a_field_of_another_size(edited: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    grammar = edited / "grammar.abnf"
+    text = grammar.read_text("utf-8")
+    grammar.write_text(text.replace("credit          = 8OCTET", "credit          = 4OCTET"), encoding="utf-8")
+    outcome = diff(capfd, GRAMMARS / "filemq", edited)
+    assert outcome.status == 1
+    assert "field credit resized" in outcome.out and "uint64 to int64" in outcome.out
+
+
+def test_faults_of_a_grammar_are_diagnostics(edited: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    grammar = edited / "grammar.abnf"
+    text = grammar.read_text("utf-8")
+    grammar.write_text(
+        text.replace("credit          = 8OCTET", "credit          = 8OCTETS"), encoding="utf-8"
+    )
+    outcome = diff(capfd, GRAMMARS / "filemq", edited)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "error[E" in outcome.err and "8OCTETS" in outcome.err
+
+
+def changed(field: str, value: object) -> bytes:
+    """FILEMQ's IR with one value at the top replaced."""
+    whole = json.loads(msgspec.json.encode(compile_protocol(GRAMMARS / "filemq").protocol))
+    return json.dumps({**whole, field: value}).encode()
+
+
+STRAY = {
+    "name": "a", "rule": "a", "roles": [], "labels": [],
+    "strict": [{"name": "S", "accepting": True, "transitions": [{"label": "C:Ohai", "target": "NOWHERE"}]}],
+    "concurrent": {"phases": [], "places": [], "replies": [], "errors": []},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("octets", "sentence"),
+    [
+        (b"", "is not JSON"),
+        (b"\xff\xfe", "is not JSON"),
+        (b"[" * 100_000, "is not JSON"),
+        (b"[]", "is JSON, but not the IR"),
+        (b'{"name": "filemq"}', "is JSON, but not the IR"),
+        (changed("ir_version", ir.IR_VERSION + 1), f"is IR of version {ir.IR_VERSION + 1}"),
+        (changed("ir_version", "x"), "is IR of version 'x'"),
+        (changed("messages", 7), "is not the IR of a protocol"),
+        (changed("enums", []), "there is no enumeration 'operation'"),
+        (changed("dialogs", [STRAY]), "leads to a place that it does not have"),
+    ],
+)
+def test_files_that_are_no_edition(
+    octets: bytes, sentence: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "edition.json"
+    path.write_bytes(octets)
+    outcome = diff(capfd, path, GRAMMARS / "filemq")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(
+        f"specwire: {path} {sentence}" if sentence.startswith("is") else "specwire: "
+    )
+    assert sentence in outcome.err and outcome.err.count("\n") == 1
+
+
+def test_things_that_are_no_edition(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    for given, sentence in (
+        (str(tmp_path / "nothing.json"), "there is no"),
+        (str(tmp_path), "is not the folder of a grammar"),
+        ("filemk", "has no protocol 'filemk'"),
+    ):
+        outcome = diff(capfd, given, GRAMMARS / "filemq", "--grammars", str(GRAMMARS))
+        assert (outcome.status, outcome.out) == (2, ""), given
+        assert sentence in outcome.err
