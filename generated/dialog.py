@@ -255,6 +255,7 @@ class DialogSession:
         """Take note of a message that the role with the letter `sender` sent.
 
         Returns a `Violation`, and leaves the state as it was, where the dialog does not allow the message.
+        A letter that is no role of the dialog is a finding too: captured traffic may state any.
         """
         name = type(message).__name__
         label = f"{sender}:{name}"

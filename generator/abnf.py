@@ -26,6 +26,9 @@ from specwire.generator.abnf_tree import RuleReader
 from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.syntax import Rule, Rulelist
 
+NOT_UTF8 = re.compile("[\udc80-\udcff]")
+"""Octets that are not UTF-8, as ``surrogateescape`` reads them."""
+
 
 def parse_grammar(
     source: Source, *, dialect: Dialect, diagnostics: Diagnostics, text: str | None = None
@@ -55,6 +58,8 @@ def _report_foreign_octets(text: str, places: Places, diagnostics: Diagnostics) 
 
 
 def _parse_rule(text: RuleText, places: Places, dialect: Dialect, diagnostics: Diagnostics) -> Rule | None:
+    if NOT_UTF8.search(text.text):
+        return None  # told where the lines were read
     try:
         tree = _parser().parse(text.text)
     except UnexpectedInput as error:

@@ -20,8 +20,10 @@ def as_frames(frames: Sequence[bytes]) -> list[bytes]:
     """Return `frames` as octets that nobody else can change; views and byte arrays are copied.
 
     Raises:
-        TypeError: an item is not octets.
+        TypeError: `frames` is no sequence (an iterator can be read only once), or an item is not octets.
     """
+    if not isinstance(frames, Sequence):
+        raise TypeError(f"a sequence of frames wanted, not {type(frames).__name__}")
     return [as_octets(frame) for frame in frames]
 
 

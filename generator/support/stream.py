@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from specwire.generated.errors import DecodeError, Kind
+from specwire.generated.octets import as_octets
 
 M = TypeVar("M")
 
@@ -99,6 +100,8 @@ class MessageStream(Generic[M]):
     """
 
     def __init__(self, framing: Framing, decode: Callable[[list[bytes]], M], max_octets: int) -> None:
+        if max_octets < 1:
+            raise ValueError(f"max_octets must be at least 1, not {max_octets}")
         self._framing = framing
         self._decode = decode
         self._max_octets = max_octets
@@ -113,7 +116,7 @@ class MessageStream(Generic[M]):
         """
         messages: list[M] = []
         if self.fault is None:
-            self._buffer += octets
+            self._buffer += as_octets(octets)
             try:
                 while (body := self._next()) is not None:
                     messages.append(self._decode(self._framing.split(body)))

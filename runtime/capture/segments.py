@@ -118,6 +118,8 @@ def find_segments(folder: Path) -> list[Segment]:
     Raises CaptureError for a folder that is missing or holds no segment, and for the first file that ends in
     ``.parquet`` and is not a whole segment. Hidden files and files of other kinds are passed over.
     """
+    if folder.exists() and not folder.is_dir():
+        raise CaptureError(f"{folder}: a file; name the folder that holds the capture's segments")
     if not folder.is_dir():
         raise CaptureError(f"{folder}: there is no such capture folder")
     try:
@@ -160,16 +162,37 @@ def _check_columns(path: Path, schema: pa.Schema) -> None:
 
 
 def list_protocols(segments: Sequence[Segment]) -> list[str]:
-    """Return the protocols whose messages the segments hold, sorted; from the rows where metadata is lost."""
+    """Return the protocols whose messages the segments hold, sorted, as the rows state them.
+
+    Raises CaptureError for a segment with a row that states none.
+    """
     found: set[str] = set()
     for segment in segments:
-        if segment.rows and segment.source:
-            found.add(segment.source.protocol)
-        elif segment.rows:
-            found.update(
-                map(str, pq.read_table(segment.path, columns=["protocol"])["protocol"].unique().to_pylist())
+        stated = _protocols_of(segment.path)
+        if None in stated:
+            raise CaptureError(
+                f"{segment.path}: a message in it states no protocol; name one with --protocol"
             )
+        found.update(name for name in stated if name is not None)
     return sorted(found)
+
+
+def _protocols_of(path: Path) -> set[str | None]:
+    """What stands in the protocol column: from the statistics where they settle it, else from the rows."""
+    footer = pq.read_metadata(path)
+    at = footer.schema.to_arrow_schema().get_field_index("protocol")
+    found: set[str | None] = set()
+    for group in range(footer.num_row_groups):
+        statistics = footer.row_group(group).column(at).statistics
+        if (
+            statistics is None
+            or not statistics.has_min_max
+            or statistics.null_count
+            or statistics.min != statistics.max
+        ):
+            return set(pq.read_table(path, columns=["protocol"])["protocol"].unique().to_pylist())
+        found.add(str(statistics.min))
+    return found
 
 
 def read_segments(folder: Path) -> pa.Table:

@@ -13,6 +13,7 @@ from __future__ import annotations
 import keyword
 import sys
 from collections.abc import Mapping, Sequence
+from errno import ENOSPC
 from importlib import import_module
 from typing import Annotated, Any
 
@@ -124,6 +125,9 @@ def explain(error: Exception) -> tuple[int, str] | None:
         library = (error.name or "").partition(".")[0]
         extra = EXTRAS.get(library)
         return (1, f"specwire: this needs {library}: pip install 'specwire[{extra}]'") if extra else None
+    if isinstance(error, OSError) and error.filename is None and error.errno == ENOSPC:
+        sys.stdout = None  # or Python tries again at its end, and says so
+        return 1, f"specwire: standard output: {error.strerror}"
     if isinstance(error, OSError) and error.filename is not None:
         return 2, f"specwire: {error.filename}: {error.strerror}"
     for cls in type(error).__mro__:

@@ -7,7 +7,7 @@ over when both inboxes hold what the server publishes, and fails when they do no
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from contextlib import AsyncExitStack, ExitStack
 from pathlib import Path
 
@@ -16,9 +16,11 @@ import msgspec
 from specwire.generated import filemq
 from specwire.runtime.capture import Tap
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
+from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.events import Event, FileReceived, Refused
 from specwire.runtime.job.files import change_files
 
+SERVER = "server"
 CLIENTS = ("client-1", "client-2")
 CHANGE_AFTER = 20
 """Files that the first client has received when the folder is changed: the transfer is under way by then."""
@@ -48,6 +50,31 @@ class Transfer(msgspec.Struct, frozen=True):
     seconds: float
 
 
+class _Watch:
+    """What the peers tell while they run: files that arrived, and what was refused."""
+
+    def __init__(self, names: Iterable[str], progress: Progress) -> None:
+        self.refusals: dict[str, list[str]] = {name: [] for name in names}
+        self.under_way = asyncio.Event()
+        self.total = 0
+        self._received = 0
+        self._progress = progress
+
+    def listener(self, name: str) -> Callable[[Event], None]:
+        """Return the callback for the events of one peer."""
+
+        def on_event(event: Event) -> None:
+            if isinstance(event, Refused):
+                self.refusals[name].append(f"{event.name}: {event.reason}")
+            if isinstance(event, FileReceived):
+                self._received += 1
+                self._progress(self._received, max(self.total, self._received))
+                if self._received >= CHANGE_AFTER:
+                    self.under_way.set()
+
+        return on_event
+
+
 async def transfer(
     published: Path, inboxes: dict[str, Path], capture: Path, *, timeout_s: float, progress: Progress
 ) -> Transfer:
@@ -57,60 +84,44 @@ async def transfer(
         TimeoutError: an inbox was not equal to the publication after `timeout_s` seconds.
     """
     begun = asyncio.get_running_loop().time()
-    refusals: dict[str, list[str]] = {name: [] for name in ("server", *inboxes)}
-    under_way = asyncio.Event()
-    received = 0
-    total = 0
-
-    def watch(name: str) -> Callable[[Event], None]:
-        def on_event(event: Event) -> None:
-            nonlocal received
-            if isinstance(event, Refused):
-                refusals[name].append(f"{event.name}: {event.reason}")
-            if isinstance(event, FileReceived):
-                received += 1
-                progress(received, max(total, received))
-                if received >= CHANGE_AFTER:
-                    under_way.set()
-
-        return on_event
-
+    watch = _Watch([SERVER, *inboxes], progress)
     with ExitStack() as taps_open:
-        taps = {name: taps_open.enter_context(_open_tap(capture, name)) for name in refusals}
+        taps = {name: taps_open.enter_context(_open_tap(capture, name)) for name in watch.refusals}
         async with AsyncExitStack() as peers_open:
             server = await peers_open.enter_async_context(
-                FilemqServer([Publication(published, "/")], tap=taps["server"], on_event=watch("server"))
+                FilemqServer([Publication(published, "/")], tap=taps[SERVER], on_event=watch.listener(SERVER))
             )
-            total = len(server.digests()) * len(inboxes)
+            watch.total = len(server.digests()) * len(inboxes)
             clients = {
                 name: await peers_open.enter_async_context(
-                    FilemqClient(server.endpoint, inbox, ["/"], tap=taps[name], on_event=watch(name))
+                    FilemqClient(server.endpoint, inbox, ["/"], tap=taps[name], on_event=watch.listener(name))
                 )
                 for name, inbox in inboxes.items()
             }
-            await asyncio.wait_for(under_way.wait(), timeout_s)
+            await asyncio.wait_for(watch.under_way.wait(), timeout_s)
             change_files(published)
             await server.rescan()
             async with asyncio.TaskGroup() as group:
                 for client in clients.values():
                     group.create_task(client.until_equal(server.digests(), timeout_s=timeout_s))
         seconds = asyncio.get_running_loop().time() - begun
-    counters = {"server": server.counters} | {name: client.counters for name, client in clients.items()}
-    peers = tuple(
-        Peer(
-            name=name,
-            messages_in=counted.messages_in,
-            messages_out=counted.messages_out,
-            octets=counted.octets_in + counted.octets_out,
-            content_octets=counted.content_octets,
-            chunks=counted.chunks,
-            recorded=taps[name].recorded,
-            dropped=taps[name].dropped,
-            refusals=tuple(refusals[name]),
-        )
-        for name, counted in counters.items()
+    counters = {SERVER: server.counters} | {name: client.counters for name, client in clients.items()}
+    peers = (_peer(name, counters[name], taps[name], watch.refusals[name]) for name in counters)
+    return Transfer(tuple(peers), round(seconds, 3))
+
+
+def _peer(name: str, counters: Counters, tap: Tap, refusals: list[str]) -> Peer:
+    return Peer(
+        name=name,
+        messages_in=counters.messages_in,
+        messages_out=counters.messages_out,
+        octets=counters.octets_in + counters.octets_out,
+        content_octets=counters.content_octets,
+        chunks=counters.chunks,
+        recorded=tap.recorded,
+        dropped=tap.dropped,
+        refusals=tuple(refusals),
     )
-    return Transfer(peers, round(seconds, 3))
 
 
 def _open_tap(capture: Path, name: str) -> Tap:

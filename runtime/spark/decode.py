@@ -63,4 +63,5 @@ def _count_octets() -> Column:
     def add(total: Column, frame: Column) -> Column:
         return total + F.octet_length(frame)
 
-    return F.aggregate("frames", F.lit(0).cast("long"), add)
+    none = F.lit(0).cast("long")
+    return F.coalesce(F.aggregate("frames", none, add), none)  # a row without frames has no octets

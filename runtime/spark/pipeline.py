@@ -100,10 +100,9 @@ def plan(capture: Path, out: Path, *, protocol: str | None = None) -> Plan:
     """
     segments = find_segments(capture)
     check_replaceable(out, capture)
-    stated = list_protocols(segments)
-    if not stated:
+    if not any(segment.rows for segment in segments):
         raise CaptureError(f"{capture}: the capture holds no messages")
-    protocols = [protocol] if protocol else stated
+    protocols = [protocol] if protocol else list_protocols(segments)
     for name in protocols:
         load_schemas(name)
     return Plan(capture, out, tuple(segments), tuple(protocols), protocol)

@@ -6,6 +6,7 @@ import inspect
 import pickle
 from enum import IntFlag
 from types import ModuleType
+from typing import Any
 
 import pytest
 from hypothesis import given, settings
@@ -167,3 +168,12 @@ def test_dictionaries_keep_order_and_repeats() -> None:
 def test_message_base_is_no_message() -> None:
     with pytest.raises(TypeError):
         Message().encode()
+
+
+@pytest.mark.parametrize(
+    "frames", [iter([b"\xaa\xa3\x09"]), {}, None, 5], ids=["iterator", "dict", "None", "number"]
+)
+def test_what_is_no_sequence_of_frames_is_the_callers_mistake(frames: Any) -> None:
+    """Not a fault of the traffic: an iterator could be read only once, so it is not read at all."""
+    with pytest.raises(TypeError, match="a sequence of frames wanted"):
+        filemq.decode(frames)

@@ -242,3 +242,9 @@ def test_sizes_of_parts(size: int) -> None:
     expected = bytes((size,)) if size < 255 else b"\xff" + size.to_bytes(4, "big")
     assert octets[payload_at : payload_at + len(expected)] == expected
     assert flux.StreamDecoder().feed(octets) == [message]
+
+
+@pytest.mark.parametrize("limit", [0, -1])
+def test_a_limit_that_no_message_fits_is_refused(limit: int) -> None:
+    with pytest.raises(ValueError, match="max_octets must be at least 1"):
+        flux.StreamDecoder(max_octets=limit)

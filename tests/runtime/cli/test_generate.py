@@ -40,6 +40,18 @@ def test_one_edited_character_is_drift(workspace: Path, capfd: pytest.CaptureFix
     assert "class Nom(" in codec.read_text()
 
 
+def test_a_file_that_no_grammar_gives_is_drift(workspace: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Told, and left where it is: it may be somebody's."""
+    grammars = str(workspace / "grammars")
+    assert specwire(capfd, "generate", "--grammars", grammars).status == 0
+    stray = workspace / "generated" / "filemq" / "stray.py"
+    stray.write_text("x = 1\n")
+    outcome = specwire(capfd, "generate", "--check", "--grammars", grammars)
+    assert outcome.status == 1 and "stray.py: no grammar generates this file" in outcome.out
+    assert specwire(capfd, "generate", "--grammars", grammars).status == 0
+    assert stray.exists()
+
+
 def test_generated_package_can_go_anywhere(workspace: Path, capfd: pytest.CaptureFixture[str]) -> None:
     out = workspace / "src" / "wire"
     outcome = specwire(

@@ -5,6 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -171,4 +173,41 @@ def test_a_capture_without_messages_is_one_sentence(tmp_path: Path) -> None:
     """A tap that dropped all it saw leaves a segment without rows."""
     folder = captures.write_capture(tmp_path / "capture", [], dropped=9)
     with pytest.raises(CaptureError, match="the capture holds no messages"):
+        plan(folder, tmp_path / "out")
+
+
+def test_rows_count_by_what_they_state(spark: SparkSession, tmp_path: Path) -> None:
+    """A segment may hold two protocols, whatever its metadata says, and a row without frames is an error row."""
+    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)])
+    (segment,) = folder.iterdir()
+    table = pq.read_table(segment)
+    rows = table.to_pylist()
+    rows.append({**rows[0], "seq": 1, "protocol": "flux", "frames": captures.FLUX_ATTR_GET})
+    rows.append({**rows[0], "seq": 2, "frames": None})
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), segment)
+    summary = carry_out(spark, plan(folder, tmp_path / "out"))
+    assert {(count.protocol, count.message): count.messages for count in summary.types} == {
+        ("filemq", "Nom"): 1,
+        ("flux", "Request"): 1,
+        ("filemq", None): 1,
+    }
+    assert summary.octets == sum(map(len, [*captures.NOM, *captures.FLUX_ATTR_GET]))
+    assert summary.undecoded == 1
+
+
+@pytest.mark.parametrize(
+    ("protocol", "sentence"),
+    [
+        (None, "a message in it states no protocol; name one with --protocol"),
+        ("nosuch", "there is no protocol 'nosuch'"),
+    ],
+)
+def test_rows_of_no_known_protocol_are_told(protocol: str | None, sentence: str, tmp_path: Path) -> None:
+    """Before Spark starts; nothing is left out in silence."""
+    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)])
+    (segment,) = folder.iterdir()
+    table = pq.read_table(segment)
+    rows = [*table.to_pylist(), {**table.to_pylist()[0], "protocol": protocol}]
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), segment)
+    with pytest.raises((CaptureError, InputError), match=sentence):
         plan(folder, tmp_path / "out")
