@@ -29,6 +29,7 @@ from specwire.runtime.spark.counts import (
     overview,
 )
 from specwire.runtime.spark.decode import decode
+from specwire.runtime.spark.interrupts import heeded_interrupts
 from specwire.runtime.spark.output import MARK, check_replaceable, replace_folder
 from specwire.runtime.spark.protocols import load_schemas
 from specwire.runtime.spark.read import CAPTURE, read_parquet
@@ -87,8 +88,15 @@ def run_plan(request: Plan, *, master: str = "local[*]", progress: Progress | No
     Where it is interrupted, Spark ends before the unfinished output is removed: a task that still ran
     would write it anew.
     """
-    with replace_folder(request.out) as folder, open_session(master) as spark:
-        return _write_output(spark, request, folder, progress)
+    with replace_folder(request.out) as folder, heeded_interrupts() as interrupts:
+
+        def tell(step: str, done: int, total: int) -> None:
+            interrupts.heed()
+            if progress:
+                progress(step, done, total)
+
+        with open_session(master) as spark:
+            return _write_output(spark, request, folder, tell)
 
 
 def plan(capture: Path, out: Path, *, protocol: str | None = None) -> Plan:
