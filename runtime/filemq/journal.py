@@ -81,7 +81,7 @@ class Journal:
             try:
                 line = _decoder.decode(octets)
             except msgspec.MsgspecError:
-                continue
+                continue  # a kill can cut the last line off; what it said of its file is then not known
             if line.record is None:
                 self._records.pop(line.name, None)
             else:
