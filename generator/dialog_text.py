@@ -8,8 +8,8 @@ same shape, what one row holds are alternatives (``W:HUGZ / B:HUGZ``); else each
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 
@@ -27,6 +27,8 @@ class Step:
 
     labels: tuple[tuple[str, str], ...]
     span: Span
+    repeated: bool = False
+    """Any number of times, ``*PARTIAL``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,10 +55,14 @@ class DrawnDialog:
         """Return the right-hand side of the rule that the dialog is."""
         return _write(self.items)
 
+    def renamed(self, new_name: Callable[[str], str]) -> DrawnDialog:
+        """Return the dialog with each command called what `new_name` gives for it."""
+        return DrawnDialog(_renamed(self.items, new_name))
+
 
 def parse_dialog(source: Source, text: str, diagnostics: Diagnostics) -> tuple[DrawnDialog, ...]:
     """Return the dialogs in `text`, one unless columns differ; none, and E705, where it cannot be read."""
-    text = text.expandtabs(8)
+    text = "\n".join(without_titles(text.expandtabs(8).split("\n")))
     places = Places(source, text)
     try:
         columns = [_items(_parse(column), places) for column in _columns(text)]
@@ -73,6 +79,15 @@ def parse_dialog(source: Source, text: str, diagnostics: Diagnostics) -> tuple[D
             return tuple(DrawnDialog(items) for items in columns)
         merged = _merge(merged, column)
     return (DrawnDialog(merged),)
+
+
+def without_titles(lines: Sequence[str]) -> list[str]:
+    """Return the lines with those blank that are a title over a line of dashes, and the dashes."""
+    kept = list(lines)
+    for number, line in enumerate(lines[1:], start=1):
+        if line.strip() and not line.strip().strip("-= \t") and "--" in line and lines[number - 1].strip():
+            kept[number - 1] = kept[number] = ""
+    return kept
 
 
 def _line_span(text: str, line: int, places: Places) -> Span:
@@ -162,18 +177,18 @@ def _item(tree: Tree[Token], places: Places) -> Item:
         block = tree.children[-1]
         assert isinstance(block, Tree)
         return Repeat(tuple(_exchanges(block, places, divide=True)))
-    sender, command = tree.children
+    sender, *repetition, command = tree.children
     assert isinstance(sender, Token) and isinstance(command, Token)
     assert sender.line is not None and sender.column is not None and command.column is not None
     # Lark's columns count without the margin, which `_parse` added to both tokens.
     end = command.column + len(command)
     span = Span(places.source, sender.line, sender.column, sender.line, end)
-    return Step(((str(sender), str(command)),), span)
+    return Step(((str(sender), str(command)),), span, repeated=bool(repetition))
 
 
 def _shape(items: tuple[Item, ...]) -> object:
     return tuple(
-        tuple(_shape(exchange) for exchange in item.exchanges) if isinstance(item, Repeat) else "step"
+        tuple(_shape(exchange) for exchange in item.exchanges) if isinstance(item, Repeat) else item.repeated
         for item in items
     )
 
@@ -182,11 +197,20 @@ def _merge(left: tuple[Item, ...], right: tuple[Item, ...]) -> tuple[Item, ...]:
     merged: list[Item] = []
     for one, other in zip(left, right, strict=True):
         if isinstance(one, Step) and isinstance(other, Step):
-            merged.append(Step(tuple(dict.fromkeys(one.labels + other.labels)), one.span))
+            merged.append(replace(one, labels=tuple(dict.fromkeys(one.labels + other.labels))))
         elif isinstance(one, Repeat) and isinstance(other, Repeat):
             pairs = zip(one.exchanges, other.exchanges, strict=True)
             merged.append(Repeat(tuple(_merge(a, b) for a, b in pairs)))
     return tuple(merged)
+
+
+def _renamed(items: tuple[Item, ...], new_name: Callable[[str], str]) -> tuple[Item, ...]:
+    return tuple(
+        Repeat(tuple(_renamed(exchange, new_name) for exchange in item.exchanges))
+        if isinstance(item, Repeat)
+        else replace(item, labels=tuple((sender, new_name(command)) for sender, command in item.labels))
+        for item in items
+    )
 
 
 def _steps(items: tuple[Item, ...]) -> Iterator[Step]:
@@ -206,4 +230,5 @@ def _write_item(item: Item, *, alone: bool) -> str:
     if isinstance(item, Repeat):
         return f"*( {' / '.join(_write(exchange) for exchange in item.exchanges)} )"
     labels = " / ".join(f"{sender}:{command}" for sender, command in item.labels)
-    return labels if alone or len(item.labels) == 1 else f"( {labels} )"
+    grouped = labels if len(item.labels) == 1 or (alone and not item.repeated) else f"( {labels} )"
+    return f"*{grouped}" if item.repeated else grouped

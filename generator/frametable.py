@@ -23,7 +23,10 @@ _COUNTS = (
 )  # fmt: skip
 _SIZE = re.compile(rf"\b(\d+|{'|'.join(_COUNTS)})[ \t-]+(?:bytes?|octets?)\b", re.IGNORECASE)
 _TEXT = re.compile(r"\b(?:printable|string|text|characters)\b", re.IGNORECASE)
-_OCTETS = re.compile(r"\b(?:opaque|binary|blob|octets|bytes)\b", re.IGNORECASE)
+_OCTETS = re.compile(
+    r"\b(?:opaque|binary|blob|octets|bytes|envelope|routing[ -]id|msgpack\w*)\b", re.IGNORECASE
+)
+_CONDITION = re.compile(r"\b(?:if|optional(?:ly)?|when)\b", re.IGNORECASE)
 _STANDS_FOR = re.compile(r"\brepresenting[ \t]+(?:the[ \t]+)?([A-Z][A-Z0-9_-]*)\b(?!/)")
 
 
@@ -43,11 +46,17 @@ class Frame:
     constants: tuple[bytes, ...]
     quoted: bool
     """The constants are written as text, not as numbers."""
+    digits: bool
+    """The constant is written in zeros that are no octets by themselves: one octet each is meant, it seems."""
+    conditional: bool
+    """The line says that the frame is not always there: ``if OK``, ``optional``."""
     label: str
     size_octets: int | None
     stands_for: str | None
     text: str
     span: Span
+    name: str = ""
+    """What the document calls the frame, where it does so by a name of its own."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +103,7 @@ def _frame(tree: Tree[Token], text: str, places: Places) -> Frame:
     notes = re.sub(r"\s+", " ", notes)
     size = _SIZE.search(notes)
     stands_for = _STANDS_FOR.search(notes)
-    constants = [token for token in tokens if token.type in ("QUOTED", "OCTETS")]
+    constants = [token for token in tokens if token.type in ("QUOTED", "OCTETS", "ZEROS")]
     assert head.start_pos is not None
     end = text.find("\n", head.start_pos)
     end = end if end >= 0 else len(text)
@@ -104,6 +113,8 @@ def _frame(tree: Tree[Token], text: str, places: Places) -> Frame:
         kind=_kind(content, notes, size),
         constants=tuple(_octets(token) for token in constants),
         quoted=any(token.type == "QUOTED" for token in constants),
+        digits=any(token.type == "ZEROS" for token in constants),
+        conditional=bool(_CONDITION.search(notes)),
         label=_label(tokens) if content.data == "described" else "",
         size_octets=_count(size[1]) if size else None,
         stands_for=stands_for[1] if stands_for else None,
@@ -117,15 +128,26 @@ def _kind(content: Tree[Token], notes: str, size: re.Match[str] | None) -> str:
         return "empty"
     if content.data == "constants":
         return "constant"
-    if size and not _TEXT.search(notes):
-        return "octets"
-    if _TEXT.search(notes):
+    return kind_of_words(notes, _count(size[1]) if size else None)
+
+
+def kind_of_words(words: str, size_octets: int | None) -> str:
+    """Return the kind of a frame that is said to be ``opaque binary`` or a ``printable string``."""
+    if _TEXT.search(words):
         return "text"
-    return "octets" if _OCTETS.search(notes) else "unknown"
+    return "octets" if size_octets is not None or _OCTETS.search(words) else "unknown"
+
+
+def size_of_words(words: str) -> int | None:
+    """Return the number of octets that ``four octets`` or ``16 bytes`` speak of."""
+    size = _SIZE.search(words)
+    return _count(size[1]) if size else None
 
 
 def _octets(token: Token) -> bytes:
-    return str(token)[1:-1].encode() if token.type == "QUOTED" else bytes.fromhex(token[2:])
+    if token.type == "QUOTED":
+        return str(token)[1:-1].encode()
+    return bytes(len(token)) if token.type == "ZEROS" else bytes.fromhex(token[2:])
 
 
 def _label(tokens: list[Token]) -> str:

@@ -20,13 +20,12 @@ from functools import cached_property
 
 from specwire.generator.diagnostics import Source, Span
 from specwire.generator.documents.kinds import Kind, tell_kind
+from specwire.generator.documents.lines import as_code, as_marked_code, read_lines
 from specwire.generator.documents.markup import Region, find_regions
 from specwire.generator.documents.runs import find_runs
 
 _END = re.compile(r"\[\[/code\]\].*$", re.IGNORECASE)
 """The one end of a block that may stand behind its last line."""
-LONGEST_LINE = 5000
-"""Characters; a longer line is data that somebody pasted, and read as empty."""
 
 
 @dataclass(frozen=True)
@@ -75,8 +74,7 @@ class Block:
 
 def cut_blocks(source: Source) -> tuple[Block, ...]:
     """Return the blocks of a document in the order of their lines, examples and other text included."""
-    whole = [line.removesuffix("\r").replace("\u00a0", " ") for line in source.text.split("\n")]
-    lines = [line if len(line) <= LONGEST_LINE else "" for line in whole]
+    lines = read_lines(source.text)
     regions = find_regions(lines)
     blocks: list[Block] = []
     after = 0
@@ -100,7 +98,8 @@ def line_above(lines: list[str], line: int, blocks: tuple[Block, ...]) -> Iterat
 
 def _marked(source: Source, lines: list[str], region: Region) -> Iterator[Block]:
     content = [_END.sub("", line) for line in lines[region.first : region.last]]
-    kind = tell_kind(content, region.language, marked=True) if region.closed else "other"
+    code = [as_marked_code(line) for line in content]
+    kind = tell_kind(code, region.language, marked=True) if region.closed else "other"
     if kind == "other":
         # Prose inside the block, or no end to it: what is a grammar in it shows by itself.
         found = list(
@@ -109,9 +108,8 @@ def _marked(source: Source, lines: list[str], region: Region) -> Iterator[Block]
         if found:
             yield from found
             return
-    yield Block(
-        source, kind, region.markup, region.language, region.first + 1, tuple(content), region.closed
-    )  # fmt: skip
+    shown = tuple(code if kind == "grammar" else content)
+    yield Block(source, kind, region.markup, region.language, region.first + 1, shown, region.closed)
 
 
 def _plain(
@@ -124,5 +122,7 @@ def _plain(
     language: str = "",
 ) -> Iterator[Block]:
     """Yield what stands out in the lines from `first` (from 0) up to `last`, exclusive."""
-    for kind, start, end in find_runs(lines, first, last, language):
-        yield Block(source, kind, markup, language, start + 1, tuple(lines[start:end]), closed)
+    code = [as_code(line) for line in lines[first:last]]
+    for kind, start, end in find_runs(code, 0, len(code), language):
+        shown = code[start:end] if kind == "grammar" else lines[first + start : first + end]
+        yield Block(source, kind, markup, language, first + start + 1, tuple(shown), closed)

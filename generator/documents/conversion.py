@@ -10,41 +10,38 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import count
 
 from specwire.generator.abnf import parse_grammar
-from specwire.generator.diagnostics import Diagnostics, Source, Span
+from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.dialog_text import DrawnDialog, parse_dialog
-from specwire.generator.documents.blocks import Block, line_above
+from specwire.generator.documents.blocks import Block
+from specwire.generator.documents.commands import Commands, find_commands, section_of, senders_of
 from specwire.generator.documents.facts import find_headings
 from specwire.generator.documents.joining import GrammarText
 from specwire.generator.documents.synonyms import command_meant
-from specwire.generator.documents.tables import (
-    FRAME_COMMENT,
-    Announced,
-    Command,
-    TableRule,
-    command_name,
-    find_sentence,
-    rules_of_tables,
-)
-from specwire.generator.frametable import parse_frame_table
+from specwire.generator.documents.tables import FRAME_COMMENT, TableRule, rules_of_tables
 from specwire.generator.names import fold
 from specwire.generator.passes.grammar import references
 from specwire.generator.profile import Erratum
-from specwire.generator.syntax import Rulelist
-
-_SENTENCE_WITHIN = 6
-"""Lines of prose above a table in which its sentence is looked for."""
+from specwire.generator.syntax import CharVal, Concatenation, Element, NumVal, Reference, Rulelist
 
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a profile can say of converted text: the rules of frames, the commands, errata for the dialogs."""
+    """What a profile can say of converted text: the rules of frames, the messages, errata for the dialogs, more frames.
+
+    `commands` is empty where the grammar has messages, too: then the profile lists none, and all are found by their form.
+    """
 
     frames: tuple[TableRule, ...]
     commands: tuple[str, ...]
     errata: tuple[Erratum, ...]
+    published: tuple[str, ...]
+    """Rules of the document's own grammar that a table or a list takes for frames."""
+    senders: dict[str, str]
+    """Who sends a message, by its name, where that is all there is to tell."""
 
 
 def convert(
@@ -52,62 +49,49 @@ def convert(
 ) -> Converted:
     """Add the rules that tables and dialogs make to `text`."""
     lines = source.text.split("\n")
-    commands = list(_commands(source, lines, blocks, diagnostics))
-    rules = rules_of_tables(commands, diagnostics) if commands else []
-    names = [command.name for command in commands]
+    found = find_commands(source, lines, tuple(blocks), diagnostics)
     rulelist = _read(text)
+    defined = {fold(str(rule)) for rule in rulelist.rules}
+    # Where the grammar says what a message or a frame is made of, a table or a list says it again.
+    commands = [command for command in found.commands if fold(command.name) not in defined]
+    made = rules_of_tables(commands, defined, diagnostics)
+    rules = [rule for rule in made if fold(rule.name) not in defined]
+    published = tuple(rule.name for rule in made if fold(rule.name) in defined)
+    names = [command.name for command in commands]
     _add_rules(rules, set(names), text)
     errata: tuple[Erratum, ...] = ()
+    senders: dict[str, str] = {}
     if not any(use.role for rule in rulelist.rules for use in references(rule.definition)):
         known = {fold(rule.name) for rule in rulelist.rules} | {fold(name) for name in names}
-        dialogs = _dialogs(source, lines, blocks, known, protocol, diagnostics)
+        dialogs = _dialogs(source, lines, blocks, known, found, protocol, diagnostics)
         errata = tuple(_add_dialogs(dialogs, lines, blocks, known, names, text, diagnostics))
+        senders = {} if dialogs else senders_of(commands, diagnostics)
     frames = tuple(rule for rule in rules if rule.name not in names)
-    return Converted(frames, tuple(names), errata)
+    listed = () if _has_messages(rulelist) else tuple(names)
+    return Converted(frames, listed, errata, published, senders)
+
+
+def _has_messages(rulelist: Rulelist) -> bool:
+    """Whether a grammar has messages of its own: rules of several elements, a constant first, that nothing is made of."""
+    by_name = {fold(rule.name): rule.definition for rule in rulelist.rules}
+    used = {fold(use.name) for rule in rulelist.rules for use in references(rule.definition) if not use.role}
+    for rule in rulelist.rules:
+        if fold(rule.name) in used or not isinstance(rule.definition, Concatenation):
+            continue
+        first: Element | None = rule.definition.items[0]
+        if isinstance(first, Reference):
+            first = by_name.get(fold(first.name))
+        if isinstance(first, Concatenation):
+            first = first.items[0]
+        if isinstance(first, NumVal | CharVal):
+            return True
+    return False
 
 
 def _read(text: GrammarText) -> Rulelist:
     if not text.lines:
         return Rulelist(())
     return parse_grammar(Source("", text.text), dialect="zeromq", diagnostics=Diagnostics())
-
-
-def _commands(
-    source: Source, lines: list[str], blocks: Sequence[Block], diagnostics: Diagnostics
-) -> Iterator[Command]:
-    seen: set[str] = set()
-    for block in blocks:
-        if block.kind != "frame table":
-            continue
-        table = parse_frame_table(source, block.text, diagnostics)
-        if table is None:
-            continue
-        announced = _announced(source, lines, block, tuple(blocks))
-        name = command_name(table.title) or (announced[0] if announced else "")
-        if not name:
-            message = "this frame table does not say which command it is of"
-            help = "write the command above it: 'OPEN command'"
-            diagnostics.error("E704", table.span, message, help)
-        elif name in seen:
-            diagnostics.error("E704", table.span, f"there is another frame table of {name} above")
-        else:
-            seen.add(name)
-            yield Command(name, table, announced[1] if announced and announced[0] == name else None)
-
-
-def _announced(
-    source: Source, lines: list[str], block: Block, blocks: tuple[Block, ...]
-) -> tuple[str, Announced] | None:
-    """Return the command and the number of frames that the prose above a table announces."""
-    prose = 0
-    for number, line in line_above(lines, block.first_line, blocks):
-        prose += bool(line.strip())
-        if prose > _SENTENCE_WITHIN or number < block.first_line - 4 * _SENTENCE_WITHIN:
-            return None
-        if said := find_sentence(line):
-            span = Span(source, number, said.start() + 1, number, said.end() + 1)
-            return said["command"], Announced(int(said["count"]), bool(said["more"]), span)
-    return None
 
 
 def _add_rules(rules: Sequence[TableRule], commands: set[str], text: GrammarText) -> None:
@@ -127,6 +111,7 @@ def _dialogs(
     lines: list[str],
     blocks: Sequence[Block],
     known: set[str],
+    commands: Commands,
     protocol: str,
     diagnostics: Diagnostics,
 ) -> list[tuple[str, DrawnDialog, Block]]:
@@ -137,10 +122,11 @@ def _dialogs(
     for block in blocks:
         if block.kind != "dialog":
             continue
-        above = [heading for number, heading in headings if number < block.first_line]
-        for dialog in parse_dialog(source, block.text, diagnostics):
+        section, heading = section_of(block.first_line, headings)
+        for drawn in parse_dialog(source, block.text, diagnostics):
+            dialog = drawn.renamed(partial(commands.meant_in, section))
             if any(fold(command) in known for step in dialog.steps() for _, command in step.labels):
-                name = _dialog_name(above[-1] if above else "", protocol, taken)
+                name = _dialog_name(heading, protocol, taken)
                 taken.add(name)
                 named.append((name, dialog, block))
     return named

@@ -18,6 +18,7 @@ _PAIR = re.compile(
 _RST_KEY = re.compile(r"[ \t]*\*[ \t]*-[ \t]*\*\*(?P<key>\w+)\*\*[ \t]*$")
 _RST_VALUE = re.compile(r"[ \t]*-[ \t]+(?P<value>\S.*)$")
 _HEADING = re.compile(r"(?:#{1,6}|={1,6}|\+{1,6})[ \t]+(?P<text>\S.*?)[ \t]*[#=+]*$")
+_BOLD = re.compile(r"(?:\*\*|__)(?P<text>[A-Z0-9][^*_]{1,60})(?:\*\*|__):?[ \t]*$")
 _UNDERLINE = re.compile(r"([=#*~^\"'+.-])\1{2,}[ \t]*$")
 _NUMBERED = re.compile(r"(?:^|[/:])(?P<number>\d+)/(?P<name>[A-Za-z][\w-]*)")
 _NUMBER = r"(?P<number>\d+(?:\.\d+)*)\b"
@@ -75,7 +76,7 @@ def find_headings(lines: list[str], blocks: tuple[Block, ...]) -> list[tuple[int
     for number, line in enumerate(lines, start=1):
         if number in covered:
             continue
-        if marked := _HEADING.match(line):
+        if marked := _HEADING.match(line) or _BOLD.match(line):
             found.append((number, marked["text"]))
         elif number < len(lines) and number + 1 not in covered and _is_underlined(line, lines[number]):
             found.append((number, line.strip()))

@@ -14,11 +14,17 @@ there already keeps its profile: only ``[source]`` changes, and errata that mend
     W702  another number of frames than is said       W707  a rule that two blocks define differently
     W703  a label that names another command          W708  an erratum that mends nothing any more
     W709  a dialog with a command that nothing defines
+    W710  a command that its document does not name   W711  commands of two sections with one name
+    W712  a rule name with a blank in it              W713  a message defined with a sender that it has not
+    W714  what may be a rule, and has no name         W715  a name that is misspelled, it seems
+    W716  a sign in a rule that ABNF does not have    W717  names that another document may define
+    W718  a message whose sender its name tells
 """
 
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,12 +32,15 @@ from pathlib import Path
 from specwire.generator.abnf import parse_grammar
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Severity, Source, Span
 from specwire.generator.documents.blocks import Block, cut_blocks
+from specwire.generator.documents.borrowed import report_borrowed
 from specwire.generator.documents.changes import RuleChange, rule_changes
+from specwire.generator.documents.comments import without_comments
 from specwire.generator.documents.conversion import Converted, convert
 from specwire.generator.documents.facts import Facts, clean, read_facts
 from specwire.generator.documents.joining import GrammarText, join_blocks
-from specwire.generator.documents.kinds import RULE_START
-from specwire.generator.documents.profile_text import edit_source, new_profile
+from specwire.generator.documents.messages import forgotten_messages
+from specwire.generator.documents.profile_text import edit_edition, edit_source, new_profile
+from specwire.generator.documents.reading import check_size, read_document
 from specwire.generator.documents.repairs import propose_errata
 from specwire.generator.errata import read_published
 from specwire.generator.profile import Erratum, LoadedProfile, Profile
@@ -39,14 +48,7 @@ from specwire.generator.profile_file import NAME, PROFILE, load_profile
 from specwire.generator.sources import GRAMMAR
 from specwire.generator.syntax import Rulelist
 
-LARGEST_DOCUMENT = 8 * 2**20
-"""Octets; a specification with every figure drawn in it has not a tenth of that."""
-MOST_RULES = 4000
-"""Lines that begin like rules; the largest published grammars have some hundred."""
-LARGEST_GRAMMAR = 200_000
-"""Characters in all blocks together."""
-LONGEST_RULE = 10_000
-"""Characters of one rule with its comments."""
+_NAMELESS = re.compile(r"[ \t]*(?:[A-Za-z]:[A-Za-z][\w-]*|[*()/|\[\]]|[ \t])+$")
 _NO_GRAMMAR_HELP = (
     "a grammar has rules such as 'NOM = signature %x07 credit', in a block of its own or as plain text"
 )
@@ -67,12 +69,23 @@ class Imported:
     """What the new rules change about those of the folder; empty where there were none."""
     is_new: bool
     """The folder held no grammar and no profile."""
+    text: GrammarText
+    """The grammar's text with the way back to the document."""
+    errata: tuple[Erratum, ...]
+    """Those that a new profile proposes; none where there is a profile."""
+    stale: tuple[int, ...]
+    """The numbers, from 0, of the kept profile's errata that mend nothing any more."""
+    edition_was: str | None
+    """The edition of the profile that is kept, where another takes its place."""
 
 
-def import_document(path: Path, protocol: str, *, folder: Path | None = None, shown: str = "") -> Imported:
+def import_document(
+    path: Path, protocol: str, *, folder: Path | None = None, shown: str = "", comments: bool = True
+) -> Imported:
     """Return what the folder of `protocol` shall hold, made of the document at `path`.
 
     `folder` is the protocol's folder, which need not be there; `shown` is that folder as diagnostics print it.
+    Without `comments` the grammar holds none of the document's words.
 
     Raises:
         SpecError: the document holds no grammar, or one that cannot be read; the profile is at fault.
@@ -80,9 +93,9 @@ def import_document(path: Path, protocol: str, *, folder: Path | None = None, sh
     """
     diagnostics = Diagnostics()
     octets = path.read_bytes()
-    source = _read_text(path, octets, diagnostics)
+    source = read_document(path, octets, diagnostics)
     _check_protocol(protocol, source, diagnostics)
-    draft = _draft(source, protocol, diagnostics)
+    draft = _draft(source, protocol, diagnostics, comments=comments)
     shown = shown or protocol
     loaded = _existing(folder, shown)
     old = _published(folder, shown)
@@ -92,11 +105,22 @@ def import_document(path: Path, protocol: str, *, folder: Path | None = None, sh
     diagnostics.extend(draft.text.in_document(map(_soften, found), written.path))
     diagnostics.raise_errors()
     sha256 = hashlib.sha256(octets).hexdigest()
+    errata: tuple[Erratum, ...] = ()
+    edition_was: str | None = None
     if loaded is None:
-        errata = tuple(propose_errata(written, rulelist, tuple(found)))
-        profile_text = _new_profile(draft, protocol, path.name, sha256, errata)
+        slips = Diagnostics()
+        errata = (*propose_errata(written, rulelist, tuple(found), slips), *draft.converted.errata)
+        published = [rule for rule in rulelist.rules if draft.text.is_published(rule.span.line)]
+        report_borrowed(rulelist, published, folder, slips)
+        diagnostics.extend(draft.text.in_document(slips, written.path))
+        commands = draft.converted.commands or tuple(map(str, forgotten_messages(rulelist)))
+        profile_text = _new_profile(draft, protocol, path.name, sha256, errata, commands)
     else:
         profile_text = edit_source(loaded.source.text, document=draft.facts.published_as, sha256=sha256)
+        if loaded.profile.source.sha256 not in ("", sha256) and loaded.profile.edition != draft.facts.edition:
+            # Another document is another edition; the title is how the owner of the profile calls the protocol.
+            edition_was = loaded.profile.edition
+            profile_text = edit_edition(profile_text, draft.facts.edition)
     return Imported(
         grammar_text=written.text,
         profile_text=profile_text,
@@ -106,6 +130,10 @@ def import_document(path: Path, protocol: str, *, folder: Path | None = None, sh
         rules=len(rulelist.rules),
         changes=rule_changes(old, _unmended(written)) if old else (),
         is_new=loaded is None and old is None,
+        text=draft.text,
+        errata=errata,
+        stale=_stale(loaded, tuple(found)),
+        edition_was=edition_was,
     )
 
 
@@ -117,11 +145,13 @@ class _Draft:
     facts: Facts
     blocks: tuple[Block, ...]
     converted: Converted
+    fields: dict[str, str]
+    """Names of fields by their rules', where a rule could not keep its name."""
 
 
-def _draft(source: Source, protocol: str, diagnostics: Diagnostics) -> _Draft:
+def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments: bool) -> _Draft:
     blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
-    _check_size(blocks, diagnostics)
+    check_size(blocks, diagnostics)
     facts = read_facts(source.text.split("\n"), blocks, protocol)
     text = GrammarText()
     for block in blocks:
@@ -129,64 +159,56 @@ def _draft(source: Source, protocol: str, diagnostics: Diagnostics) -> _Draft:
             message = f"this block is never closed; read up to line {block.last_line}"
             help = "close it in the document where the grammar ends"
             diagnostics.warning("W701", block.span, message, help)
-    join_blocks([block for block in blocks if block.kind == "grammar"], text, diagnostics)
+    _report_nameless(source, blocks, diagnostics)
+    fields = join_blocks([block for block in blocks if block.kind == "grammar"], text, diagnostics)
     converted = convert(source, blocks, protocol, text, diagnostics)
     if not text.lines and not diagnostics.errors:
+        drawn = next((block for block in blocks if block.kind == "dialog"), None)
+        span = drawn.span if drawn else Span(Source(source.path, ""), 1, 1, 1, 2)
         message = "the document holds no grammar and no frame table"
-        diagnostics.error("E702", Span(Source(source.path, ""), 1, 1, 1, 2), message, _NO_GRAMMAR_HELP)
+        message += "; what the commands of this dialog are made of it says in prose" if drawn else ""
+        diagnostics.error("E702", span, message, _NO_GRAMMAR_HELP)
     diagnostics.raise_errors()
-    text.put_above(_head(facts))
-    return _Draft(text, facts, blocks, converted)
+    head = _head(facts)
+    text.put_above(head)
+    if not comments:
+        text = without_comments(text, len(head))
+    return _Draft(text, facts, blocks, converted, fields)
 
 
-def _check_size(blocks: Sequence[Block], diagnostics: Diagnostics) -> None:
-    """Refuse what would take long to read and is no grammar: data that happens to look like rules."""
-    size = rule = 0
+def _report_nameless(source: Source, blocks: Sequence[Block], diagnostics: Diagnostics) -> None:
+    """Report what stands directly above a grammar, says who sends what, and has no name."""
+    lines = source.text.split("\n")
     for block in blocks:
-        for number, line in enumerate(block.lines, start=block.first_line):
-            size += len(line)
-            rule = len(line) if RULE_START.match(line) else rule + len(line)
-            if rule > LONGEST_RULE or size > LARGEST_GRAMMAR:
-                what = f"rule of {LONGEST_RULE}" if rule > LONGEST_RULE else f"grammar of {LARGEST_GRAMMAR}"
-                span = Span(Source(block.source.path, ""), number, 1, number, 2)
-                message = f"a {what} characters and more is data, not something to read"
-                diagnostics.error("E703", span, message, "cut the grammar out of the document by hand")
-                diagnostics.raise_errors()
+        above = lines[block.first_line - 2].rstrip("\r") if block.first_line > 1 else ""
+        if block.kind == "grammar" and _NAMELESS.match(above):
+            number, start = block.first_line - 1, len(above) - len(above.lstrip())
+            span = Span(source, number, start + 1, number, len(above.rstrip()) + 1)
+            message = "this says who sends what, and is no rule: it has no name"
+            diagnostics.warning(
+                "W714", span, message, "left out; write it under [[rules]] in the profile, with a name"
+            )
 
 
-def _new_profile(draft: _Draft, protocol: str, file_name: str, sha256: str, errata: Sequence[Erratum]) -> str:
+def _new_profile(
+    draft: _Draft,
+    protocol: str,
+    file_name: str,
+    sha256: str,
+    errata: Sequence[Erratum],
+    commands: Sequence[str],
+) -> str:
     return new_profile(
         protocol,
         draft.facts,
         document=draft.facts.published_as or clean(file_name),
         sha256=sha256,
-        errata=(*errata, *draft.converted.errata),
-        commands=draft.converted.commands,
-        frames=draft.converted.frames,
+        errata=errata,
+        commands=commands,
+        frames=draft.converted.published,
+        senders=draft.converted.senders,
+        fields=draft.fields | {f.name: f.field for f in draft.converted.frames if f.field is not None},
     )
-
-
-def _read_text(path: Path, octets: bytes, diagnostics: Diagnostics) -> Source:
-    """Return the document as text; octets that are not UTF-8 stay what they are, and are pointed at later."""
-    source = Source(path.as_posix(), "")
-    whole = Span(source, 1, 1, 1, 2)
-    nul = octets.find(b"\0")
-    if len(octets) > LARGEST_DOCUMENT:
-        message = f"{len(octets)} octets are more than any specification has"
-        diagnostics.error("E703", whole, message, "import the document itself, not an archive of it")
-    elif nul >= 0:
-        message = f"this is not a text: octet {nul} is NUL"
-        diagnostics.error("E701", whole, message, "save the document as UTF-8 text")
-    diagnostics.raise_errors()
-    text = octets.decode("utf-8-sig", "surrogateescape").replace("\r\n", "\n").replace("\r", "\n")
-    source = Source(path.as_posix(), text)
-    if sum(1 for line in text.split("\n") if RULE_START.match(line)) > MOST_RULES:
-        message = f"more than {MOST_RULES} lines begin like rules"
-        diagnostics.error(
-            "E703", Span(Source(source.path, ""), 1, 1, 1, 2), message, "cut the grammar out of it by hand"
-        )
-    diagnostics.raise_errors()
-    return source
 
 
 def _check_protocol(protocol: str, source: Source, diagnostics: Diagnostics) -> None:
@@ -210,6 +232,15 @@ def _existing(folder: Path | None, shown: str) -> LoadedProfile | None:
     diagnostics = Diagnostics()
     loaded = load_profile(folder, diagnostics, shown=shown)
     return loaded if loaded.source.text.strip() else None
+
+
+def _stale(loaded: LoadedProfile | None, found: Sequence[Diagnostic]) -> tuple[int, ...]:
+    places = {diagnostic.span for diagnostic in found if diagnostic.code == "E506"}
+    errata = range(len(loaded.profile.errata)) if loaded else ()
+    keys = ("was", "rule")
+    return tuple(
+        n for n in errata if loaded and any(loaded.place("errata", n, key) in places for key in keys)
+    )
 
 
 def _no_profile(protocol: str) -> LoadedProfile:

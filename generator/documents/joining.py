@@ -3,11 +3,12 @@
 Rules keep their text, order and layout; the indent that a whole block shares goes, and with it the markup. Each
 block has names of its own, and finds what it does not define in the others. One file cannot hold that
 where two blocks define a name differently: then the rule of the later block, and its uses there, get a
-number (``group-2``), which is reported.
+number (``group-2``), which is reported. Names that one block uses twice are `specwire.generator.documents.variants`.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import count
@@ -16,6 +17,8 @@ from specwire.generator.abnf import parse_grammar
 from specwire.generator.abnf_text import write_element
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source, Span
 from specwire.generator.documents.blocks import Block
+from specwire.generator.documents.lines import PAGE_BREAK
+from specwire.generator.documents.variants import find_variants, with_idle_roles
 from specwire.generator.passes.grammar import Key, key_of, names_itself, references
 from specwire.generator.syntax import Reference, Rule, Rulelist
 
@@ -57,11 +60,12 @@ class GrammarText:
             span = diagnostic.span
             if span.source.path != path:
                 yield diagnostic
-            elif not (diagnostic.code.startswith("W1") and self._is_ours(span.line)):
+            elif not diagnostic.code.startswith("W1") or self.is_published(span.line):
                 yield replace(diagnostic, span=self._origin(span))
 
-    def _is_ours(self, line: int) -> bool:
-        return 0 < line <= len(self.lines) and self.moved[line - 1] < 0
+    def is_published(self, line: int) -> bool:
+        """Whether a line is the document's own, not one that was made of a table or a drawing."""
+        return not 0 < line <= len(self.lines) or self.moved[line - 1] >= 0
 
     def _origin(self, span: Span) -> Span:
         if not 0 < span.line <= len(self.lines):
@@ -74,10 +78,17 @@ class GrammarText:
         return Span(origin.source, origin.line, first, end_line.line, last)
 
 
-def join_blocks(blocks: Sequence[Block], text: GrammarText, diagnostics: Diagnostics) -> None:
-    """Add the grammar blocks to `text`, an empty line between two."""
+def join_blocks(blocks: Sequence[Block], text: GrammarText, diagnostics: Diagnostics) -> dict[str, str]:
+    """Add the grammar blocks to `text`, an empty line between two.
+
+    Returns the names that fields have whose rules were given another, by the rule's new name.
+    """
     known: dict[Key, _Definition] = {}
-    for block in blocks:
+    fields: dict[str, str] = {}
+    for published in blocks:
+        _report_joined_names(published, diagnostics)
+        _report_signs(published, diagnostics)
+        block = _tell_apart(_without_idle_roles(published, diagnostics), set(known), fields, diagnostics)
         rulelist = _read(block)
         renamed = _conflicts(block, rulelist, known, diagnostics)
         lines = _rename(block, rulelist, renamed)
@@ -88,6 +99,69 @@ def join_blocks(blocks: Sequence[Block], text: GrammarText, diagnostics: Diagnos
                     (write_element(rule.definition).lower(), _in_document(rule.name_span, block)),
                 )
         _add(block, lines, text)
+    return fields
+
+
+def _report_joined_names(block: Block, diagnostics: Diagnostics) -> None:
+    """Report the rule names that have a blank in the document, and a hyphen here."""
+    published = block.source.text.split("\n")
+    for number, line in enumerate(block.lines, start=block.first_line):
+        name = re.match(r"[ \t]*([\w:-]+)[ \t]*=", line)
+        was = published[number - 1][name.start(1) : name.end(1)] if name else ""
+        if name and " " in was:
+            span = Span(block.source, number, name.start(1) + 1, number, name.end(1) + 1)
+            message = f"rule name '{was}' holds a blank"
+            diagnostics.warning(
+                "W712", span, message, f"it is written as '{name[1]}', and so where it is used"
+            )
+
+
+def _report_signs(block: Block, diagnostics: Diagnostics) -> None:
+    """Report the signs in rules that ABNF does not have and that are read as others: each line's first."""
+    published = block.source.text.split("\n")
+    for number, line in enumerate(block.lines, start=block.first_line):
+        signs = zip(published[number - 1], line, strict=False)
+        for column, (was, now) in enumerate(signs, start=1):
+            if was != now and was not in " \t\f\u00a0":
+                span = Span(block.source, number, column, number, column + 1)
+                message = f"'{was}' has no meaning in ABNF here" if was.isascii() else f"'{was}' is not ASCII"
+                diagnostics.warning("W716", span, message, f"it is read as '{now}'")
+                break
+
+
+def _without_idle_roles(block: Block, diagnostics: Diagnostics) -> Block:
+    """Return the block with the senders taken from the definitions of messages that others send."""
+    idle = with_idle_roles(_read(block))
+    if not idle:
+        return block
+    lines = list(block.lines)
+    for rule in idle:
+        span = _in_document(rule.name_span, block)
+        message = f"'{rule}' is defined with a sender, and used without or with another"
+        diagnostics.warning("W713", span, message, f"it is written as '{rule.name}'")
+        at, column = rule.name_span.line - 1, rule.name_span.column - 1
+        size = rule.name_span.end_column - rule.name_span.column
+        lines[at] = lines[at][:column] + rule.name.ljust(size) + lines[at][column + size :]
+    return replace(block, lines=tuple(lines))
+
+
+def _tell_apart(block: Block, taken: set[Key], fields: dict[str, str], diagnostics: Diagnostics) -> Block:
+    """Return the block with its rules that share a name called differently."""
+    rulelist = _read(block)
+    places: dict[tuple[int, int], tuple[str, str]] = {}
+    for variants in find_variants(rulelist, taken):
+        kept, *others = variants.meanings
+        for other in others:
+            span = _in_document(other.rules[0].name_span, block)
+            line = _in_document(kept.rules[0].name_span, block).line
+            message = f"rule '{other.rules[0]}' is defined differently in line {line}"
+            help = f"it is written as '{other.name}', and so where it is meant"
+            diagnostics.warning("W707", span, message, help)
+            places |= {_place(rule): (rule.name, other.name) for rule in other.rules}
+            if other.is_field:
+                fields[other.name] = other.rules[0].name
+        places |= {_place(use): (use.name, meant.name) for use, meant in variants.uses if meant is not kept}
+    return replace(block, lines=tuple(_replaced(block.lines, places))) if places else block
 
 
 def _read(block: Block) -> Rulelist:
@@ -98,7 +172,7 @@ def _read(block: Block) -> Rulelist:
 
 def _in_document(span: Span, block: Block) -> Span:
     above = block.first_line - 1
-    return replace(span, source=block.source, line=span.line + above, end_line=span.end_line + above)
+    return Span(block.source, span.line + above, span.column, span.end_line + above, span.end_column)
 
 
 def _conflicts(
@@ -107,24 +181,38 @@ def _conflicts(
     known: Mapping[Key, _Definition],
     diagnostics: Diagnostics,
 ) -> dict[Key, str]:
-    """Return the new name of each rule that an earlier block defines differently."""
+    """Return the new name of each rule that an earlier block defines differently.
+
+    A rule that uses one of these is defined differently, too, even where it is spelled alike.
+    """
     renamed: dict[Key, str] = {}
-    for rule in rulelist.rules:
-        earlier = known.get(key_of(rule))
-        if (
-            earlier is None
-            or rule.incremental
-            or names_itself(rule)
-            or earlier[0] == write_element(rule.definition).lower()
-        ):
-            continue
-        if key_of(rule) not in renamed:
-            number = _free_number(rule, {*known, *map(key_of, rulelist.rules)})
-            renamed[key_of(rule)] = f"{rule.name}-{number}"
-            message = f"rule '{rule}' is defined differently in line {earlier[1].line}, in another block"
-            help = f"each block has names of its own: this one is written as '{rule.name}-{number}'"
+    taken = {*known, *map(key_of, rulelist.rules)}
+    before = -1
+    while len(renamed) > before:
+        before = len(renamed)
+        for rule in rulelist.rules:
+            if key_of(rule) in known and key_of(rule) not in renamed and _differs(rule, known, renamed):
+                renamed[key_of(rule)] = f"{rule.name}-{_free_number(rule, taken)}"
+    for rule in _firsts(rulelist):
+        if new := renamed.get(key_of(rule)):
+            line = known[key_of(rule)][1].line
+            message = f"rule '{rule}' is defined differently in line {line}, in another block"
+            help = f"each block has names of its own: this one is written as '{new}'"
             diagnostics.warning("W707", _in_document(rule.name_span, block), message, help)
     return renamed
+
+
+def _differs(rule: Rule, known: Mapping[Key, _Definition], renamed: Mapping[Key, str]) -> bool:
+    if rule.incremental or names_itself(rule):
+        return False
+    if any(key_of(use) in renamed for use in references(rule.definition)):
+        return True
+    return known[key_of(rule)][0] != write_element(rule.definition).lower()
+
+
+def _firsts(rulelist: Rulelist) -> Iterable[Rule]:
+    """Return each rule where it is defined first."""
+    return {key_of(rule): rule for rule in reversed(rulelist.rules)}.values()
 
 
 def _free_number(rule: Rule, taken: set[Key]) -> int:
@@ -132,20 +220,31 @@ def _free_number(rule: Rule, taken: set[Key]) -> int:
 
 
 def _rename(block: Block, rulelist: Rulelist, renamed: Mapping[Key, str]) -> list[str]:
-    lines = list(block.lines)
-    if not renamed:
-        return lines
     uses: list[Reference | Rule] = [*rulelist.rules]
     uses += [use for rule in rulelist.rules for use in references(rule.definition)]
     places: dict[tuple[int, int], tuple[str, str]] = {}
     for use in uses:
         if new := renamed.get(key_of(use)):
-            span = use.name_span if isinstance(use, Rule) else use.span
-            places[span.line - 1, span.end_column - 1 - len(use.name)] = (use.name, new)
+            places[_place(use)] = (use.name, new)
+    return _replaced(block.lines, places)
+
+
+def _place(named: Reference | Rule) -> tuple[int, int]:
+    """Return line and column, both from 0, of a name without its role."""
+    span = named.name_span if isinstance(named, Rule) else named.span
+    return span.line - 1, span.end_column - 1 - len(named.name)
+
+
+def _replaced(published: Sequence[str], places: Mapping[tuple[int, int], tuple[str, str]]) -> list[str]:
+    """Return the lines with each old name at its place replaced by the new one."""
+    lines = list(published)
     for (number, column), (old, new) in sorted(places.items(), reverse=True):
         line = lines[number]
         if line[column : column + len(old)] == old:
-            lines[number] = line[:column] + new + line[column + len(old) :]
+            rest, longer = line[column + len(old) :], len(new) - len(old)
+            # What follows stays in its column where there is room, so that findings point at it.
+            room = longer > 0 and rest.startswith(" " * (longer + 1))
+            lines[number] = line[:column] + new + (rest[longer:] if room else rest)
     return lines
 
 
@@ -156,6 +255,8 @@ def _add(block: Block, lines: Sequence[str], text: GrammarText) -> None:
     if text.lines and text.lines[-1]:
         text.add("")
     for number in range(written[0], written[-1] + 1):
+        if lines[number] == PAGE_BREAK:
+            continue
         line = lines[number].rstrip()
         at = block.first_line + number
         origin = Span(block.source, at, 1, at, max(len(line), 1) + 1)

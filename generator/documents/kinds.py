@@ -13,21 +13,30 @@ from typing import Literal
 
 from specwire.generator.abnf import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
+from specwire.generator.dialog_text import without_titles
 
-Kind = Literal["grammar", "frame table", "dialog", "other"]
+Kind = Literal["grammar", "frame table", "frame list", "dialog", "other"]
 
 GRAMMAR_LANGUAGES = frozenset({"abnf", "bnf", "ebnf", "grammar"})
 _NO_LANGUAGE = frozenset({"", "text", "txt", "plain", "plaintext", "none", "default"})
 
 RULE_START = re.compile(r"[ \t]*(?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*[ \t]*=(?!=)/?")
+_BNF = re.compile(r"[ \t]*<?[A-Za-z][\w-]*>?[ \t]*::?=")
+"""A rule of another notation, where the markup says that this is a grammar: refused with a word on it, not passed over."""
 FRAME_LINE = re.compile(r"[ \t]*(?:[*-][ \t]*)?Frames?[ \t]+\d+[^:\n]{0,12}:", re.IGNORECASE)
-_STEP = r"[A-Z][ \t]*:[ \t]*[A-Za-z][A-Za-z0-9_-]*"
+LIST_SENTENCE = re.compile(
+    r".*\b(?:An?|The|the)\s+(?:[*_`]{0,3}(?P<command>[A-Za-z][\w-]*?)[*_`]{0,3}\s+)?(?:message|command)\s+"
+    r"(?:(?:SHALL|MUST|shall|must)\s+)?consists?\s+of\s+(?:the\s+following|these)\s+(?:\w+\s+)?frames\s*:\s*$"
+)
+"""What stands above a list of frames in words."""
+_STEP = r"[A-Z][ \t]*:[ \t]*(?:\\?\*)?[A-Za-z][A-Za-z0-9_-]*"
 _DIALOG_ITEM = rf"(?:{_STEP}|Repeat[ \t]*:|\.\.\.|…)"
 DIALOG_LINE = re.compile(rf"[ \t]*{_DIALOG_ITEM}(?:[ \t]{{2,}}{_DIALOG_ITEM})*[ \t]*$")
 DIALOG_STEP = re.compile(_STEP)
 _STRONG = re.compile(
     r"%[xdb][0-9A-F]|\b0x[0-9A-F]{2}\.|(?<![A-Z-])(?:OCTET|ALPHA|DIGIT|VCHAR|HEXDIG|CRLF|WSP)\b"
-    r"|(?:^|[\s(\[/|])\d{0,9}\*\d{0,9}[A-Z(\[]",
+    r"|(?:^|[\s(\[/|])\d{0,9}\*\d{0,9}[A-Z(\[]"
+    r"|(?:^|[\s(\[/|*])[A-Z]:[A-Z][\w-]+(?=[\s)\]]|$)",
     re.IGNORECASE,
 )
 _ALTERNATIVES = re.compile(r'(?:\b[\w-]{1,64}|"[^"]{0,64}")\s{0,9}[/|]\s{0,9}[\w"]')
@@ -43,19 +52,28 @@ def tell_kind(lines: Sequence[str], language: str, *, marked: bool) -> Kind:
     if not written:
         return "other"
     if language in GRAMMAR_LANGUAGES:
-        return "grammar" if any(RULE_START.match(line) for line in written) else "other"
+        return "grammar" if any(RULE_START.match(line) or _BNF.match(line) for line in written) else "other"
     if language not in _NO_LANGUAGE:
         return "other"
     if len(written) <= LONGEST_DRAWING:
-        if sum(1 for line in written if FRAME_LINE.match(line)) >= 2:
+        if is_table(written):
             return "frame table"
         if is_dialog(written):
             return "dialog"
     return "grammar" if _is_grammar(written, marked=marked) else "other"
 
 
+def is_table(lines: Sequence[str]) -> bool:
+    """Whether the lines hold two frames at least, or one below a title that is underlined."""
+    frames = sum(1 for line in lines if FRAME_LINE.match(line))
+    return frames >= 2 or (
+        frames == 1 and len(lines) == 3 and not lines[1].strip().strip("-=") and "command" in lines[0]
+    )
+
+
 def is_dialog(lines: Sequence[str]) -> bool:
     """Whether every line is a step of a dialog (``C: OPEN``), ``Repeat:`` or ``...``, two steps at least."""
+    lines = [line for line in without_titles(lines) if line.strip()]
     if not all(DIALOG_LINE.match(line) for line in lines):
         return False
     return sum(1 for line in lines if DIALOG_STEP.search(line)) >= 2 or any(

@@ -77,13 +77,20 @@ class _Finder:
         line = self._lines[at]
         if "::" in line and (directive := _DIRECTIVE.match(line)):
             return self._directive(at, len(directive[1].expandtabs(8)), directive[2])
-        if fence := _FENCE.match(line):
+        if (fence := _FENCE.match(line)) and not self._underlines(at):
             return self._fence(at, fence["mark"], fence["language"])
         if "[[" in line and (code := _WIKIDOT.match(line)):
             return self._wikidot(at, code)
         if line[:4] in ("----", "...."):
             return self._delimited(at)
         return None
+
+    def _underlines(self, at: int) -> bool:
+        """Whether line `at`, all tildes, underlines the heading above it, as RST has it."""
+        line = self._lines[at].rstrip()
+        above = self._lines[at - 1].rstrip() if at else ""
+        below_text = not (at > 1 and self._lines[at - 2].strip())
+        return bool(above) and below_text and not line.strip("~") and abs(len(line) - len(above)) <= 2
 
     def _directive(self, at: int, indent: int, language: str) -> Region:
         first = at + 1

@@ -1,18 +1,20 @@
 """Write a profile for a protocol that has none, and edit the source of one that a person wrote.
 
 An existing profile is edited as text: comments, order and layout stay as they are, only what ``[source]`` says of
-the document changes.
+the document changes, and with another document the edition.
 """
 
 from __future__ import annotations
 
 import json
+import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from types import MappingProxyType
 
 from specwire.generator import toml_places
+from specwire.generator.documents.commands import ROLES
 from specwire.generator.documents.facts import Facts
-from specwire.generator.documents.tables import TableRule
 from specwire.generator.profile import Erratum
 
 
@@ -24,11 +26,15 @@ def new_profile(
     sha256: str,
     errata: Sequence[Erratum],
     commands: Sequence[str] = (),
-    frames: Sequence[TableRule] = (),
+    frames: Sequence[str] = (),
+    senders: Mapping[str, str] = MappingProxyType({}),
+    fields: Mapping[str, str] = MappingProxyType({}),
 ) -> str:
     """Return the text of a profile that says what the document tells.
 
-    `commands` are the messages, where the document has frame tables in place of a grammar; `frames` their rules.
+    `commands` are the messages, where they cannot be found by their form or in the dialogs, `frames` rules of the grammar
+    that a table takes for frames; `senders` are the roles that send messages; `fields` what fields are called whose rules
+    have another name.
     """
     lines = [
         f"# What the grammar of {facts.title} cannot say; written by `specwire import`, yours to edit.",
@@ -43,9 +49,15 @@ def new_profile(
     for erratum in errata:
         lines += ["", "[[errata]]"]
         lines += [f"{key} = {quote(getattr(erratum, key))}" for key in ("rule", "was", "now", "why")]
+    for role in sorted(set(senders.values())):
+        name, socket = ROLES[role]
+        lines += ["", f"[roles.{role}]", f"name = {quote(name)}", f"socket = {quote(socket)}"]
+    for message, role in senders.items():
+        lines += ["", f"[message.{message}]", f"senders = [{quote(role)}]"]
     for frame in frames:
-        if frame.field is not None:
-            lines += ["", f"[types.{frame.name}]", f"name = {quote(frame.field)}"]
+        lines += ["", f"[types.{frame}]", "frame = true"]
+    for rule, field in fields.items():
+        lines += ["", f"[types.{rule}]", f"name = {quote(field)}"]
     return "\n".join(lines) + "\n"
 
 
@@ -59,6 +71,31 @@ def edit_source(text: str, *, document: str | None, sha256: str) -> str:
         if _stated(text).get(key) != value:
             text = _set(text, key, value)
     return text
+
+
+def edit_edition(text: str, edition: str) -> str:
+    """Return the profile `text` with another edition; one that states none stays as it is."""
+    place = toml_places.find_places(text).get(("edition",))
+    if place is None or place.content is None:
+        return text
+    start, end = _with_quotes(text, *place.content)
+    return text[:start] + quote(edition) + text[end:]
+
+
+def without_errata(text: str, numbers: Collection[int]) -> str:
+    """Return the profile `text` without the errata of these numbers, from 0; as it is where that is not plain."""
+    wanted = tomllib.loads(text)
+    kept = [erratum for number, erratum in enumerate(wanted.get("errata", [])) if number not in numbers]
+    wanted["errata"] = kept
+    places = toml_places.find_places(text)
+    shorter = text
+    for number in sorted(numbers, reverse=True):
+        start = text.rfind("[[errata]]", 0, places["errata", number, "rule"].start)
+        following = re.compile(r"^\[", re.MULTILINE).search(text, start + 2)
+        shorter = shorter[:start] + (shorter[following.start() :] if following else "")
+    if not kept:
+        del wanted["errata"]
+    return shorter if _reads_as(shorter, wanted) else text
 
 
 def quote(text: str) -> str:

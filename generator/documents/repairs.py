@@ -1,4 +1,4 @@
-"""Propose errata: what a published grammar writes otherwise than RFC 5234, and how the RFC writes it.
+"""Propose errata: what a published grammar writes otherwise than RFC 5234, and names that it misspells.
 
 A profile that holds them says openly how each such right-hand side is read, and a new edition that mends one is
 noticed. Roles in front of names and ``_`` in names have no other spelling and stay as they are.
@@ -12,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from specwire.generator.abnf_lines import Places, cut_rules
 from specwire.generator.abnf_text import write_element
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source
+from specwire.generator.documents.misspellings import speller_of
 from specwire.generator.profile import Erratum
 from specwire.generator.syntax import Rule, Rulelist
 
@@ -25,26 +26,39 @@ _REASONS = {
     "W111": "RFC 5234 has no white space between a repeat and its element.",
     "W112": "An option inside a repetition says nothing that the repetition does not say.",
 }
+_SLIP_HELP = "so it is read: the erratum in profile.toml says it; take that out if it is wrong"
 _BEFORE = re.compile(r"[^=]*=/?\s*")
 
 
-def propose_errata(source: Source, rulelist: Rulelist, found: Sequence[Diagnostic]) -> Iterator[Erratum]:
-    """Yield an erratum for each right-hand side that a finding in `_REASONS` is about, each once.
+def propose_errata(
+    source: Source, rulelist: Rulelist, found: Sequence[Diagnostic], diagnostics: Diagnostics
+) -> Iterator[Erratum]:
+    """Yield an erratum for each right-hand side with a slip, or a finding in `_REASONS` about it, each once.
 
-    `found` are the warnings from reading `source`, `rulelist` what was read.
+    `found` are the warnings from reading `source`, `rulelist` what was read. Slips are guesses, and reported.
     """
     cut = cut_rules(source.text, Places(source, source.text), dialect="zeromq", diagnostics=Diagnostics())
     places = Places(source, source.text)
     texts = {places.line(rule.start): rule.text for rule in cut}
     seen: set[tuple[str, str]] = set()
     repairs = [diagnostic for diagnostic in found if diagnostic.code in _REASONS]
+    speller = speller_of(rulelist)
     for rule in rulelist.rules:
-        reasons = dict.fromkeys(_REASONS[d.code] for d in repairs if _is_about(d, rule))
+        mended = speller.mend(rule.definition)
+        written = [_REASONS[d.code] for d in repairs if _is_about(d, rule)]
+        reasons = dict.fromkeys([*written, *(reason for _, reason in speller.slips)])
         was = re.sub(r"\s+", " ", _BEFORE.sub("", texts.get(rule.span.line, ""), count=1)).strip()
-        now = write_element(rule.definition)
+        now = write_element(mended)
         if reasons and was and (str(rule).lower(), was) not in seen:
             seen.add((str(rule).lower(), was))
+            for span, reason in speller.slips:
+                diagnostics.warning("W715", span, _told(reason), _SLIP_HELP)
             yield Erratum(rule=str(rule), was=was, now=now, why=" ".join(reasons))
+
+
+def _told(reason: str) -> str:
+    """Return the sentence of an erratum as a finding has it: no capital, no full stop."""
+    return reason[0].lower() + reason[1:].removesuffix(".")
 
 
 def _is_about(diagnostic: Diagnostic, rule: Rule) -> bool:

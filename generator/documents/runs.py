@@ -8,6 +8,7 @@ document) is recognised by that too, or, where it is indented, because the rule 
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence
 
 from specwire.generator.abnf import parse_grammar
@@ -15,6 +16,7 @@ from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.documents.kinds import (
     DIALOG_LINE,
     FRAME_LINE,
+    LIST_SENTENCE,
     LONGEST_DRAWING,
     RULE_START,
     Kind,
@@ -22,10 +24,12 @@ from specwire.generator.documents.kinds import (
     margin_of,
     tell_kind,
 )
+from specwire.generator.documents.lines import PAGE_BREAK
 
 Run = tuple[Kind, int, int]
 """What the lines are, the first of them (from 0), and the one behind the last."""
 
+_ITEM = re.compile(r"[ \t]*[*+-][ \t]+\S")
 _RULES_AWAY = 12
 """Lines that are cut from the end of a run, one by one, to see whether its last rule can be read then."""
 
@@ -51,12 +55,13 @@ def _run_at(lines: Sequence[str], at: int, done: int, last: int, language: str) 
         return _table(lines, at, done, last)
     if RULE_START.match(line):
         start, end = _with_comments(lines, at, done), _grammar_end(lines, at, last)
-        kind = tell_kind(lines[start:end], language, marked=False)
-        if kind == "other":
-            return "other", start, end
-        return kind, start, _without_prose(lines, start, end)
+        read = _without_prose(lines, start, end)
+        kind = tell_kind(lines[start:read], language, marked=False)
+        return ("other", start, end) if kind == "other" else (kind, start, read)
     if DIALOG_LINE.match(line):
         return _dialog(lines, at, last)
+    if line.rstrip().endswith(":") and LIST_SENTENCE.match(line):
+        return _list(lines, at + 1, last)
     return None
 
 
@@ -67,6 +72,8 @@ def _grammar_end(lines: Sequence[str], at: int, last: int) -> int:
     for number in range(at + 1, last):
         line = lines[number]
         body = line.lstrip()
+        if line == PAGE_BREAK:
+            continue
         if not body:
             gap = True
         elif RULE_START.match(line) and margin_of(line) == margin:
@@ -116,7 +123,27 @@ def _table(lines: Sequence[str], at: int, done: int, last: int) -> Run:
     if start - 2 >= done and lines[start - 1].strip() and not lines[start - 1].strip().strip("-="):
         start -= 2
     found = sum(1 for line in lines[at:end] if line.strip())
-    return ("frame table" if 2 <= found <= LONGEST_DRAWING else "other"), start, end
+    least = 1 if _is_announced(lines, start, done) else 2
+    return ("frame table" if least <= found <= LONGEST_DRAWING else "other"), start, end
+
+
+def _is_announced(lines: Sequence[str], at: int, done: int) -> bool:
+    """Whether the prose directly above says that frames follow: ``with 1 frame, as follows:``."""
+    above = next((line.strip() for line in reversed(lines[max(done, at - 3) : at]) if line.strip()), "")
+    return bool(re.search(r"\bframes?\b[^:]*:$", above))
+
+
+def _list(lines: Sequence[str], at: int, last: int) -> Run | None:
+    """A list of frames in words, below its sentence: two items at least."""
+    while at < last and not lines[at].strip():
+        at += 1
+    end, items = at, 0
+    while end < last and (
+        _ITEM.match(lines[end]) or (items and lines[end][:1] in " \t" and lines[end].strip())
+    ):
+        items += bool(_ITEM.match(lines[end]))
+        end += 1
+    return ("frame list", at, end) if items >= 2 and end - at <= LONGEST_DRAWING else None
 
 
 def _dialog(lines: Sequence[str], at: int, last: int) -> Run:

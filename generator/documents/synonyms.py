@@ -31,7 +31,7 @@ def command_meant(
 
 
 def _sections(headings: Sequence[tuple[int, str]], lines: Sequence[str]) -> Iterator[tuple[str, str]]:
-    ends = [number for number, _ in headings[1:]] + [len(lines) + 1]
+    ends = [*(number for number, _ in headings[1:]), len(lines) + 1][: len(headings)]
     for (number, heading), end in zip(headings, ends, strict=True):
         yield heading, "\n".join(lines[number : end - 1])
 

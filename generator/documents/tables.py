@@ -12,16 +12,21 @@ frames beyond the number that the sentence above it gives are optional.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 from specwire.generator.diagnostics import Diagnostics, Span
 from specwire.generator.frametable import Frame, FrameTable
+from specwire.generator.names import fold
 
+_COUNT = r"(?P<count>\d+)(?:\s+|-)(?P<more>or\s+more\s+)?(?:frames?|parts?)\b"
 _SENTENCE = re.compile(
-    r"\b(?:An?|The)\s+(?P<command>[A-Z][\w-]*)\s+(?:command|message)\s+consists\s+of\s+(?:a\s+multipart\s+message\s+of\s+)?"
-    r"(?P<count>\d+)\s+(?P<more>or\s+more\s+)?frames?\b"
+    r"\b(?:An?|The)\s+(?:\*{1,3}|_{1,3}|`{1,2}){0,2}(?P<command>[A-Z][A-Za-z0-9]*(?:[-_][A-Za-z0-9]+)*)"
+    r"(?:\*{1,3}|_{1,3}|`{1,2}){0,2}\s+(?:command|message|request|reply|response|event)\s+"
+    r"(?:(?:SHALL|MUST|must|shall)\s+)?(?:consists?\s+of|has|is)\s+(?:an?\s+multipart\s+message\s+of\s+)?"
+    + _COUNT
 )
+_COUNTED = re.compile(rf"\b{_COUNT},?(?:\s[^:]{{0,60}})?:\s*$")
 _KINDS_OF_VALUE = frozenset({"name", "code", "number", "value", "string"})
 """Words at the end of a label that say what a value is like, not what it means."""
 FRAME_COMMENT = "ZeroMQ frame"
@@ -47,7 +52,9 @@ class Command:
     @property
     def open_ended(self) -> bool:
         """Whether more frames than the table lists may follow."""
-        return bool(self.announced and self.announced.more) or self.table.frames[-1].repeated
+        frames = self.table.frames
+        more = bool(self.announced and self.announced.more and self.announced.count >= len(frames))
+        return more or frames[-1].repeated
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,14 +74,33 @@ def find_sentence(text: str) -> re.Match[str] | None:
     return _SENTENCE.search(text)
 
 
+def find_count(text: str) -> re.Match[str] | None:
+    """Return the match of ``2 or more frames, as follows:`` at the end of a line, which names no command."""
+    return _COUNTED.search(text)
+
+
+def same_frames(table: FrameTable, other: FrameTable) -> bool:
+    """Whether two tables describe the same frames, whatever they call them."""
+    return [_layout(frame) for frame in table.frames] == [_layout(frame) for frame in other.frames]
+
+
+def _layout(frame: Frame) -> tuple[str, bool, bool]:
+    return _definition(frame), frame.repeated, frame.conditional
+
+
 def command_name(title: str) -> str:
     """Return the command that the title of a table names: ``OPEN command`` is ``OPEN``."""
     word = re.search(r"[A-Za-z][A-Za-z0-9_-]*", title)
     return word.group() if word else ""
 
 
-def rules_of_tables(commands: Sequence[Command], diagnostics: Diagnostics) -> list[TableRule]:
-    """Return the rules of all commands, then those of their frames, each where it is first met."""
+def rules_of_tables(
+    commands: Sequence[Command], defined: Collection[str], diagnostics: Diagnostics
+) -> list[TableRule]:
+    """Return the rules of all commands, then those of their frames, each where it is first met.
+
+    `defined` are the names that the document's own grammar defines: what they hold is no question here.
+    """
     _check_claims(commands, diagnostics)
     differing = _differing(commands)
     messages: list[TableRule] = []
@@ -84,17 +110,17 @@ def rules_of_tables(commands: Sequence[Command], diagnostics: Diagnostics) -> li
         for field, frame in _fields(command):
             own = frame.kind == "constant" or field in differing
             name = f"{field}-{command.name.lower()}" if own else field
-            if name not in frames and frame.kind == "unknown":
+            if name not in frames and fold(name) not in defined and (frame.kind == "unknown" or frame.digits):
                 _report_unknown(frame, name, diagnostics)
-            comment = frame.text.partition(":")[2].strip()
+            comment = frame.text if frame.name else frame.text.partition(":")[2].strip()
             frames.setdefault(
                 name, TableRule(name, _definition(frame), comment, frame.span, field if own else None)
             )
             names.append(name)
-        if command.open_ended:
+        text = _sequence(command, names)
+        if text.endswith(" *more"):
             last = command.table.frames[-1].span
             frames.setdefault("more", TableRule("more", "*OCTET", "Any further frames.", last))
-        text = _sequence(command, names)
         messages.append(
             TableRule(command.name, text, command.table.title or command.name, command.table.span)
         )
@@ -112,10 +138,17 @@ def _sequence(command: Command, names: list[str]) -> str:
     sure = len(names)
     if announced and not announced.more and announced.count < len(names):
         sure = announced.count
+    for position, frame in enumerate(command.table.frames[:sure]):
+        if frame.conditional:
+            sure = position
+            break
     text = " ".join(names[:sure])
     optional = names[sure:]
     if optional:
         text += "".join(f" [ {name}" for name in optional) + " ]" * len(optional)
+    last = command.table.frames[-1]
+    if last.repeated and last.conditional and optional == names[-1:]:
+        return f"{' '.join(names[:-1])} *{names[-1]}".strip()
     return f"{text} *more" if command.open_ended else text
 
 
@@ -131,12 +164,17 @@ def _fields(command: Command) -> list[tuple[str, Frame]]:
 
 
 def _field(frame: Frame) -> str:
+    if frame.name:
+        return frame.name
     match frame.kind:
         case "empty":
             return "empty"
-        case "constant":
+        case "constant" if not frame.digits:
             return "header" if frame.quoted else "command"
-    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", frame.label)
+    if frame.digits:
+        return f"frame-{frame.number}"
+    label = re.split(r"\s(?:for|as|from|to|in)\b", frame.label)[0]
+    words = re.findall(r"[A-Za-z][A-Za-z0-9]*", label)
     while len(words) > 1 and words[-1].lower() in _KINDS_OF_VALUE:
         words.pop()
     return words[-1].lower() if words else f"frame-{frame.number}"
@@ -171,7 +209,8 @@ def _differing(commands: Sequence[Command]) -> set[str]:
 
 def _report_unknown(frame: Frame, name: str, diagnostics: Diagnostics) -> None:
     message = f"the table does not say what frame {frame.number} holds"
-    help = f"read as octets; an erratum for '{name}' in profile.toml says it better"
+    read = f"read as {len(frame.constants[0])} zero octets" if frame.digits else "read as octets"
+    help = f"{read}; an erratum for '{name}' in profile.toml says it better"
     diagnostics.warning("W704", frame.span, message, help)
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specwire.runtime.cli.console import fail, output, print_json
+from specwire.runtime.cli.console import fail, messages, output, print_json
 from specwire.runtime.cli.grammars import GrammarsOption, compile_all, grammars_folder, protocol_folders
 
 if TYPE_CHECKING:
@@ -25,7 +25,9 @@ _STYLES = {"yes": "green", "depends": "yellow", "no": "red"}
 
 
 def command(
-    old: Annotated[str, typer.Argument(help="The edition before: a grammar folder, an IR file, or a name.")],
+    old: Annotated[
+        str, typer.Argument(help="The edition before: a grammar folder, a document, an IR file, or a name.")
+    ],
     new: Annotated[str, typer.Argument(help="The edition after, given in the same way.")],
     grammars: GrammarsOption = None,
     no_conditions: Annotated[
@@ -48,7 +50,7 @@ def command(
 def read_editions(given: list[str], grammars: Path | None) -> list[ir.Protocol]:
     """Return the protocol that each of `given` is; faults of several grammars are raised together.
 
-    A new kind of input (a document, once it can be imported) is one more branch here.
+    A document is read with the profile of a grammar folder that it is compared with, if that fits it.
 
     Raises:
         SpecError: a grammar has a fault.
@@ -56,25 +58,51 @@ def read_editions(given: list[str], grammars: Path | None) -> list[ir.Protocol]:
     """
     found: dict[int, ir.Protocol] = {}
     folders: dict[int, Path] = {}
+    documents: dict[int, Path] = {}
     for number, argument in enumerate(given):
         path = Path(argument)
         if _has_grammar(path):
             folders[number] = path
-        elif path.is_file():
+        elif path.is_file() and _is_json(path):
             found[number] = _read_ir_file(path)
+        elif path.is_file():
+            documents[number] = path
         elif path.name == argument and not path.suffix:
             (folders[number],) = protocol_folders(grammars_folder(grammars), [argument])
         elif path.is_dir():
             fail(f"{path} is not the folder of a grammar: it has neither grammar.abnf nor profile.toml")
         else:
-            fail(f"there is no {argument}; give a grammar folder, an IR file, or the name of a protocol")
+            fail(
+                f"there is no {argument}; give a grammar folder, a document, an IR file, or the name of a protocol"
+            )
     for number, compiled in zip(folders, compile_all(list(folders.values())), strict=True):
         found[number] = compiled.protocol
+    beside = next(iter(folders.values()), None)
+    for number, path in documents.items():
+        found[number] = _read_document(path, beside)
     return [found[number] for number in range(len(given))]
 
 
 def _has_grammar(path: Path) -> bool:
     return any((path / name).exists() for name in ("profile.toml", "grammar.abnf"))
+
+
+def _is_json(path: Path) -> bool:
+    return path.suffix == ".json" or path.read_bytes()[:64].lstrip().startswith(b"{")
+
+
+def _read_document(path: Path, folder: Path | None) -> ir.Protocol:
+    from specwire.generator.diagnostics import SpecError
+    from specwire.generator.documents.editions import compile_document
+
+    if folder is not None:
+        try:
+            return compile_document(path, folder=folder).protocol
+        except SpecError:
+            messages().print(
+                f"{path} is read without the profile of {folder}, which does not fit it", soft_wrap=True
+            )
+    return compile_document(path).protocol
 
 
 def _read_ir_file(path: Path) -> ir.Protocol:

@@ -10,12 +10,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from specwire.runtime.cli.console import fail, messages, print_json
+from specwire.runtime.cli.diff import print_comparison
 
 if TYPE_CHECKING:
+    from specwire.generator.compare.comparison import Comparison
     from specwire.generator.diagnostics import Diagnostic
     from specwire.generator.documents.importing import Imported
 
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+FAULTS_SHOWN = 3
+"""Faults of a grammar that are shown where they only keep us from comparing; ``specwire check`` has them all."""
 
 
 def command(
@@ -30,9 +34,18 @@ def command(
     dry_run: Annotated[
         bool, typer.Option("--dry-run", help="Write nothing; show what would change.")
     ] = False,
+    no_comments: Annotated[
+        bool,
+        typer.Option(
+            "--no-comments", help="Leave the document's comments out, but for what layouts hang on."
+        ),
+    ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found and changed as JSON.")] = False,
 ) -> None:
-    """Write grammar.abnf and profile.toml from a published document, or bring them up to a new edition."""
+    """Write grammar.abnf and profile.toml from a published document, or bring them up to a new edition.
+
+    Comments stay unless told otherwise: the layout is inferred from some, and generated code is documented by them.
+    """
     from specwire.generator.documents.importing import import_document
     from specwire.generator.documents.store import write_imported
 
@@ -43,14 +56,41 @@ def command(
         fail(f"{folder} is not a folder")
     if not document.is_file():
         fail(f"there is no document {document}")
-    imported = import_document(document, protocol, folder=folder, shown=folder.as_posix())
+    imported = import_document(
+        document, protocol, folder=folder, shown=folder.as_posix(), comments=not no_comments
+    )
+    comparison = _compare(imported, protocol, folder)
     if json:
         changed = [] if dry_run else write_imported(imported, folder)
-        print_json(_as_json(imported, protocol, folder, [path.name for path in changed], dry_run=dry_run))
+        found = _as_json(imported, protocol, folder, [path.name for path in changed], dry_run=dry_run)
+        print_json({**found, "comparison": comparison.to_dict() if comparison else None})
         return
     _print(imported)
+    if comparison:
+        print_comparison(comparison)
     changed = [] if dry_run else write_imported(imported, folder)
     messages().print(_outcome(imported, folder, changed, dry_run=dry_run), soft_wrap=True, markup=False)
+
+
+def _compare(imported: Imported, protocol: str, folder: Path) -> Comparison | None:
+    """Compare what the folder holds with what it shall hold; None where nothing changes, or one does not compile."""
+    from specwire.generator.compare import compare
+    from specwire.generator.diagnostics import SpecError
+    from specwire.generator.documents.editions import compile_imported
+    from specwire.generator.pipeline import compile_protocol
+
+    if not imported.changes:
+        return None
+    shown = folder.as_posix()
+    try:
+        old = compile_protocol(folder, shown=shown)
+        new = compile_imported(imported, protocol, folder=folder, shown=shown)
+    except SpecError as error:
+        faults = [found.render() for found in error.diagnostics if found.severity == "error"]
+        messages().print("what this means on the wire is not known:", soft_wrap=True)
+        sys.stderr.write("\n".join(faults[:FAULTS_SHOWN]) + "\n")
+        return None
+    return compare(old.protocol, new.protocol)
 
 
 def _folder(given: Path | None) -> Path:
@@ -82,7 +122,12 @@ def _outcome(imported: Imported, folder: Path, changed: list[Path], *, dry_run: 
         f"(lines {lines}{', …' if blocks > 6 else ''})"
     )
     rules = len(imported.changes)
-    news = "" if imported.is_new else f"; {rules} rule{'s' if rules != 1 else ''} changed, the profile kept"
+    errata = len(imported.errata)
+    news = f"; {errata} errat{'a' if errata != 1 else 'um'} proposed" if errata else ""
+    if not imported.is_new:
+        news = f"; {rules} rule{'s' if rules != 1 else ''} changed, the profile kept"
+    if imported.edition_was is not None:
+        news += f"; edition {imported.edition_was} is now {imported.facts.edition}"
     if dry_run:
         return f"{found}{news}; nothing written"
     return f"{found}{news}; {folder} {'written' if changed else 'is current'}"

@@ -8,16 +8,21 @@ from __future__ import annotations
 
 import re
 import time
+import tomllib
 from pathlib import Path
 
 import pytest
 
 from specwire import generator
+from specwire.generator import ir
 from specwire.generator.diagnostics import Severity, Source, SpecError
 from specwire.generator.documents.blocks import cut_blocks
+from specwire.generator.documents.editions import compile_document
 from specwire.generator.documents.importing import import_document
+from specwire.generator.documents.misspellings import is_slip
 from specwire.generator.documents.profile_text import edit_source, quote
 from specwire.generator.documents.store import write_imported
+from specwire.generator.pipeline import compile_protocol
 from tests.generator.documents import write_document
 from tests.golden_files import cases, check_golden
 
@@ -96,6 +101,141 @@ def test_an_erratum_mends_the_new_edition_before_it_is_read(tmp_path: Path) -> N
     assert imported.profile_text.startswith(profile)
 
 
+COMMENTED = """\
+# Oven
+
+    ; How the oven talks to nobody in particular.
+    oven   = *( heat / door )
+
+    heat   = magic %x01 degrees pairs note   ; somebody's words
+                 ; and more of them
+    magic  = %xBA %xCE
+    door   = magic %x02                      ; "quoted; words"
+    degrees = 3OCTET                         ; a large number, they say
+    pairs  = size *pair
+    pair   = size *VCHAR                     ; formatted as name=value
+    size   = OCTET
+    note   = *OCTET                          ; a ZeroMQ frame of its own
+    semi   = ";"                             ; not the end
+"""
+
+
+def test_words_of_the_document_can_be_left_out(tmp_path: Path) -> None:
+    """What the layout is inferred from stays, in our words; rules are what they were."""
+    path = write_document(tmp_path, COMMENTED)
+    text = import_document(path, "demo", comments=False).grammar_text
+    assert (
+        text.partition("\n\n")[2]
+        == """\
+oven   = *( heat / door )
+
+heat   = magic %x01 degrees pairs note
+magic  = %xBA %xCE
+door   = magic %x02
+degrees = 3OCTET ; integer, network order
+pairs  = size *pair
+pair   = size *VCHAR ; name=value
+size   = OCTET
+note   = *OCTET ; ZeroMQ frame
+semi   = ";"
+"""
+    )
+    for comments in (False, True):
+        folder = tmp_path / f"{comments}"
+        write_imported(import_document(path, "demo", comments=comments), folder)
+        (message, _) = compile_protocol(folder).protocol.messages
+        frame, note = message.parts
+        assert isinstance(frame, ir.Frame) and isinstance(note, ir.Frame)
+        types = [type(field.type).__name__ for field in frame.fields]
+        assert types[2:] == ["IntegerType", "PairsType"]
+
+
+def test_a_grammar_and_a_table_give_the_messages_together(tmp_path: Path) -> None:
+    """A profile that lists the commands of the tables alone would hide the messages of the grammar."""
+    text = "```\nbake = magic %x01 size\nmagic = %xBA %xCE\nsize = OCTET\n```\n\nAn OPEN command consists of 2 frames:\n\n* Frame 0: 0x02 (one byte)\n* Frame 1: Size (binary)\n"
+    folder = tmp_path / "demo"
+    imported = import_document(write_document(tmp_path, text), "demo", folder=folder)
+    assert (
+        "messages" not in imported.profile_text
+        and "OPEN            = command-open size" in imported.grammar_text
+    )
+    write_imported(imported, folder)
+    assert {message.name for message in compile_protocol(folder).protocol.messages} == {"bake", "OPEN"}
+
+
+def test_messages_that_the_dialog_forgets_are_listed(tmp_path: Path) -> None:
+    text = "talk = C:ask *S:tell\nask = sign %x01 size\ntell = sign %x02\nsign = %xBA %xCE\nsize = OCTET\n"
+    assert "messages" not in import_document(write_document(tmp_path, text), "demo").profile_text
+    text += "bye = sign %x03\npart = %x01 size\nlist = size *part\n"
+    profile = import_document(write_document(tmp_path, text), "demo").profile_text
+    assert tomllib.loads(profile)["messages"] == ["ask", "tell", "bye"]
+
+
+def test_rules_that_use_each_other_often_are_read_once(tmp_path: Path) -> None:
+    text = "".join(f"a{n} = a{n + 1} a{n + 1}\nb{n} = b{n + 1} b{n + 1}\n" for n in range(45))
+    text += "a45 = %x01 a45\nb45 = C:b0 b0\nm = a0 b0 OCTET\n"
+    assert import_document(write_document(tmp_path, text), "demo").rules == 93
+
+
+def test_names_that_another_specification_defines(tmp_path: Path) -> None:
+    """The protocol beside it that has all of them is proposed as the base."""
+    path = write_document(tmp_path, "a = %x01 size tail\nb = *tail\n")
+    (found,) = import_document(path, "demo", folder=tmp_path / "g" / "demo").diagnostics
+    assert found.code == "W717" and str(found.span).endswith("document.txt:1:10")
+    assert found.message == "'size' and 1 more name are defined nowhere in the document"
+    for name, rules in (
+        ("a", "size = OCTET\n"),
+        ("b", "Size = OCTET\ntail = *OCTET\n"),
+        ("demo", "size = 2OCTET\n"),
+    ):
+        (tmp_path / "g" / name).mkdir(parents=True)
+        (tmp_path / "g" / name / "grammar.abnf").write_text(rules, encoding="utf-8")
+    (found,) = import_document(path, "demo", folder=tmp_path / "g" / "demo").diagnostics
+    assert found.help == "protocol 'b' defines them: base = \"b\" in the profile takes its rules"
+
+
+def test_another_document_is_another_edition(tmp_path: Path) -> None:
+    folder = tmp_path / "demo"
+    folder.mkdir()
+    before = 'name = "demo"\ntitle = "Ours"\nedition = "Oven v1"\n\n[source]\ndocument = "d"\nsha256 = "00"\n'
+    (folder / "profile.toml").write_text(before, encoding="utf-8")
+    path = write_document(
+        tmp_path, "# Oven Protocol\n\nThis is version 2 of Oven.\n\n    a = %x01 b\n    b = OCTET\n"
+    )
+    imported = import_document(path, "demo", folder=folder)
+    assert imported.edition_was == "Oven v1"
+    assert imported.profile_text.startswith('name = "demo"\ntitle = "Ours"\nedition = "Oven v2"\n')
+    (folder / "profile.toml").write_text(
+        imported.profile_text.replace("Oven v2", "v2, as we call it"), encoding="utf-8"
+    )
+    again = import_document(path, "demo", folder=folder)
+    assert again.edition_was is None and 'edition = "v2, as we call it"' in again.profile_text
+
+
+@pytest.mark.parametrize(
+    ("word", "name", "slip"),
+    [
+        ("messsage", "message", True), ("mesage", "message", True), ("massage", "message", True),
+        ("messaeg", "message", True), ("octec", "octet", True), ("message", "message", False),
+        ("number-8", "number-4", False), ("number", "number-4", False), ("output", "input", False),
+        ("strings-1", "string-1", True), ("", "a", True), ("a", "", True),
+    ],
+)  # fmt: skip
+def test_what_is_a_slip(word: str, name: str, slip: bool) -> None:
+    assert is_slip(word, name) is slip
+
+
+def test_faults_of_a_compiled_document_are_shown_in_it(tmp_path: Path) -> None:
+    path = write_document(
+        tmp_path,
+        "Oven\n\n[[code]]\n   heat = %x01 [ degrees ] size\n   degrees = 4OCTET\n   size = %xFF\n[[/code]]\n",
+    )
+    with pytest.raises(SpecError) as refused:
+        compile_document(path)
+    fault = next(found for found in refused.value.diagnostics if found.severity is Severity.ERROR)
+    assert str(fault.span).startswith(f"{path.as_posix()}:4:")
+
+
 PROFILE = """\
 # Ours, not to be lost.
 name = "demo"      # the name
@@ -151,8 +291,6 @@ def test_the_source_of_a_profile_is_edited_in_its_own_style(before: str, after: 
     "text", ["plain", 'with "quotes"', "back\\slash", "both ' and \"", "caf\u00e9", "\x7f"]
 )
 def test_quoted_text_reads_back(text: str) -> None:
-    import tomllib
-
     assert tomllib.loads(f"x = {quote(text)}") == {"x": text}
 
 
@@ -175,6 +313,9 @@ JUNK = {
     "frames": b"Frame 0: Empty frame\n" * 40_000,
     "steps": b"C: A\nS: B\n" * 50_000,
     "comments": b"; a\n" * 200_000,
+    "form feeds": b"\f\n" * 200_000,
+    "page ends": b"[Page 1]\n\n" * 100_000,
+    "names": b"".join(b"a%d b  = c\n" % n for n in range(3_000)),
 }
 
 

@@ -35,12 +35,31 @@ def frame(line: str) -> Frame:
         ("Frame 5: Credit (8 octets, network order)", "octets", (), 8),
         ("Frames 6+: Body (opaque binary)", "octets", (), None),
         ("Frame 5: Status code, (explained below)", "unknown", (), None),
+        ("Frame 1: UUID, 16 bytes", "octets", (), 16),
+        ("Frame 0: key, as 0MQ string", "text", (), None),
+        ("Frame 4: <empty>", "empty", (), None),
+        ("Frame 1: 'u_U' (3 bytes)", "constant", (b"u_U",), 3),
+        ("Frame 1: 0000", "constant", (bytes(4),), None),
+        ("Frame 3: Client address (envelope stack)", "octets", (), None),
     ],
 )  # fmt: skip
 def test_what_a_line_says(line: str, kind: str, constants: tuple[bytes, ...], size: int | None) -> None:
     found = frame(line)
     assert (found.kind, found.constants, found.size_octets) == (kind, constants, size)
     assert found.repeated == line.startswith("Frames")
+
+
+@pytest.mark.parametrize(
+    ("line", "conditional"),
+    [
+        ("Frame 1: Ticket, if OK", True),
+        ("Frame 1: Ticket (optional, 16 bytes)", True),
+        ("Frame 1: Optional things (binary)", False),
+        ("Frame 1: Ticket (16 bytes)", False),
+    ],
+)
+def test_frames_that_are_not_always_there(line: str, conditional: bool) -> None:
+    assert frame(line).conditional is conditional
 
 
 def test_a_label_and_what_it_stands_for() -> None:
@@ -74,6 +93,10 @@ def dialogs(text: str) -> list[str]:
         ("C: A    S: A\nC: B    S: C\n", ["( C:A / S:A ) ( C:B / S:C )"]),
         ("C: A    S: A\nC: B\n", ["C:A C:B", "S:A"]),
         ("Repeat:   Repeat:   Repeat:\n  C: A      S: A      P: A\n", ["*( C:A / S:A / P:A )"]),
+        ("C: A\nS: *B\nS: \\*D\n", ["C:A *S:B *S:D"]),
+        ("C: *A    S: *A\n", ["*( C:A / S:A )"]),
+        ("C: *A    S: A\n", ["*C:A", "S:A"]),
+        ("First:   Then:\n-----    -----\nC: A     Repeat:\nS: B       S: C\n", ["C:A S:B", "*( S:C )"]),
     ],
 )  # fmt: skip
 def test_drawn_dialogs(text: str, rules: list[str]) -> None:

@@ -79,6 +79,72 @@ def test_json(capfd: pytest.CaptureFixture[str]) -> None:
     assert change["old_reads_new"]["verdict"] == "no"
 
 
+OVEN = """\
+# Oven Protocol
+
+This is version 1 of OVEN.
+
+```
+oven    = *( C:heat / S:heated )
+heat    = %xBA %x01 degrees
+degrees = 2OCTET        ; integer
+heated  = %xBA %x02
+```
+"""
+
+
+@pytest.fixture
+def documents(tmp_path: Path) -> tuple[Path, Path]:
+    """Two editions of a document: the field of a message grows."""
+    old, new = tmp_path / "Oven 1.md", tmp_path / "oven-2.md"
+    old.write_text(OVEN, encoding="utf-8")
+    new.write_text(OVEN.replace("version 1", "version 2").replace("2OCTET", "4OCTET"), encoding="utf-8")
+    return old, new
+
+
+def test_documents(documents: tuple[Path, Path], capfd: pytest.CaptureFixture[str]) -> None:
+    old, new = documents
+    outcome = diff(capfd, old, new)
+    assert outcome.status == 1
+    assert "field degrees resized" in outcome.out and "Oven v1 -> Oven v2: breaking" in outcome.out
+    assert diff(capfd, old, old).status == 0
+    assert json.loads(diff(capfd, old, new, "--json").out)["verdict"] == "breaking"
+    assert sorted(path.name for path in old.parent.iterdir()) == ["Oven 1.md", "oven-2.md"]
+
+
+def test_a_document_is_read_with_the_profile_of_the_folder(
+    documents: tuple[Path, Path], tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    old, new = documents
+    specwire(capfd, "import", str(old), "--protocol", "oven", "--grammars", str(tmp_path / "g"))
+    folder = tmp_path / "g" / "oven"
+    profile = folder / "profile.toml"
+    text = profile.read_text("utf-8")
+    profile.write_text(text + '\n[types.degrees]\nname = "heat"\n', encoding="utf-8")
+    outcome = diff(capfd, folder, new)
+    assert outcome.status == 1 and "field heat resized" in outcome.out
+    assert diff(capfd, old, folder).status == 0
+    profile.write_text(text + '\n[types.grade]\nname = "heat"\n', encoding="utf-8")
+    new.write_text(OVEN, encoding="utf-8")
+    assert diff(capfd, folder, new).status == 2
+    profile.write_text(text + '\n[types.degrees]\nname = "heat"\n', encoding="utf-8")
+    new.write_text(OVEN.replace("degrees", "grade"), encoding="utf-8")
+    outcome = diff(capfd, folder, new)
+    assert "is read without the profile of" in outcome.err and outcome.status in (0, 1)
+
+
+def test_faults_of_a_document_are_shown_in_it(
+    documents: tuple[Path, Path], capfd: pytest.CaptureFixture[str]
+) -> None:
+    old, new = documents
+    new.write_text(OVEN.replace("2OCTET", "2OCTETTES"), encoding="utf-8")
+    outcome = diff(capfd, old, new)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert "oven-2.md:8:12: error[E201]" in outcome.err
+    new.write_text("Nothing here.\n", encoding="utf-8")
+    assert diff(capfd, old, new).status == 2
+
+
 def test_ir_as_show_prints_it(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     printed = specwire(capfd, "show", "ir", "cmb1", "--json", "--grammars", str(GRAMMARS))
     path = tmp_path / "before.json"

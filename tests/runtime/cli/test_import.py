@@ -74,12 +74,13 @@ def test_a_new_edition_shows_what_changes_and_keeps_the_profile(
     document.write_text(SECOND, encoding="utf-8")
 
     outcome = specwire(capfd, *arguments, "--dry-run")
-    assert outcome.out.splitlines() == [
+    assert outcome.out.splitlines()[:4] == [
         "-size = OCTET / none",
         "+size = OCTET",
         "-none = %x00",
         "+bye = %xAA %x03",
     ]
+    assert "message bye added" in outcome.out and "Chat v1 -> Chat v1: " in outcome.out
     assert "the erratum for 'size' mends nothing" in outcome.err and "nothing written" in outcome.err
     assert {path: path.read_bytes() for path in (grammars / "chat").iterdir()} == before
 
@@ -104,8 +105,33 @@ def test_json_says_the_same(document: Path, tmp_path: Path, capfd: pytest.Captur
     assert [found["code"] for found in first["diagnostics"]] == ["W103"]
     document.write_text(SECOND, encoding="utf-8")
     second = json.loads(specwire(capfd, *arguments, "--dry-run").out)
+    assert first["comparison"] is None
+    assert ("bye", "added") in [
+        (change["name"], change["kind"]) for change in second["comparison"]["changes"]
+    ]
     assert not second["new"] and second["dry_run"] and second["written"] == []
     assert second["changes"][0] == {"rule": "size", "was": "OCTET / none", "now": "OCTET"}
+
+
+def test_what_cannot_be_compared_is_imported_all_the_same(
+    document: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["import", str(document), "--protocol", "chat", "--grammars", str(tmp_path / "g")]
+    specwire(capfd, *arguments)
+    document.write_text(SECOND.replace("OCTET\n", "OCTETTES\n"), encoding="utf-8")
+    outcome = specwire(capfd, *arguments)
+    assert outcome.status == 0 and "+size = OCTETTES" in outcome.out
+    assert "what this means on the wire is not known" in outcome.err and "error[E201]" in outcome.err
+    assert "OCTETTES" in (tmp_path / "g" / "chat" / "grammar.abnf").read_text(encoding="utf-8")
+
+
+def test_comments_can_be_left_out(document: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    document.write_text(FIRST.replace("name  = size", "; Not ours.\nname  = size"), encoding="utf-8")
+    arguments = ["import", str(document), "--protocol", "chat", "--grammars"]
+    specwire(capfd, *arguments, str(tmp_path / "with"))
+    specwire(capfd, *arguments, str(tmp_path / "without"), "--no-comments")
+    told = [(tmp_path / name / "chat" / "grammar.abnf").read_text("utf-8") for name in ("with", "without")]
+    assert ["; Not ours." in text for text in told] == [True, False]
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,193 @@
+"""Name the commands that frame tables describe: by the table's title, the sentence above it, or its section.
+
+Two sections that describe two halves of a protocol may have a command of the same name each, such as REQUEST of
+``MDP/Client`` and of ``MDP/Worker``. Their tables differ, so both are commands: each takes what only its own
+heading says in front of its name, ``CLIENT-REQUEST``, and a dialog drawn in that section means that one.
+"""
+
+from __future__ import annotations
+
+import re
+from bisect import bisect_left
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from specwire.generator.diagnostics import Diagnostics, Source, Span
+from specwire.generator.documents.blocks import Block, line_above
+from specwire.generator.documents.facts import find_headings
+from specwire.generator.documents.frame_lists import parse_frame_list
+from specwire.generator.documents.kinds import LIST_SENTENCE
+from specwire.generator.documents.tables import (
+    Announced,
+    Command,
+    command_name,
+    find_count,
+    find_sentence,
+    same_frames,
+)
+from specwire.generator.frametable import parse_frame_table
+
+_SENTENCE_WITHIN = 6
+"""Lines of prose above a table in which its sentence is looked for."""
+_ARTICLES = frozenset({"the", "a", "an", "of", "for", "and", "to"})
+_SECTION_WORDS = frozenset({"command", "commands", "message", "messages", "service", "section", "frames"})
+"""Words of a heading that say what the section is about, not what the command is called."""
+ROLES = {"C": ("client", "DEALER"), "S": ("server", "ROUTER")}
+"""What a role is called, and the socket that asks or answers without taking turns."""
+_ANSWERS = re.compile(r"\b(?:repl(?:y|ies)|respon(?:ds?|se)|answers?)\b", re.IGNORECASE)
+_REQUESTS = re.compile(r"\brequests?\b", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Commands:
+    """The commands of a document, and what a name means in a section (the line of its heading) that has its own."""
+
+    commands: tuple[Command, ...]
+    meant: Mapping[tuple[int, str], str]
+
+    def meant_in(self, section: int, name: str) -> str:
+        """Return the command that `name` is in the section whose heading stands in that line."""
+        return self.meant.get((section, name), name)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    command: Command
+    section: int
+    heading: str
+
+
+def find_commands(
+    source: Source, lines: list[str], blocks: tuple[Block, ...], diagnostics: Diagnostics
+) -> Commands:
+    """Return the commands that the frame tables among `blocks` describe, in their order."""
+    found = list(_found(source, lines, blocks, diagnostics))
+    by_name: dict[str, list[_Found]] = {}
+    for one in found:
+        by_name.setdefault(one.command.name, []).append(one)
+    named: dict[tuple[int, str], str] = {}
+    for name, group in by_name.items():
+        if len(group) > 1:
+            named |= _qualified(name, group, diagnostics)
+    commands: dict[str, Command] = {}
+    for one in found:
+        name = named.get((one.section, one.command.name), one.command.name)
+        commands.setdefault(name, replace(one.command, name=name))
+    return Commands(tuple(commands.values()), named)
+
+
+def senders_of(commands: Sequence[Command], diagnostics: Diagnostics) -> dict[str, str]:
+    """Return the role that sends each command whose name says so: ``C`` a request, ``S`` a reply.
+
+    For documents that draw no dialog; each is reported, for it is a guess.
+    """
+    senders: dict[str, str] = {}
+    for command in commands:
+        words = re.split(r"[-_]", command.name.lower())
+        role = "C" if words[-1] == "request" else "S" if words[-1] in ("reply", "response") else ""
+        if role:
+            senders[command.name] = role
+            message = f"no dialog says who sends '{command.name}'; by its name the {ROLES[role][0]} does"
+            help = f"'senders' under [message.{command.name}] in the profile says it otherwise"
+            diagnostics.warning("W718", command.table.span, message, help)
+    return senders
+
+
+def section_of(line: int, headings: Sequence[tuple[int, str]]) -> tuple[int, str]:
+    """Return line and text of the heading above `line`; 0 and nothing where there is none."""
+    at = bisect_left(headings, (line, ""))
+    return headings[at - 1] if at else (0, "")
+
+
+def _found(
+    source: Source, lines: list[str], blocks: tuple[Block, ...], diagnostics: Diagnostics
+) -> Iterator[_Found]:
+    headings = find_headings(lines, blocks)
+    tables = [block for block in blocks if block.kind in ("frame table", "frame list")]
+    sections = [section_of(block.first_line, headings) for block in tables]
+    in_section = Counter(sections)
+    for block, (section, heading) in zip(tables, sections, strict=True):
+        is_list = block.kind == "frame list"
+        table = parse_frame_list(block) if is_list else parse_frame_table(source, block.text, diagnostics)
+        if table is None:
+            continue
+        said = _said_above(source, lines, block, blocks)
+        name = command_name(table.title) or said.command
+        if not name and (name := _after_heading(heading, said, in_section[section, heading])):
+            message = f"the document does not name this command; it is called '{name}' after its section"
+            help = "a line such as 'OPEN command' directly above the table names it"
+            diagnostics.warning("W710", table.span, message, help)
+        if name:
+            mine = said.announced if said.command in ("", name) else None
+            yield _Found(Command(name, table, mine), section, heading)
+        else:
+            message = "this frame table does not say which command it is of"
+            diagnostics.error("E704", table.span, message, "write the command above it: 'OPEN command'")
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What the prose above a table says: the command, the number of frames, and the line right above."""
+
+    command: str = ""
+    announced: Announced | None = None
+    text: str = ""
+
+
+def _said_above(source: Source, lines: list[str], block: Block, blocks: tuple[Block, ...]) -> _Said:
+    prose, nearest = 0, ""
+    counted: Announced | None = None
+    for number, line in line_above(lines, block.first_line, blocks):
+        nearest = nearest or line.strip()
+        prose += bool(line.strip())
+        if prose > _SENTENCE_WITHIN or number < block.first_line - 4 * _SENTENCE_WITHIN:
+            break
+        if listed := LIST_SENTENCE.match(line):
+            return _Said(listed["command"] or "message", counted, nearest)
+        said = find_sentence(line)
+        count = said or (find_count(line) if line.strip() == nearest else None)
+        if count and counted is None:
+            span = Span(source, number, count.start() + 1, number, count.end() + 1)
+            counted = Announced(int(count["count"]), bool(count["more"]), span)
+        if said:
+            return _Said(said["command"], counted, nearest)
+    return _Said("", counted, nearest)
+
+
+def _after_heading(heading: str, said: _Said, tables: int) -> str:
+    """Return a name made of the section's heading; with several tables in it, of what the line above each says."""
+    words = re.findall(r"[A-Za-z0-9]+", heading)
+    kept = [word for word in words if word.lower() not in _ARTICLES | _SECTION_WORDS]
+    if not kept or not kept[0][0].isalpha() or len(kept) > 4:
+        return ""
+    if tables > 1:
+        # "must reply with" is about the answer, whatever the sentence before it asked for.
+        clause = re.split(r"(?<=[.;])\s", said.text)[-1]
+        kept.append("reply" if _ANSWERS.search(clause) else "request" if _REQUESTS.search(clause) else "")
+    return "-".join(kept) if kept[-1] else ""
+
+
+def _qualified(name: str, group: Sequence[_Found], diagnostics: Diagnostics) -> dict[tuple[int, str], str]:
+    """Return the names of commands that share one, by section; those that cannot be told apart are reported."""
+    first, *others = group
+    different = [one for one in others if not same_frames(one.command.table, first.command.table)]
+    if not different:
+        return {}
+    words = [re.findall(r"[a-z0-9]+", one.heading.lower()) for one in group]
+    shared = set.intersection(*map(set, words))
+    own = ["-".join(word for word in mine if word not in shared) for mine in words]
+    if len(set(own)) < len(own) or not all(re.match(r"[a-z]", mine) for mine in own):
+        for one in different:
+            message = f"there is another frame table of {name} above"
+            help = "a heading above each table says which part of the protocol it belongs to"
+            diagnostics.error("E704", one.command.table.span, message, help)
+        return {}
+    names = [f"{mine.upper() if name.isupper() else mine}-{name}" for mine in own]
+    for one, new in zip(group, names, strict=True):
+        message = (
+            f"there are {len(group)} commands {name}; that of section '{one.heading}' is written as '{new}'"
+        )
+        help = f"dialogs drawn in the section mean '{new}' by '{name}'"
+        diagnostics.warning("W711", one.command.table.span, message, help)
+    return {(one.section, name): new for one, new in zip(group, names, strict=True)}

@@ -1,0 +1,43 @@
+"""Take the words of a document's comments out of its grammar, and leave what a layout is inferred from.
+
+Comments are somebody's sentences; rules, names and numbers are facts. Whoever may not pass the sentences on imports
+without them. What the layout of the grammar hangs on stays, in our own few words: that a rule is a ZeroMQ frame, an
+integer in network order, or pairs written ``name=value``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from specwire.generator.documents.joining import GrammarText
+from specwire.generator.passes.layout import FRAME_WORDS
+from specwire.generator.passes.types import INTEGER_WORDS
+
+_PIECE = re.compile(r"""\"[^"]*"?|<[^>]*>?|%[bdx]'[^']*'?|;.*|[^"<%;]+|%""", re.IGNORECASE)
+"""Quoted text first: a ';' inside it begins no comment."""
+_SAID = (
+    (re.compile(FRAME_WORDS, re.IGNORECASE), "ZeroMQ frame"),
+    (re.compile(r"\bname=value\b"), "name=value"),
+    (re.compile(r"\bpadded\b", re.IGNORECASE), "padded"),
+    (INTEGER_WORDS, "integer, network order"),
+)
+
+
+def without_comments(text: GrammarText, kept_lines: int) -> GrammarText:
+    """Return the text without its comments; the first `kept_lines` lines, which are ours, stay as they are."""
+    shorter = GrammarText()
+    for number, (line, origin, moved) in enumerate(zip(text.lines, text.origins, text.moved, strict=True)):
+        left = line if number < kept_lines else _without_comment(line)
+        if left or (not line and shorter.lines[-1:] != [""]):
+            shorter.add(left, origin, None if moved < 0 else moved)
+    return shorter
+
+
+def _without_comment(line: str) -> str:
+    code, comment = line, ""
+    for piece in _PIECE.finditer(line):
+        if piece.group().startswith(";"):
+            code, comment = line[: piece.start()], piece.group()
+            break
+    said = [word for pattern, word in _SAID if pattern.search(comment)]
+    return f"{code.rstrip()} ; {', '.join(said)}" if said and code.strip() else code.rstrip()

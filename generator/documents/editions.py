@@ -1,0 +1,55 @@
+"""Compile a document without a folder of its own: what `specwire diff` compares, and what an import would change."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import replace
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from specwire.generator.diagnostics import SpecError
+from specwire.generator.documents.importing import Imported, import_document
+from specwire.generator.documents.profile_text import without_errata
+from specwire.generator.documents.store import write_imported
+from specwire.generator.pipeline import Compilation, compile_protocol
+from specwire.generator.sources import GRAMMAR
+
+
+def compile_document(path: Path, *, folder: Path | None = None) -> Compilation:
+    """Compile the document at `path`, with the profile in `folder` where one is given.
+
+    Raises:
+        SpecError: the document holds no grammar, or one that does not compile; places are those of the document.
+        OSError: the document cannot be read.
+    """
+    protocol = folder.resolve().name if folder else protocol_of(path)
+    shown = folder.as_posix() if folder else protocol
+    imported = import_document(path, protocol, folder=folder, shown=shown)
+    return compile_imported(imported, protocol, folder=folder, shown=shown)
+
+
+def compile_imported(imported: Imported, protocol: str, *, folder: Path | None, shown: str) -> Compilation:
+    """Compile what an import would write, in a scratch folder beside the protocols that it may stand on.
+
+    Errata that mend nothing any more are left out: the import reports them, and they change nothing.
+
+    Raises:
+        SpecError: it does not compile; places are those of the document and of the profile as it would be.
+    """
+    with TemporaryDirectory(prefix="specwire-") as scratch:
+        for sibling in folder.resolve().parent.iterdir() if folder and folder.parent.is_dir() else ():
+            if sibling.is_dir() and sibling.name != protocol:
+                Path(scratch, sibling.name).symlink_to(sibling, target_is_directory=True)
+        profile_text = without_errata(imported.profile_text, imported.stale)
+        write_imported(replace(imported, profile_text=profile_text), Path(scratch, protocol))
+        try:
+            return compile_protocol(Path(scratch, protocol), shown=shown)
+        except SpecError as error:
+            places = imported.text.in_document(error.diagnostics, f"{shown}/{GRAMMAR}")
+            raise SpecError(tuple(places)) from None
+
+
+def protocol_of(path: Path) -> str:
+    """Return a protocol's name made of the name of its document."""
+    name = re.sub(r"[^a-z0-9]+", "_", path.stem.lower()).strip("_")
+    return name if re.match(r"[a-z]", name) else f"document_{name}".rstrip("_")

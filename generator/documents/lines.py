@@ -1,0 +1,97 @@
+"""The lines of a document as blocks are cut from them: page furniture marked, word processors' signs made plain.
+
+Names with a blank in them are joined, typographic quotes and dashes in rules become those of ABNF, and comments in a
+marked block that begin with ``#`` or ``//`` begin with ``;``.
+
+Every line stays in its place, and every character of a rule in its column, so that findings point into the document.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+LONGEST_LINE = 5000
+"""Characters; a longer line is data that somebody pasted, and read as empty."""
+PAGE_BREAK = " \t \t "
+"""Blanks in place of a line that belongs to the page and not to the text; a rule goes on behind it."""
+
+_MOST_NAMES = 200
+"""Names with a blank in them; more are prose or data."""
+
+_TYPOGRAPHY = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"') | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-") | {"\u2018": "'", "\u2019": "'"})  # fmt: skip
+_MARKED_COMMENT = re.compile(r"([ \t]*)(#+|//+|--+)(?=[ \t]|$)")
+
+_FOOTER = re.compile(r".*\[Page[ \t]+[0-9ivxlc]+\][ \t]*$", re.IGNORECASE)
+_HEADER = re.compile(r"(?:RFC[ \t]*\d+|Internet[- ]Draft)\b.*\b\d{4}[ \t]*$", re.IGNORECASE)
+_SPACED = re.compile(r"[ \t]*((?:[A-Za-z]:)?[A-Za-z][\w-]*) ([A-Za-z][\w-]*)[ \t]{2,}=(?![=/])")
+_RULE = re.compile(r"[ \t]*(?:[A-Za-z]:)?[A-Za-z][\w-]*[ \t]*=(?!=)")
+
+
+def read_lines(text: str) -> list[str]:
+    """Return the lines of a document, without line ends."""
+    whole = [line.removesuffix("\r").replace("\u00a0", " ") for line in text.split("\n")]
+    lines = [line if len(line) <= LONGEST_LINE else "" for line in whole]
+    return _join_names(_mark_pages(lines))
+
+
+def as_code(line: str) -> str:
+    """Return the line with the quotes and dashes that ABNF has, up to its comment; every column stays what it is."""
+    if line.isascii():
+        return line
+    code, mark, comment = line.partition(";")
+    return code.translate(_TYPOGRAPHY) + mark + comment
+
+
+def as_marked_code(line: str) -> str:
+    """Return a line of a marked block as `as_code` does, and a comment of another language as one of ABNF."""
+    other = _MARKED_COMMENT.match(line)
+    if other is None:
+        return as_code(line)
+    return other[1] + ";" + " " * (len(other[2]) - 1) + line[other.end() :]
+
+
+def _mark_pages(lines: list[str]) -> list[str]:
+    """Mark the foot of a page, the break, the head of the next, and the empty lines around them."""
+    marked = list(lines)
+    for number, line in enumerate(lines):
+        if marked[number] == PAGE_BREAK or ("\f" not in line and not _FOOTER.match(line)):
+            continue
+        if line.strip() and not _FOOTER.match(line) and not _HEADER.match(line.strip()):
+            marked[number] = line.replace("\f", " ")
+            continue
+        first, last = number, number + 1
+        while first and not lines[first - 1].strip() and marked[first - 1] != PAGE_BREAK:
+            first -= 1
+        while last < len(lines) and not lines[last].strip():
+            last += 1
+        if last < len(lines) and _HEADER.match(lines[last].strip()):
+            last += 1
+            while last < len(lines) and not lines[last].strip():
+                last += 1
+        marked[first:last] = [PAGE_BREAK] * (last - first)
+    return marked
+
+
+def _join_names(lines: list[str]) -> list[str]:
+    """Write ``public key = …`` between rules as ``public-key``, and so where it is used: same length, same columns."""
+    names: dict[str, str] = {}
+    for number, line in enumerate(lines):
+        if (spaced := _SPACED.match(line)) and _has_rule_beside(lines, number):
+            names[f"{spaced[1]} {spaced[2]}"] = f"{spaced[1]}-{spaced[2]}"
+    if not 0 < len(names) <= _MOST_NAMES:
+        return lines
+    spelled = re.compile("|".join(rf"(?<![\w-]){re.escape(name)}(?![\w-])" for name in names))
+    return [_joined(line, spelled) for line in lines]
+
+
+def _joined(line: str, spelled: re.Pattern[str]) -> str:
+    code, mark, comment = line.partition(";")
+    if not (_RULE.match(line) or _SPACED.match(line) or re.match(r"[ \t]+[^;]*$", code)):
+        return line
+    return spelled.sub(lambda name: name.group().replace(" ", "-"), code) + mark + comment
+
+
+def _has_rule_beside(lines: Sequence[str], number: int) -> bool:
+    beside = [*lines[max(number - 1, 0) : number], *lines[number + 1 : number + 2]]
+    return any(_RULE.match(line) or _SPACED.match(line) for line in beside)
