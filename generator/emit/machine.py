@@ -1,7 +1,7 @@
 """Write ``machine``: the dialogs of a protocol as tables, and the `Session` that watches one.
 
 The tables are the IR's, spelled as Python; what a session does with them is in
-``specwire.generated.dialog``. A protocol without a dialog gets its roles and timers only.
+``specwire.generated.session``. A protocol without a dialog gets its roles and timers only.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from dataclasses import dataclass
 
 from specwire.generator import ir
 from specwire.generator.dialogs import Dialog, Phase
+from specwire.generator.emit.handlers import handlers
 from specwire.generator.emit.write import Emitter, header, render
-from specwire.generator.names import constant_name
+from specwire.generator.names import attribute, constant_name
 
 _RESERVED = frozenset({"DEFAULT", "DIALOGS", "OPEN_LIMIT", "ROLES", "TIMERS"})
 
@@ -46,13 +47,17 @@ def emit(protocol: ir.Protocol) -> str:
     """Return the source of the module, before formatting."""
     tables = tuple(_table(dialog) for dialog in protocol.dialogs)
     roles = _roles(protocol)
+    sides = handlers(protocol, roles)
     return render(
         "machine.py.j2",
         header=header(
-            protocol, f"{protocol.title or protocol.name}: who may send what when.", _MORE if tables else ""
+            protocol,
+            f"{protocol.title or protocol.name}: {'who may send what when' if tables else 'roles and timers'}.",
+            (_MORE if tables else "") + (_HANDLERS if sides else ""),
         ),
         tables=tables,
-        imports=_imports(bool(tables), bool(roles)),
+        handlers=sides,
+        imports=_imports(bool(tables), bool(roles), bool(sides)),
         role_letters=", ".join(_text(letter) for letter in roles),
         roles=tuple(_Row(_text(letter), _text(name)) for letter, name in roles.items()),
         names=", ".join(table.name for table in tables),
@@ -60,21 +65,29 @@ def emit(protocol: ir.Protocol) -> str:
     )
 
 
-EMITTER = Emitter("machine.py", emit)
+EMITTER = Emitter("machine.py", emit, requires=("codec",))
 
 _MORE = """\
 The tables are data: a label is a message with its sender, ``ROLE:Message``. `Session` watches one
 conversation by them. How they are read is told in ``specwire.generated.dialog``."""
+_HANDLERS = """
+
+A handler has a method for each message that a side receives, and ``dispatch_to_…`` calls the right one. A
+program inherits from the handler of its side: a type checker names the methods that it lacks."""
 
 
-def _imports(tables: bool, roles: bool) -> tuple[str, ...]:
-    lines = ["from collections.abc import Mapping"]
+def _imports(tables: bool, roles: bool, handlers: bool) -> tuple[str, ...]:
+    lines = ["from abc import abstractmethod"] if handlers else []
+    lines.append("from collections.abc import Mapping")
     if roles or tables:
-        lines.append("from typing import Literal")
+        lines.append(f"from typing import Literal{', Protocol' if handlers else ''}")
     if tables:
-        lines.append(
-            "from specwire.generated.dialog import OPEN_LIMIT, Dialog, DialogSession, Phase, Reading"
-        )
+        variables = "Context_contra, Result_co, " if handlers else ""
+        lines.append(f"from specwire.generated.dialog import {variables}Dialog, Phase, Reading")
+        lines.append("from specwire.generated.events import Events, events_of")
+        lines.append("from specwire.generated.session import OPEN_LIMIT, DialogSession")
+    if handlers:
+        lines.append("from . import codec")
     return tuple(lines)
 
 
@@ -127,10 +140,10 @@ def _extras(dialog: Dialog) -> tuple[_Row, ...]:
     if dialog.concurrent.errors:
         extras.append(_Row("errors", _tuple(_text(label) for label in dialog.concurrent.errors)))
     if dialog.key:
-        extras.append(_Row("key", _tuple(_text(name) for name in dialog.key)))
+        extras.append(_Row("key", _tuple(_text(attribute(name)) for name in dialog.key)))
     for name, pairs in (("keyless", dialog.keyless), ("unanswered", dialog.unanswered)):
         if pairs:
-            extras.append(_Row(name, _mapping({field: str(value) for field, value in pairs})))
+            extras.append(_Row(name, _mapping({attribute(field): str(value) for field, value in pairs})))
     return tuple(extras)
 
 

@@ -10,7 +10,7 @@ ordered labels give equal automata, and nothing depends on the order of a set.
 The automaton is partial: a label that a state does not list leads nowhere. State 0 is the start; the
 empty language has no states at all.
 
-Subset construction can double its states with every label, so it has a bound and raises `TooLarge`.
+Subset construction can double its states with every label, so it has bounds and raises `TooLarge`.
 Expressions are walked recursively: whoever builds them bounds their depth.
 """
 
@@ -21,6 +21,8 @@ from dataclasses import dataclass, field
 
 MAX_STATES = 2_000
 """States that subset construction may make."""
+MAX_STEPS = 3_000_000
+"""Nodes that may be visited to find all subsets, and so a bound of the time that it takes."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +61,7 @@ NOTHING = Choice(())
 
 
 class TooLarge(Exception):
-    """The automaton of an expression has more than `MAX_STATES` states."""
+    """The automaton of an expression has more than `MAX_STATES` states, or takes more than `MAX_STEPS` to find."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +84,7 @@ def build_automaton(regex: Regex) -> Automaton:
     """Return the minimal automaton of `regex`.
 
     Raises:
-        TooLarge: subset construction went over `MAX_STATES`.
+        TooLarge: subset construction went over `MAX_STATES` or `MAX_STEPS`.
     """
     labels = labels_of(regex)
     transitions, accepting = _determinize(regex, labels)
@@ -193,6 +195,7 @@ def _determinize(regex: Regex, labels: Sequence[str]) -> tuple[Table, set[int]]:
     waiting = list(numbers)
     transitions: Table = []
     order = {label: index for index, label in enumerate(labels)}
+    steps = 0
     for subset in waiting:  # grows while we walk it: breadth-first
         targets: dict[str, list[int]] = {}
         for node in subset:
@@ -201,6 +204,9 @@ def _determinize(regex: Regex, labels: Sequence[str]) -> tuple[Table, set[int]]:
         row: dict[str, int] = {}
         for label in sorted(targets, key=order.__getitem__):
             target = nodes.closure(targets[label])
+            steps += len(target)
+            if steps > MAX_STEPS:
+                raise TooLarge
             row[label] = numbers.setdefault(target, len(numbers))
             if row[label] == len(waiting):
                 waiting.append(target)

@@ -13,6 +13,7 @@ Diagnostics:
     E304  nothing in the rule is sent           E308  the error rule is more than single messages
     E309  profile entries that cannot be, or contradict each other
     W304  no repeated part: in the concurrent reading too, the dialog is one run
+    W305  a message of which only the rest of the dialog tells what it meant
 """
 
 from __future__ import annotations
@@ -117,7 +118,8 @@ class _Builder:
 
     def contradiction(self, entry: DialogSettings, message: str) -> None:
         """Add the fault of a profile entry."""
-        self.diagnostics.error("E309", self.place(f'"{entry.name}"', "name"), message)
+        help = "docs/grammars.md shows an entry of [[dialogs]] and says what its keys mean"
+        self.diagnostics.error("E309", self.place(f'"{entry.name}"', "name"), message, help)
 
     def _check(self, entry: DialogSettings) -> None:
         if not _NAME.match(entry.name):
@@ -130,7 +132,8 @@ class _Builder:
             self.contradiction(entry, f"keyless field '{unkeyed[0]}' is not in the key of '{entry.name}'")
 
     def _find_rule(self, name: str) -> Rule | None:
-        rule = self.grammar.rule(name)
+        role, _, bare = name.rpartition(":")
+        rule = self.grammar.rule(bare, role or None)
         if rule is None:
             self.diagnostics.error(
                 "E307", self.place(f'"{name}"'), f"dialog rule '{name}' is not defined",
@@ -166,13 +169,20 @@ class _Builder:
         mirror = _mirror(labels_of(regex), entry.roles) if entry.symmetric else {}
         try:
             automaton = build_automaton(regex)
-            concurrent = read_concurrently(regex, errors=errors, mirror=mirror)
+            concurrent, ambiguous = read_concurrently(regex, errors=errors, mirror=mirror)
         except TooLarge:
             self.diagnostics.error(
                 "E305", rule.name_span, f"the automaton of dialog rule '{rule}' is too large",
-                "write fewer counted repetitions",
+                "write fewer counted repetitions and fewer optional parts in a row",
             )  # fmt: skip
             return None
+        if ambiguous and not entry.key:  # a key tells which request a reply belongs to
+            self.diagnostics.warning(
+                "W305", rule.name_span,
+                f"in dialog '{entry.name}' only what follows tells the meaning of {_quoted(ambiguous)}",
+                "the concurrent reading takes it for a reply where one may come, else lets it open or close; "
+                "give each meaning a message of its own, or name the `key` that pairs replies with requests",
+            )  # fmt: skip
         return Dialog(
             name=entry.name,
             rule=str(rule),
@@ -184,6 +194,11 @@ class _Builder:
             keyless=tuple(entry.keyless.items()),
             unanswered=tuple(entry.unanswered.items()),
         )
+
+
+def _quoted(labels: Sequence[str]) -> str:
+    quoted = [f"'{label}'" for label in labels]
+    return " and ".join([", ".join(quoted[:-1]), quoted[-1]] if len(quoted) > 1 else quoted)
 
 
 def _mirror(labels: Sequence[str], roles: Sequence[str]) -> dict[str, str]:

@@ -139,19 +139,25 @@ class DialogReader:
         class_name = self._folded.get(fold(str(reference)), self._folded.get(fold(reference.name)))
         if class_name is None:
             return self._no_message(reference)
-        if role not in self.roles:
+        known = {fold(letter): letter for letter in self.roles}
+        if fold(role) not in known:
             self.diagnostics.error(
                 "E303", reference.span, f"'{role}' is not a role of this dialog",
                 f"its roles are {', '.join(self.roles)}; the profile lists them in [[dialogs]]",
             )  # fmt: skip
             return EMPTY
-        return Symbol(f"{role}:{class_name}")
+        return Symbol(f"{known[fold(role)]}:{class_name}")
 
     def _no_message(self, reference: Reference) -> Regex:
+        help = "a dialog names messages with their sender, and rules made of such names"
+        rule = self.grammar.find(reference)
+        if rule is not None and any(rule is other for other in self._path):
+            help = (
+                f"names are read without case, so it is the dialog rule '{rule}' itself: rename one of them"
+            )
         self.diagnostics.error(
-            "E306", reference.span, f"'{reference}' in a dialog rule is not a message",
-            "a dialog names messages with their sender, and rules made of such names",
-        )  # fmt: skip
+            "E306", reference.span, f"'{reference}' in a dialog rule is not a message", help
+        )
         return EMPTY
 
     def _too_large(self, span: Span) -> Regex:

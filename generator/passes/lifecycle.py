@@ -31,6 +31,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specwire.generator.dialogs import Concurrent, Phase, Reply, Start, Transition
+from specwire.generator.passes.ambiguity import ambiguous_replies
 from specwire.generator.passes.automata import (
     EMPTY,
     NOTHING,
@@ -47,8 +48,13 @@ from specwire.generator.passes.automata import (
 from specwire.generator.passes.states import CLOSED, USE, name_after, name_states
 
 
-def read_concurrently(regex: Regex, *, errors: Sequence[str], mirror: Mapping[str, str]) -> Concurrent:
-    """Return the concurrent reading of a dialog rule.
+def read_concurrently(
+    regex: Regex, *, errors: Sequence[str], mirror: Mapping[str, str]
+) -> tuple[Concurrent, tuple[str, ...]]:
+    """Return the concurrent reading of a dialog rule, and the labels that it could not tell the meaning of.
+
+    The rule tells what such a message means by what follows it, and nobody waits for that. It is taken for a
+    reply where one may come, else to open or to close, else to start the exchange that is named first.
 
     Args:
         regex: the rule; inside a repetition if the dialog repeats.
@@ -63,8 +69,14 @@ def read_concurrently(regex: Regex, *, errors: Sequence[str], mirror: Mapping[st
     lifecycle = build_automaton(_shrink_groups(map_labels(regex, dict.fromkeys(errors, NOTHING)), groups))
     exchanges = _Exchanges()
     starts = {group: exchanges.add_group(_alternatives(body, mirror)) for group, body in groups.items()}
-    phases = _close_on_errors(_phases(lifecycle, starts), errors)
-    return Concurrent(phases, tuple(exchanges.places), tuple(exchanges.replies), tuple(errors))
+    ambiguous: dict[str, None] = {}
+    phases = _phases(lifecycle, starts, ambiguous)
+    ambiguous |= dict.fromkeys(
+        ambiguous_replies(phases, exchanges.replies, owners=exchanges.owners, lingering=exchanges.lingering)
+    )
+    phases = _close_on_errors(phases, errors)
+    concurrent = Concurrent(phases, tuple(exchanges.places), tuple(exchanges.replies), tuple(errors))
+    return concurrent, tuple(ambiguous)
 
 
 def has_group(regex: Regex) -> bool:
@@ -133,12 +145,20 @@ class _Exchanges:
 
     places: list[str] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
+    owners: dict[str, int] = field(default_factory=dict)
+    """For each place the number of its exchange."""
+    lingering: set[str] = field(default_factory=set)
+    """Places whose exchange is complete, though replies may still come."""
+    exchanges: int = 0
 
     def add_group(self, alternatives: Iterable[Regex]) -> list[tuple[str, str | None]]:
         """Add the exchanges of a group; return the labels that start one, each with its token's place."""
         starts: list[tuple[str, str | None]] = []
         for exchange in _merge_alike(alternatives):
             names = self._name_places(exchange)
+            self.owners |= dict.fromkeys(names.values(), self.exchanges)
+            self.lingering |= {name for state, name in names.items() if state in exchange.accepting}
+            self.exchanges += 1
             # Most advanced first: the oldest request is answered in full before the next one.
             for state in sorted(names, reverse=True):
                 for label, target in exchange.transitions[state].items():
@@ -184,8 +204,11 @@ def _first(regex: Regex) -> tuple[str, ...]:
 
 
 def _phases(
-    lifecycle: Automaton, groups: Mapping[str, Sequence[tuple[str, str | None]]]
+    lifecycle: Automaton,
+    groups: Mapping[str, Sequence[tuple[str, str | None]]],
+    ambiguous: dict[str, None],
 ) -> tuple[Phase, ...]:
+    """Return the phases; add to `ambiguous` each label that may lead two ways from one of them."""
     names = _name_phases(lifecycle, groups)
     phases: list[Phase] = []
     for state, row in enumerate(lifecycle.transitions):
@@ -193,10 +216,12 @@ def _phases(
         starts: dict[str, Start] = {}
         for group, target in row.items():
             for label, place in groups.get(group, ()):
-                if label not in moves:  # opening and closing go before use
-                    starts.setdefault(label, Start(label, names[target], place))
+                start = Start(label, names[target], place)
+                if label in moves or starts.setdefault(label, start) != start:
+                    ambiguous[label] = None
         transitions = tuple(Transition(label, target) for label, target in moves.items())
-        phases.append(Phase(names[state], not row, transitions, tuple(starts.values())))
+        used = tuple(start for start in starts.values() if start.label not in moves)
+        phases.append(Phase(names[state], not row, transitions, used))
     return tuple(phases)
 
 

@@ -35,6 +35,7 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
+from specwire.generated.filemq.machine import ClientHandler, dispatch_to_client
 from specwire.runtime.filemq.actions import (
     ClientAction,
     Close,
@@ -50,7 +51,7 @@ from specwire.runtime.filemq.actions import (
     Wrote,
 )
 from specwire.runtime.filemq.backoff import Backoff
-from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
+from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect, ErrorCommand, OutOfTurnError
 from specwire.runtime.filemq.events import (
     FileDeleted,
     FileReceived,
@@ -77,8 +78,10 @@ class Phase(Enum):
     ENDED = "ended"
 
 
-class ClientEngine:
+class ClientEngine(ClientHandler[float, list[ClientAction]]):
     """One subscriber, over as many connections as it takes.
+
+    `receive` and `obey` take whatever comes; the handler's methods take what the dialog allows, with the time.
 
     Args:
         paths: virtual paths to subscribe to.
@@ -167,30 +170,76 @@ class ClientEngine:
         if self.phase not in (Phase.OPENING, Phase.OPEN):
             return []
         self._heard = now
-        violation = self._dialog.observe("S", command)
-        match command:
-            case Srsly(reason=reason):
-                return self._end(f"refused: {reason}")
-            case Rtfm(reason=reason):
-                return self._obey_rtfm(reason, now)
-            case Wat(reason=reason):
-                return self._obey_wat(reason, now)
-        if violation is not None:
+        violation = self._dialog.receive(command)
+        if violation is not None and not isinstance(command, ErrorCommand):
             return [Report(Refused(command.NAME, str(violation)))]
-        match command:
-            case OhaiOk():
-                return self._opened(now)
-            case IcanhazOk():
-                return self._confirmed(now)
-            case Cheezburger():
-                return self._take_content(command, now)
-            case Hugz():
-                return [self._send(HugzOk(), now)]
-            case HugzOk():
-                self._asked_for_life = False
-            case Kthxbai():
-                return self._lose("the server said KTHXBAI", now)
+        return dispatch_to_client(self, command, now)
+
+    def on_ohai_ok(self, message: OhaiOk, now: float) -> list[ClientAction]:
+        """Grant credit and subscribe."""
+        self.phase = Phase.OPEN
+        for path in self._paths:
+            self._subscribing.add(path)
+        return [Report(PeerOpened(self._server)), *self._grant(now), *self._ask_next(now)]
+
+    def on_icanhaz_ok(self, message: IcanhazOk, now: float) -> list[ClientAction]:
+        """Go on with the next part of the cache, or the next path."""
+        self._rtfm_spent = False
+        command = self._subscribing.confirm()
+        if command is not None:
+            return [self._send(command, now)]
+        path = self._subscribing.finish()
+        return [*([Report(Subscribed(path))] if path else []), *self._ask_next(now)]
+
+    def on_cheezburger(self, message: Cheezburger, now: float) -> list[ClientAction]:
+        """Hand content to the disk."""
+        try:
+            steps = self._intake.take(message)
+        except OverrunError as error:
+            return self._end(str(error))
+        except GapError as error:
+            return self._lose(str(error), now)
+        actions: list[ClientAction] = []
+        for step in steps:
+            actions += self._take_failure(step, now) if isinstance(step, Failed) else [step]
+        return [*actions, *self._grant(now)]
+
+    def on_hugz(self, message: Hugz, now: float) -> list[ClientAction]:
+        """Show life."""
+        return [self._send(HugzOk(), now)]
+
+    def on_hugz_ok(self, message: HugzOk, now: float) -> list[ClientAction]:
+        """Be content: every message is a sign of life already."""
+        self._asked_for_life = False
         return []
+
+    def on_kthxbai(self, message: Kthxbai, now: float) -> list[ClientAction]:
+        """Connect again later."""
+        return self._lose("the server said KTHXBAI", now)
+
+    def on_srsly(self, message: Srsly, now: float) -> list[ClientAction]:
+        """Give up."""
+        return self._end(f"refused: {message.reason}")
+
+    def on_rtfm(self, message: Rtfm, now: float) -> list[ClientAction]:
+        """Try once more on a fresh connection, unless it is the version that does not fit."""
+        if self.phase is Phase.OPENING:
+            return self._end(f"the server does not speak this version: {message.reason}")
+        if self._rtfm_spent:
+            return self._end(f"the server expected something else, twice: {message.reason}")
+        self._rtfm_spent = True
+        return self._lose(f"the server expected something else: {message.reason}", now)
+
+    def on_wat(self, message: Wat, now: float) -> list[ClientAction]:
+        """Give up the path that was asked for; without one, give up."""
+        sentence = f"the server cannot read our commands: {message.reason}"
+        path = self._subscribing.finish()
+        if path is None or self._paths == [path]:
+            return self._end(sentence)
+        self._paths.remove(path)
+        return [Report(Refused(path, message.reason)), *self._lose(sentence, now)]
+
+    # ---- the disk and the clock
 
     def settle(self, outcome: Outcome, now: float) -> list[ClientAction]:
         """Take the outcome of disk work."""
@@ -239,39 +288,13 @@ class ClientEngine:
             return "is under no path that was subscribed to"
         return fault
 
-    def _opened(self, now: float) -> list[ClientAction]:
-        self.phase = Phase.OPEN
-        for path in self._paths:
-            self._subscribing.add(path)
-        return [Report(PeerOpened(self._server)), *self._grant(now), *self._ask_next(now)]
-
     def _ask_next(self, now: float) -> list[ClientAction]:
         step = self._subscribing.begin()
         if step is None:
             return []
         return [ListHeld(self.connection, step) if isinstance(step, str) else self._send(step, now)]
 
-    def _confirmed(self, now: float) -> list[ClientAction]:
-        self._rtfm_spent = False
-        command = self._subscribing.confirm()
-        if command is not None:
-            return [self._send(command, now)]
-        path = self._subscribing.finish()
-        return [*([Report(Subscribed(path))] if path else []), *self._ask_next(now)]
-
     # ---- content
-
-    def _take_content(self, command: Cheezburger, now: float) -> list[ClientAction]:
-        try:
-            steps = self._intake.take(command)
-        except OverrunError as error:
-            return self._end(str(error))
-        except GapError as error:
-            return self._lose(str(error), now)
-        actions: list[ClientAction] = []
-        for step in steps:
-            actions += self._take_failure(step, now) if isinstance(step, Failed) else [step]
-        return [*actions, *self._grant(now)]
 
     def _grant(self, now: float) -> list[ClientAction]:
         credit = self._intake.grant()
@@ -292,24 +315,6 @@ class ClientEngine:
 
     # ---- the connection
 
-    def _obey_rtfm(self, reason: str, now: float) -> list[ClientAction]:
-        if self.phase is Phase.OPENING:
-            return self._end(f"the server does not speak this version: {reason}")
-        if self._rtfm_spent:
-            return self._end(f"the server expected something else, twice: {reason}")
-        self._rtfm_spent = True
-        return self._lose(f"the server expected something else: {reason}", now)
-
-    def _obey_wat(self, reason: str, now: float) -> list[ClientAction]:
-        path = self._subscribing.finish()
-        if path is None or self._paths == [path]:
-            return self._end(f"the server cannot read our commands: {reason}")
-        self._paths.remove(path)
-        return [
-            Report(Refused(path, reason)),
-            *self._lose(f"the server cannot read our commands: {reason}", now),
-        ]
-
     def _ask_for_life(self, now: float) -> list[ClientAction]:
         if self._asked_for_life or now - self._sent < self._heartbeat_s:
             return []
@@ -329,6 +334,7 @@ class ClientEngine:
         return [*self._intake.stop(), Close(reason), Report(PeerClosed(self._server, reason, final))]
 
     def _send(self, command: Command, now: float) -> Send:
-        self._dialog.observe("C", command)
+        if violation := self._dialog.send(command):
+            raise OutOfTurnError(str(violation))
         self._sent = now
         return Send(command)

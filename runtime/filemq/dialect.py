@@ -21,11 +21,18 @@ Role = Literal["C", "S"]
 ErrorCommand = filemq.Srsly | filemq.Rtfm | filemq.Wat
 
 
+class OutOfTurnError(Exception):
+    """An engine was about to send what the dialog does not allow there: a fault of ours, never of the peer."""
+
+
 class Dialog(Protocol):
     """Watches one peering for commands that come where they must not."""
 
-    def observe(self, sender: Role, command: Command) -> Violation | None:
-        """Take the next command; return what is wrong with it, None where nothing is."""
+    def receive(self, command: Command, /) -> Violation | None:
+        """Take the peer's next command; return what is wrong with it, None where nothing is."""
+
+    def send(self, command: Command, /) -> Violation | None:
+        """Take our own next command; one with a violation is not to be sent."""
 
 
 class Dialect(Protocol):

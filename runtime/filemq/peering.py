@@ -28,9 +28,10 @@ from specwire.generated.filemq import (
     Rtfm,
     Srsly,
 )
+from specwire.generated.filemq.machine import ServerHandler, dispatch_to_server
 from specwire.runtime.filemq.actions import Close, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
-from specwire.runtime.filemq.dialect import Command, Dialog
+from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Refused, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_path, normalise_path
 from specwire.runtime.filemq.outflow import Outflow
@@ -51,8 +52,11 @@ class Terms(msgspec.Struct, frozen=True):
     authorise: Authorise
 
 
-class Peering:
-    """The state of one client, and what each event makes of it."""
+class Peering(ServerHandler[float, list[ServerAction]]):
+    """The state of one client, and what each event makes of it.
+
+    `obey` takes any command; the handler's methods take those that the dialog allows, with the time.
+    """
 
     def __init__(
         self,
@@ -78,28 +82,47 @@ class Peering:
         self._heard = now
         if self._refused:
             return []
-        violation = self._dialog.observe("C", command)
+        violation = self._dialog.receive(command)
         if violation is not None:
             return self.end(Rtfm(reason=cut_reason(str(violation))), str(violation), now)
-        match command:
-            case Ohai():
-                return [self._send(OhaiOk(), now), Report(PeerOpened(self.label))]
-            case Icanhaz():
-                return self._subscribe(command, now)
-            case Nom(credit=credit):
-                return self._grant(credit, now)
-            case Hugz():
-                return [self._send(HugzOk(), now)]
-            case HugzOk():
-                self._asked_for_life = False
-            case Kthxbai():
-                return self.drop("said KTHXBAI")
+        return dispatch_to_server(self, command, now)
+
+    def on_ohai(self, message: Ohai, now: float) -> list[ServerAction]:
+        """Accept the peering."""
+        return [self._send(OhaiOk(), now), Report(PeerOpened(self.label))]
+
+    def on_icanhaz(self, message: Icanhaz, now: float) -> list[ServerAction]:
+        """Subscribe the client, or refuse."""
+        return self._subscribe(message, now)
+
+    def on_nom(self, message: Nom, now: float) -> list[ServerAction]:
+        """Add credit, and send what it allows."""
+        if self.outflow.grant(message.credit):
+            return self.outflow.pump(now)
+        return self._refuse("NOM", f"brings the credit from {self.outflow.credit} beyond 2^64 - 1", now)
+
+    def on_hugz(self, message: Hugz, now: float) -> list[ServerAction]:
+        """Show life."""
+        return [self._send(HugzOk(), now)]
+
+    def on_hugz_ok(self, message: HugzOk, now: float) -> list[ServerAction]:
+        """Be content: every message is a sign of life already."""
+        self._asked_for_life = False
         return []
+
+    def on_kthxbai(self, message: Kthxbai, now: float) -> list[ServerAction]:
+        """Forget the client."""
+        return self.drop("said KTHXBAI")
 
     def answer_malformed(self, answer: Command, now: float) -> list[ServerAction]:
         """Answer a message that could not be decoded; an error ends the peering, whichever it is."""
         self._heard = now
         return [] if self._refused else self.end(answer, f"sent a malformed message ({answer.NAME})", now)
+
+    def stop(self, now: float) -> list[ServerAction]:
+        """The server stops: say so, unless SRSLY has ended the dialog before."""
+        reason = "the server stops"
+        return self.drop(reason) if self._refused else self.end(Kthxbai(), reason, now)
 
     def end(self, command: Command, reason: str, now: float) -> list[ServerAction]:
         """Send a last command and close."""
@@ -130,7 +153,8 @@ class Peering:
         return []
 
     def _send(self, command: Command, now: float) -> Send:
-        self._dialog.observe("S", command)
+        if violation := self._dialog.send(command):
+            raise OutOfTurnError(str(violation))
         self._sent = now
         return Send(command, self.peer)
 
@@ -160,11 +184,6 @@ class Peering:
             for name, operation in cache.missing(self._files, prune=PRUNE in command.options):
                 self.outflow.queue(name, operation)
         return [*actions, *self.outflow.pump(now)]
-
-    def _grant(self, credit: int, now: float) -> list[ServerAction]:
-        if self.outflow.grant(credit):
-            return self.outflow.pump(now)
-        return self._refuse("NOM", f"brings the credit from {self.outflow.credit} beyond 2^64 - 1", now)
 
     def _is_subscribed(self, name: str) -> bool:
         return any(covers(path, name) for path in self._caches)

@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from itertools import count
 
 from specwire.generated.errors import DecodeError
-from specwire.generated.filemq import Kthxbai, Ohai, Rtfm, Srsly
+from specwire.generated.filemq import Ohai, Rtfm, Srsly
 from specwire.runtime.filemq.actions import Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
@@ -116,12 +116,8 @@ class ServerEngine:
         return [action for p in list(self._peerings.values()) for action in self._tidy(p, p.tick(now))]
 
     def close(self, now: float) -> list[ServerAction]:
-        """End every peering with KTHXBAI."""
-        return [
-            action
-            for p in list(self._peerings.values())
-            for action in self._tidy(p, p.end(Kthxbai(), "the server stops", now))
-        ]
+        """End every peering."""
+        return [action for p in list(self._peerings.values()) for action in self._tidy(p, p.stop(now))]
 
     def _open(self, peer: bytes, now: float) -> Peering:
         peering = self._peerings[peer] = Peering(

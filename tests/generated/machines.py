@@ -15,17 +15,18 @@ from tempfile import TemporaryDirectory
 from types import ModuleType
 from typing import Any
 
-from specwire.generated.dialog import DialogSession
 from specwire.generated.errors import Violation
+from specwire.generated.session import DialogSession
 from specwire.generator import ir
 from specwire.generator.abnf import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.dialogs import DialogSettings
+from specwire.generator.emit.files import format_sources
 from specwire.generator.emit.machine import EMITTER
-from specwire.generator.emit.write import format_sources
 from specwire.generator.names import class_name
 from specwire.generator.passes.dialog import build_dialogs
 from specwire.generator.passes.resolve import resolve_names
+from specwire.generator.targets import Target
 
 FILEMQ = """
 filemq-protocol = open-peering *use-peering [ close-peering ]
@@ -109,7 +110,7 @@ def source_of(protocol: str) -> str:
         unexpected=(),
         dialogs=dialogs,
     )
-    return format_sources({"machine.py": EMITTER.emit(described)})["machine.py"]
+    return format_sources(Target("machine", EMITTER).emit(described))["machine.py"]
 
 
 @cache

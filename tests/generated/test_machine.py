@@ -7,9 +7,11 @@ import subprocess
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from ruff import find_ruff_bin
 
+from specwire.generated import cmb1, filemq, flux
 from specwire.generated.dialog import Dialog, Phase, step
 from specwire.generated.errors import Violation
 from specwire.generator.names import class_name
@@ -332,6 +334,28 @@ def test_protocol_without_dialog_has_no_session() -> None:
     module = machine("silent")
     assert (module.TIMERS, module.ROLES) == ({}, {"C": "client"})
     assert not hasattr(module, "Session")
+
+
+def test_packages_have_the_tables_that_the_traces_were_shown_to() -> None:
+    """The traces above are about FILEMQ v2 and Flux as they are committed."""
+    assert filemq.machine.PEERING == machine("filemq").PEERING
+    written = machine("flux").RPC
+    assert msgspec.structs.replace(written, rule="flux-dialog") == flux.machine.RPC
+
+
+def test_cmb1_pairs_by_matchtag_and_repeats() -> None:
+    """CMB1's dialog is one exchange without an end; many responses have the matchtag of one request."""
+    session = cmb1.machine.Session("C")
+    request = cmb1.Request(topic="a.b", matchtag=7)
+    assert session.send(request) is None
+    assert session.send(request.replace(matchtag=8)) is None
+    for matchtag in (8, 7, 7):
+        assert session.receive(cmb1.Response(topic="a.b", matchtag=matchtag)) is None
+    violation = session.receive(cmb1.Response(topic="a.b", matchtag=9))
+    assert violation is not None and (violation.role, violation.message) == ("S", "Response")
+    assert session.send(request.replace(matchtag=9, flags=4)) is None, "nobody shall answer this one"
+    assert session.receive(cmb1.Response(topic="a.b", matchtag=9)) is not None
+    assert session.waiting() == {"C_REQUEST": 2}
 
 
 @pytest.mark.parametrize("protocol", SETTINGS)

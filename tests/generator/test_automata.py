@@ -109,6 +109,13 @@ def test_too_many_states_are_refused() -> None:
         build_automaton(Chain((Many(either), A, *(either for _ in range(MAX_STATES.bit_length())))))
 
 
+def test_too_many_steps_are_refused() -> None:
+    """Few states can have many ways between them: 700 options in a row, repeated."""
+    options = (Choice((Symbol(f"{number}"), EMPTY)) for number in range(700))
+    with pytest.raises(TooLarge):
+        build_automaton(Many(Chain(tuple(options))))
+
+
 def test_labels_keep_the_order_in_which_they_are_named() -> None:
     assert labels_of(Chain((Many(B), Choice((C, B, A))))) == ("b", "c", "a")
 

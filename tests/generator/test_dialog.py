@@ -85,7 +85,7 @@ def test_every_code_has_a_case() -> None:
     defined = {code for text in texts for code in re.findall(r'"([EW]3\d\d)"', text)}
     shown = {
         code
-        for case in cases("dialog")
+        for case in (*cases("dialog"), *cases("compile"))
         for code in re.findall(r"\[([EW]3\d\d)\]", (case / "stderr.txt").read_text("utf-8"))
     }
     assert shown == defined

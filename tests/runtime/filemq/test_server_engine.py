@@ -24,7 +24,7 @@ from specwire.generated.filemq import (
 )
 from specwire.runtime.filemq.actions import Abandon, Close, Pause, ReadChunk, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.dialect import Command, OutOfTurnError
 from specwire.runtime.filemq.outflow import BATCH, MAX_CREDIT, MAX_RESTARTS
 from specwire.runtime.filemq.server import ServerEngine
 
@@ -328,6 +328,21 @@ def test_sequence_counts_every_command_of_a_client() -> None:
         *sent(change(engine, entry("/b", 0))),
     ]
     assert [a.sequence for a in answers if isinstance(a, Cheezburger)] == [0, 1, 2]
+
+
+def test_refused_client_gets_no_farewell() -> None:
+    """SRSLY ended the dialog, so KTHXBAI may not follow it when the server stops."""
+    engine = peered(path=None)
+    assert isinstance(sent(engine.obey(PEER, subscription(""), 0.0))[0], Srsly)
+    assert sent(engine.close(0.0)) == []
+    assert engine.clients == 0
+
+
+def test_engine_sends_nothing_out_of_turn() -> None:
+    """A request that the dialog does not allow now fails at once, and says that we are at fault."""
+    engine = peered(path=None)
+    with pytest.raises(OutOfTurnError, match=r"^S:Ohai in state USE: expected "):
+        engine._peerings[PEER].end(Ohai(), "a slip", 0.0)
 
 
 def test_credit_that_does_not_fit_64_bits_is_refused() -> None:
