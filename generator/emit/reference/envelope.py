@@ -1,0 +1,56 @@
+"""Draw a message of several frames: the frames from left to right, each with when it is there.
+
+A frame with one field shows that field's octets, one with more of them its name only: it has a drawing of
+its own.
+"""
+
+from __future__ import annotations
+
+from markupsafe import Markup
+
+from specwire.generator import ir
+from specwire.generator.emit.reference.boxes import Box, Group, Item, boxes_of, fixed_octets, run_of
+from specwire.generator.emit.reference.octets import draw_rows
+
+FRAMES_PER_ROW = 5
+
+
+def draw_message(message: ir.Message, flags: tuple[ir.FlagBit, ...]) -> Markup:
+    """Return the drawing of a message's frames."""
+    frames = [_frame(part, flags) for part in message.parts]
+    rows = [tuple(frames[start : start + FRAMES_PER_ROW]) for start in range(0, len(frames), FRAMES_PER_ROW)]
+    return draw_rows(rows, f"Frames of {message.name}")
+
+
+def _frame(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> Item:
+    when = _when(part, flags)
+    match part:
+        case ir.Frame(fields=()):
+            return Group(part.name, (Box("empty", 0, "constant", "no octets"),), when)
+        case ir.Frame(fields=(field,)) if isinstance(field.type, ir.ConstantType) and not field.type.hex:
+            return Group(part.name, (Box("empty", 0, "constant", "no octets"),), when)
+        case ir.Frame(fields=(field,)):
+            return Group(part.name, boxes_of(field.name, field.type), when)
+        case ir.Frame(fields=fields):
+            size = fixed_octets(run_of(fields))
+            return Group(
+                part.name, (Box(f"{len(fields)} fields", size, note="" if size else "see below"),), when
+            )
+        case ir.Stack(field=field):
+            frames = Group("frames", boxes_of(field.name, field.type), "(none or more)")
+            return Group(part.name, (frames, Box("empty frame", 0, "constant", "no octets")), when)
+        case ir.Rest(field=field):
+            return Group(part.name, boxes_of(field.name, field.type), "(none or more frames)")
+
+
+def _when(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> str:
+    """Return in few words when a part is there; nothing where it always is."""
+    presence = ir.Always() if isinstance(part, ir.Rest) else part.presence
+    match presence:
+        case ir.Always():
+            return ""
+        case ir.Announced(mask=mask, value=value):
+            bits = [f"{'' if value & f.value else 'not '}{f.name}" for f in flags if mask & f.value]
+            return f"(if {' and '.join(bits)})"
+        case ir.Counted():
+            return "(may be left out)"

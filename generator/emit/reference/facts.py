@@ -1,0 +1,161 @@
+"""What a protocol fixes beside its messages: roles, numbers, timers, answers, framing, and the remarks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import assert_never
+
+from specwire.generator import ir
+from specwire.generator.emit.reference.book import Remark
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table of texts with a caption; the first column names the row."""
+
+    caption: str
+    head: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class RemarkView:
+    """A remark, once for all the places that it is made of."""
+
+    code: str
+    message: str
+    help: str
+    places: str
+
+
+def numbers(protocol: ir.Protocol) -> tuple[Table, ...]:
+    """Return flags, constants and enumerations, those that there are."""
+    tables = [
+        Table(
+            "Bits of the flags octet",
+            ("Bit", "Mask", "Name", "Announces", "Meaning"),
+            tuple(
+                (
+                    str(flag.value.bit_length() - 1),
+                    f"0x{flag.value:02x}",
+                    flag.name,
+                    flag.announces or "",
+                    flag.doc,
+                )
+                for flag in protocol.flags
+            ),
+        ),
+        Table(
+            "Constants",
+            ("Name", "Value", "Hexadecimal", "Meaning"),
+            tuple((c.name, str(c.value), f"0x{c.value:x}", c.doc) for c in protocol.constants),
+        ),
+    ]
+    for enum in protocol.enums:
+        members = tuple((name, str(value), f"0x{value:x}") for name, value in enum.members)
+        tables.append(Table(f"Enumeration {enum.name}", ("Name", "Value", "Hexadecimal"), members))
+    return tuple(table for table in tables if table.rows)
+
+
+def roles(protocol: ir.Protocol) -> Table:
+    """Return the sides of the dialogs."""
+    rows = ((role.letter, role.name, role.socket, role.doc) for role in protocol.roles)
+    return Table("Roles", ("Letter", "Name", "ZeroMQ socket", "What it does"), tuple(rows))
+
+
+def timers(protocol: ir.Protocol) -> Table:
+    """Return the timers."""
+    rows = ((name, f"{seconds:g} s") for name, seconds in protocol.timers)
+    return Table("Timers", ("Name", "Time"), tuple(rows))
+
+
+def answers(protocol: ir.Protocol) -> tuple[Table, ...]:
+    """Return what is answered to messages that do not decode, and to those out of turn."""
+    names = {message.class_name: message.name for message in protocol.messages}
+    letters = {role.letter: role.name for role in protocol.roles}
+    malformed = (
+        (
+            letters.get(answer.role, answer.role),
+            names.get(answer.message or "", answer.message or "any"),
+            answer.field or "any",
+            answer.kind or "any",
+            names.get(answer.reply, answer.reply) if answer.reply else "silence",
+        )
+        for answer in protocol.answers
+    )
+    unexpected = ((letters.get(role, role), names.get(reply, reply)) for role, reply in protocol.unexpected)
+    tables = (
+        Table(
+            "Answers to a message that does not decode; the first row that fits applies",
+            ("Who answers", "Message", "Field", "What is wrong", "Answer"),
+            tuple(malformed),
+        ),
+        Table("Answers to a message out of turn", ("Who answers", "Answer"), tuple(unexpected)),
+    )
+    return tuple(table for table in tables if table.rows)
+
+
+def framing(protocol: ir.Protocol) -> tuple[str, ...]:
+    """Return how messages are framed on a byte stream, in sentences; none where they are not."""
+    match protocol.stream:
+        case None:
+            return ()
+        case ir.Stream() as stream:
+            return _framing(stream)
+        case ir.UnitStream(heads=heads):
+            told = (f"{_prefix(head)}: {_unit(head)}." for head in heads)
+            return ("Messages follow each other; each says itself how long it is.", *told)
+        case _:
+            assert_never(protocol.stream)
+
+
+def _framing(stream: ir.Stream) -> tuple[str, ...]:
+    magics = " or ".join(map(_hex, stream.magics))
+    long = f"from there on the octet {stream.escape} and {_octets(stream.long_octets)}"
+    return (
+        f"A message begins with {magics}; all spellings are read.",
+        f"Then {_octets(stream.length_octets)} count the octets that follow, as an integer in network order.",
+        f"Then each frame with its size in front: one octet below {stream.escape}; {long}.",
+    )
+
+
+def assumptions(remarks: Iterable[Remark]) -> tuple[RemarkView, ...]:
+    """Return what the compiler assumed of the layout (W4xx)."""
+    return tuple(_grouped(remark for remark in remarks if remark.code.startswith("W4")))
+
+
+def other_remarks(remarks: Iterable[Remark]) -> tuple[RemarkView, ...]:
+    """Return what else it remarked: notation and names, each once with its places."""
+    return tuple(_grouped(remark for remark in remarks if not remark.code.startswith("W4")))
+
+
+def _grouped(remarks: Iterable[Remark]) -> Iterator[RemarkView]:
+    """Yield the remarks; of those about notation (W1xx) one stands for all of its code."""
+    groups: dict[tuple[str, str], list[Remark]] = {}
+    for remark in remarks:
+        about = "" if remark.code.startswith("W1") else remark.message
+        groups.setdefault((remark.code, about), []).append(remark)
+    for found in groups.values():
+        places = dict.fromkeys(f"{remark.file}, line {remark.line}" for remark in found)
+        help = f"{found[0].help[0].upper()}{found[0].help[1:]}." if found[0].help else ""
+        yield RemarkView(found[0].code, found[0].message, help, "; ".join(places))
+
+
+def _octets(count: int) -> str:
+    return "one octet" if count == 1 else f"{count} octets"
+
+
+def _hex(octets: str) -> str:
+    return bytes.fromhex(octets).hex(" ").upper()
+
+
+def _prefix(head: ir.UnitHead) -> str:
+    return f"Beginning with {_hex(head.prefix)}" if head.prefix else "Beginning with any octets"
+
+
+def _unit(head: ir.UnitHead) -> str:
+    if not head.size_octets:
+        return f"{_octets(head.octets)} in all"
+    skipped = f"{_octets(head.skip)}, then " if head.skip else ""
+    return f"{skipped}a size of {_octets(head.size_octets)} that counts what follows it"

@@ -1,0 +1,105 @@
+"""Put the page together: the IR and the book of rules in, one HTML file out.
+
+The templates escape what they are given, drawings excepted. A ``>`` is always escaped, so no text can end the
+comment that opens a page.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from specwire.generator import ir
+from specwire.generator.emit.reference import facts
+from specwire.generator.emit.reference.book import Book
+from specwire.generator.emit.reference.dialogs import view_dialogs
+from specwire.generator.emit.reference.messages import view_messages
+from specwire.generator.emit.reference.rules import view_rules
+from specwire.generator.emit.write import notice, render
+
+_UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
+"""Characters that HTML may not hold, or that would set the text around them in another order."""
+
+
+@dataclass(frozen=True, slots=True)
+class Link:
+    """A line of the list of contents."""
+
+    text: str
+    anchor: str
+    inside: tuple[Link, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A line of the index: a protocol and the address of its page."""
+
+    name: str
+    href: str
+    title: str
+    edition: str
+    source: str
+    messages: int
+    roles: str
+
+
+def reference_page(protocol: ir.Protocol, book: Book) -> str:
+    """Return the reference page of a protocol, whole: no other file, no network, no script."""
+    view = {
+        "roles": facts.roles(protocol),
+        "messages": view_messages(protocol),
+        "numbers": facts.numbers(protocol),
+        "framing": facts.framing(protocol),
+        "dialogs": view_dialogs(protocol),
+        "timers": facts.timers(protocol),
+        "answers": facts.answers(protocol),
+        "rules": view_rules(book),
+        "assumptions": facts.assumptions(book.remarks),
+        "remarks": facts.other_remarks(book.remarks),
+    }
+    told = notice(protocol)
+    page = render("reference.html.j2", notice=told, protocol=protocol, contents=_contents(view), **view)
+    return _clean(page)
+
+
+def index_page(protocols: Sequence[ir.Protocol]) -> str:
+    """Return the page that links the reference pages of all protocols of a run."""
+    entries = [
+        Entry(
+            name=protocol.name,
+            href=f"{protocol.name}/reference.html",
+            title=protocol.title,
+            edition=protocol.edition,
+            source=protocol.source,
+            messages=len(protocol.messages),
+            roles=", ".join(role.name for role in protocol.roles),
+        )
+        for protocol in protocols
+    ]
+    return _clean(render("reference_index.html.j2", notice=notice(*protocols), entries=entries))
+
+
+def _contents(view: Mapping[str, Any]) -> tuple[Link, ...]:
+    """Return the sections that the page has, and what is in the long ones."""
+    named = tuple(Link(item.name, item.anchor) for item in view["messages"])
+    talks = tuple(Link(item.name, item.anchor) for item in view["dialogs"])
+    rules = tuple(Link(item.name, item.anchor) for item in view["rules"].rules)
+    sections = (
+        ("Roles", "roles", view["roles"].rows, ()),
+        ("Messages", "messages", True, named),
+        ("Numbers", "numbers", view["numbers"], ()),
+        ("Framing on a byte stream", "framing", view["framing"], ()),
+        ("Dialogs", "dialogs", view["dialogs"], talks),
+        ("Timers", "timers", view["timers"].rows, ()),
+        ("Answers to faults", "answers", view["answers"], ()),
+        ("Rules", "rules", True, rules),
+        ("Grammar as published", "grammar", True, ()),
+        ("What the compiler assumed", "remarks", True, ()),
+    )
+    return tuple(Link(text, anchor, inside) for text, anchor, there, inside in sections if there)
+
+
+def _clean(page: str) -> str:
+    return _UNSEEN.sub("\ufffd", page)
