@@ -1,50 +1,115 @@
 """Compiled protocols to the files of their packages.
 
-Every emitter that is registered under the entry point group ``specwire.emitters`` writes one module of each
-package; one that has nothing to say about a protocol writes none. The modules that all packages share
-(errors, monitors, slow paths) are kept in ``support/`` beside this file and written unchanged.
+Every target that is chosen writes its part of each package; one that has nothing to say about a protocol
+writes none. The modules that all packages share (errors, monitors, slow paths) are kept in ``support/`` beside
+this file and written unchanged into specwire's own ``generated/``; packages elsewhere import them from there.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from functools import cache
-from importlib.metadata import entry_points
+import ast
+import re
+from collections.abc import Iterable, Mapping, Sequence
 from importlib.resources import files
+from itertools import chain
 from pathlib import Path
 
 from specwire.generator import ir
-from specwire.generator.emit.write import Emitter, format_sources
+from specwire.generator.diagnostics import Diagnostic, Severity, Source, Span, SpecError
+from specwire.generator.emit.files import format_sources
+from specwire.generator.emit.templates import Templates, check_overrides, template_names
+from specwire.generator.emit.write import Run, running
+from specwire.generator.pipeline import Compilation
+from specwire.generator.targets import MARK, MARKED_OCTETS, Target, TargetError, choose_targets
 
-EMITTERS = "specwire.emitters"
+_COMMAND = re.compile(r"`specwire generate (?:\S+ )?- ?-target (\S+)`")
 SUPPORT_NOTE = "# Written by specwire from generator/support/{name}. Do not edit; change that file and run `make generate`.\n"
 
 
-@cache
-def emitters() -> tuple[Emitter, ...]:
-    """Return the registered emitters in the order of their names.
+def package_files(
+    protocols: Iterable[ir.Protocol],
+    targets: Sequence[Target] | None = None,
+    *,
+    templates: Path | None = None,
+    present: Mapping[str, Iterable[str]] | None = None,
+    compilations: Iterable[Compilation] = (),
+    overview: bool = False,
+) -> dict[str, str]:
+    """Return every file of the protocols' packages, formatted: path in the output folder -> text.
+
+    Args:
+        protocols: what to write packages of.
+        targets: what to write of each, in this order; the default ones where None.
+        templates: a folder whose templates take the place of those of the same name.
+        present: for each protocol, the targets whose files its package has already, and keeps.
+        compilations: what the protocols were compiled of, for targets that show it to people.
+        overview: whether `protocols` are all there are, so that targets write of them together, too.
 
     Raises:
-        TypeError: an entry point is not an `Emitter`.
+        TargetError: a plug-in is at fault, or two targets write one file.
+        SpecError: a template of the user is at fault.
     """
-    found: list[Emitter] = []
-    for entry in sorted(entry_points(group=EMITTERS), key=lambda entry: entry.name):
-        emitter = entry.load()
-        if not isinstance(emitter, Emitter):
-            raise TypeError(f"entry point {entry.name} of {EMITTERS} ({entry.value}) is not an Emitter")
-        found.append(emitter)
-    return tuple(found)
+    chosen = choose_targets() if targets is None else targets
+    brought = chain.from_iterable(target.template_names() for target in chosen)
+    known = {*brought, *template_names()}
+    if templates is not None:
+        check_overrides(templates, known)
+    looked = {target.emitter.templates: Templates(templates, target.emitter.templates) for target in chosen}
+    made = {compilation.protocol.name: compilation for compilation in compilations}
+    everything, kept = list(protocols), _Sources()
+
+    def run(target: Target, names: frozenset[str], compilation: Compilation | None = None) -> Run:
+        extra = "" if target.emitter.default else target.name
+        return Run(looked[target.emitter.templates], names, extra, compilation)
+
+    for protocol in everything:
+        names = frozenset((*(target.name for target in chosen), *(present or {}).get(protocol.name, ())))
+        for target in chosen:
+            with running(run(target, names, made.get(protocol.name))):
+                kept.keep(target, target.emit(protocol), f"{protocol.name}/")
+    for target in chosen if overview else ():
+        with running(run(target, frozenset())):
+            kept.keep(target, target.overview(everything), "")
+    if templates is not None or any(target.plug_in for target in chosen):
+        _check_python(kept)
+    return format_sources(kept.texts)
 
 
-def package_files(protocols: Iterable[ir.Protocol]) -> dict[str, str]:
-    """Return every file of the protocols' packages, formatted: path in the output folder -> text."""
-    sources: dict[str, str] = {}
-    for protocol in protocols:
-        for emitter in emitters():
-            text = emitter.emit(protocol)
-            if text:
-                sources[f"{protocol.name}/{emitter.file_name}"] = text
-    return format_sources(sources)
+class _Sources:
+    """The files of a run before formatting, and who writes each."""
+
+    def __init__(self) -> None:
+        self.texts: dict[str, str] = {}
+        self._writers: dict[str, Target] = {}
+
+    def keep(self, target: Target, files: Mapping[str, str], folder: str) -> None:
+        for name, text in files.items():
+            path = f"{folder}{name}"
+            # Some systems take names that differ in case only for one.
+            other = self._writers.setdefault(path.casefold(), target)
+            if other is not target:
+                raise TargetError(f"targets {other.name!r} and {target.name!r} both write {path}")
+            self.texts[path] = text
+
+    def writer(self, path: str) -> Target:
+        return self._writers[path.casefold()]
+
+
+def _check_python(sources: _Sources) -> None:
+    """Point into the text that a plug-in or a user's template made, where it is no Python."""
+    for name, text in sources.texts.items():
+        if not name.endswith(".py"):
+            continue
+        try:
+            ast.parse(text)
+        except (SyntaxError, ValueError) as error:
+            line, column = getattr(error, "lineno", None) or 1, getattr(error, "offset", None) or 1
+            span = Span(Source(f"{name} (not written)", text), line, column, line, column + 1)
+            target = sources.writer(name)
+            who = target.plug_in or f"target {target.name!r}"
+            told = getattr(error, "msg", None) or str(error)
+            fault = Diagnostic(Severity.ERROR, "E803", span, f"{who} writes what is no Python: {told}")
+            raise SpecError((fault,)) from error
 
 
 def support_files() -> dict[str, str]:
@@ -59,7 +124,22 @@ def support_files() -> dict[str, str]:
 
 
 def is_generated(path: Path) -> bool:
-    """Whether a file says of itself that specwire wrote it: such a file may be replaced or removed."""
+    """Whether a file says of itself that specwire wrote it: such a file may be replaced."""
+    head = _head(path)
+    return MARK in head or "# Written by specwire from" in head
+
+
+def written_for(path: Path) -> str | None:
+    """Return the target that a generated file says it is of, empty for a default one; None for other files.
+
+    So a run removes what its own targets do not write any more, and nothing that another run was asked for.
+    """
+    if not is_generated(path):
+        return None
+    found = _COMMAND.search(_head(path))
+    return found[1] if found else ""
+
+
+def _head(path: Path) -> str:
     with path.open(encoding="utf-8", errors="replace") as file:
-        head = file.read(2000)
-    return "Generated by specwire from" in head or "# Written by specwire from" in head
+        return file.read(MARKED_OCTETS)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from specwire.generator import ir
 from specwire.generator.emit.python import sentence
-from specwire.generator.emit.write import Emitter, header, render
+from specwire.generator.emit.records import records
+from specwire.generator.emit.write import Emitter, header, render, takes_part
 
 MODULES = ("columns", "constructs", "machine", "schema")
 """Modules that are imported when first asked for: they need packages that take long to load."""
@@ -13,11 +14,13 @@ MODULES = ("columns", "constructs", "machine", "schema")
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's ``__init__``."""
     names = [message.class_name for message in protocol.messages]
+    names += [record.class_name for record in records(protocol)]
     names += [enum.class_name for enum in protocol.enums]
     names += [constant.name for constant in protocol.constants]
     names += ["AnyMessage", "EDITION", "MESSAGES", "UNEXPECTED", "answer", "decode"]
     if protocol.flags:
         names.append("Flags")
+    modules = tuple(filter(takes_part, MODULES))
     stream = ["StreamDecoder", "frame"] if protocol.stream else []
     errors = ["DecodeError", "EncodeError", "Violation"]
     roles = ", ".join(f"{role.letter} is the {role.name} ({role.socket})" for role in protocol.roles)
@@ -29,8 +32,8 @@ def emit(protocol: ir.Protocol) -> str:
         names=sorted(names),
         stream=stream,
         errors=errors,
-        modules=MODULES,
-        everything=sorted([*names, *stream, *errors, *MODULES], key=_case_then_name),
+        modules=modules,
+        everything=sorted([*names, *stream, *errors, *modules], key=_case_then_name),
     )
 
 
@@ -39,4 +42,4 @@ def _case_then_name(name: str) -> tuple[int, str]:
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 
-EMITTER = Emitter("__init__.py", emit)
+EMITTER = Emitter("__init__.py", emit, requires=("codec", "stream"))

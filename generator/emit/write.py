@@ -1,161 +1,133 @@
-"""From templates to files: render, format, and put a package in its place.
+"""What an emitter is and what it writes with: its templates, and the words that open a generated file.
 
-Templates lay out; the emitters decide. Everything is rendered and formatted in memory before the first
-file is touched, so that a fault in one emitter leaves the packages as they were. The same input gives
-the same octets on every machine: the formatter's version is pinned and its settings are given here, not
-taken from the user's project.
+An emitter turns the IR into a flat view with every string decided; its template lays the view out. It is a
+plain function of a protocol: what a run decides for all emitters (where templates are looked for, which
+targets take part) is kept in a context variable for as long as the run lasts, so an emitter that is called
+without a run, as tests do, takes part in one with our templates and every target.
+
+docs/emitters.md tells how to write one in a package of your own.
 """
 
 from __future__ import annotations
 
-import difflib
-import os
-import subprocess
-import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from errno import EEXIST
-from functools import cache
-from pathlib import Path
-
-import jinja2
-from ruff import find_ruff_bin
+from typing import TYPE_CHECKING
 
 from specwire.generator import ir
+from specwire.generator.emit.templates import Templates
 
-LINE_LENGTH = 110
+if TYPE_CHECKING:
+    from specwire.generator.pipeline import Compilation
+
+Output = str | Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
 class Emitter:
-    """Writes one module of a generated package; a plug-in is an entry point in `specwire.emitters`.
+    """A target of the generator; a plug-in is an entry point in the group `specwire.emitters`.
 
-    `emit` returns the module's source before formatting.
+    Attributes:
+        file_name: the file that it writes into a protocol's package, such as ``codec.py``; None where `emit`
+            names the files.
+        emit: returns the text of that file, or a text for each file by its name, which may have folders
+            (``pages/index.html``). An empty text, or no file, says that the protocol needs none. Python is
+            formatted afterwards; everything else is written as it is.
+        default: whether the target is written where the user names none.
+        requires: the targets whose modules this one's import; they are written with it.
+        templates: the package that has a folder ``templates`` of the emitter's own.
+        overview: returns files about all protocols together, such as an index, by their names in the output
+            folder; called where the user names no protocol.
     """
 
-    file_name: str
-    emit: Callable[[ir.Protocol], str]
+    file_name: str | None
+    emit: Callable[[ir.Protocol], Output]
+    default: bool = True
+    requires: tuple[str, ...] = ()
+    templates: str | None = None
+    overview: Callable[[Sequence[ir.Protocol]], Mapping[str, str]] | None = None
 
 
-@cache
-def _environment() -> jinja2.Environment:
-    return jinja2.Environment(
-        loader=jinja2.PackageLoader("specwire.generator", "templates"),
-        undefined=jinja2.StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        keep_trailing_newline=True,
-        autoescape=False,
-    )
+@dataclass(frozen=True, slots=True)
+class Run:
+    """What one run decides for all of its emitters."""
+
+    templates: Templates
+    targets: frozenset[str] | None = None
+    """Names of the targets that the package consists of when the run ends; None for all there are."""
+    extra: str = ""
+    """The name of the target at hand where it is written only when it is asked for; empty for the others."""
+    compilation: Compilation | None = None
+    """What the protocol at hand was compiled of; None where an emitter is called without a run."""
+
+
+_ALONE = Run(Templates())
+_RUN: ContextVar[Run] = ContextVar("specwire_run", default=_ALONE)
+
+
+@contextmanager
+def running(run: Run) -> Iterator[None]:
+    """Let the emitters that are called inside take part in `run`."""
+    token = _RUN.set(run)
+    try:
+        yield
+    finally:
+        _RUN.reset(token)
+
+
+def takes_part(target: str) -> bool:
+    """Whether the package has the files of `target` when the run ends, so that others may refer to them."""
+    targets = _RUN.get().targets
+    return targets is None or target in targets
+
+
+def compilation() -> Compilation:
+    """Return the rules and the findings that the protocol at hand was compiled with.
+
+    The IR is what emitters write from. Who shows a grammar to people wants its rules as they are written, and
+    what the compiler remarked about them.
+
+    Raises:
+        LookupError: the emitter was called without a run.
+    """
+    found = _RUN.get().compilation
+    if found is None:
+        raise LookupError("only a run knows what a protocol was compiled of")
+    return found
 
 
 def render(template_name: str, **view: object) -> str:
-    """Return the template filled with `view`; a name the view lacks is an error, never an empty text."""
-    return _environment().get_template(template_name).render(**view)
+    """Return the template filled with `view`; a name the view lacks is an error, never an empty text.
+
+    Raises:
+        SpecError: the user's own template is at fault.
+    """
+    return _RUN.get().templates.render(template_name, view)
+
+
+def notice(*protocols: ir.Protocol) -> str:
+    """Return the sentences that every generated file has in a comment near its start.
+
+    They say where the file comes from and how to change it; by them specwire knows the files that it may
+    replace or remove. Of several protocols, for a file that is about all of them, they give the number.
+    """
+    extra = _RUN.get().extra
+    option = f" --target {extra}" if extra else ""
+    if len(protocols) != 1:
+        return (
+            f"Generated by specwire from the grammars of {len(protocols)} protocols. Do not edit; change a\n"
+            f"grammar and run `specwire generate{option}`."
+        )
+    (protocol,) = protocols
+    return (
+        f"Generated by specwire from the grammar {protocol.name} ({protocol.edition}). Do not edit; change the\n"
+        f"grammar and run `specwire generate {protocol.name}{option}`. Input digest: sha256:{protocol.digest[:12]}."
+    )
 
 
 def header(protocol: ir.Protocol, sentence: str, more: str = "") -> str:
     """Return the docstring that opens a generated module: its idea, its source, and how to change it."""
     body = f"\n\n{more.strip()}" if more else ""
-    return (
-        f'"""{sentence}{body}\n\n'
-        f"Generated by specwire from grammars/{protocol.name} ({protocol.edition}). Do not edit;\n"
-        f"change the grammar and run `make generate`. Input digest: sha256:{protocol.digest[:12]}.\n"
-        '"""\n'
-    )
-
-
-def format_sources(sources: Mapping[str, str]) -> dict[str, str]:
-    """Return the sources laid out by the pinned formatter, imports sorted; keys are file names.
-
-    Raises:
-        RuntimeError: a source is not Python; an emitter is at fault.
-    """
-    with tempfile.TemporaryDirectory(prefix="specwire-") as folder:
-        for name, text in sources.items():
-            path = Path(folder, name)
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_text(text, encoding="utf-8")
-        _ruff("check", "--select", "I", "--fix", folder)
-        _ruff("format", folder)
-        return {name: Path(folder, name).read_text(encoding="utf-8") for name in sources}
-
-
-def _ruff(command: str, *arguments: str) -> None:
-    settings = ["--isolated", "--no-cache", "--quiet", "--target-version", "py311"]
-    settings += ["--config", f"line-length={LINE_LENGTH}"]
-    if command == "check":
-        settings += ["--config", "lint.isort.known-first-party=['specwire']"]
-    run = subprocess.run(
-        [os.fspath(find_ruff_bin()), command, *settings, *arguments],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if run.returncode:
-        raise RuntimeError(f"ruff {command} refused a generated source:\n{run.stdout}{run.stderr}")
-
-
-def replace_files(folder: Path, files: Mapping[str, str], *, owned: Callable[[Path], bool]) -> list[Path]:
-    """Make `folder` hold exactly `files` among the files it owns; return the paths that changed.
-
-    A file whose octets are already right is not touched. Files that `owned` says are ours and that are not
-    in `files` are removed: a message that the grammar lost leaves no module behind. Everything is written
-    aside, under names of this process, before the first file is replaced; so a full disk leaves the
-    packages as they were, and two runs at once leave those of one or the other.
-
-    Raises:
-        FileExistsError: a file of that name is not ours; nothing was written.
-        OSError: the folder cannot be written.
-    """
-    wrong = {folder / name: text.encode() for name, text in files.items() if not _holds(folder / name, text)}
-    for path in wrong:
-        if path.exists() and not (path.is_file() and (owned(path) or not path.stat().st_size)):
-            raise FileExistsError(EEXIST, "not written by specwire: move it out of the way", str(path))
-    staged: list[tuple[Path, Path]] = []
-    try:
-        for path, octets in wrong.items():
-            path.parent.mkdir(parents=True, exist_ok=True)
-            staged.append((path.with_name(f".{path.name}.{os.getpid()}.tmp"), path))
-            staged[-1][0].write_bytes(octets)
-        for aside, path in staged:
-            aside.replace(path)
-    finally:
-        for aside, _ in staged:
-            aside.unlink(missing_ok=True)
-    stale = _strays(folder, files, owned)
-    for path in stale:
-        path.unlink(missing_ok=True)
-    return [*wrong, *stale]
-
-
-def differences(folder: Path, files: Mapping[str, str], *, owned: Callable[[Path], bool]) -> list[str]:
-    """Return a unified diff, a text for each file that differs from what generation would write."""
-    found: list[str] = []
-    for name, text in files.items():
-        path = folder / name
-        if not _holds(path, text):
-            now = path.read_bytes().decode("utf-8", "replace") if path.is_file() else ""
-            lines = difflib.unified_diff(_lines(now), _lines(text), f"{path}", f"{path} (generated)")
-            found.append("".join(lines) or f"--- {path}\n+++ {path} (generated)\n")
-    found.extend(f"{path}: no grammar generates this file\n" for path in _strays(folder, files, owned))
-    return found
-
-
-def _holds(path: Path, text: str) -> bool:
-    return path.is_file() and path.read_bytes() == text.encode()
-
-
-def _strays(folder: Path, files: Mapping[str, str], owned: Callable[[Path], bool]) -> list[Path]:
-    kept = {folder / name for name in files}
-    return [
-        path for path in sorted(folder.rglob("*.py")) if path not in kept and path.is_file() and owned(path)
-    ]
-
-
-def _lines(text: str) -> list[str]:
-    """Lines with an end each, as a diff prints them; what else ends a line shows as an escape."""
-    lines = [line.replace("\r", "\\r") + "\n" for line in text.split("\n")]
-    if lines[-1] == "\n":
-        return lines[:-1]
-    return [*lines[:-1], lines[-1] + "\\ No newline at end of file\n"]
+    return f'"""{sentence}{body}\n\n{notice(protocol)}\n"""\n'

@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Iterable
+from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -29,6 +31,12 @@ class CommandError(Exception):
 def fail(sentence: str, *, status: int = 2) -> NoReturn:
     """End the command with `sentence` on standard error and exit status `status`."""
     raise CommandError(sentence, status=status)
+
+
+def meant(name: str, known: Iterable[str]) -> str:
+    """Return the end of a sentence about a name that is not known: the one that was probably meant."""
+    close = get_close_matches(name, list(known), n=1)
+    return f"; did you mean {close[0]!r}?" if close else ""
 
 
 @cache

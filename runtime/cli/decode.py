@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import re
 from enum import IntEnum
+from inspect import signature
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
 
 from specwire.runtime.cli.console import fail, output, print_json
+from specwire.runtime.cli.grammars import PackageGrammarsOption
 from specwire.runtime.cli.protocols import load_protocol
 
 SHOWN_OCTETS = 48
@@ -21,21 +23,32 @@ def command(
         list[str],
         typer.Argument(help="Each frame in hexadecimal, '' for an empty one.", metavar="FRAME_HEX..."),
     ],
+    grammars: PackageGrammarsOption = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Hold it to the letter of the specification.")
     ] = False,
+    sender: Annotated[
+        str | None,
+        typer.Option(help="Letter of the role that sent it, which tells apart messages that look the same."),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the fields as JSON.")] = False,
 ) -> None:
     """Decode one message and print its frames and fields."""
-    package = load_protocol(protocol)
+    package = load_protocol(protocol, grammars)
     octets = [_octets(index, text) for index, text in enumerate(frames)]
-    message = package.decode(octets, strict=strict)
+    known = {} if sender is None else _sender(package, sender)
+    message = package.decode(octets, strict=strict, **known)
     if json:
         print_json(
             {"protocol": protocol, "message": type(message).__name__, "fields": _plain(message.to_dict())}
         )
         return
     _print(package, message, octets)
+
+
+def _sender(package: ModuleType, sender: str) -> dict[str, str]:
+    """The argument of `decode` that says who sent the frames; nothing where their octets say what they are."""
+    return {"sender": sender} if "sender" in signature(package.decode).parameters else {}
 
 
 def _octets(index: int, text: str) -> bytes:
@@ -94,6 +107,8 @@ def _value(value: Any) -> str:
             return "-"
         case bytes():
             return _preview(value)
+        case dict():
+            return ", ".join(f"{name} = {_value(item)}" for name, item in value.items())
         case ((str(), str()), *_):
             return "\n".join(f"{name} = {item}" for name, item in value)
         case tuple():

@@ -2,14 +2,26 @@
 
 from __future__ import annotations
 
+import keyword
 import sys
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specwire.runtime.cli.console import messages, print_json
-from specwire.runtime.cli.grammars import GrammarsOption, compile_all, grammars_folder, protocol_folders
+from specwire.runtime.cli.console import fail, messages, print_json
+from specwire.runtime.cli.grammars import (
+    GrammarsOption,
+    compile_all,
+    grammars_folder,
+    is_shipped,
+    protocol_folders,
+)
+
+if TYPE_CHECKING:
+    from specwire.generator.pipeline import Compilation
 
 DRIFT = 1
 """Exit status of ``--check`` where files differ."""
@@ -22,53 +34,174 @@ def command(
         Path | None,
         typer.Option(help="Folder for the packages.", show_default="generated beside the grammars"),
     ] = None,
+    target: Annotated[
+        list[str] | None,
+        typer.Option(
+            help="Write only these, and what they import: codec,schema.",
+            show_default="the whole package",
+            metavar="NAME,...",
+        ),
+    ] = None,
+    templates: Annotated[
+        Path | None,
+        typer.Option(help="Folder whose templates replace those of the same name.", show_default=False),
+    ] = None,
     check: Annotated[bool, typer.Option("--check", help="Write nothing; fail with a diff.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what changed as JSON.")] = False,
 ) -> None:
     """Write a package for each protocol; with --check, only say what would change."""
     folder = grammars_folder(grammars)
-    target = out or folder.resolve().parent / "generated"
-    changed = regenerate(folder, names or [], target, check=check)
+    if out is None and is_shipped(folder):
+        fail("these grammars are specwire's own; name a folder for the packages with --out")
+    if templates is not None and not templates.is_dir():
+        fail(f"{templates} is not a folder of templates")
+    beside = folder.resolve().parent / "generated"
+    selection = Selection(split_names(target), templates)
+    goal = out or beside
+    # What is beside the grammars belongs to them: a package that no grammar gives any more is removed.
+    whole = not names and goal.resolve() == beside and selection.targets is None
+    plan = make_plan(folder, names or [], goal, selection, whole=whole)
+    diffs = plan.drift(strict=whole) if check else []
+    changed = [first_path(diff) for diff in diffs] if check else plan.write()
     if json:
-        print_json({"folder": str(target), "checked": check, "changed": changed})
-    elif check and changed:
-        messages().print(
-            f"{len(changed)} generated files are not what the grammars give: run `make generate`"
-        )
+        print_json({"folder": str(goal), "checked": check, "changed": changed, "diffs": diffs})
     else:
-        verb = "are current" if check else f"written, {len(changed)} changed"
-        messages().print(f"packages in {target} {verb}", soft_wrap=True)
-    if check and changed:
+        sys.stdout.writelines(diffs)
+        _tell(goal, len(changed), check=check)
+    if diffs:
         raise typer.Exit(DRIFT)
 
 
-def regenerate(grammars: Path, names: list[str], target: Path, *, check: bool = False) -> list[str]:
-    """Write the packages of `names` (all where empty) to `target`; return the paths that changed.
+def _tell(goal: Path, changed: int, *, check: bool) -> None:
+    if check and changed:
+        told = f"{changed} files are not what the grammars give: run the same command without --check"
+    else:
+        told = f"packages in {goal} " + ("are current" if check else f"written, {changed} changed")
+    messages().print(told, soft_wrap=True, markup=False)
 
-    With `check` nothing is written and the differences go to standard output as a diff. The modules
-    that all packages share are written where `target` holds specwire's own packages.
+
+def first_path(diff: str) -> str:
+    """Return the file that a diff is about."""
+    return diff.splitlines()[0].removeprefix("--- ").removesuffix(": no grammar generates this file")
+
+
+def split_names(given: Iterable[str] | None) -> tuple[str, ...] | None:
+    """Return the names of a list that is separated by commas, or given in several options; None for none."""
+    if not given:
+        return None
+    names = [name.strip() for text in given for name in text.split(",")]
+    if not all(names):
+        fail("an empty name in --target; write names separated by commas, such as --target codec,schema")
+    return tuple(dict.fromkeys(names))
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """What to write of each protocol: the targets (None for the default ones), and with whose templates."""
+
+    targets: Sequence[str] | None = None
+    templates: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """The files of the packages, and which of those in the folder no such run writes any more."""
+
+    folder: Path
+    files: Mapping[str, str]
+    stale: Callable[[Path], bool]
+
+    def write(self) -> list[str]:
+        """Write what is not there yet, remove what is stale; return the paths that changed."""
+        from specwire.generator.emit.files import replace_files
+        from specwire.generator.packages import is_generated
+
+        changed = replace_files(self.folder, self.files, owned=is_generated, stale=self.stale)
+        return [str(path) for path in changed]
+
+    def drift(self, *, strict: bool) -> list[str]:
+        """Return what would change, a diff for each file; `strict`: modules that specwire never wrote, too."""
+        from specwire.generator.emit.files import differences
+
+        def stale(path: Path) -> bool:
+            return (strict and path.suffix == ".py") or self.stale(path)
+
+        return differences(self.folder, self.files, stale=stale)
+
+
+def make_plan(
+    grammars: Path, names: Sequence[str], folder: Path, selection: Selection, *, whole: bool
+) -> Plan:
+    """Return what the packages of `names` (all where empty) in `folder` shall be.
+
+    With `whole` the folder holds what `grammars` gives and nothing else that specwire wrote. The modules
+    that all packages share are written into specwire's own folder only; everybody else has them with the
+    installed specwire.
+
+    Raises:
+        SpecError: a grammar or a template has a fault.
+        TargetError: there is no such target, or a plug-in is at fault.
+    """
+    from specwire.generator.packages import package_files, support_files, written_for
+    from specwire.generator.targets import choose_targets
+
+    targets = choose_targets(selection.targets)
+    compilations = compile_named(protocol_folders(grammars, names))
+    partial = selection.targets is not None
+    files = package_files(
+        [compilation.protocol for compilation in compilations.values()],
+        targets,
+        templates=selection.templates,
+        present={name: targets_of(folder / name) for name in compilations if partial},
+        compilations=compilations.values(),
+        overview=not names,
+    )
+    if whole and (grammars.resolve().parent / "generator" / "support").is_dir():
+        shared = support_files()
+        for name in compilations:
+            if f"{name}.py" in shared:
+                fail(f"{name!r} is a module that all packages share: give the protocol another name")
+        files = shared | files
+    # Those that were asked for, and the default ones where all of them are written.
+    tidied = {target.name for target in targets if not target.emitter.default}
+    tidied |= set() if partial else {""}
+
+    def stale(path: Path) -> bool:
+        inside = whole or path.relative_to(folder).parts[0] in compilations
+        return inside and written_for(path) in tidied
+
+    return Plan(folder, files, stale)
+
+
+def compile_named(folders: Sequence[Path]) -> dict[str, Compilation]:
+    """Compile every folder; return the compilations by the names of the protocols, which are all different.
+
+    Raises:
+        SpecError: at least one has a fault.
+    """
+    found: dict[str, Compilation] = {}
+    places: dict[str, Path] = {}
+    for compilation, place in zip(compile_all(folders), folders, strict=True):
+        name = compilation.protocol.name
+        if name in found:
+            fail(f"{places[name]} and {place} are both called {name!r}: name one otherwise")
+        if keyword.iskeyword(name):
+            fail(f"{place}: no Python module can be called {name!r}: give the protocol another name")
+        found[name], places[name] = compilation, place
+    return found
+
+
+def regenerate(grammars: Path, folder: Path) -> list[str]:
+    """Make `folder` hold the packages of all grammars and none besides; return the paths that changed.
 
     Raises:
         SpecError: a grammar has a fault; nothing is written.
     """
-    from specwire.generator.emit.write import differences, replace_files
-    from specwire.generator.packages import is_generated, package_files, support_files
+    return make_plan(grammars, [], folder, Selection(), whole=True).write()
 
-    folders = protocol_folders(grammars, names)
-    files = package_files([compiled.protocol for compiled in compile_all(folders)])
-    whole = not names
-    if whole:
-        files = support_files() | files
-    kept = {path.parts[0] for path in map(Path, files)}
 
-    def owned(path: Path) -> bool:
-        """Files that this run may remove: of the packages it writes, or all where it writes all."""
-        return (whole or path.relative_to(target).parts[0] in kept) and is_generated(path)
+def targets_of(package: Path) -> set[str]:
+    """Return the targets that a package on disk has modules of."""
+    from specwire.generator.packages import is_generated
 
-    if check:
-        # In specwire's own folder nothing may stand that no grammar gives; elsewhere others' files may.
-        own = whole and target == grammars.resolve().parent / "generated"
-        found = differences(target, files, owned=(lambda path: True) if own else owned)
-        sys.stdout.writelines(found)
-        return [text.splitlines()[0].removeprefix("--- ") for text in found]
-    return [str(path) for path in replace_files(target, files, owned=owned)]
+    return {path.stem for path in package.glob("*.py") if is_generated(path)}

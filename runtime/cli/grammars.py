@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 import specwire
-from specwire.runtime.cli.console import fail
+from specwire.runtime.cli.console import fail, meant
 
 if TYPE_CHECKING:
     from specwire.generator.diagnostics import Diagnostic
@@ -17,33 +17,51 @@ if TYPE_CHECKING:
 
 GrammarsOption = Annotated[
     Path | None,
-    typer.Option("--grammars", help="Folder with a folder for each protocol.", show_default="./grammars, else specwire's own"),
+    typer.Option("--grammars", help="Folder with a folder for each protocol.", show_default="./grammars, else those that specwire brings"),
 ]  # fmt: skip
 
 
+PackageGrammarsOption = Annotated[
+    Path | None,
+    typer.Option("--grammars", help="Make the package of a grammar in this folder, now.", show_default="the package that comes with specwire"),
+]  # fmt: skip
+
+SHIPPED = Path(specwire.__file__).parent / "grammars"
+"""The grammars that come with specwire: in a checkout a link to the folder at its top."""
+
+
 def grammars_folder(given: Path | None) -> Path:
-    """Return the folder of grammars: the one given, ``grammars`` here, or the one beside specwire's source."""
+    """Return the folder of grammars: the one given, ``grammars`` here, or the one that specwire brings."""
     if given is not None:
         if not given.is_dir():
             fail(f"{given} is not a folder of grammars")
         return given
     here = Path("grammars")
-    beside = Path(specwire.__file__).resolve().parents[2] / "grammars"
-    for folder in (here, beside):
+    for folder in (here, SHIPPED.resolve()):
         if folder.is_dir():
             return folder
     fail("there is no folder grammars here; name one with --grammars")
 
 
+def is_shipped(grammars: Path) -> bool:
+    """Whether these are the grammars of an installed specwire, beside which nothing may be written."""
+    return SHIPPED.is_dir() and not SHIPPED.is_symlink() and grammars.resolve() == SHIPPED.resolve()
+
+
 def protocol_folders(grammars: Path, names: Sequence[str]) -> list[Path]:
     """Return the folders of the protocols in `names`, of all where it is empty, in the order of their names."""
-    known = {path.name: path for path in sorted(grammars.iterdir()) if (path / "profile.toml").exists()}
-    known |= {path.name: path for path in sorted(grammars.iterdir()) if (path / "grammar.abnf").exists()}
+    folders = sorted(path for path in grammars.iterdir() if path.is_dir())
+    known = {
+        path.name: path
+        for path in folders
+        if (path / "grammar.abnf").exists() or (path / "profile.toml").exists()
+    }
     for name in names:
         if name not in known:
-            listed = ", ".join(sorted(known)) or "none"
-            fail(f"{grammars} has no protocol {name!r}; it has {listed}")
-    return [known[name] for name in (dict.fromkeys(names) or sorted(known))]
+            fail(
+                f"{grammars} has no protocol {name!r}; it has {', '.join(known) or 'none'}{meant(name, known)}"
+            )
+    return [known[name] for name in (dict.fromkeys(names) or known)]
 
 
 def compile_all(folders: Sequence[Path]) -> list[Compilation]:

@@ -28,7 +28,8 @@ COMMANDS: Mapping[str, str] = {
     "run": "Do the whole job once: generate, transfer, capture, decode on Spark, report.",
     "generate": "Write the generated packages from the grammars, or check that they are current.",
     "check": "Report what is wrong with a grammar and its profile, and what was assumed.",
-    "show": "Print what a step of the generator makes of a protocol.",
+    "explain": "Say what a diagnostic code means, and what to write instead.",
+    "show": "Print what a step of the generator makes of a document or a protocol.",
     "schema": "Print a protocol's schema for Spark or Arrow.",
     "decode": "Decode one message from its frames in hexadecimal.",
     "import": "Make a grammar and profile of a published document, or bring them up to a new edition.",
@@ -40,6 +41,7 @@ COMMANDS: Mapping[str, str] = {
 
 USER_ERRORS: Mapping[str, int] = {
     "specwire.generator.diagnostics.SpecError": 2,
+    "specwire.generator.targets.TargetError": 2,
     "specwire.generated.errors.CodecError": 2,
     "specwire.runtime.capture.errors.CaptureError": 2,
     "specwire.runtime.spark.errors.InputError": 2,
@@ -48,7 +50,14 @@ USER_ERRORS: Mapping[str, int] = {
 }
 """Errors whose text is meant for the user, by full name (nothing is imported to look), and the exit status."""
 
-EXTRAS: Mapping[str, str] = {"numpy": "capture", "pyarrow": "capture", "pandas": "spark", "pyspark": "spark"}
+EXTRAS: Mapping[str, str] = {
+    "numpy": "capture",
+    "pyarrow": "capture",
+    "pandas": "spark",
+    "pyspark": "spark",
+    "railroad": "docs",
+    "grandalf": "docs",
+}
 """Libraries that a plain installation lacks, and the extra that brings each."""
 
 _OF_THE_ROOT = {"install_completion", "show_completion"}

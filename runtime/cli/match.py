@@ -56,6 +56,8 @@ def command(
                 "rule": rule,
                 "matches": found.matches,
                 "offset": found.offset,
+                "line": _line_and_column(text, found.offset)[0],
+                "column": _line_and_column(text, found.offset)[1],
                 "expected": found.expected,
                 "may_end": found.may_end,
             }
@@ -148,10 +150,18 @@ def explain(found: Match, rule: str, text: str) -> str:
         if place == len(text)
         else f"the text does not match '{rule}' at character {place + 1}"
     )
+    line, column = _line_and_column(text, place)
+    if line > 1:
+        why += f", which is line {line}, column {column}"
     head = ("…" if place > WINDOW else "") + _visible(text[max(0, place - WINDOW) : place])
     tail = _visible(text[place : place + WINDOW // 2]) + ("…" if len(text) > place + WINDOW // 2 else "")
     caret = " " * _cells(head) + "^"
     return f"{why}\n  {head}{tail}\n  {caret}\nexpected {_expected(found)}\n"
+
+
+def _line_and_column(text: str, offset: int) -> tuple[int, int]:
+    """Return the place of a character as editors count, both from 1; lines end with LF."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
 
 
 def _expected(found: Match) -> str:

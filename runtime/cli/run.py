@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, messages, output, print_json
-from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder
+from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, is_shipped
 
 if TYPE_CHECKING:
     from specwire.runtime.job.job import Result
@@ -54,8 +54,10 @@ def _regenerate(grammars: Path | None) -> None:
     from specwire.runtime.cli.generate import regenerate
 
     folder = grammars_folder(grammars)
+    if is_shipped(folder):
+        return  # Its packages are installed with it.
     target = folder.resolve().parent / "generated"
-    changed = regenerate(folder, [], target)
+    changed = regenerate(folder, target)
     messages().print(f"generated packages from {folder}: {len(changed)} files changed", soft_wrap=True)
 
 

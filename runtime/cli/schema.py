@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, output, print_json
+from specwire.runtime.cli.grammars import PackageGrammarsOption
 from specwire.runtime.cli.protocols import load_protocol
 
 if TYPE_CHECKING:
@@ -31,10 +32,11 @@ def command(
     message: Annotated[
         str | None, typer.Option(help="One message class only: its columns.", show_default=False)
     ] = None,
+    grammars: PackageGrammarsOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the schemas as Spark's JSON.")] = False,
 ) -> None:
     """Print the fields of every message as columns."""
-    package = load_protocol(protocol)
+    package = load_protocol(protocol, grammars)
     if message is not None and message not in package.MESSAGES:
         fail(f"{protocol} has no message {message!r}; it has {', '.join(package.MESSAGES)}")
     if format is Format.ARROW and not json:

@@ -1,108 +1,145 @@
-"""`specwire show`: what a step of the compiler makes of a protocol."""
+"""`specwire show`: what a step of the compiler makes of a document or of a protocol."""
 
 from __future__ import annotations
 
 import sys
 from enum import StrEnum
-from typing import TYPE_CHECKING, Annotated
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from specwire.runtime.cli.console import fail, output
+from specwire.runtime.cli.console import fail, messages, print_json
 from specwire.runtime.cli.grammars import GrammarsOption, compile_all, grammars_folder, protocol_folders
+from specwire.runtime.cli.show_machine import Format, ReadingName, show_machine
 
 if TYPE_CHECKING:
-    from specwire.generator import ir
+    from specwire.generator.documents.blocks import Block
+    from specwire.generator.pipeline import Compilation
+    from specwire.generator.syntax import Rule
 
 
 class Step(StrEnum):
     """A value between two steps."""
 
+    BLOCKS = "blocks"
     TREE = "tree"
     IR = "ir"
+    MACHINE = "machine"
 
 
 def command(
     step: Annotated[
-        Step, typer.Argument(help="tree: the rules as resolved; ir: messages, frames and fields.")
+        Step,
+        typer.Argument(
+            help="blocks: what import cuts out of a document; tree: a protocol's rules as resolved; "
+            "ir: its messages, frames and fields; machine: its dialogs."
+        ),
     ],
-    protocol: Annotated[str, typer.Argument(help="Name of the protocol.")],
+    subject: Annotated[
+        str, typer.Argument(help="A document for blocks, else the name of a protocol.", metavar="SUBJECT")
+    ],
     grammars: GrammarsOption = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the IR as JSON.")] = False,
+    dialog: Annotated[str | None, typer.Option(help="machine: this dialog only.", show_default="all")] = None,
+    role: Annotated[
+        str | None, typer.Option(help="machine: as this role sees it, by its letter.", show_default="none")
+    ] = None,
+    reading: Annotated[
+        ReadingName | None, typer.Option(help="machine: this reading only.", show_default="both")
+    ] = None,
+    format: Annotated[Format, typer.Option(help="machine: how the dialogs are drawn.")] = Format.TABLE,
+    json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
-    """Print a protocol's resolved rules, or its IR."""
-    (compiled,) = compile_all(protocol_folders(grammars_folder(grammars), [protocol]))
+    """Print the blocks of a document, or a protocol's resolved rules, IR or dialogs."""
+    if step is Step.BLOCKS:
+        show_blocks(Path(subject), json=json)
+        return
+    (compiled,) = compile_all(protocol_folders(grammars_folder(grammars), [subject]))
     if step is Step.TREE:
-        from specwire.generator.abnf_text import write_grammar
-        from specwire.generator.syntax import Rulelist
-
-        if json:
-            fail("the rules have no JSON form; leave --json out, or show the ir")
-        sys.stdout.write(write_grammar(Rulelist(compiled.grammar.rules)))
+        show_rules(compiled, json=json)
+    elif step is Step.MACHINE:
+        show_machine(compiled.protocol, dialog=dialog, role=role, reading=reading, format=format, json=json)
     elif json:
         import msgspec
 
         sys.stdout.write(msgspec.json.format(msgspec.json.encode(compiled.protocol)).decode() + "\n")
     else:
-        _print_ir(compiled.protocol)
+        from specwire.runtime.cli.ir_text import print_ir
+
+        print_ir(compiled.protocol)
 
 
-def _print_ir(protocol: ir.Protocol) -> None:
-    from rich.table import Table
-    from rich.text import Text
+def show_blocks(document: Path, *, json: bool) -> None:
+    """Print every block of a document with its place, what it is taken for, and its lines.
 
-    console = output()
-    console.print(Text(f"{protocol.name}: {protocol.title} ({protocol.edition})"))
-    for message in protocol.messages:
-        senders = ", ".join(message.senders)
-        table = Table(
-            title=f"{message.class_name} = {message.rule} (sent by {senders})", title_justify="left"
-        )
-        for head in ("part", "field", "type", "default", "meaning"):
-            table.add_column(head, overflow="fold")
-        for part in message.parts:
-            fields = (part.field,) if hasattr(part, "field") else part.fields
-            for field in fields:
-                default = "" if field.required else repr(field.default)
-                table.add_row(*map(Text, (_part(part), field.name, _type(field.type), default, field.doc)))
-        console.print(table)
+    Raises:
+        SpecError: the document is no text.
+    """
+    from specwire.generator.diagnostics import Diagnostics
+    from specwire.generator.documents.blocks import cut_blocks
+    from specwire.generator.documents.reading import read_document
 
-
-def _part(part: ir.Part) -> str:
-    from specwire.generator import ir
-
-    kind = type(part).__name__.lower()
-    presence = "" if isinstance(part, ir.Rest) or isinstance(part.presence, ir.Always) else "?"
-    return f"{kind} {part.name}{presence}"
+    if document.is_dir():
+        fail(f"{document} is a folder, not a document")
+    blocks = cut_blocks(read_document(document, document.read_bytes(), Diagnostics()))
+    if json:
+        print_json([_block_as_json(block) for block in blocks])
+        return
+    for block in blocks:
+        sys.stdout.write(_block_as_text(block))
+    if not blocks:
+        messages().print(f"{document} has no block that import would read", soft_wrap=True, markup=False)
 
 
-def _type(type: ir.Type) -> str:
-    from specwire.generator import ir
-
-    match type:
-        case ir.ConstantType(hex=octets, text=text):
-            return f"constant {text or octets or 'nothing'}"
-        case ir.KeywordType(options=options):
-            return " or ".join(options)
-        case ir.IntegerType(octets=octets, enum=enum):
-            return f"integer, {_octets(octets)}" + (f", {enum}" if enum else "")
-        case ir.TextType(length=length):
-            return f"text, {_length(length)}"
-        case ir.OctetsType(length=length):
-            return f"octets, {_length(length)}"
-        case ir.ListType(count_octets=count, element=element):
-            return f"list, count in {_octets(count)}, of {_type(element)}"
-        case ir.PairsType(count_octets=count):
-            return f"dictionary, count in {_octets(count)}"
-        case ir.JsonType():
-            return "JSON text"
+def _block_as_json(block: Block) -> dict[str, Any]:
+    return {
+        "file": block.source.path,
+        "kind": block.kind,
+        "markup": block.markup,
+        "language": block.language or None,
+        "first_line": block.first_line,
+        "last_line": block.last_line,
+        "closed": block.closed,
+        "text": _printable("".join(f"{line}\n" for line in block.lines)),
+    }
 
 
-def _length(length: ir.Length) -> str:
-    if length.kind == "prefix":
-        return f"length in {_octets(length.octets)}"
-    return _octets(length.octets) if length.kind == "fixed" else "rest of the frame"
+def _block_as_text(block: Block) -> str:
+    """The place as editors jump to it, then the lines with their numbers in the document."""
+    marked = block.markup + (f", {block.language}" if block.language else "")
+    never = "" if block.closed else ", never closed"
+    head = f"{block.source.path}:{block.first_line}: {block.kind} ({marked}{never})\n"
+    width = len(str(block.last_line))
+    numbered = enumerate(block.lines, block.first_line)
+    return _printable(
+        head + "".join(f"{number:>{width}} | {line}".rstrip() + "\n" for number, line in numbered)
+    )
 
 
-def _octets(count: int) -> str:
-    return f"{count} octet{'' if count == 1 else 's'}"
+def _printable(text: str) -> str:
+    """Octets that were not UTF-8 show as ``?``."""
+    return text.encode("utf-8", "replace").decode("utf-8")
+
+
+def show_rules(compiled: Compilation, *, json: bool) -> None:
+    """Print the rules that names resolve to: the published ones, mended, and those of the profile."""
+    from specwire.generator.abnf_text import write_grammar
+    from specwire.generator.syntax import Rulelist
+
+    rules = compiled.grammar.rules
+    if json:
+        print_json([_rule_as_json(rule) for rule in rules])
+    else:
+        sys.stdout.write(write_grammar(Rulelist(rules)))
+
+
+def _rule_as_json(rule: Rule) -> dict[str, Any]:
+    from specwire.generator.abnf_text import write_element
+
+    return {
+        "rule": str(rule),
+        "definition": write_element(rule.definition),
+        "comments": [comment.text for comment in (*rule.leading, *rule.trailing)],
+        "file": rule.span.source.path,
+        "line": rule.span.line,
+    }

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.generator.emit.write import differences, format_sources, replace_files
+from specwire.generator.emit.files import differences, format_sources, replace_files
 from specwire.generator.packages import is_generated
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -56,7 +56,7 @@ def test_the_same_octets_whatever_the_process(tmp_path: Path) -> None:
 
 def test_what_is_right_is_not_touched(folder: Path) -> None:
     assert replace_files(folder, FILES, owned=is_generated) == []
-    assert differences(folder, FILES, owned=is_generated) == []
+    assert differences(folder, FILES, stale=is_generated) == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +71,7 @@ def test_what_is_right_is_not_touched(folder: Path) -> None:
 def test_an_edit_of_one_character_is_found_and_mended(folder: Path, edited: str, shown: str) -> None:
     path = folder / "demo" / "codec.py"
     path.write_bytes(edited.encode())
-    (difference,) = differences(folder, FILES, owned=is_generated)
+    (difference,) = differences(folder, FILES, stale=is_generated)
     assert difference.endswith(shown)
     assert replace_files(folder, FILES, owned=is_generated) == [path]
     assert path.read_text("utf-8") == FILES["demo/codec.py"]
@@ -79,12 +79,12 @@ def test_an_edit_of_one_character_is_found_and_mended(folder: Path, edited: str,
 
 def test_octets_that_are_not_utf8_are_a_difference(folder: Path) -> None:
     (folder / "demo" / "codec.py").write_bytes(OURS.encode() + b"\xff\n")
-    assert len(differences(folder, FILES, owned=is_generated)) == 1
+    assert len(differences(folder, FILES, stale=is_generated)) == 1
     assert len(replace_files(folder, FILES, owned=is_generated)) == 1
 
 
 def test_a_missing_empty_file_is_a_difference(tmp_path: Path) -> None:
-    assert differences(tmp_path, {"empty.py": ""}, owned=is_generated) == [
+    assert differences(tmp_path, {"empty.py": ""}, stale=is_generated) == [
         f"--- {tmp_path}/empty.py\n+++ {tmp_path}/empty.py (generated)\n"
     ]
 
@@ -93,7 +93,7 @@ def test_a_stale_file_is_removed_and_a_hand_written_one_is_kept(folder: Path) ->
     stale, own = folder / "demo" / "old.py", folder / "demo" / "mine.py"
     stale.write_text(OURS)
     own.write_text('"""Mine."""\n')
-    assert differences(folder, FILES, owned=is_generated) == [f"{stale}: no grammar generates this file\n"]
+    assert differences(folder, FILES, stale=is_generated) == [f"{stale}: no grammar generates this file\n"]
     assert replace_files(folder, FILES, owned=is_generated) == [stale]
     assert not stale.exists() and own.exists()
 

@@ -10,6 +10,8 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parent.parent.parent
 CODE = ("generator", "generated", "runtime")
 """The folders that the package `specwire` is made of."""
+LINKED = (*CODE, "grammars")
+"""The folders that links below ``src/specwire`` lead to: the code, and the grammars that come with it."""
 
 
 @cache

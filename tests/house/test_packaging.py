@@ -16,9 +16,9 @@ from pathlib import Path
 import pytest
 
 import specwire
-from tests.house.repository import CODE, ROOT, product_files
+from tests.house.repository import LINKED, ROOT, product_files
 
-BUILT_FROM = (*CODE, "src", "pyproject.toml", "README.md", "LICENSE")
+BUILT_FROM = (*LINKED, "src", "pyproject.toml", "README.md", "LICENSE")
 
 
 @pytest.fixture(scope="module")
@@ -31,7 +31,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name.parts[0] in BUILT_FROM:
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, clone / name)
-    for part in CODE:
+    for part in LINKED:
         (clone / "src/specwire" / part).symlink_to(f"../../{part}")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(clone)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
@@ -48,8 +48,8 @@ def wheel(built: Path) -> Path:
 
 @pytest.mark.slow
 def test_wheel_holds_the_code(wheel: Path) -> None:
-    """Every Python source, grammar and template is in the wheel; a new package needs no list to be found."""
-    kept = {".py", ".lark", ".j2"}
+    """Every source, grammar and template is in the wheel; a new package needs no list to be found."""
+    kept = {".py", ".lark", ".j2", ".abnf", ".toml"}
     wanted = {
         f"specwire/{path.relative_to(ROOT)}"
         for path in product_files()
@@ -77,22 +77,54 @@ def test_source_archive_holds_regular_files(built: Path) -> None:
         assert not [member.name for member in tar if member.issym() or member.islnk()]
 
 
-@pytest.mark.slow
-def test_wheel_works_alone(wheel: Path, tmp_path: Path) -> None:
-    """Unpacked anywhere, the package runs, its command line included, without the repository."""
+@pytest.fixture(scope="module")
+def unpacked(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, unpacked as an installation would be."""
+    folder = tmp_path_factory.mktemp("installed")
     with zipfile.ZipFile(wheel) as archive:
-        archive.extractall(tmp_path)
+        archive.extractall(folder)
+    return folder
+
+
+def run_installed(unpacked: Path, here: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    """Run the unpacked wheel's command line in the folder `here`, without the repository."""
     code = (
-        f"import sys; sys.path.insert(0, {str(tmp_path)!r});"
-        "from specwire.runtime.cli import main; print(main.__file__); main.main(['--version'])"
+        f"import sys; sys.path.insert(0, {str(unpacked)!r});"
+        "from specwire.runtime.cli import main; print(main.__file__);"
+        f"main.main({list(arguments)!r})"
     )
-    run = subprocess.run(
-        [sys.executable, "-c", code], capture_output=True, text=True, check=False, cwd=tmp_path
-    )
-    assert run.stdout.splitlines() == [
-        str(tmp_path / "specwire/runtime/cli/main.py"),
+    command = [sys.executable, "-c", code]
+    return subprocess.run(command, capture_output=True, text=True, check=False, cwd=here, timeout=120)
+
+
+@pytest.mark.slow
+def test_wheel_works_alone(unpacked: Path, tmp_path: Path) -> None:
+    """Unpacked anywhere, the package runs, its command line included, without the repository."""
+    assert run_installed(unpacked, tmp_path, "--version").stdout.splitlines() == [
+        str(unpacked / "specwire/runtime/cli/main.py"),
         f"specwire {specwire.__version__}",
     ]
+
+
+@pytest.mark.slow
+def test_wheel_brings_its_grammars(unpacked: Path, tmp_path: Path) -> None:
+    """Where a project has no grammars, those of the wheel are compiled; nothing is written beside them."""
+    run = run_installed(unpacked, tmp_path, "check", "zre")
+    assert run.returncode == 0 and "1 protocols: 0 errors" in run.stderr, run.stderr
+    run = run_installed(unpacked, tmp_path, "generate", "zre")
+    assert run.returncode == 2 and "name a folder for the packages with --out" in run.stderr
+    run = run_installed(unpacked, tmp_path, "generate", "zre", "--out", "wire")
+    assert run.returncode == 0, run.stderr
+    committed = ROOT / "generated" / "zre"
+    for path in (tmp_path / "wire" / "zre").iterdir():
+        assert path.read_bytes() == (committed / path.name).read_bytes()
+    code = (
+        f"import sys; sys.path.insert(0, {str(unpacked)!r}); from wire import zre;"
+        "print(zre.decode([bytes.fromhex('aaa106020001')]), zre.machine.__name__)"
+    )
+    command = [sys.executable, "-c", code]
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
+    assert run.stdout == "Ping(version=2, sequence=1) wire.zre.machine\n", run.stderr
 
 
 def test_versions_agree() -> None:
@@ -106,8 +138,9 @@ def test_every_emitter_is_an_entry_point() -> None:
     """The generator finds its targets as it finds those of a plug-in: by entry points, each of which loads."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     emitters = project["entry-points"]["specwire.emitters"]
-    sources = (path for path in (ROOT / "generator/emit").glob("*.py") if "\nEMITTER = " in path.read_text())
-    assert emitters == {path.stem: f"specwire.generator.emit.{path.stem}:EMITTER" for path in sources}
+    sources = (path for path in (ROOT / "generator/emit").rglob("*.py") if "\nEMITTER = " in path.read_text())
+    names = {(path.parent if path.stem == "__init__" else path).stem for path in sources}
+    assert emitters == {name: f"specwire.generator.emit.{name}:EMITTER" for name in names}
     for place in (*emitters.values(), *project["scripts"].values()):
         module, _, name = place.partition(":")
         assert hasattr(import_module(module), name), place
@@ -134,5 +167,5 @@ def requirements() -> set[str]:
 
 
 def is_code(path: Path) -> bool:
-    """Whether `path` is below one of the three folders of the package."""
-    return path.relative_to(ROOT).parts[0] in CODE
+    """Whether `path` is below one of the folders that the package links to."""
+    return path.relative_to(ROOT).parts[0] in LINKED

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
+from specwire.generator.ir import IR_VERSION
 from tests.runtime.cli.commands import specwire
 
 ATTR_GET = ("", "617474722e676574", "7b226e616d65223a22686f73746c697374227d00")
@@ -82,7 +84,7 @@ def test_schema_json_is_sparks(capfd: pytest.CaptureFixture[str]) -> None:
 def test_ir_as_json_names_its_version(capfd: pytest.CaptureFixture[str]) -> None:
     outcome = specwire(capfd, "show", "ir", "filemq", "--json")
     shown = json.loads(outcome.out)
-    assert (shown["name"], shown["ir_version"]) == ("filemq", 1)
+    assert (shown["name"], shown["ir_version"]) == ("filemq", IR_VERSION)
     assert [message["class_name"] for message in shown["messages"]][:2] == ["Ohai", "OhaiOk"]
 
 
@@ -91,3 +93,26 @@ def test_ir_and_tree_for_a_person(capfd: pytest.CaptureFixture[str]) -> None:
     assert "Nom = NOM (sent by C)" in outcome.out and "integer, 8 octets" in outcome.out
     outcome = specwire(capfd, "show", "tree", "filemq")
     assert "operation = create / delete" in outcome.out, "errata are applied"
+
+
+RECORDS = """\
+rec = POINTS / NOTHING
+POINTS = %x01 count *point
+NOTHING = %x02
+count = OCTET
+point = x label
+x = 2OCTET ; an integer in network order
+label = length *VCHAR
+length = OCTET
+"""
+
+
+def test_records_inside_a_message(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """A person reads names and values in a line for each; a program gets objects."""
+    (tmp_path / "rec").mkdir()
+    (tmp_path / "rec" / "grammar.abnf").write_text(RECORDS, encoding="utf-8")
+    arguments = ("decode", "rec", "0102 0001 0161 0300 0162", "--grammars", str(tmp_path))
+    shown = specwire(capfd, *arguments).out
+    assert "x = 1, label = a" in shown and "x = 768, label = b" in shown
+    fields = json.loads(specwire(capfd, *arguments, "--json").out)["fields"]
+    assert list(fields.values()) == [[{"x": 1, "label": "a"}, {"x": 768, "label": "b"}]]

@@ -15,10 +15,12 @@ GRAMMAR = """\
 topic  = word *( "." word )
 word   = 1*( ALPHA / DIGIT )
 line   = topic CRLF
+lines  = *line
 nested = "(" nested ")" / word
 frame  = FRAME
 free   = *%x20-10FFFF
 wrong  = topc
+endless = "(" endless ")"
 """
 
 
@@ -76,6 +78,23 @@ def test_of_a_long_text_the_place_is_shown(grammar: str, capfd: pytest.CaptureFi
     assert line[caret.index("^")] == "-"
 
 
+def test_a_text_of_several_lines_stops_in_a_line(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    outcome = specwire(capfd, "match", grammar, "lines", "a\r\nb.c\r\nd.!\r\n")
+    assert outcome.status == 1
+    assert (
+        outcome.out.splitlines()[0]
+        == "the text does not match 'lines' at character 11, which is line 3, column 3"
+    )
+    found = json.loads(specwire(capfd, "match", "--json", grammar, "lines", "a\r\n").out)
+    assert (found["matches"], found["line"], found["column"]) == (True, 2, 1)
+
+
+def test_rules_that_contain_themselves_are_matched(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
+    assert specwire(capfd, "match", grammar, "nested", "((a1))").status == 0
+    outcome = specwire(capfd, "match", grammar, "nested", "((a1)")
+    assert outcome.out == "the text ends too early for 'nested'\n  ((a1)\n       ^\nexpected \")\"\n"
+
+
 def test_json(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = specwire(capfd, "match", "--json", grammar, "topic", "a.")
     assert outcome.status == 1
@@ -83,6 +102,8 @@ def test_json(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
         "rule": "topic",
         "matches": False,
         "offset": 2,
+        "line": 1,
+        "column": 3,
         "expected": ["ALPHA", "DIGIT"],
         "may_end": False,
     }
@@ -95,9 +116,9 @@ def test_json(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
         ("topc", "has no rule 'topc'; did you mean 'topic'?"),
         ("", "has no rule ''"),
         ("C:topc", "has no rule 'C:topc'"),
-        ("nested", ":4:14: error[E601]: rule 'nested' contains itself: nested -> nested"),
-        ("frame", ":5:10: error[E603]: 'FRAME' stands for one ZeroMQ frame, which no rule describes"),
-        ("wrong", ":7:10: error[E201]: rule 'topc' is used but never defined"),
+        ("endless", ":9:1: error[E605]: no text matches rule 'endless'"),
+        ("frame", ":6:10: error[E603]: 'FRAME' stands for one ZeroMQ frame, which no rule describes"),
+        ("wrong", ":8:10: error[E201]: rule 'topc' is used but never defined"),
     ],
 )
 def test_rules_that_cannot_be_matched(
