@@ -25,11 +25,13 @@ run: setup ## the main job: generate, transfer files, capture, decode on Spark, 
 test: setup ## all tests, in two workers
 	@$(PYTEST) $(ARGS)
 
-generate: setup ## write generated/ from grammars/
+generate: setup ## write generated/ from grammars/, and docs/diagnostics.md
 	@$(VENV)/specwire generate
+	@$(VENV)/python -m specwire.generator.codes.page docs/diagnostics.md
 
 drift: setup ## fail when generated/ is not what grammars/ gives
 	@$(VENV)/specwire generate --check
+	@$(VENV)/python -m specwire.generator.codes.page --check docs/diagnostics.md
 
 lint: setup ## layout and style of the code
 	@$(VENV)/ruff format --check .
@@ -42,6 +44,8 @@ check: drift lint types test ## what continuous integration runs: drift, lint, t
 
 bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python tests/benchmarks/run.py $(ARGS)
+	@$(VENV)/python tests/benchmarks/compiler.py $(ARGS)
+	@$(VENV)/python tests/benchmarks/startup.py $(ARGS)
 
 fuzz: setup ## a million mutated messages
 	@SPECWIRE_FUZZ_COUNT=1000000 $(PYTEST) tests/fuzz $(ARGS)

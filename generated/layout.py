@@ -45,47 +45,93 @@ class Integer:
 
 @dataclass(frozen=True, slots=True)
 class Text:
-    """UTF-8 text; `pattern` (over octets) and a NUL at the end are demanded under strict only."""
+    """UTF-8 text; `pattern` (over octets) and a NUL at the end are demanded under strict only.
+
+    `padding`: the octet that fills a text of fixed length behind its content.
+    """
 
     span: Span
     pattern: bytes | None = None
     terminated: bool = False
+    padding: bytes | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Octets:
-    """Opaque octets, at least `minimum`."""
+    """Opaque octets, at least `minimum`, at most `maximum`."""
 
     span: Span
     minimum: int = 0
+    maximum: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Padding:
+    """So many octets that mean nothing, written as `fill`."""
+
+    octets: int
+    fill: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Size:
+    """How many octets follow in the run; each form is a tag and the octets of the integer after it.
+
+    A form without a tag is what begins as none of the others.
+    """
+
+    forms: tuple[tuple[bytes, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Json:
-    """UTF-8 JSON text up to the end of the frame; strict demands an object."""
+    """UTF-8 JSON text up to the end of the run; strict demands an object."""
 
 
 @dataclass(frozen=True, slots=True)
 class ListOf:
-    """A count, then so many elements."""
+    """A count, then so many elements; with `count_octets` 0 elements up to the end of the run."""
 
     count_octets: int
-    element: Integer | Text | Octets
+    element: Element
+    minimum: int = 0
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """A count, then so many names and values; with `split` one text, divided at its first or last ``=``."""
+    """A count, then so many names and values; with `split` one text, divided at its first or last ``=``.
+
+    With `count_octets` 0 the pairs go on to the end of the run.
+    """
 
     count_octets: int
     name: Text
-    value: Text | None = None
+    value: Text | Octets | None = None
     split: Literal["first", "last"] | None = None
     rule: str | None = None
     """The grammar's rule for one entry, where it has a name."""
+    minimum: int = 0
 
 
-Type = Constant | Keyword | Integer | Text | Octets | Json | ListOf | Pairs
+@dataclass(frozen=True, slots=True)
+class Record:
+    """A run of fields inside another; the value is an instance of the class `class_name`."""
+
+    class_name: str
+    fields: tuple[Field, ...]
+    rule: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Union:
+    """One of several records, told apart by the octets (`tags`) that each begins with."""
+
+    options: tuple[Record, ...]
+    tags: tuple[bytes, ...]
+
+
+Element = Integer | Text | Octets | ListOf | Pairs | Record | Union
+Type = Constant | Keyword | Padding | Size | Json | Element
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,6 +144,13 @@ class Field:
     type: Type
     flags: bool = False
     """The field is the octet whose bits announce parts."""
+    optional: bool = False
+    """The run may end before it; the value is None then, and that of every field behind it."""
+
+    @property
+    def implied(self) -> bool:
+        """Whether the octets follow from the other fields: no attribute of the class."""
+        return isinstance(self.type, Constant | Padding | Size)
 
 
 @dataclass(frozen=True, slots=True)
@@ -145,19 +198,38 @@ Part = Frame | Stack | Rest
 
 @dataclass(frozen=True, slots=True)
 class MessageLayout:
-    """One message: the grammar's name, its tags (what the selectors find in it), its parts."""
+    """One message: the grammar's name, its tags (what the selectors find in it), its parts.
+
+    `patterns` are there instead of tags where messages are told apart by how their first frame begins: octets
+    in hexadecimal, ``??`` for any; the message is the one whose longest pattern fits.
+    """
 
     name: str
     class_name: str
     tags: tuple[tuple[bytes, ...], ...]
     parts: tuple[Part, ...]
+    patterns: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Shape:
+    """What a message looks like: how its first frames begin (octets, and whether that is all), and their number.
+
+    With `senders` it is the message that one of these roles sends.
+    """
+
+    frames: tuple[tuple[str, bool], ...]
+    least: int
+    most: int | None
+    senders: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
 class ProtocolLayout:
     """All messages; `selectors` are the slices (frame, octets or None for all) that tell them apart.
 
-    `announcing` are the bits of the flags octet that announce parts.
+    `announcing` are the bits of the flags octet that announce parts. A protocol without selectors has `shapes`:
+    a class and what it looks like, those that fix most first.
     """
 
     protocol: str
@@ -165,3 +237,4 @@ class ProtocolLayout:
     selectors: tuple[tuple[int, int | None], ...]
     messages: tuple[MessageLayout, ...]
     announcing: int = 0
+    shapes: tuple[tuple[str, Shape], ...] = ()

@@ -18,10 +18,12 @@ from specwire.generated.selection import find_message
 from specwire.generated.walk import Walk
 
 
-def explain_decode(layout: ProtocolLayout, frames: Sequence[bytes], strict: bool = False) -> DecodeError:
-    """Return the error that says what is wrong with `frames`."""
+def explain_decode(
+    layout: ProtocolLayout, frames: Sequence[bytes], strict: bool = False, sender: str | None = None
+) -> DecodeError:
+    """Return the error that says what is wrong with `frames`, which `sender` is said to have sent."""
     try:
-        check_letter(layout, frames, strict=strict)
+        check_letter(layout, frames, strict=strict, sender=sender)
     except DecodeError as error:
         return error
     # Both paths are tested to agree; this sentence is for the day when they do not.
@@ -32,11 +34,13 @@ def explain_decode(layout: ProtocolLayout, frames: Sequence[bytes], strict: bool
     )  # fmt: skip
 
 
-def check_letter(layout: ProtocolLayout, frames: Sequence[bytes], *, strict: bool = True) -> None:
+def check_letter(
+    layout: ProtocolLayout, frames: Sequence[bytes], *, strict: bool = True, sender: str | None = None
+) -> None:
     """Walk over `frames`; with `strict` the letter of the specification counts.
 
     Raises:
         DecodeError: the first fault.
     """
     octets = as_frames(frames)
-    Walk(layout, find_message(layout, octets), octets, strict).message()
+    Walk(layout, find_message(layout, octets, sender), octets, strict).message()

@@ -16,6 +16,9 @@ from pyspark.sql.types import (
 PAIRS = ArrayType(StructType([StructField("name", StringType()), StructField("value", StringType())]))
 """A dictionary: pairs in wire order, repeated names included."""
 
+BINARY_PAIRS = ArrayType(StructType([StructField("name", StringType()), StructField("value", BinaryType())]))
+"""A dictionary whose values are octets."""
+
 ERROR = StructType(
     [
         StructField("message", StringType()),

@@ -1,38 +1,25 @@
 # Written by specwire from generator/support/unfit.py. Do not edit; change that file and run `make generate`.
 """Why a message cannot be put on the wire: the slow path that follows a failed encode.
 
-A value is refused where it has no octets (wrong type, out of range, too long for its length prefix) and
-where its octets would decode to something else: a NUL in a text that NUL ends, ``=`` in a name that ``=``
-ends, an empty route, a flag bit that says a frame is there.
+Beside values that do not fit their fields (see `specwire.generated.writing`) it finds what does not go together:
+two readings of one frame, an empty route, a flag bit that says a frame is there, and octets that another
+message's pattern or shape says are that one.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from operator import index
-from reprlib import repr as shorten
-from typing import Any, NoReturn, SupportsIndex
+from typing import NoReturn, SupportsIndex
 
-from specwire.generated.errors import DecodeError, EncodeError, Kind
-from specwire.generated.layout import (
-    Constant,
-    Field,
-    Frame,
-    Integer,
-    Json,
-    Keyword,
-    ListOf,
-    MessageLayout,
-    Octets,
-    Pairs,
-    ProtocolLayout,
-    Rest,
-    Stack,
-    Text,
-    Type,
-)
+from specwire.generated.errors import DecodeError, EncodeError
+from specwire.generated.layout import Field, Frame, MessageLayout, ProtocolLayout, Rest, Stack
 from specwire.generated.messages import Message
+from specwire.generated.patterns import fixed_octets, match_pattern
 from specwire.generated.refusal import check_letter
-from specwire.generated.words import octets_word
+from specwire.generated.shapes import class_of
+from specwire.generated.words import show
+from specwire.generated.writing import Pieces, Writer, describe
 
 
 def explain_encode(layout: ProtocolLayout, message: Message, strict: bool = False) -> EncodeError:
@@ -49,48 +36,51 @@ def explain_encode(layout: ProtocolLayout, message: Message, strict: bool = Fals
     )  # fmt: skip
 
 
-def check_encoded(layout: ProtocolLayout, frames: list[bytes]) -> list[bytes]:
-    """Return `frames`, the letter of the specification checked.
+def check_encoded(layout: ProtocolLayout, frames: list[bytes], sender: str | None = None) -> list[bytes]:
+    """Return `frames`, the letter of the specification checked; `sender` where it says which message they are.
 
     Raises:
         EncodeError: a field is not what the letter allows.
     """
     try:
-        check_letter(layout, frames)
+        check_letter(layout, frames, sender=sender)
     except DecodeError as error:
         raise EncodeError(**error.attributes()) from None
     return frames
 
 
 class _Check:
-    """One pass over the fields of one message."""
+    """One pass over the parts of one message."""
 
     def __init__(self, layout: ProtocolLayout, entry: MessageLayout, message: Message, strict: bool) -> None:
         self.layout = layout
         self.entry = entry
         self.instance = message
-        self.strict = strict
-        self.field: Field | None = None
-        self.path = ""
-        self.rule: str | None = None
+        self.writer = Writer(layout, entry, type(message).__module__, strict)
+        self.frames: list[Pieces] = []
 
     def message(self) -> None:
         """Check every field; raise EncodeError at the first that does not fit."""
         self._one_reading()
         absent = False
         for part in self.entry.parts:
-            for field in part.fields if isinstance(part, Frame) else (part.field,):
-                if isinstance(field.type, Constant):
-                    continue
-                self.field, self.path, self.rule = field, field.name, None
-                value = getattr(self.instance, field.attribute)
-                optional = not isinstance(part, Rest) and part.presence.kind != "always"
-                if value is None and optional:
-                    absent = absent or (not isinstance(part, Rest) and part.presence.kind == "counted")
-                    continue
-                if absent:
-                    self._refuse("frames", "None, as the field before it", _describe(value))
-                self._part(part, field, value)
+            field = next((field for field in _fields(part) if not field.implied), None)
+            value = getattr(self.instance, field.attribute) if field else None
+            optional = not isinstance(part, Rest) and part.presence.kind != "always"
+            if field and optional and value is None:
+                absent = absent or (not isinstance(part, Rest) and part.presence.kind == "counted")
+                continue
+            if field and absent:
+                self.writer.enter(field, field.name)
+                self.writer.refuse("frames", "None, as the field before it", describe(value))
+            if isinstance(part, Frame):
+                self._frame(part)
+            else:
+                self._elements(part)
+        if self.entry.patterns:
+            self._own_pattern()
+        if self.layout.shapes:
+            self._own_shape()
 
     def _one_reading(self) -> None:
         """Two parts that are two readings of one frame cannot both be there."""
@@ -102,148 +92,69 @@ class _Check:
                     groups.setdefault(part.presence.mask, []).append(field)
         for fields in groups.values():
             if len(fields) > 1:
-                self.field, self.path = fields[1], fields[1].name
-                self._refuse("frames", f"None beside {fields[0].name}", "a value")
+                self.writer.enter(fields[1], fields[1].name)
+                self.writer.refuse("frames", f"None beside {fields[0].name}", "a value")
 
-    def _part(self, part: Frame | Stack | Rest, field: Field, value: object) -> None:
-        if isinstance(part, Frame):
+    def _frame(self, part: Frame) -> None:
+        for field in part.fields:
             if field.flags:
-                self._flags(value)
-            self._value(field.type, value)
-            return
-        for number, element in enumerate(self._sequence(value)):
-            self.path = f"{field.name}[{number}]"
-            if isinstance(part, Stack) and not element and isinstance(element, str | bytes):
-                self._refuse("length", "at least 1 octet: an empty frame ends the stack", "0 octets")
-            self._value(field.type, element)
+                self._flags(field)
+        self.frames.append(self.writer.run(part.fields, self.instance))
 
-    def _flags(self, value: object) -> None:
-        announcing = self.layout.announcing
+    def _flags(self, field: Field) -> None:
+        announcing, value = self.layout.announcing, getattr(self.instance, field.attribute)
         if isinstance(value, SupportsIndex) and index(value) & announcing:
+            self.writer.enter(field, field.name)
             expected = f"no bit of 0x{announcing:02x}: they follow from the other fields"
-            self._refuse("range", expected, f"0x{index(value) & announcing:02x}")
+            self.writer.refuse("range", expected, f"0x{index(value) & announcing:02x}")
 
-    def _value(self, type: Type, value: object) -> None:
-        match type:
-            case Integer(octets=octets, members=members):
-                self._integer(value, octets, members)
-            case Keyword(options=options):
-                if value not in options:
-                    self._refuse("constant", " or ".join(options), _describe(value))
-            case Text():
-                self._text(type, value)
-            case Json():
-                self._encoded(value)
-            case Octets():
-                self._octets(type, value)
-            case ListOf(count_octets=count, element=element):
-                self._list(count, element, value)
-            case Pairs():
-                self._pairs(type, value)
+    def _elements(self, part: Stack | Rest) -> None:
+        field, writer = part.field, self.writer
+        writer.enter(field, field.name)
+        for number, element in enumerate(writer.sequence(getattr(self.instance, field.attribute))):
+            writer.enter(field, f"{field.name}[{number}]")
+            if isinstance(part, Stack) and not element and isinstance(element, str | bytes):
+                writer.refuse("length", "at least 1 octet: an empty frame ends the stack", "0 octets")
+            self.frames.append([(field, writer.value(field.type, element))])
+        if isinstance(part, Stack):
+            self.frames.append([(field, b"")])
 
-    def _integer(self, value: object, octets: int, members: tuple[int, ...]) -> None:
-        if not isinstance(value, SupportsIndex):
-            self._refuse("range", "an integer", _describe(value))
-        number = index(value)
-        if not 0 <= number < 256**octets:
-            found = str(number) if number.bit_length() <= 128 else _describe(number)
-            self._refuse("range", f"0 to {256**octets - 1}", found)
-        if members and number not in members:
-            self._refuse("range", " or ".join(map(str, members)), str(number))
+    def _own_pattern(self) -> None:
+        """The octets must not be those that a longer pattern claims for another message."""
+        found = match_pattern(self.layout, _octets(self.frames[0]))
+        if found is None or found[0] is self.entry:
+            return
+        claimed = {at for at, fixed in enumerate(fixed_octets(found[1])) if fixed is not None}
+        start = 0
+        for field, piece in self.frames[0]:
+            if not field.implied and claimed & set(range(start, start + len(piece))):
+                self._refuse_look(field, piece, found[0].name)
+            start += len(piece)
 
-    def _text(self, type: Text, value: object) -> bytes:
-        raw = self._encoded(value)
-        if type.terminated and b"\0" in raw:
-            self._refuse("text", "text without NUL", "0x00")
-        if type.span.kind == "prefix":
-            self._fits(len(raw), type.span.octets)
-        return raw
-
-    def _encoded(self, value: object) -> bytes:
-        if not isinstance(value, str):
-            self._refuse("text", "text", _describe(value))
+    def _own_shape(self) -> None:
+        """The frames must not look as a shape that says more: those of another message."""
+        own = [shape for name, shape in self.layout.shapes if name == self.entry.class_name]
+        sender = next((shape.senders[0] for shape in own if shape.senders), None)
         try:
-            return value.encode()
-        except UnicodeEncodeError as error:
-            self._refuse("text", "text that UTF-8 can write", repr(value[error.start : error.end]))
+            found = class_of(self.layout, [_octets(pieces) for pieces in self.frames], sender)
+        except LookupError:
+            return
+        if found == self.entry.class_name:
+            return
+        heads = next(shape.frames for name, shape in self.layout.shapes if name == found)
+        for (octets, whole), pieces in zip(heads, self.frames, strict=False):
+            for field, piece in pieces:
+                if not field.implied and (octets or whole):
+                    self._refuse_look(field, piece, found)
 
-    def _fits(self, length: int, octets: int) -> None:
-        if length >= 256**octets:
-            self._refuse("length", f"at most {256**octets - 1} octets", str(length))
-
-    def _octets(self, type: Octets, value: object) -> None:
-        if not isinstance(value, bytes | bytearray | memoryview):
-            self._refuse("text", "octets", _describe(value))
-        length, span = len(bytes(value)), type.span
-        if span.kind == "fixed" and length != span.octets:
-            self._refuse("length", octets_word(span.octets), str(length))
-        if length < type.minimum:
-            self._refuse("length", f"at least {octets_word(type.minimum)}", str(length))
-        if span.kind == "prefix":
-            self._fits(length, span.octets)
-
-    def _sequence(self, value: object) -> tuple[Any, ...]:
-        if not isinstance(value, tuple):
-            self._refuse("count", "a tuple", _describe(value))
-        return value
-
-    def _list(self, count_octets: int, element: Type, value: object) -> None:
-        name = self.path
-        for number, item in enumerate(self._counted(count_octets, value)):
-            self.path = f"{name}[{number}]"
-            self._value(element, item)
-
-    def _counted(self, count_octets: int, value: object) -> tuple[Any, ...]:
-        items = self._sequence(value)
-        if len(items) >= 256**count_octets:
-            self._refuse("count", f"at most {256**count_octets - 1} entries", str(len(items)))
-        return items
-
-    def _pairs(self, type: Pairs, value: object) -> None:
-        path = self.path
-        items = self._counted(type.count_octets, value)
-        self.rule = type.rule
-        for number, item in enumerate(items):
-            self.path = f"{path}[{number}]"
-            if not isinstance(item, tuple) or len(item) != 2:
-                self._refuse("count", "a pair of name and value", _describe(item))
-            if type.value is None:
-                self._divided(type, *item)
-                continue
-            self.path = f"{path}[{number}].name"
-            self._text(type.name, item[0])
-            self.path = f"{path}[{number}].value"
-            self._text(type.value, item[1])
-
-    def _divided(self, type: Pairs, name: object, value: object) -> None:
-        """Name and value in one text: the one before the dividing ``=`` must not hold another."""
-        path = self.path
-        self.path = f"{path}.name"
-        octets = self._encoded(name) + b"="
-        if type.split == "first" and octets.count(b"=") > 1:
-            self._refuse("text", "a name without '='", repr(name))
-        self.path = f"{path}.value"
-        octets += (content := self._encoded(value))
-        if type.split == "last" and b"=" in content:
-            self._refuse("text", "a value without '='", repr(value))
-        self.path = path
-        self._fits(len(octets), type.name.span.octets)
-
-    def _refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
-        raise EncodeError(
-            protocol=self.layout.protocol, message_name=self.entry.name, field=self.path, frame=None, offset=None,
-            kind=kind, expected=expected, found=found,
-            rule=f"{self.layout.edition} {self.rule or (self.field.rule if self.field else self.entry.name)}",
-        )  # fmt: skip
+    def _refuse_look(self, field: Field, piece: bytes, other: str) -> NoReturn:
+        self.writer.enter(field, field.name)
+        self.writer.refuse("tag", f"what does not make it {other}", show(piece))
 
 
-def _describe(value: object) -> str:
-    """A value with its type, never long; a number too long to print is not printed."""
-    if value is None:
-        return "None"
-    if isinstance(value, int) and value.bit_length() > 128:
-        return f"a number of {value.bit_length()} bits"
-    try:
-        return f"{type(value).__name__} {shorten(value)}"
-    except ValueError:  # Such a number inside a sequence.
-        return type(value).__name__
+def _octets(pieces: Pieces) -> bytes:
+    return b"".join(octets for _, octets in pieces)
+
+
+def _fields(part: Frame | Stack | Rest) -> Iterable[Field]:
+    return part.fields if isinstance(part, Frame) else (part.field,)

@@ -10,8 +10,10 @@ from specwire.generated.layout import (
     Field,
     Frame,
     Integer,
+    Keyword,
     MessageLayout,
     Octets,
+    Padding,
     ProtocolLayout,
     Rest,
     Span,
@@ -20,8 +22,9 @@ from specwire.generated.layout import (
     Type,
 )
 from specwire.generated.place import Place
-from specwire.generated.values import check_value, check_whole, fills_frame
-from specwire.generated.words import frames_word
+from specwire.generated.runs import check_frame, check_value
+from specwire.generated.values import check_words
+from specwire.generated.words import frames_word, number_of
 
 
 class Walk:
@@ -69,7 +72,7 @@ class Walk:
         if self.strict and part.letter == "forbidden":
             place.refuse("frames", f"no {place.path}", "one", None)
         # A header that is found from the end is no other part, however many or few frames there are.
-        header = self.layout.selectors[-1][0] < 0
+        header = any(frame < 0 for frame, _ in self.layout.selectors)
         last = part is self.parts[-1]
         if header and last and place.index < len(self.frames) - 1:
             self._refuse_surplus(place.index + 1)
@@ -96,25 +99,34 @@ class Walk:
 
     def _element(self, part: Stack | Rest, number: int) -> None:
         place = self.place
-        place.enter(part.field, f"{part.field.name}[{number}]")
-        check_whole(place, part.field.type)
+        place.open(part.field, f"{part.field.name}[{number}]")
+        self._ends(self._value(part.field.type))
         if isinstance(part, Stack) and _is_nothing(part.field.type, place.frame):
             # Without its NUL the frame would be the one that ends the stack.
             place.refuse("length", "text before the NUL", "none", 0)
         place.index += 1
 
     def _frame(self, part: Frame) -> None:
-        place, position = self.place, 0
-        for field in part.fields:
-            place.enter(field, field.name)
-            if len(part.fields) == 1 and fills_frame(field.type):
-                check_whole(place, field.type)
-                return
-            position = check_value(place, field.type, position)
-        left = len(place.frame) - position
+        only = part.fields[0]
+        self.place.open(only, only.name)
+        if len(part.fields) == 1 and isinstance(only.type, Keyword | Constant):
+            check_words(self.place, only.type)
+            return
+        at = check_frame(self.place, part.fields)
+        self.place.enter(None, "")
+        self._ends(at)
+
+    def _value(self, type: Type) -> int:
+        """Check a value that has a frame of its own; return where it ends."""
+        if isinstance(type, Keyword | Constant):
+            check_words(self.place, type)
+            return self.place.end
+        return check_value(self.place, type, 0)
+
+    def _ends(self, at: int) -> None:
+        left = self.place.end - at
         if left:
-            place.enter(None, "")
-            place.refuse("trailing", "the end of the frame", f"{left} more octet{'s' * (left > 1)}", position)
+            self.place.refuse("trailing", "the end of the frame", number_of(left, "more octet"), at)
 
     def _required_after(self) -> list[int]:
         """For each part, how many frames the parts after it need at least."""
@@ -151,7 +163,7 @@ class Walk:
         # Flags that end the message are found from its end: how many frames come before is theirs to say.
         last = position == len(self.parts) - 1
         self.place.index = len(self.frames) - 1 if last else position
-        self.place.enter(field, field.name)
+        self.place.open(field, field.name)
         return self.place.take(offset, 1)[0]
 
     def _check_flags(self, flags: int, offset: int) -> None:
@@ -188,6 +200,8 @@ def _fixed_size(type: Type) -> int | None:
             return len(octets)
         case Integer(octets=octets):
             return octets
-        case Octets(span=Span(kind="fixed", octets=octets)):
+        case Padding(octets=octets):
+            return octets
+        case Octets(span=Span(kind="fixed", octets=octets)) | Text(span=Span(kind="fixed", octets=octets)):
             return octets
     return None

@@ -6,14 +6,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 
+def number_of(number: int, thing: str) -> str:
+    """Return a number with what it counts, in the plural unless it is one."""
+    return f"{number} {thing}{'' if number == 1 else 's'}"
+
+
 def octets_word(number: int) -> str:
     """Return a number of octets with its unit."""
-    return f"{number} octet{'' if number == 1 else 's'}"
+    return number_of(number, "octet")
 
 
 def frames_word(frames: Sequence[object]) -> str:
     """Return the number of `frames` with its unit."""
-    return f"{len(frames)} frame{'' if len(frames) == 1 else 's'}"
+    return number_of(len(frames), "frame")
 
 
 def one_of(options: Iterable[bytes]) -> str:

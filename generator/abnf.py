@@ -14,13 +14,16 @@ from __future__ import annotations
 
 import re
 from functools import cache
+from itertools import islice
 from pathlib import Path
 
 from lark import Lark
 from lark.exceptions import UnexpectedInput
 
+from specwire.generator.abnf_bounds import report_large_text, report_long_rules
 from specwire.generator.abnf_dialect import Dialect
 from specwire.generator.abnf_faults import explain
+from specwire.generator.abnf_lexer import RuleLexer
 from specwire.generator.abnf_lines import Places, RuleText, cut_rules
 from specwire.generator.abnf_tree import RuleReader
 from specwire.generator.diagnostics import Diagnostics, Source
@@ -28,33 +31,58 @@ from specwire.generator.syntax import Rule, Rulelist
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
 """Octets that are not UTF-8, as ``surrogateescape`` reads them."""
+MAX_FOREIGN = 20
+"""Runs of such octets that are reported one by one; a file with more of them is not text."""
+SHOWN_OCTETS = 16
 
 
 def parse_grammar(
-    source: Source, *, dialect: Dialect, diagnostics: Diagnostics, text: str | None = None
+    source: Source,
+    *,
+    dialect: Dialect,
+    diagnostics: Diagnostics,
+    text: str | None = None,
+    first_line: int = 1,
 ) -> Rulelist:
     """Return the rules of `source` in order; rules with a syntax fault are reported and left out.
 
     `text` is read in place of the source's text where only a part of the file is ABNF: the same lines and
-    columns, with blanks for the rest.
+    columns from line `first_line` on, with blanks for the rest.
     """
     whole = source.text if text is None else text
-    places = Places(source, whole)
-    before = len(diagnostics.errors)
-    _report_foreign_octets(whole, places, diagnostics)
+    places = Places(source, whole, first_line)
+    if report_large_text(whole, places, diagnostics):
+        return Rulelist(())
+    if not _report_foreign_octets(whole, places, diagnostics):
+        return Rulelist(())
+    before = len(diagnostics)
     cut = cut_rules(whole, places, dialect=dialect, diagnostics=diagnostics)
+    if report_long_rules(cut, places, diagnostics):
+        return Rulelist(())
     rules = [_parse_rule(rule, places, dialect, diagnostics) for rule in cut]
-    if not cut and len(diagnostics.errors) == before:
-        diagnostics.error("E100", places.span(0, 0), "the grammar holds no rule")
+    if not cut and len(diagnostics) == before and not NOT_UTF8.search(whole):
+        diagnostics.error(
+            "E100", places.span(0, 0), "the grammar holds no rule", "write one, such as 'NOM = signature %x07 credit'"
+        )  # fmt: skip
     return Rulelist(tuple(rule for rule in rules if rule))
 
 
-def _report_foreign_octets(text: str, places: Places, diagnostics: Diagnostics) -> None:
-    """Report what was not UTF-8 in the file, when that was read with ``errors="surrogateescape"``."""
-    for run in re.finditer("[\udc80-\udcff]+", text):
-        octets = run.group().encode("utf-8", "surrogateescape").hex(" ").upper()
-        message = f"octets {octets} are not UTF-8"
+def _report_foreign_octets(text: str, places: Places, diagnostics: Diagnostics) -> bool:
+    """Report what was not UTF-8 in the file, when that was read with ``errors="surrogateescape"``.
+
+    Return whether the file is text for the most part.
+    """
+    runs = list(islice(re.finditer("[\udc80-\udcff]+", text), MAX_FOREIGN + 1))
+    for run in runs[:MAX_FOREIGN]:
+        octets = run.group()[:SHOWN_OCTETS].encode("utf-8", "surrogateescape").hex(" ").upper()
+        more = " …" if len(run.group()) > SHOWN_OCTETS else ""
+        message = f"octets {octets}{more} are not UTF-8"
         diagnostics.error("E129", places.span(*run.span()), message, "save the file as UTF-8")
+    if len(runs) <= MAX_FOREIGN:
+        return True
+    message = f"there are more than {MAX_FOREIGN} runs of octets that are not UTF-8, so this is no text"
+    diagnostics.error("E129", places.span(*runs[-1].span()), message, "name a file of ABNF, saved as UTF-8")
+    return False
 
 
 def _parse_rule(text: RuleText, places: Places, dialect: Dialect, diagnostics: Diagnostics) -> Rule | None:
@@ -74,4 +102,4 @@ def _parse_rule(text: RuleText, places: Places, dialect: Dialect, diagnostics: D
 def _parser() -> Lark:
     """Build the parser once, when the first grammar is read: it takes longer than reading a grammar."""
     grammar = Path(__file__).with_name("abnf.lark").read_text(encoding="utf-8")
-    return Lark(grammar, parser="lalr", lexer="contextual", start="rule", propagate_positions=True)
+    return Lark(grammar, parser="lalr", lexer=RuleLexer, start="rule")

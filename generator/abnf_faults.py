@@ -12,7 +12,10 @@ from dataclasses import dataclass
 from lark import Token
 from lark.exceptions import UnexpectedInput, UnexpectedToken
 
+_WAITING = {"DEFINED_AS", "ALTERNATIVE", "REPEAT", "LPAR", "LSQB"}
+"""Tokens that something has to follow; what else waits in the parser is an element that is complete."""
 _CLOSING = {"(": ")", "[": "]"}
+_NUMBERS = {"x": "hexadecimal number", "d": "decimal number", "b": "binary number"}
 _ELEMENTS = 'an element is a name, "text", a number value, ( ), [ ] or <words>'
 _DEFINE = "write at least one element after '='; <words> where ABNF cannot say it"
 _EMPTY = "take out the operator, or write [ ] around what may be missing"
@@ -35,7 +38,7 @@ def explain(error: UnexpectedInput, text: str) -> Fault:
         assert error.pos_in_stream is not None
         return _explain_character(text, error.pos_in_stream)
     waiting = error.interactive_parser.parser_state.value_stack
-    tokens = [item for item in waiting if isinstance(item, Token)]
+    tokens = [item for item in waiting if isinstance(item, Token) and item.type in _WAITING]
     if not tokens:
         # Only the name was read: its '=' stands on a line that is not part of the rule.
         return Fault("E120", 0, len(text), "the rule has no definition", _DEFINE)
@@ -83,7 +86,7 @@ def _nothing_after(last: Token) -> Fault:
 
 def _explain_character(text: str, position: int) -> Fault:
     line_end = text.find("\n", position)
-    rest = text[position : line_end if line_end >= 0 else len(text)].rstrip()
+    rest = text[position : line_end if line_end >= 0 else len(text)].rstrip() or text[position]
     word = re.match(r"\S+", rest)
     end = position + len(word.group() if word else rest)
     match rest[0].lower():
@@ -98,7 +101,8 @@ def _explain_character(text: str, position: int) -> Fault:
             help = (
                 "write %x41, %d65 or %b1000001, joined by '.' or as a range with '-' (RFC 5234 section 2.3)"
             )
-            return Fault("E126", position, end, f"'{text[position:end]}' is not a number value", help)
+            kind = _NUMBERS.get(rest[1:2].lower(), "number value")
+            return Fault("E126", position, end, f"'{text[position:end]}' is not a {kind}", help)
         case ":" if re.match(r"::?=", rest):
             return Fault("E127", position, end, "ABNF does not define a rule with ':'", "write '='")
         case odd if not " " <= odd <= "~":

@@ -25,30 +25,38 @@ from specwire.generator.syntax import Comment
 
 # Quoted text first: a ';' inside it begins no comment. None of the three goes on in the next line.
 _PIECE = re.compile(r"""\"[^"]*"?|<[^>]*>?|%[bdx]'[^']*'?|;.*|[^"<%;]+|%""", re.IGNORECASE | re.DOTALL)
-_RULE_START = re.compile(
+RULE_START = re.compile(
     r"^[ \t]*((?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*)[ \t]*(?:\r?\n[ \t]+)*:{0,2}=", re.MULTILINE
 )
 
 
 class Places:
-    """Turns offsets into the parsed text to places in the source; both have the same lines and columns."""
+    """Turns offsets into the parsed text to places in the source, where it begins in line `first_line`.
 
-    def __init__(self, source: Source, text: str) -> None:
+    Both have the same lines and columns.
+    """
+
+    def __init__(self, source: Source, text: str, first_line: int = 1) -> None:
         self.source = source
+        self.first_line = first_line
         self._starts = [0, *(m.end() for m in re.finditer("\n", text))]
 
     def span(self, start: int, end: int) -> Span:
         """Return the place of the characters from `start` to `end` (exclusive)."""
+        index = bisect_right(self._starts, start)
+        if index < len(self._starts) and end < self._starts[index]:
+            line, column = index - 1 + self.first_line, start - self._starts[index - 1] + 1
+            return Span(self.source, line, column, line, column + end - start)
         line, column = self._place(start)
         return Span(self.source, line, column, *self._place(end))
 
     def line(self, offset: int) -> int:
-        """Return the number of the line that holds `offset`, from 1."""
+        """Return the number of the line in the source that holds `offset`."""
         return self._place(offset)[0]
 
     def _place(self, offset: int) -> tuple[int, int]:
-        line = bisect_right(self._starts, offset)
-        return line, offset - self._starts[line - 1] + 1
+        index = bisect_right(self._starts, offset) - 1
+        return index + self.first_line, offset - self._starts[index] + 1
 
 
 @dataclass(slots=True)
@@ -78,9 +86,9 @@ def cut_rules(text: str, places: Places, *, dialect: Dialect, diagnostics: Diagn
     """Return the rules of `text` in order; lines that belong to no rule are reported as E102."""
     lines = list(_read_lines(text, places))
     blanked = "".join(line.code for line in lines)
-    starts = {places.line(m.start(1)): m.group(1) for m in _RULE_START.finditer(blanked)}
+    starts = {places.line(m.start(1)): m.group(1) for m in RULE_START.finditer(blanked)}
     cutter = _Cutter(starts, lines, dialect, diagnostics, places)
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines, start=places.first_line):
         cutter.take(number, line)
     for rule, end in cutter.found:
         rule.text = blanked[rule.start : end].rstrip()
@@ -126,7 +134,7 @@ class _Cutter:
     ) -> None:
         self.found: list[tuple[RuleText, int]] = []
         self._starts = starts
-        self._margin = min((lines[n - 1].indent for n in starts), default=0)
+        self._margin = min((lines[n - places.first_line].indent for n in starts), default=0)
         self._dialect = dialect
         self._diagnostics = diagnostics
         self._places = places

@@ -49,12 +49,12 @@ class RuleReader:
     def rule(self, tree: Node) -> Rule:
         """Return the rule that `tree` is."""
         name, defined_as, definition = tree.children
-        assert isinstance(name, Tree) and isinstance(definition, Tree)
-        reference = self._rulename(name)
+        assert isinstance(name, Token)
+        reference = self._reference(name)
         return Rule(
             name=reference.name,
             role=reference.role,
-            definition=self._alternation(definition),
+            definition=self._element(definition),
             incremental=defined_as == "=/",
             leading=self._text.leading,
             trailing=tuple(self._text.trailing),
@@ -62,41 +62,60 @@ class RuleReader:
             name_span=reference.span,
         )
 
+    def _element(self, node: Node | Token) -> Element:
+        if isinstance(node, Token):
+            return self._leaf(node)
+        match node.data:
+            case "alternation":
+                return self._alternation(node)
+            case "concatenation":
+                return self._concatenation(node)
+            case "repetition":
+                return self._repetition(node)
+            case _:
+                return self._nested(node)
+
+    def _leaf(self, token: Token) -> Element:
+        match token.type:
+            case "RULENAME" | "SENT_NAME":
+                return self._reference(token)
+            case "CHAR_VAL":
+                return self._char_val(token)
+            case "CHAR_RANGE":
+                return self._char_range(token)
+            case "PERCENT_NAME":
+                return self._percent_name(token)
+            case "PROSE_VAL":
+                return ProseVal(token[1:-1], self._span(token))
+            case _:
+                return self._num_val(token)
+
     def _alternation(self, tree: Node) -> Element:
-        items: list[Element] = []
-        for child in tree.children:
-            if isinstance(child, Tree):
-                items.append(self._concatenation(child))
-            elif child == "|":
-                self._report(Extension.BAR, self._span(child))
-        return items[0] if len(items) == 1 else Alternation(tuple(items), self._span(tree))
+        for bar in tree.children[1::2]:
+            if bar == "|":
+                self._report(Extension.BAR, self._span(bar))
+        return Alternation(tuple(map(self._element, tree.children[::2])), self._span(tree))
 
     def _concatenation(self, tree: Node) -> Element:
-        children = [child for child in tree.children if isinstance(child, Tree)]
-        for before, after in pairwise(children):
-            if before.meta.end_pos == after.meta.start_pos:
+        for before, after in pairwise(tree.children):
+            if _end(before) == _start(after):
                 message = "no white space between this element and the one before it"
                 help = "separate the elements of a concatenation (RFC 5234 section 3.1)"
                 self._diagnostics.error("E134", self._span(after), message, help)
-        items = tuple(self._repetition(child) for child in children)
-        return items[0] if len(items) == 1 else Concatenation(items, self._span(tree))
+        return Concatenation(tuple(map(self._element, tree.children)), self._span(tree))
 
     def _repetition(self, tree: Node) -> Element:
-        *repeat, child = tree.children
-        assert isinstance(child, Tree)
-        element = self._element(child)
-        if not repeat:
-            return element
-        written = repeat[0]
+        written, child = tree.children
         assert isinstance(written, Token)
+        element = self._element(child)
         self._check_gap(written, child)
         least, greatest = self._counts(written)
-        if child.data == "option" and isinstance(element, Option) and least == 0:
+        if isinstance(child, Tree) and isinstance(element, Option) and least == 0:
             element = self._repeated_option(element)
         return Repetition(least, greatest, element, self._span(tree))
 
-    def _check_gap(self, repeat: Token, element: Node) -> None:
-        if repeat.end_pos == element.meta.start_pos:
+    def _check_gap(self, repeat: Token, element: Node | Token) -> None:
+        if repeat.end_pos == _start(element):
             return
         if "*" in repeat:
             self._report(Extension.LOOSE_REPEAT, self._span(repeat), str(repeat))
@@ -117,33 +136,16 @@ class RuleReader:
             self._diagnostics.error(fault.code, self._span(repeat), fault.message, fault.help)
             return 0, None
 
-    def _element(self, tree: Node) -> Element:
-        match tree.data:
-            case "rulename":
-                return self._rulename(tree)
-            case "group" | "option":
-                return self._nested(tree)
-            case "num_val":
-                return self._num_val(tree)
-            case "char_val":
-                return self._char_val(tree)
-            case "char_range":
-                return self._char_range(tree)
-            case "percent_name":
-                return self._percent_name(tree)
-            case _:
-                return ProseVal(_only_token(tree)[1:-1], self._span(tree))
-
-    def _rulename(self, tree: Node) -> Reference:
-        *role, name = tree.children
+    def _reference(self, token: Token) -> Reference:
+        span = self._span(token)
+        role, _, name = str(token).rpartition(":")
         if role:
-            self._report(Extension.ROLE, self._span(tree), f"{role[0]}{name}")
-        return self._named(str(name), str(role[0])[0] if role else None, self._span(tree))
+            self._report(Extension.ROLE, span, token)
+        return self._named(name, role or None, span)
 
-    def _percent_name(self, tree: Node) -> Reference:
-        written = _only_token(tree)
-        self._report(Extension.PERCENT_NAME, self._span(tree), written)
-        return self._named(written[1:], None, self._span(tree))
+    def _percent_name(self, token: Token) -> Reference:
+        self._report(Extension.PERCENT_NAME, self._span(token), token)
+        return self._named(token[1:], None, self._span(token))
 
     def _named(self, name: str, role: str | None, span: Span) -> Reference:
         if "_" in name:
@@ -156,23 +158,21 @@ class RuleReader:
             message = f"groups are nested more than {DEEPEST_NESTING} deep"
             self._diagnostics.error("E138", span, message, "give the inner groups a rule of their own")
             return NumVal((0,), span)
-        inner = tree.children[1]
-        assert isinstance(inner, Tree)
         self._depth += 1
-        element = self._alternation(inner)
+        element = self._element(tree.children[1])
         self._depth -= 1
         return Option(element, span) if tree.data == "option" else element
 
-    def _char_val(self, tree: Node) -> CharVal:
-        written = _only_token(tree)
-        prefix, _, rest = written.partition('"')
+    def _char_val(self, token: Token) -> CharVal:
+        span = self._span(token)
+        prefix, _, rest = token.partition('"')
         text = rest[:-1]
-        self._check_printable(text, self._span(tree))
-        return CharVal(text, prefix.lower() == "%s", self._span(tree))
+        self._check_printable(text, span)
+        return CharVal(text, prefix.lower() == "%s", span)
 
-    def _char_range(self, tree: Node) -> Element:
-        span = self._span(tree)
-        ends = [str(token).partition('"')[2][:-1] for token in tree.children]
+    def _char_range(self, token: Token) -> Element:
+        span = self._span(token)
+        ends = token.split('"')[1::2]
         written = f'"{ends[0]}"-"{ends[1]}"'
         self._report(Extension.STRING_RANGE, span, written)
         if any(len(end) != 1 for end in ends):
@@ -191,12 +191,10 @@ class RuleReader:
             self._diagnostics.error(fault.code, span, fault.message, fault.help)
         return NumRange(first, last, span)
 
-    def _num_val(self, tree: Node) -> NumVal | NumRange:
-        span = self._span(tree)
-        token = tree.children[0]
-        assert isinstance(token, Token)
+    def _num_val(self, token: Token) -> NumVal | NumRange:
+        span = self._span(token)
         if extension := _VALUE_EXTENSIONS.get(token.type):
-            self._report(extension, span, str(token))
+            self._report(extension, span, token)
         if token.type == "QUOTED_VAL":
             text = token[3:-1]
             self._check_printable(text, span)
@@ -216,13 +214,7 @@ class RuleReader:
             self._diagnostics.error("E137", span, message, help)
 
     def _span(self, node: Node | Token) -> Span:
-        start, end = (
-            (node.start_pos, node.end_pos)
-            if isinstance(node, Token)
-            else (node.meta.start_pos, node.meta.end_pos)
-        )
-        assert start is not None and end is not None
-        return self._places.span(self._text.start + start, self._text.start + end)
+        return self._places.span(self._text.start + _start(node), self._text.start + _end(node))
 
     def _report(self, extension: Extension, span: Span, written: str = "") -> None:
         report_extension(
@@ -237,5 +229,16 @@ _VALUE_EXTENSIONS = {
 }
 
 
-def _only_token(tree: Node) -> str:
-    return str(tree.children[0])
+def _start(node: Node | Token) -> int:
+    """The offset of the first character; every tree begins and ends with a token, at most a few levels down."""
+    while isinstance(node, Tree):
+        node = node.children[0]
+    assert node.start_pos is not None
+    return node.start_pos
+
+
+def _end(node: Node | Token) -> int:
+    while isinstance(node, Tree):
+        node = node.children[-1]
+    assert node.end_pos is not None
+    return node.end_pos

@@ -11,8 +11,8 @@ Each diagnostic points into the file the user wrote and renders with the line an
                                     ^
          = help: RFC 5234 section 3.2 writes alternatives with '/'; record it in profile.toml
 
-Codes: E1xx syntax, E2xx names, E3xx dialog, E4xx layout, E5xx profile, E6xx rules that describe text,
-E7xx documents; W1xx dialect, W2xx names, W3xx dialog, W4xx assumptions of the layout, W7xx documents.
+Every code has a row in `specwire.generator.codes`, which says more about it; docs/diagnostics.md and
+``specwire explain`` are made from the same rows.
 """
 
 from __future__ import annotations
@@ -22,6 +22,18 @@ from dataclasses import dataclass
 from enum import StrEnum
 from functools import lru_cache
 from itertools import groupby
+from typing import NamedTuple
+
+from specwire.generator.codes import CODES
+
+SHOWN_CHARACTERS = 160
+"""Characters of a line that are shown; of a longer one, so many from `SHOWN_BEFORE` in front of the place."""
+SHOWN_BEFORE = 60
+MAX_ALIKE = 100
+"""Findings of one code in one file that are shown, before the rest is counted."""
+MAX_RUNS = 12
+"""Runs of lines that are listed."""
+LONGEST_SENTENCE = 1_000
 
 
 class Severity(StrEnum):
@@ -50,8 +62,7 @@ def _split(text: str) -> list[str]:
     return text.split("\n")
 
 
-@dataclass(frozen=True, slots=True)
-class Span:
+class Span(NamedTuple):
     """A place in a source: line and column from 1, the end exclusive, columns counted in characters."""
 
     source: Source
@@ -86,44 +97,53 @@ class Diagnostic:
         What was not UTF-8 in the file shows as ``?``, so that the text can be printed anywhere.
         """
         span = self.span
-        line = span.source.line(span.line).rstrip()
         lines = [f"{span}: {self.severity}[{self.code}]: {self.message}"]
         gutter = f"{span.line:>4}"
-        if line:
-            end = span.end_column if span.end_line == span.line else len(line) + 1
-            width = max(1, min(end, len(line) + 1) - span.column)
-            # Tabs stay tabs under the line, so that the caret stands where the eye expects it.
-            pad = "".join("\t" if c == "\t" else " " for c in line[: span.column - 1])
-            lines.append(f"{gutter} | {line}")
-            lines.append(f"{' ' * len(gutter)}   {pad}{'^' * width}")
+        if excerpt := _excerpt(span):
+            lines += [f"{gutter} | {excerpt[0]}", f"{' ' * len(gutter)}   {excerpt[1]}"]
         for word, text in (("help", self.help), ("note", note)):
             if text:
                 lines.append(f"{' ' * len(gutter)} = {word}: {text}")
         return "\n".join(lines).encode("utf-8", "replace").decode("utf-8")
 
 
+def _excerpt(span: Span) -> tuple[str, str] | None:
+    """The line that a place begins in, of a long one what is around the place, and the carets below it."""
+    line = span.source.line(span.line).rstrip()
+    if not line:
+        return None
+    end = span.end_column if span.end_line == span.line else len(line) + 1
+    width = max(1, min(end, len(line) + 1) - span.column)
+    first = max(0, span.column - 1 - SHOWN_BEFORE) if len(line) > SHOWN_CHARACTERS else 0
+    shown = line[first : first + SHOWN_CHARACTERS]
+    head = "…" if first else ""
+    tail = "…" if len(line) > first + SHOWN_CHARACTERS else ""
+    # Tabs stay tabs under the line, so that the caret stands where the eye expects it.
+    pad = "".join("\t" if c == "\t" else " " for c in head + shown[: span.column - 1 - first])
+    return head + shown + tail, pad + "^" * min(width, first + SHOWN_CHARACTERS - span.column + 1)
+
+
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:
     """Return the findings as one text, each rendered, in the order given.
 
     A grammar of the ZeroMQ family uses the same notation dozens of times. A warning about the dialect (W1xx)
-    is shown where it is met first in a file, with the lines of the other places.
+    is shown where it is met first in a file, with the lines of the other places; other findings of one code
+    are shown up to `MAX_ALIKE` times in a file.
     """
     found = list(diagnostics)
     places: dict[tuple[str, str], list[int]] = {}
     for diagnostic in found:
-        if _is_about_dialect(diagnostic):
-            places.setdefault(_kind(diagnostic), []).append(diagnostic.span.line)
+        places.setdefault(_kind(diagnostic), []).append(diagnostic.span.line)
+    shown: dict[tuple[str, str], int] = {}
     texts: list[str] = []
     for diagnostic in found:
-        if not _is_about_dialect(diagnostic):
-            texts.append(diagnostic.render())
-        elif lines := places.pop(_kind(diagnostic), None):
-            texts.append(diagnostic.render(_more_places(lines[1:])))
+        kind = _kind(diagnostic)
+        shown[kind] = shown.get(kind, 0) + 1
+        most = 1 if diagnostic.code.startswith("W1") else MAX_ALIKE
+        if shown[kind] <= most:
+            more = places[kind][most:] if shown[kind] == most else []
+            texts.append(diagnostic.render(_more_places(more)))
     return "\n".join(texts)
-
-
-def _is_about_dialect(diagnostic: Diagnostic) -> bool:
-    return diagnostic.code.startswith("W1")
 
 
 def _kind(diagnostic: Diagnostic) -> tuple[str, str]:
@@ -136,10 +156,12 @@ def _more_places(lines: list[int]) -> str | None:
         return None
     numbered = enumerate(dict.fromkeys(sorted(lines)))
     runs = [[line for _, line in run] for _, run in groupby(numbered, lambda pair: pair[1] - pair[0])]
-    spans = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs]
+    spans = [f"{run[0]}-{run[-1]}" if len(run) > 1 else f"{run[0]}" for run in runs[:MAX_RUNS]]
+    if len(runs) > MAX_RUNS:
+        spans.append("others")
     listed = " and ".join([", ".join(spans[:-1]), spans[-1]] if len(spans) > 1 else spans)
     word = "line" if len(spans) == 1 and "-" not in spans[0] else "lines"
-    return f"and {len(lines)} more place{'s' if len(lines) > 1 else ''}, in {word} {listed}"
+    return f"and {len(lines):,} more place{'s' if len(lines) > 1 else ''}, in {word} {listed}"
 
 
 class SpecError(Exception):
@@ -158,15 +180,29 @@ class Diagnostics:
 
     def error(self, code: str, span: Span, message: str, help: str | None = None) -> None:
         """Add an error: generation will stop."""
-        self._found.append(Diagnostic(Severity.ERROR, code, span, message, help))
+        self._add(Severity.ERROR, code, span, message, help)
 
     def warning(self, code: str, span: Span, message: str, help: str | None = None) -> None:
         """Add a warning: generation goes on."""
-        self._found.append(Diagnostic(Severity.WARNING, code, span, message, help))
+        self._add(Severity.WARNING, code, span, message, help)
+
+    def _add(self, severity: Severity, code: str, span: Span, message: str, help: str | None) -> None:
+        """Add a finding.
+
+        Raises:
+            KeyError: there is no such code, or it is not one of this severity: a fault of ours.
+        """
+        if CODES[code].severity != severity:
+            raise KeyError(code)
+        self._found.append(Diagnostic(severity, code, span, _clip(message), help and _clip(help)))
 
     def extend(self, found: Iterable[Diagnostic]) -> None:
         """Add findings made elsewhere."""
         self._found.extend(found)
+
+    def __len__(self) -> int:
+        """The number of findings, those that were made twice counted twice."""
+        return len(self._found)
 
     def __iter__(self) -> Iterator[Diagnostic]:
         """Yield the findings in the order of their places, each once."""
@@ -180,5 +216,12 @@ class Diagnostics:
 
     def raise_errors(self) -> None:
         """Raise `SpecError` with everything found so far if any of it is an error."""
-        if self.errors:
+        if any(found.severity is Severity.ERROR for found in self._found):
             raise SpecError(tuple(self))
+
+
+def _clip(sentence: str) -> str:
+    """A sentence may quote what somebody wrote, which may be a megabyte."""
+    if len(sentence) <= LONGEST_SENTENCE:
+        return sentence
+    return f"{sentence[: LONGEST_SENTENCE // 2]} … {sentence[-LONGEST_SENTENCE // 4 :]}"

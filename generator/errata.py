@@ -9,17 +9,22 @@ profile.toml, is put in afterwards. An erratum whose `was` is nowhere to be foun
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
+from difflib import get_close_matches
+from itertools import islice
 
 from specwire.generator.abnf import parse_grammar
-from specwire.generator.abnf_lines import Places, RuleText, cut_rules
+from specwire.generator.abnf_bounds import report_large_text
+from specwire.generator.abnf_lines import Places, cut_rules
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source
 from specwire.generator.profile import Erratum, LoadedProfile
 from specwire.generator.syntax import Element, Rulelist
 from specwire.generator.toml_places import content_lines
 
 _HEAD = re.compile(r"((?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*)\s*:{0,2}=/?\s*")
+MAX_GUESSES = 500
+"""Rules that are compared with the name of an erratum that there is none of."""
 NO_NEWS = "W104"
 """Roles in front of names: what an erratum cannot do without where it mends a dialog."""
 
@@ -35,16 +40,17 @@ class _Definition:
 
 def read_published(source: Source, loaded: LoadedProfile, diagnostics: Diagnostics) -> Rulelist:
     """Return the published rules, mended; what an erratum mends is not reported as well."""
+    if not loaded.profile.errata:
+        return parse_grammar(source, dialect="zeromq", diagnostics=diagnostics)
     places = Places(source, source.text)
-    cut = cut_rules(source.text, places, dialect="zeromq", diagnostics=Diagnostics())
-    definitions = list(_definitions(cut))
+    published = _published(source, places)
     covered = list(source.text)
     mended: dict[tuple[int, int], Element] = {}
     for number, erratum in enumerate(loaded.profile.errata):
-        named = [found for found in definitions if _fold(found.rule) == _fold(erratum.rule)]
+        named = published.get(_fold(erratum.rule), [])
         fitting = [found for found in named if _squeeze(found.text) == _squeeze(erratum.was)]
         if not fitting:
-            _report_stale(number, erratum, named, loaded, diagnostics)
+            _report_stale(number, erratum, published, loaded, diagnostics)
             continue
         element = _read_now(number, erratum, loaded, diagnostics)
         for found in fitting:
@@ -65,11 +71,18 @@ def _start(element: Element) -> tuple[int, int]:
     return element.span.line, element.span.column
 
 
-def _definitions(cut: list[RuleText]) -> Iterator[_Definition]:
-    for rule in cut:
+def _published(source: Source, places: Places) -> dict[str, list[_Definition]]:
+    """Return the right-hand sides of each rule; none where the text is too large to be read."""
+    found: dict[str, list[_Definition]] = {}
+    unread = Diagnostics()  # what is wrong is told when the mended text is read
+    if report_large_text(source.text, places, unread):
+        return found
+    for rule in cut_rules(source.text, places, dialect="zeromq", diagnostics=unread):
         head = _HEAD.match(rule.text)
         if head and head.end() < len(rule.text):
-            yield _Definition(head[1], rule.start + head.end(), rule.text[head.end() :])
+            text = rule.text[head.end() :]
+            found.setdefault(_fold(head[1]), []).append(_Definition(head[1], rule.start + head.end(), text))
+    return found
 
 
 def _cover(text: list[str], definition: _Definition) -> None:
@@ -92,17 +105,20 @@ def _read_now(
     written = [line for line in lines if line.text.strip()]
     if not written:
         diagnostics.error(
-            "E513", loaded.place("errata", number), f"the erratum for '{erratum.rule}' has an empty `now`"
-        )
+            "E513", loaded.place("errata", number), f"the erratum for '{erratum.rule}' has an empty `now`",
+            "give the right-hand side as it ought to be in `now`, or take the erratum out",
+        )  # fmt: skip
         return None
     # The head stands on the line above, and every line of `now` is indented: a rule that goes on.
-    text = "\n" * max(written[0].line - 2, 0) + f"{erratum.rule} =\n"
-    at = max(written[0].line, 2)
+    first_line = max(written[0].line - 1, 1)
+    text, at = f"{erratum.rule} =\n", first_line + 1
     for line in written:
         text += "\n" * (line.line - at) + " " * max(line.column - 1, 1) + line.text
         at = max(line.line, at)
     found = Diagnostics()
-    parsed = parse_grammar(loaded.source, dialect="zeromq", diagnostics=found, text=text + "\n")
+    parsed = parse_grammar(
+        loaded.source, dialect="zeromq", diagnostics=found, text=text + "\n", first_line=first_line
+    )
     diagnostics.extend(diagnostic for diagnostic in found if _is_news(diagnostic))
     return parsed.rules[0].definition if parsed.rules else None
 
@@ -112,13 +128,25 @@ def _is_news(diagnostic: Diagnostic) -> bool:
 
 
 def _report_stale(
-    number: int, erratum: Erratum, named: list[_Definition], loaded: LoadedProfile, diagnostics: Diagnostics
+    number: int,
+    erratum: Erratum,
+    published: Mapping[str, list[_Definition]],
+    loaded: LoadedProfile,
+    diagnostics: Diagnostics,
 ) -> None:
-    now = f"it is now '{_squeeze(named[0].text)}'" if named else "there is no such rule"
+    named = published.get(_fold(erratum.rule))
+    help = "take it out, or give the text that the grammar has in `was`"
+    if named:
+        now = f"it is now '{_squeeze(named[0].text)}'"
+    else:
+        now = "there is no such rule"
+        close = get_close_matches(_fold(erratum.rule), list(islice(published, MAX_GUESSES)), n=1, cutoff=0.7)
+        help = (
+            f"did you mean '{published[close[0]][0].rule}'? Otherwise take it out" if close else "take it out"
+        )
     diagnostics.error(
         "E506", loaded.place("errata", number, "was" if named else "rule"),
-        f"the erratum for '{erratum.rule}' mends nothing: {now}",
-        "take it out, or give the text that the grammar has in `was`",
+        f"the erratum for '{erratum.rule}' mends nothing: {now}", help,
     )  # fmt: skip
 
 

@@ -28,8 +28,15 @@ _CONSTRUCT_NAMES = frozenset(
     }
 )  # fmt: skip
 """What a package's constructs module holds beside the declarations."""
+PARAMETERS = frozenset({"frames", "self", "strict"})
+"""Names that the methods of messages use themselves."""
 _TAKEN = (
-    frozenset(keyword.kwlist) | frozenset(keyword.softkwlist) | frozenset(dir(builtins)) | METHODS | MODULES
+    PARAMETERS
+    | frozenset(keyword.kwlist)
+    | frozenset(keyword.softkwlist)
+    | frozenset(dir(builtins))
+    | METHODS
+    | MODULES
 )
 
 

@@ -20,23 +20,28 @@ from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostic, Diagnostics
 from specwire.generator.dialogs import Dialog
 from specwire.generator.names import class_name, fold
+from specwire.generator.passes.capacity import check_capacity
 from specwire.generator.passes.declarations import (
     Names,
     all_constants,
-    check_dialogs,
     check_package_names,
 )
 from specwire.generator.passes.declared import PRIMITIVES
 from specwire.generator.passes.dialog import build_dialogs, senders
-from specwire.generator.passes.fields import FieldReader
+from specwire.generator.passes.dialog_keys import check_keys
+from specwire.generator.passes.dialog_roots import infer_dialogs
+from specwire.generator.passes.fields import FieldReader, distinct
 from specwire.generator.passes.grammar import Grammar
 from specwire.generator.passes.layout import MessageReader
+from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout
 from specwire.generator.passes.nesting import check_nesting
 from specwire.generator.passes.presence import name_announced, read_flags
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.passes.roots import find_messages
+from specwire.generator.passes.streams import find_stream
 from specwire.generator.passes.tags import find_tags
-from specwire.generator.passes.types import ChoiceLayout, FieldsLayout, TypeReader, ValueLayout
+from specwire.generator.passes.types import TypeReader
+from specwire.generator.passes.unused import check_unused, standing_rules
 from specwire.generator.profile import LoadedProfile, MessageTable
 from specwire.generator.profile_file import load_profile
 from specwire.generator.sources import GRAMMAR, read_rules, unread_names
@@ -69,6 +74,7 @@ def compile_protocol(folder: Path, *, shown: str | None = None) -> Compilation:
     diagnostics.raise_errors()
     protocol = _build(grammar, loaded, diagnostics)
     diagnostics.raise_errors()
+    check_unused(grammar, tuple(standing_rules(grammar, protocol, loaded.profile)), diagnostics)
     return Compilation(protocol, grammar, tuple(diagnostics))
 
 
@@ -77,10 +83,13 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     rules = find_messages(grammar, loaded, diagnostics)
     check_nesting(grammar, rules, diagnostics)
     diagnostics.raise_errors()
+    check_capacity(grammar, diagnostics)
     classes = {str(rule): class_name(rule.name) for rule in rules}
-    dialogs = build_dialogs(grammar, profile.dialogs, classes, diagnostics, place=loaded.span_of)
-    check_dialogs(grammar, loaded, diagnostics)
-    reader = TypeReader(grammar, loaded, diagnostics)
+    if profile.dialogs:
+        dialogs = build_dialogs(grammar, profile.dialogs, classes, diagnostics, place=loaded.span_of)
+    else:
+        dialogs = infer_dialogs(grammar, classes, loaded, diagnostics)
+    reader = TypeReader(grammar, loaded, diagnostics, frozenset(classes.values()))
     flags = read_flags(reader)
     messages = _lay_out(rules, classes, dialogs, MessageReader(reader, flags))
     bits = name_announced(flags, messages)
@@ -89,6 +98,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     enums = tuple(reader.enums.values())
     names = Names(loaded, diagnostics)
     names.check(grammar, messages)
+    check_keys(dialogs, messages, bits, loaded, diagnostics)
     check_package_names(rules, classes, constants, enums, bits, diagnostics, loaded)
     replies = {fold(rule.name): classes[str(rule)] for rule in rules}
     answers = tuple(_answers(profile.answers, replies, names))
@@ -115,7 +125,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
         answers=answers,
         unexpected=unexpected,
         dialogs=dialogs,
-        stream=profile.stream,
+        stream=find_stream(loaded, tagged, diagnostics),
     )
 
 
@@ -132,11 +142,15 @@ def _named_rules(grammar: Grammar, reader: TypeReader, messages: set[str]) -> It
         if str(rule) in messages or not reader.seen(rule):
             continue
         match reader.layout(rule):
+            case ValueLayout(type=ir.SizeType()):
+                pass  # it has no value without what it covers
             case ValueLayout(type=type):
                 yield ir.NamedRule(rule.name, rule.published_line, type)
             case FieldsLayout(items=items):
-                fields = FieldReader(reader, rule, MessageTable())
-                yield ir.NamedRule(rule.name, rule.published_line, fields=tuple(fields.run(items)))
+                fields = distinct(
+                    tuple(FieldReader(reader, rule, MessageTable()).run(items)), rule, Diagnostics()
+                )
+                yield ir.NamedRule(rule.name, rule.published_line, fields=fields)
             case ChoiceLayout(rules=rules):
                 yield ir.NamedRule(rule.name, rule.published_line, one_of=tuple(r.name for r in rules))
 

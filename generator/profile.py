@@ -22,7 +22,7 @@ import msgspec
 from specwire.generator import toml_places
 from specwire.generator.diagnostics import Source, Span
 from specwire.generator.dialogs import DialogSettings
-from specwire.generator.ir import Answer, Stream
+from specwire.generator.ir import Answer
 
 
 class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -65,10 +65,12 @@ class TypeHint(_Table, frozen=True):
 
     `constant` fixes the value; `members` makes an integer an enumeration; `split` says at which ``=`` a
     pair is divided; `presence` names the flag rules that announce the part; `frame` says that the rule
-    is a ZeroMQ frame of its own.
+    is a ZeroMQ frame of its own; `padding` is the octet that fills a text of fixed length behind its
+    content. `scope` says what a size counts: the ``next`` value, the ``rest`` of what follows it in its
+    rule, or nothing that the layout has to know (``none``).
     """
 
-    type: Literal["integer", "text", "octets", "json"] | None = None
+    type: Literal["integer", "text", "octets", "json", "padding"] | None = None
     constant: str | int | None = None
     members: dict[str, int] = {}
     split: Literal["first", "last"] | None = None
@@ -78,13 +80,34 @@ class TypeHint(_Table, frozen=True):
     doc: str | None = None
     frame: bool = False
     presence: str | list[str] = []
+    padding: int | None = None
+    scope: Literal["next", "rest", "none"] | None = None
 
 
 class MessageTable(_Table, frozen=True):
-    """What holds for one message only: defaults of parts, and what the letter demands of them."""
+    """What holds for one message only.
+
+    Defaults of parts, what the letter demands of them, and the roles that send it where no dialog says so.
+    """
 
     defaults: dict[str, Any] = {}
+    senders: tuple[str, ...] = ()
     letter: dict[str, Literal["required", "forbidden"]] = {}
+
+
+class StreamTable(_Table, frozen=True):
+    """How messages travel on a byte stream.
+
+    The first four say how parts are framed (see `specwire.generator.ir.Stream`). ``units`` says whether
+    messages of one frame follow each other as they are, each telling its own length; None leaves it to the
+    layouts.
+    """
+
+    magics: tuple[str, ...] = ()
+    length_octets: int = 0
+    escape: int = 0
+    long_octets: int = 0
+    units: bool | None = None
 
 
 class Profile(_Table, frozen=True):
@@ -106,7 +129,7 @@ class Profile(_Table, frozen=True):
     constants: dict[str, int] = {}
     answers: tuple[Answer, ...] = ()
     unexpected: dict[str, str] = {}
-    stream: Stream | None = None
+    stream: StreamTable | None = None
 
 
 @dataclass(frozen=True)

@@ -17,6 +17,7 @@ import tomllib
 from collections.abc import Iterator
 from dataclasses import replace
 from difflib import get_close_matches
+from functools import cache
 from pathlib import Path, PurePath
 from typing import Any, get_args
 
@@ -30,6 +31,10 @@ from specwire.generator.profile_values import check_values
 
 PROFILE = "profile.toml"
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
+MAX_CHARACTERS = 200_000
+"""Characters of a profile; the longest of ours has a tenth of it."""
+_BASE_HELP = "name a protocol of the same folder that does not stand on this one, or take `base` out"
+_KIND_HELP = "docs/grammars.md shows every key with a value"
 _NAME_HELP = "use lower-case letters, digits and '_', a letter first"
 
 
@@ -75,9 +80,9 @@ def _may_stand_on(base: str, loaded: LoadedProfile, above: tuple[str, ...], diag
         diagnostics.error("E504", place, f"{base!r} is not the name of a protocol", _NAME_HELP)
     elif base in above:
         chain = " -> ".join((*above[above.index(base) :], base))
-        diagnostics.error("E504", place, f"protocol {base!r} stands on itself: {chain}")
+        diagnostics.error("E504", place, f"protocol {base!r} stands on itself: {chain}", _BASE_HELP)
     elif not (loaded.folder.parent / base / PROFILE).is_file():
-        diagnostics.error("E504", place, f"base protocol {base!r} has no profile")
+        diagnostics.error("E504", place, f"base protocol {base!r} has no profile", _BASE_HELP)
     else:
         return True
     return False
@@ -89,10 +94,19 @@ def _read(path: Path, shown: str, diagnostics: Diagnostics) -> Source | None:
     except FileNotFoundError:
         return Source(shown, "")
     except OSError as error:
-        _unreadable(Source(shown, ""), f"cannot be read: {error.strerror}", diagnostics)
+        _unreadable(
+            Source(shown, ""),
+            f"cannot be read: {error.strerror}",
+            diagnostics,
+            "make it a readable file, or take it away",
+        )
         return None
     # Line ends as TOML reads them; `tomllib.loads` refuses a carriage return on its own.
     source = Source(shown, octets.decode("utf-8", "surrogateescape").replace("\r\n", "\n"))
+    if len(source.text) > MAX_CHARACTERS:
+        much = f"the profile has {len(source.text):,} characters; at most {MAX_CHARACTERS:,} are read"
+        _unreadable(source, much, diagnostics, "leave out what the grammar says by itself")
+        return None
     foreign = re.search("[\udc80-\udcff]", source.text)
     if foreign:
         span = LoadedProfile(Profile(""), source).span(*foreign.span())
@@ -101,8 +115,8 @@ def _read(path: Path, shown: str, diagnostics: Diagnostics) -> Source | None:
     return source
 
 
-def _unreadable(source: Source, message: str, diagnostics: Diagnostics) -> None:
-    diagnostics.error("E501", Span(source, 1, 1, 1, 2), message)
+def _unreadable(source: Source, message: str, diagnostics: Diagnostics, help: str) -> None:
+    diagnostics.error("E501", Span(source, 1, 1, 1, 2), message, help)
 
 
 def _parse(source: Source, folder_name: str, diagnostics: Diagnostics) -> Profile | None:
@@ -113,7 +127,8 @@ def _parse(source: Source, folder_name: str, diagnostics: Diagnostics) -> Profil
         return None
     except (ValueError, RecursionError):
         # A number of thousands of digits, or arrays inside arrays without end.
-        _unreadable(source, "not TOML that can be read: a value is too large or too deep", diagnostics)
+        message = "not TOML that can be read: a value is too large or too deep"
+        _unreadable(source, message, diagnostics, "numbers have 64 bits; nothing in a profile is nested deep")
         return None
     if not table:
         return Profile(name=folder_name)
@@ -129,13 +144,17 @@ def _report_toml(source: Source, message: str, diagnostics: Diagnostics) -> None
     sentence = message[: found.start()] if found else message
     lines = source.text.split("\n")
     line, column = (int(found[1]), int(found[2])) if found and found[1] else (len(lines), len(lines[-1]) + 1)
-    diagnostics.error("E501", Span(source, line, column, line, column + 1), f"not TOML: {sentence}")
+    span = Span(source, line, column, line, column + 1)
+    help = (
+        "write key = value: texts in double quotes, lists in [ ]; a table begins with [name] on its own line"
+    )
+    diagnostics.error("E501", span, f"not TOML: {sentence}", help)
 
 
 def _convert(table: dict[str, Any], source: Source, diagnostics: Diagnostics) -> Profile | None:
     """Return the profile of a TOML table; each entry that is at fault is reported for itself."""
     loaded = LoadedProfile(Profile(""), source)
-    fields = {field.name: field.type for field in msgspec.structs.fields(Profile)}
+    fields = {name: field.type for name, field in _fields(Profile).items()}
     values: dict[str, Any] = {}
     sound = True
     for key, value in table.items():
@@ -173,13 +192,13 @@ def _faults(
         msgspec.convert(value, type)
     except msgspec.ValidationError as error:
         sentence = str(error).partition(" - at ")[0]
-        yield path, f"profile: {sentence[0].lower()}{sentence[1:]}", None
+        yield path, f"profile: {sentence[0].lower()}{sentence[1:]}", _KIND_HELP
 
 
 def _table_faults(
     value: dict[str, Any], type: Any, path: toml_places.Path
 ) -> Iterator[tuple[toml_places.Path, str, str | None]]:
-    known = {field.name: field for field in msgspec.structs.fields(type)}
+    known = _fields(type)
     for key, entry in value.items():
         if key in known:
             yield from _faults(entry, known[key].type, (*path, key))
@@ -187,7 +206,12 @@ def _table_faults(
             yield ((*path, key), *_unknown(key, known))
     for name, field in known.items():
         if field.required and name not in value:
-            yield path, f"profile: `{name}` is missing", None
+            yield path, f"profile: `{name}` is missing", f"write {name} = … here"
+
+
+@cache
+def _fields(type: Any) -> dict[str, msgspec.structs.FieldInfo]:
+    return {field.name: field for field in msgspec.structs.fields(type)}
 
 
 def _unknown(key: str, known: dict[str, Any]) -> tuple[str, str]:

@@ -14,7 +14,7 @@ import msgspec
 
 from specwire.generator import toml_places
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.profile import LoadedProfile
+from specwire.generator.profile import LoadedProfile, StreamTable
 
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _WORD = re.compile(r"[A-Za-z][A-Za-z0-9_-]*\Z")
@@ -53,9 +53,9 @@ def _walk(value: object, path: toml_places.Path) -> Iterator[Fault]:
             elif path[-1] in _TITLES and re.search(r'["\\]', value):
                 yield path, "the text holds a double quote or a backslash", "write it without"
         case int() if not -(2**63) <= value < 2**64:
-            yield path, "the number has more than 64 bits", None
+            yield path, "the number has more than 64 bits", "write a number below 2^64"
         case float() if not math.isfinite(value):
-            yield path, f"{value} is no number to work with", None
+            yield path, f"{value} is no number to work with", "write digits, such as 1.0"
 
 
 def _named(loaded: LoadedProfile) -> Iterator[Fault]:
@@ -90,6 +90,8 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                 f"{hint.name!r} cannot name a field",
                 "use letters, digits, '-' and '_'",
             )
+        if hint.padding is not None and not 0 <= hint.padding <= 0xFF:
+            yield ("types", rule, "padding"), f"{hint.padding} is no octet", "an octet is from 0 to 255"
         for member in hint.members:
             if not _WORD.match(member):
                 yield (
@@ -104,6 +106,11 @@ def _stream(loaded: LoadedProfile) -> Iterator[Fault]:
     stream = loaded.profile.stream
     if stream is None:
         return
+    if stream.units is not None:
+        if stream != StreamTable(units=stream.units):
+            message = "`units` is for messages that follow each other as they are, the other keys for parts with sizes"
+            yield ("stream", "units"), message, "leave out one or the others"
+        return
     if not stream.magics or not all(_HEX.match(magic) for magic in stream.magics):
         yield (
             ("stream", "magics"),
@@ -111,7 +118,7 @@ def _stream(loaded: LoadedProfile) -> Iterator[Fault]:
             'write: magics = ["ffee0012"]',
         )
     elif len({len(magic) for magic in stream.magics}) > 1:
-        yield ("stream", "magics"), "the magics are not equally long", None
+        yield ("stream", "magics"), "the magics are not equally long", "write as many digits for each"
     for key, width in (("length_octets", stream.length_octets), ("long_octets", stream.long_octets)):
         if width not in WIDTHS:
             yield ("stream", key), f"an integer of {width} octets", "lengths have 1, 2, 4 or 8 octets"

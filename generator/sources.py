@@ -21,6 +21,9 @@ from specwire.generator.syntax import Rulelist
 from specwire.generator.toml_places import ContentLine, content_lines
 
 GRAMMAR = "grammar.abnf"
+_GRAMMAR_HELP = (
+    "write the rules there, or make it from the document: specwire import DOCUMENT --protocol NAME"
+)
 DEFINED = re.compile(r"^[ \t]*(?:[A-Za-z]:)?([A-Za-z][\w-]*)[ \t]*=", re.MULTILINE | re.ASCII)
 
 
@@ -51,9 +54,12 @@ def _published(loaded: LoadedProfile, diagnostics: Diagnostics, shown: str) -> I
         text = (loaded.folder / GRAMMAR).read_bytes().decode("utf-8", "surrogateescape")
     except FileNotFoundError:
         if loaded.base is None:
-            diagnostics.error("E505", loaded.place("name"), f"there is no {GRAMMAR} in {shown}")
+            diagnostics.error(
+                "E505", loaded.place("name"), f"there is no {GRAMMAR} in {shown}", _GRAMMAR_HELP
+            )
     except OSError as error:
-        diagnostics.error("E505", loaded.place("name"), f"{shown}/{GRAMMAR} cannot be read: {error.strerror}")
+        message = f"{shown}/{GRAMMAR} cannot be read: {error.strerror}"
+        diagnostics.error("E505", loaded.place("name"), message, "make it a readable file")
     else:
         yield read_published(Source(f"{shown}/{GRAMMAR}", text), loaded, diagnostics)
 

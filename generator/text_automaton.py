@@ -21,7 +21,7 @@ from collections import deque
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from specwire.generator.text_expressions import Chain, Characters, Choice, Expression, Many, Maybe, Run
+from specwire.generator.text_expressions import Call, Chain, Characters, Choice, Expression, Many, Maybe, Run
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +45,8 @@ class Automaton:
     runs: tuple[tuple[int, ...], ...]
     edges: tuple[Edge, ...]
     final: int
+    calls: tuple[tuple[tuple[str, int], ...], ...]
+    """For each node the rules that are called there, each with the node it leads to; no `Walk` makes calls."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +142,11 @@ def build_automaton(expression: Expression) -> Automaton:
     builder = _Builder()
     builder.build(expression)
     return Automaton(
-        tuple(map(tuple, builder.silent)), tuple(map(tuple, builder.runs)), tuple(builder.edges), final=1
+        tuple(map(tuple, builder.silent)),
+        tuple(map(tuple, builder.runs)),
+        tuple(builder.edges),
+        final=1,
+        calls=tuple(map(tuple, builder.calls)),
     )
 
 
@@ -153,6 +159,7 @@ class _Builder:
     def __init__(self) -> None:
         self.silent: list[list[int]] = []
         self.runs: list[list[int]] = []
+        self.calls: list[list[tuple[str, int]]] = []
         self.edges: list[Edge] = []
         self._pending: list[tuple[Expression, int, int]] = []
 
@@ -165,6 +172,8 @@ class _Builder:
                 case Run(characters, minimum, maximum):
                     self.runs[source].append(len(self.edges))
                     self.edges.append(Edge(characters, minimum, maximum, target))
+                case Call(rule):
+                    self.calls[source].append((rule, target))
                 case Chain(items):
                     self._chain(items, source, target)
                 case Choice(items):
@@ -185,6 +194,7 @@ class _Builder:
     def _node(self) -> int:
         self.silent.append([])
         self.runs.append([])
+        self.calls.append([])
         return len(self.silent) - 1
 
     def _chain(self, items: tuple[Expression, ...], source: int, target: int) -> list[int]:

@@ -53,6 +53,15 @@ class Run:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
+class Call:
+    """A rule that contains itself, by its name: what it comes to is written down once."""
+
+    rule: str
+    size: int = 1
+    nullable: bool = False
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class Chain:
     """The items one after another; of no items, the empty text."""
 
@@ -90,7 +99,7 @@ class Many:
     nullable: bool
 
 
-Expression = Run | Chain | Choice | Maybe | Many
+Expression = Run | Call | Chain | Choice | Maybe | Many
 EMPTY = Chain((), 1, True)
 
 

@@ -1,13 +1,15 @@
 """Rules that describe text, compiled to matchers: is this text a ``topic``, and if not, how far did it get?
 
-Any rule that is not recursive is a regular expression over characters. It is read as RFC 5234 means it:
+A rule that is not recursive is a regular expression over characters, and matched as such; one that contains
+itself calls itself by name (`specwire.generator.text_recursion`). Rules are read as RFC 5234 means it:
 a quoted string is compared without case unless ``%s`` stands before it (RFC 7405), a number value is the
 character of that code point, up to 10FFFF, and alternatives have no order: a text matches if any way
 through the rule takes the whole of it.
 
-What has no such expression is reported where it stands, if and only if the rule is made of it: a rule
-that contains itself (E601), a prose value (E602), an external type such as ``FRAME`` (E603), a rule that
-comes to more than `MAX_SIZE` runs of characters (E604), a name that nothing defines (E201).
+What describes no text is reported where it stands, if and only if the rule is made of it: a prose value
+(E602), an external type such as ``FRAME`` (E603), a rule that comes to more than `MAX_SIZE` runs of characters
+(E604), a rule that never ends (E605), a name that nothing defines (E201). A text that has too many readings
+by a recursive rule is an error too (E601).
 
 Rules are followed without recursion and each is read once; groups inside one rule are bounded by the parser.
 """
@@ -21,8 +23,9 @@ from types import MappingProxyType
 
 from specwire.generator.abnf_text import write_element
 from specwire.generator.core_rules import core_rules
-from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.diagnostics import Diagnostics, Span, SpecError
 from specwire.generator.passes.grammar import External, Grammar, references
+from specwire.generator.passes.recursion import element_ends, ending_rules
 from specwire.generator.syntax import (
     Alternation,
     CharVal,
@@ -36,14 +39,25 @@ from specwire.generator.syntax import (
     Repetition,
 )
 from specwire.generator.text_automaton import Automaton, Match, build_automaton, match_text
-from specwire.generator.text_expressions import EMPTY, Characters, Expression, Run, chain, choice, many, maybe
+from specwire.generator.text_expressions import (
+    EMPTY,
+    Call,
+    Characters,
+    Expression,
+    Run,
+    chain,
+    choice,
+    many,
+    maybe,
+)
+from specwire.generator.text_recursion import TooManyReadings, match_recursive
 
 MAX_SIZE = 50_000
 """Runs of characters in one rule with all rules it is made of; the largest of the IETF's, RFC 9116's, has 14,773."""
+MAX_COPIED = 20
+"""Runs of a rule that is copied wherever it is used, when copies of all rules come to more than `MAX_SIZE`."""
 MAX_ELEMENTS = 300_000
 """Elements and ranges that are read before a grammar is given up."""
-MAX_NAMES = 8
-"""Rules of a cycle that are named."""
 MAX_FAULTS = 20
 """Faults that are reported of one rule and what it is made of."""
 MAX_GUESSES = 5_000
@@ -57,23 +71,45 @@ EXTERNAL_WORDS: Mapping[External, str] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class TextRule:
-    """A rule that texts can be matched against."""
+    """A rule that texts can be matched against, with the recursive rules that it is made of."""
 
     name: str
     automaton: Automaton
+    recursive: Mapping[str, Automaton]
+    place: Span
 
     def match(self, text: str) -> Match:
-        """Match the whole of `text`, in time proportional to its length."""
-        return match_text(self.automaton, text)
+        """Match the whole of `text`, in time proportional to its length where the rule is not recursive.
+
+        Raises:
+            SpecError: the rule is recursive, and the text has too many readings (E601).
+        """
+        if not self.recursive:
+            return match_text(self.automaton, text)
+        try:
+            return match_recursive({**self.recursive, "": self.automaton}, "", text)
+        except TooManyReadings:
+            found = Diagnostics()
+            found.error(
+                "E601", self.place, f"a text of {len(text):,} characters has too many readings by rule '{self.name}'",
+                "match a shorter text, or write what repeats with '*' in place of a rule that contains itself",
+            )  # fmt: skip
+            raise SpecError(found.errors) from None
 
 
 def compile_text_rule(grammar: Grammar, reference: Reference, diagnostics: Diagnostics) -> TextRule | None:
     """Return the matcher of the rule or core rule that `reference` names, None where a fault was reported."""
+    reader = _Reader(grammar, reference, diagnostics)
     try:
-        expression = _Reader(grammar, reference, diagnostics).read()
+        expression = reader.read()
     except _GivenUp:
-        expression = None
-    return TextRule(str(reference), build_automaton(expression)) if expression else None
+        return None
+    if expression is None:
+        return None
+    recursive = {name: build_automaton(called) for name, called in reader.called().items()}
+    rule = grammar.find(reference)
+    place = rule.name_span if rule else reference.span
+    return TextRule(str(reference), build_automaton(expression), MappingProxyType(recursive), place)
 
 
 class _GivenUp(Exception):
@@ -88,13 +124,37 @@ class _Reader:
         self._root = root
         self._diagnostics = diagnostics
         self._known: dict[str, Expression] = {}
+        self._called: set[str] = set()
+        """Rules that contain themselves, and those that are too large to be copied wherever they are used."""
+        self._shares = False
+        self._ending = ending_rules(grammar)
         self._left = MAX_ELEMENTS
         self._faults = 0
 
+    def called(self) -> dict[str, Expression]:
+        """Return the rules that are called by name and what they come to."""
+        return {name: self._known[name] for name in sorted(self._called)}
+
     def read(self) -> Expression | None:
-        """Return the expression of the root, reading first what it is made of; None after a fault."""
-        path: list[str] = []
-        depths: dict[str, int] = {}
+        """Return the expression of the root; None after a fault."""
+        expression = self._read()
+        if not self._faults and not self._ends(self._root):
+            self._report_endless()
+        if not self._faults and self._size(expression) > MAX_SIZE:
+            self._shares = True
+            self._left = MAX_ELEMENTS
+            self._known.clear()
+            expression = self._read()
+        if not self._faults and self._size(expression) > MAX_SIZE:
+            self._report_size(f"{MAX_SIZE} runs of characters")
+        return None if self._faults else expression
+
+    def _size(self, expression: Expression) -> int:
+        return expression.size + sum(called.size for called in self.called().values())
+
+    def _read(self) -> Expression:
+        """Read what the root is made of, and the root last."""
+        open_rules: dict[str, None] = {}
         pending: list[tuple[Reference, bool]] = [(self._root, False)]
         while pending:
             reference, done = pending.pop()
@@ -102,19 +162,15 @@ class _Reader:
             if definition is None:
                 self._report_undefined(name, reference)
             elif done:
-                del depths[path.pop()]
+                open_rules.popitem()
                 self._known[name] = _named(name, self._express(definition))
-            elif name in depths:
-                self._report_cycle(path[depths[name] : depths[name] + MAX_NAMES + 1], reference)
+            elif name in open_rules:
+                self._called.add(name)
             elif name not in self._known:
-                depths[name] = len(path)
-                path.append(name)
+                open_rules[name] = None
                 pending.append((reference, True))
                 pending.extend((inner, False) for inner in reversed(list(references(definition))))
-        expression = self._known[self._meaning(self._root)[0]]
-        if not self._faults and expression.size > MAX_SIZE:
-            self._report_size(f"{MAX_SIZE} runs of characters")
-        return None if self._faults else expression
+        return self._known[self._meaning(self._root)[0]]
 
     def _meaning(self, reference: Reference) -> tuple[str, Element | None]:
         """Return one name for all references to the same rule, and its definition if it has one."""
@@ -138,17 +194,22 @@ class _Reader:
             case ProseVal():
                 self._report_prose(element)
             case Reference():
-                return self._known.get(self._meaning(element)[0], EMPTY)
+                name = self._meaning(element)[0]
+                if self._shares and name in self._known and self._known[name].size > MAX_COPIED:
+                    self._called.add(name)
+                return Call(name) if name in self._called else self._known.get(name, EMPTY)
             case Concatenation(items=items):
                 return chain([self._express(item) for item in items])
             case Alternation(items=items):
-                found = choice([self._express(item) for item in items])
+                found = choice([self._express(item) for item in items if self._ends(item)] or [EMPTY])
                 self._spend(len(found.characters.ranges) if isinstance(found, Run) else 0)
                 return found
             case Option(element=inner):
-                return maybe(self._express(inner))
+                return maybe(self._express(inner)) if self._ends(inner) else EMPTY
             case Repetition(maximum=0):
                 return EMPTY  # RFC 3986 writes the empty path as 0<pchar>
+            case Repetition(minimum=0, element=inner) if not self._ends(inner):
+                return EMPTY
             case Repetition(minimum=low, maximum=high, element=inner):
                 return many(self._express(inner), low, high)
         return EMPTY
@@ -181,11 +242,16 @@ class _Reader:
         help = f"did you mean '{names[close[0]]}'? Otherwise define it" if close else "define it"
         self._error("E201", reference.span, f"rule '{reference}' is used but never defined", help)
 
-    def _report_cycle(self, names: list[str], reference: Reference) -> None:
-        shown = names if len(names) <= MAX_NAMES else [*names[: MAX_NAMES - 1], "…"]
+    def _ends(self, element: Element) -> bool:
+        """Whether some text fits the element: no way is worth taking that never comes to an end."""
+        return element_ends(self._grammar, element, self._ending)
+
+    def _report_endless(self) -> None:
+        rule = self._grammar.find(self._root)
         self._error(
-            "E601", reference.span, f"rule '{names[0]}' contains itself: {' -> '.join([*shown, names[0]])}",
-            "a text is matched against rules without recursion: write what repeats with '*'",
+            "E605", rule.name_span if rule else self._root.span,
+            f"no text matches rule '{self._root}': every way through it comes back to a rule that never ends",
+            "add an alternative that ends, or put the recursion into brackets: '[ ]'",
         )  # fmt: skip
 
     def _report_prose(self, prose: ProseVal) -> None:

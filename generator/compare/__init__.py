@@ -19,7 +19,8 @@ where it was.
                                                                         comment; depends: on what it means
     message that the reader lacks, and is new                           depends: others are read
     message that the reader lacks, and was there before                 no: old peers go on sending it
-    message that the writer lacks                                       yes
+    message that the writer lacks                                       yes; depends: where a name that was
+                                                                        open could have spelled it
     tags                                                                all known yes, some depends, none no
 
     part, always there, that one of them lacks; part in another order   no
@@ -35,13 +36,20 @@ where it was.
     field that the reader lacks                                         no; last and possibly empty: depends
     field that the writer lacks                                         no; last, possibly empty, nothing else
                                                                         of the writer's left over: yes
+    field at the end that may be left out, which the reader lacks       depends: where it is left out
+    the same, which the writer lacks                                    yes
     fields in another order, or in another part                         no
     integer, prefix, count or fixed length of another size              no
     fixed length read as the rest of the frame, and the reverse         yes; depends: where the size is right
     list of values (constant, keyword, enumeration) on either side      all read yes, some depends, none no
     octets read as text, unended text as text that NUL ends             depends: where UTF-8, where no NUL
     text read as octets, an integer as octets of its size               yes
-    minimum of octets that is higher for the reader                     depends
+    minimum or maximum of octets or entries, narrower for the reader    depends
+    fields of a record, at its path (``items[].name``)                  as fields of a frame
+    option of a union that the reader lacks                             depends; with another tag: no
+    form of a size that the reader lacks                                depends; no form in common: no
+    padding with other octets, or read as something                     yes; of another length: no
+    text that one of them fills up, or with another octet               depends: where it fills its place
     characters of a text                                                yes: strict reading alone looks
     unit of a number                                                    no, if both name one
 
@@ -55,7 +63,7 @@ where it was.
     step of a dialog that the reader's edition does not allow           depends: where it is not taken
     role, socket, timer, key of replies                                 depends: on the peers, not on octets
     answer to faults, place of the tag                                  yes
-    stream: other sizes no; magics as tags; framing as a message
+    stream: other sizes no; magics and heads as tags; framing as a message
 
 For tables the columns of both editions decide: one that keeps name and type is safe to append to, one that
 only the new edition has is a new column (a renamed field too: columns go by their names), another type is a

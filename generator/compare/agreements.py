@@ -52,6 +52,8 @@ def _selectors(context: Context) -> Iterator[Change]:
 
 
 def _selector(selector: ir.Selector) -> str:
+    if selector.pattern:
+        return f"frame {selector.frame}: how it begins"
     size = "whole" if selector.octets is None else count_octets(selector.octets)
     return f"frame {selector.frame}: {size}"
 
@@ -117,20 +119,50 @@ def _stream(context: Context) -> Iterator[Change]:
     if old is None or new is None:
         if old != new:
             readings = (_STREAM_LEFT_OUT, _STREAM_UNUSED) if old is None else (_STREAM_UNUSED, _NO_STREAM)
-            yield change("stream", "stream", "framing", each(_framing, old, new), readings)
+            yield change("stream", "stream", "framing", (_framed(old), _framed(new)), readings)
         return
-    if old.magics != new.magics:
+    if isinstance(old, ir.Stream) and isinstance(new, ir.Stream) and old.magics != new.magics:
         readings = _reads_magics(new.magics, old.magics), _reads_magics(old.magics, new.magics)
         magics = " or ".join(old.magics), " or ".join(new.magics)
         yield change("stream", "stream", "magic", magics, readings)
     if _framing(old) != _framing(new):
         readings = _FRAMED_OTHERWISE, _FRAMED_OTHERWISE
-        yield change("stream", "stream", "framing", each(_framing, old, new), readings, kind="framing")
+        if isinstance(old, ir.UnitStream) and isinstance(new, ir.UnitStream):
+            readings = _reads_heads(new.heads, old.heads), _reads_heads(old.heads, new.heads)
+        yield change(
+            "stream",
+            "stream",
+            "framing",
+            (_framed(old), _framed(new)),
+            readings,
+            kind="framing",
+        )
 
 
-def _framing(stream: ir.Stream) -> str:
+def _framed(stream: ir.Stream | ir.UnitStream | None) -> str | None:
+    return None if stream is None else _framing(stream)
+
+
+def _framing(stream: ir.Stream | ir.UnitStream) -> str:
+    if isinstance(stream, ir.UnitStream):
+        return f"messages that begin with {' or '.join(map(_head, stream.heads))}"
     sizes = f"sizes below {stream.escape} in 1 octet, others in {stream.long_octets} after it"
     return f"length in {count_octets(stream.length_octets)}, {sizes}"
+
+
+def _head(head: ir.UnitHead) -> str:
+    if not head.size_octets:
+        return f"0x{head.prefix} ({count_octets(head.octets)} in all)"
+    return f"0x{head.prefix} (size in {count_octets(head.size_octets)}, {count_octets(head.skip)} later)"
+
+
+def _reads_heads(writer: tuple[ir.UnitHead, ...], reader: tuple[ir.UnitHead, ...]) -> Judgement:
+    common = [head for head in writer if head in reader]
+    if len(common) == len(writer):
+        return yes("every beginning of a message that is written is one that is read")
+    if not common:
+        return _FRAMED_OTHERWISE
+    return depends(f"read up to the first message that does not begin with {' or '.join(map(_head, common))}")
 
 
 def _reads_magics(writer: tuple[str, ...], reader: tuple[str, ...]) -> Judgement:

@@ -23,6 +23,14 @@ from specwire.generator.compare.comparison import (
 )
 from specwire.generator.compare.context import Context
 from specwire.generator.compare.matching import MessageMatch, Pair, Place, fields_of, in_order
+from specwire.generator.compare.nested import (
+    changes_inside,
+    is_alike,
+    kind_of,
+    presence_word,
+    reads_presence,
+    texts_of,
+)
 from specwire.generator.compare.tables import REWRITE_VALUES, column_of, judge_column
 from specwire.generator.compare.values import can_be_empty, is_nothing, reads
 from specwire.generator.compare.wording import describe, describe_default, listed
@@ -91,6 +99,8 @@ def _reads_surplus(place: Place) -> Judgement:
     """How a reader that lacks the field reads data that has it."""
     if is_nothing(place.field.type):
         return ALIKE
+    if place.field.optional:
+        return depends("read as meant where it is left out: a reader refuses octets that are left over")
     if place.from_end > 1:
         return no("all that follows it is read at the wrong place")
     if can_be_empty(place.field.type):
@@ -102,6 +112,8 @@ def _reads_missing(match: MessageMatch, place: Place, *, added: bool) -> Judgeme
     """How a reader that has the field reads data that lacks it; `added` where that reader is the new one."""
     if is_nothing(place.field.type):
         return ALIKE
+    if place.field.optional and _is_covered(match, place, added):
+        return yes("it may be left out")
     if place.from_end == 1 and can_be_empty(place.field.type) and _is_covered(match, place, added):
         return yes("it is read as empty")
     return no("the reader misses its octets, or takes those of another field for them")
@@ -140,14 +152,17 @@ def _moved(match: MessageMatch) -> set[Pair[Place]]:
 
 
 def _reads_moved(match: MessageMatch, old: Place, new: Place) -> Judgement:
-    """Constants of the same octets may change places unseen, and what is between them stands where it stood."""
+    """Constants and padding of the same octets may change places unseen, and what is between them stands where it stood."""
     before = [one.type for one in fields_of(match.old.parts[old.part])]
     after = [one.type for one in fields_of(match.new.parts[new.part])]
     if match.same_parts.get(old.part) == new.part:
         if before[: old.index] == after[: new.index]:
             return ALIKE
         swapped = before[new.index : new.index + 1] + after[old.index : old.index + 1]
-        if old.field.constant and swapped == [old.field.type] * 2:
+        if old.field.implied and swapped == [old.field.type] * 2:
+            return ALIKE
+        between = slice(min(old.index, new.index), max(old.index, new.index) + 1)
+        if all(isinstance(one, ir.PaddingType) for one in (*before[between], *after[between])):
             return ALIKE
     return no("its octets are read as another field's")
 
@@ -171,12 +186,23 @@ def _changed(match: MessageMatch, context: Context, old: Place, new: Place, move
         yield _change(
             match, "moved", name, (_where(old, match.old), _where(new, match.new)), (why, why), NOT_STORED
         )
-    if (kind := _kind(before.type, after.type, context)) is not None:
+    if is_alike(before.type, after.type):
+        for inside in changes_inside(name, before.type, after.type, context.words):
+            stored = tables if inside.stored else NOT_STORED
+            yield _change(match, inside.kind, inside.path, inside.texts, inside.readings, stored)
+    elif (kind := kind_of(before.type, after.type, context.words)) is not None:
         readings = (
             reads(after.type, before.type, context.words),
             reads(before.type, after.type, context.words.reversed()),
         )
-        yield _change(match, kind, name, _texts(before.type, after.type), readings, tables)
+        yield _change(match, kind, name, texts_of(before.type, after.type), readings, tables)
+    if before.optional != after.optional:
+        words = presence_word(before.optional), presence_word(after.optional)
+        readings = (
+            reads_presence(after.optional, before.optional),
+            reads_presence(before.optional, after.optional),
+        )
+        yield _change(match, "presence", name, words, readings, NOT_STORED)
     yield from _declared(match, before, after)
 
 
@@ -198,40 +224,3 @@ def _declared(match: MessageMatch, old: ir.Field, new: ir.Field) -> Iterator[Cha
         why = yes("only one edition says it") if silent else _UNIT
         tables = NOT_STORED if silent else REWRITE_VALUES
         yield _change(match, "unit", old.name, (old.unit, new.unit), (why, why), tables)
-
-
-def _texts(old: ir.Type, new: ir.Type) -> tuple[str, str]:
-    texts = describe(old), describe(new)
-    if texts[0] == texts[1] and isinstance(old, ir.TextType) and isinstance(new, ir.TextType):
-        return old.pattern or "any characters", new.pattern or "any characters"
-    return texts
-
-
-def _kind(old: ir.Type, new: ir.Type, context: Context) -> Kind | None:
-    """What to call the difference of two types; None where there is none that is the field's own."""
-    if _without_words(old, new, context):
-        return None
-    match old, new:
-        case ir.ConstantType(), ir.ConstantType():
-            return "value"
-        case ir.KeywordType(), ir.KeywordType():
-            return "value"
-        case ir.TextType(), ir.TextType() if old.length == new.length:
-            return "characters" if old.terminated == new.terminated else "retyped"
-        case ir.IntegerType(), ir.IntegerType() if old.octets == new.octets:
-            return "retyped"
-    return "resized" if type(old) is type(new) else "retyped"
-
-
-def _without_words(old: ir.Type, new: ir.Type, context: Context) -> bool:
-    """Whether two types differ in nothing, or in no more than the names of one enumeration and of an entry's rule."""
-    match old, new:
-        case ir.IntegerType(), ir.IntegerType() if context.words.share(new, old):
-            return old.octets == new.octets
-        case ir.PairsType(), ir.PairsType():
-            return _shape(old) == _shape(new)
-    return old == new
-
-
-def _shape(pairs: ir.PairsType) -> tuple[object, ...]:
-    return pairs.count_octets, pairs.name, pairs.value, pairs.split

@@ -65,7 +65,7 @@ def _faults(protocol: ir.Protocol) -> Iterator[str]:
 def _type_faults(type: ir.Type, enums: dict[str, ir.Enum]) -> Iterator[str]:
     match type:
         case ir.ConstantType(hex=octets):
-            if not set(octets) <= set("0123456789abcdef") or len(octets) % 2:
+            if not _is_octets(octets):
                 yield f"{octets!r} is not octets in hexadecimal"
         case ir.IntegerType(octets=octets, enum=enum):
             if not 1 <= octets <= 8:
@@ -74,5 +74,26 @@ def _type_faults(type: ir.Type, enums: dict[str, ir.Enum]) -> Iterator[str]:
                 yield f"there is no enumeration {enum!r}"
             elif enum is not None and any(not 0 <= value < 256**octets for _, value in enums[enum].members):
                 yield f"a member of {enum} does not fit"
+            elif any(not 0 <= value < 256**octets for value in type.values):
+                yield "a value that does not fit"
+        case ir.SizeType(forms=forms):
+            if not forms or not all(_is_octets(form.tag) and 1 <= form.octets <= 8 for form in forms):
+                yield "a size that cannot be written"
+        case ir.PaddingType(octets=octets, fill=fill):
+            if octets < 1 or not _is_octets(fill) or len(fill) != 2:
+                yield "padding that cannot be written"
         case ir.ListType(element=element):
             yield from _type_faults(element, enums)
+        case ir.RecordType(fields=fields):
+            for field in fields:
+                for fault in _type_faults(field.type, enums):
+                    yield f"{field.name}: {fault}"
+        case ir.UnionType(options=options, tags=tags):
+            if not options or len(options) != len(tags) or not all(map(_is_octets, tags)):
+                yield "records and tags that do not belong together"
+            for option in options:
+                yield from _type_faults(option, enums)
+
+
+def _is_octets(text: str) -> bool:
+    return set(text) <= set("0123456789abcdef") and len(text) % 2 == 0

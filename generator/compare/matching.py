@@ -19,6 +19,7 @@ from difflib import SequenceMatcher
 from typing import Generic, TypeVar
 
 from specwire.generator import ir
+from specwire.generator.compare.structure import structure
 from specwire.generator.names import fold
 
 SIMILAR = 0.8
@@ -103,7 +104,7 @@ def _name(field: ir.Field) -> str:
 
 
 def _shape(field: ir.Field) -> str:
-    return repr(field.type)
+    return repr(structure(field.type))
 
 
 def _common(left: list[str], right: list[str]) -> float:
@@ -172,7 +173,7 @@ def match_layouts(old: ir.Message, new: ir.Message) -> MessageMatch:
     def renamed(one: Place, other: Place) -> float:
         here = (one.part, other.part) in together
         same_place = one.index == other.index or one.from_end == other.from_end
-        return float(here and same_place and one.field.type == other.field.type)
+        return float(here and same_place and structure(one.field.type) == structure(other.field.type))
 
     return MessageMatch(old, new, parts, pair_up(left, right, _same_field_name, renamed))
 
@@ -182,7 +183,7 @@ def _same_field_name(left: Place, right: Place) -> float:
 
 
 def _same_place(left: PartPlace, right: PartPlace) -> float:
-    types = [[field.type for field in fields_of(place.part)] for place in (left, right)]
+    types = [[structure(field.type) for field in fields_of(place.part)] for place in (left, right)]
     place = left.number == right.number or left.from_end == right.from_end
     return float(type(left.part) is type(right.part) and place and types[0] == types[1])
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from textwrap import wrap
 
 from specwire.generator import ir
 from specwire.generator.compare.comparison import (
@@ -24,6 +25,7 @@ from specwire.generator.compare.wording import describe_part
 
 _UNKNOWN = depends("every other message is read: the reader refuses this one, which a new peer may hold back")
 _UNSENT = yes("it does not occur")
+_SPELLED = depends("read as meant where no message of the old edition is spelled so")
 _GONE = no("the reader refuses a message that the other edition writes")
 
 
@@ -40,8 +42,22 @@ def message_changes(context: Context) -> Iterator[Change]:
             yield from field_changes(match, context)
         else:
             name, texts = pair.either.name, each(_all_parts, pair.old, pair.new)
-            readings = (_UNSENT, _GONE) if pair.old else (_UNKNOWN, _UNSENT)
+            readings = (_UNSENT, _GONE) if pair.old else (_UNKNOWN, _unsent(pair.either, context.old))
             yield change(name, "message", name, texts, readings, judge_message(pair.old, pair.new))
+
+
+def _unsent(new: ir.Message, old: ir.Protocol) -> Judgement:
+    """How old data is read by who knows a new message: one whose name was open may have spelled it already."""
+    if not any(selector.pattern for selector in old.selectors):
+        return _UNSENT
+    tags = [tag for message in old.messages for tag in message.tags]
+    return _SPELLED if any(_may_begin(one, tag) for one in new.tags for tag in tags) else _UNSENT
+
+
+def _may_begin(pattern: str, other: str) -> bool:
+    """Whether octets that fit `pattern` can fit `other` too."""
+    pairs = zip(wrap(pattern, 2), wrap(other, 2), strict=False)
+    return all(a == b or "??" in (a, b) for a, b in pairs)
 
 
 def _all_parts(message: ir.Message) -> str:

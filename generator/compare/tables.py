@@ -7,11 +7,19 @@ meaning under the same number, touches what is stored already.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 
 from specwire.generator import ir
 from specwire.generator.compare.comparison import Effect, TableJudgement
-from specwire.generator.emit.tables import Column, columns
+from specwire.generator.emit.tables import (
+    Column,
+    Kind,
+    Many,
+    Options,
+    Struct,
+    columns,
+    describe_kind,
+)
 
 SAME_COLUMN = TableJudgement(Effect.APPEND, "the column stays as it is")
 REWRITE_VALUES = TableJudgement(
@@ -20,9 +28,9 @@ REWRITE_VALUES = TableJudgement(
 
 
 def column_of(field: ir.Field | None, message: ir.Message, protocol: ir.Protocol) -> Column | None:
-    """Return the column that holds `field`, None for a constant or no field."""
+    """Return the column that holds `field`, None for what no column holds."""
     found = (column for column in columns(message, protocol) if field and column.name == field.name)
-    return None if field is None or field.constant else next(found, None)
+    return None if field is None or field.implied else next(found, None)
 
 
 def judge_column(old: Column | None, new: Column | None) -> TableJudgement:
@@ -36,15 +44,32 @@ def judge_column(old: Column | None, new: Column | None) -> TableJudgement:
         return TableJudgement(
             Effect.COLUMN, f"the column {new.name} beside {old.name}: columns go by their names"
         )
-    if (old.kind, old.repeated) != (new.kind, new.repeated):
-        return TableJudgement(
-            Effect.REWRITE, f"the column {new.name} changes from {_type(old)} to {_type(new)}"
-        )
-    return SAME_COLUMN
+    shown = describe_kind(old.kind), describe_kind(new.kind)
+    match _growth(old.kind, new.kind):
+        case Effect.APPEND:
+            return SAME_COLUMN if shown[0] == shown[1] else TableJudgement(
+                Effect.APPEND, f"what {new.name} lost inside is null in new rows"
+            )  # fmt: skip
+        case Effect.COLUMN:
+            return TableJudgement(Effect.COLUMN, f"columns inside {new.name}, null in old rows")
+    return TableJudgement(Effect.REWRITE, f"the column {new.name} changes from {shown[0]} to {shown[1]}")
 
 
-def _type(column: Column) -> str:
-    return f"list of {column.kind}" if column.repeated else column.kind
+def _growth(old: Kind, new: Kind) -> Effect:
+    """What values of the kind `new` ask of a column of `old`: structs grow by columns of their own."""
+    match old, new:
+        case Many(element=before), Many(element=after):
+            return _growth(before, after)
+        case Struct(), Struct():
+            return _grown({c.name: c.kind for c in old.columns}, {c.name: c.kind for c in new.columns})
+        case Options(), Options():
+            return _grown({o.name: o.struct for o in old.options}, {o.name: o.struct for o in new.options})
+    return Effect.APPEND if old == new else Effect.REWRITE
+
+
+def _grown(old: Mapping[str, Kind], new: Mapping[str, Kind]) -> Effect:
+    found = [_growth(old[name], kind) if name in old else Effect.COLUMN for name, kind in new.items()]
+    return max(found, key=list(Effect).index, default=Effect.APPEND)
 
 
 def judge_message(old: ir.Message | None, new: ir.Message | None) -> TableJudgement:

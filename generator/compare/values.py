@@ -7,11 +7,12 @@ of them (UTF-8, a minimum)? Characters that only ``strict`` checks decide nothin
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 
 from specwire.generator import ir
 from specwire.generator.compare.comparison import ALIKE, Judgement, Verdict, depends, no, yes
+from specwire.generator.compare.structure import structure
 from specwire.generator.compare.wording import count_octets
 
 Members = Mapping[str, tuple[int, ...]]
@@ -45,7 +46,7 @@ class Vocabulary:
 
 def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
     """Return whether values written as `writer` are read as meant by a reader of `reader`."""
-    if writer == reader:
+    if structure(writer) == structure(reader):
         return ALIKE
     shared = words.share(writer, reader)
     written = None if shared else _options(writer, words.writer)
@@ -55,12 +56,17 @@ def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
     if known is not None:
         possible = sorted(octets for octets in known if _is_value(writer, octets))
         return depends(f"read only where the value is {_show(possible)}") if possible else no(_APART)
-    if isinstance(writer, ir.ListType) and isinstance(reader, ir.ListType):
-        return _counted(
-            writer.count_octets, reader.count_octets, reads(writer.element, reader.element, words)
-        )
-    if isinstance(writer, ir.PairsType) and isinstance(reader, ir.PairsType):
-        return _counted(writer.count_octets, reader.count_octets, _reads_entries(writer, reader, words))
+    match writer, reader:
+        case ir.ListType(), ir.ListType():
+            return _counted(writer, reader, reads(writer.element, reader.element, words))
+        case ir.PairsType(), ir.PairsType():
+            return _counted(writer, reader, _reads_entries(writer, reader, words))
+        case ir.SizeType(), ir.SizeType():
+            return _reads_size(writer, reader)
+        case ir.RecordType(), ir.RecordType():
+            return _reads_run(writer.fields, reader.fields, words)
+        case ir.UnionType(), ir.UnionType():
+            return _reads_union(writer, reader, words)
     return _reads_span(writer, reader)
 
 
@@ -76,6 +82,8 @@ def _options(type: ir.Type, members: Members) -> frozenset[bytes] | None:
             return frozenset(option.encode() for option in options)
         case ir.IntegerType(octets=octets, enum=str(enum)):
             return frozenset(value.to_bytes(octets, "big") for value in members.get(enum, ()))
+        case ir.IntegerType(octets=octets, values=values) if values:
+            return frozenset(value.to_bytes(octets, "big") for value in values)
     return None
 
 
@@ -99,7 +107,12 @@ def _is_value(type: ir.Type, octets: bytes) -> bool:
             return False
     if span.kind == "fixed" and len(octets) != span.octets:
         return False
-    return len(octets) >= _minimum(type) and (not _is_text(type) or _is_utf8(octets))
+    most = _maximum(type)
+    if len(octets) < _minimum(type) or (most is not None and len(octets) > most):
+        return False
+    if (fill := _padding(type)) and octets.endswith(bytes.fromhex(fill)):
+        return False
+    return not _is_text(type) or _is_utf8(octets)
 
 
 def _is_utf8(octets: bytes) -> bool:
@@ -115,12 +128,60 @@ def _show(values: list[bytes], most: int = 4) -> str:
     return " or ".join(shown + [f"one of {len(values) - most} more"] * (len(values) > most))
 
 
-def _counted(writer: int, reader: int, entries: Judgement) -> Judgement:
-    if writer != reader:
-        return no(f"the count is written in {count_octets(writer)} and read from {reader}")
-    if entries.verdict is Verdict.YES:
-        return entries
-    return Judgement(entries.verdict, f"in each entry: {entries.why}")
+Repeated = ir.ListType | ir.PairsType
+
+
+def _counted(writer: Repeated, reader: Repeated, entries: Judgement) -> Judgement:
+    if writer.count_octets != reader.count_octets:
+        if not writer.count_octets or not reader.count_octets:
+            return no("one edition counts the entries, and in the other they go on to the end")
+        return no(
+            f"the count is written in {count_octets(writer.count_octets)} and read from {reader.count_octets}"
+        )
+    if entries.verdict is not Verdict.YES:
+        return Judgement(entries.verdict, f"in each entry: {entries.why}")
+    if reader.minimum > writer.minimum:
+        return depends(f"read where there are at least {reader.minimum} entries")
+    return yes("every number of entries that is written is one that is read")
+
+
+def _reads_size(writer: ir.SizeType, reader: ir.SizeType) -> Judgement:
+    common = [form for form in writer.forms if form in reader.forms]
+    if common == list(writer.forms):
+        return yes("every form of the size that is written is one that is read")
+    if not common:
+        return no("the size is written in a form that the reader does not know")
+    shown = " or ".join(
+        f"{count_octets(f.octets)} after 0x{f.tag}" if f.tag else count_octets(f.octets) for f in common
+    )
+    return depends(f"read only where the size is written in {shown}")
+
+
+def _reads_run(writer: Sequence[ir.Field], reader: Sequence[ir.Field], words: Vocabulary) -> Judgement:
+    """Two records whose fields stand in the same order; one more or less moves the octets of what follows."""
+    inside = [
+        (one.name, reads(one.type, other.type, words)) for one, other in zip(writer, reader, strict=False)
+    ]
+    name, worst = max(inside, key=lambda row: _badness(row[1]), default=("", ALIKE))
+    if worst.verdict is Verdict.NO:
+        return no(f"{name}: {worst.why}")
+    if not all(field.optional for field in (*writer[len(reader) :], *reader[len(writer) :])):
+        return no("the records have other fields, and what follows is read at the wrong place")
+    if len(writer) > len(reader):
+        return depends(f"read as meant where {writer[len(reader)].name} is left out")
+    return worst if worst.verdict is Verdict.YES else Judgement(worst.verdict, f"{name}: {worst.why}")
+
+
+def _reads_union(writer: ir.UnionType, reader: ir.UnionType, words: Vocabulary) -> Judgement:
+    known = dict(zip(reader.tags, reader.options, strict=True))
+    rows = [(tag, option) for tag, option in zip(writer.tags, writer.options, strict=True) if tag in known]
+    inside = [(option.name, reads(option, known[tag], words)) for tag, option in rows]
+    good = [name for name, found in inside if found.verdict is Verdict.YES]
+    if len(good) == len(writer.options):
+        return yes("every record that is written is one that is read")
+    if not rows or all(found.verdict is Verdict.NO for _, found in inside):
+        return no("none of the records that are written is one that is read")
+    return depends(f"read only where it is {' or '.join(good) or 'one of those that both know'}")
 
 
 def _reads_entries(writer: ir.PairsType, reader: ir.PairsType, words: Vocabulary) -> Judgement:
@@ -145,6 +206,8 @@ def _span(type: ir.Type) -> ir.Length | None:
     match type:
         case ir.IntegerType(octets=octets):
             return ir.Length("fixed", octets)
+        case ir.PaddingType(octets=octets):
+            return ir.Length("fixed", octets)
         case ir.TextType(length=length) | ir.OctetsType(length=length):
             return length
         case ir.JsonType():
@@ -154,6 +217,10 @@ def _span(type: ir.Type) -> ir.Length | None:
 
 def _minimum(type: ir.Type) -> int:
     return type.minimum if isinstance(type, ir.OctetsType) else 0
+
+
+def _maximum(type: ir.Type) -> int | None:
+    return type.maximum if isinstance(type, ir.OctetsType) else None
 
 
 def _is_text(type: ir.Type) -> bool:
@@ -173,6 +240,9 @@ def _reads_span(writer: ir.Type, reader: ir.Type) -> Judgement:
     least = written.octets if written.kind == "fixed" else _minimum(writer)
     if _minimum(reader) > least:
         conditions.append(f"it has at least {count_octets(_minimum(reader))}")
+    most, written_most = _maximum(reader), written.octets if written.kind == "fixed" else _maximum(writer)
+    if most is not None and (written_most is None or written_most > most):
+        conditions.append(f"it has at most {count_octets(most)}")
     conditions += _text_conditions(writer, reader)
     if conditions:
         return depends(f"read as meant where {' and '.join(conditions)}")
@@ -188,7 +258,20 @@ def _text_conditions(writer: ir.Type, reader: ir.Type) -> list[str]:
         found.append("it holds no NUL")
     if ended and not ends:
         found.append("the writer leaves out the NUL at the end")
-    return found
+    return found + _padding_conditions(writer, reader)
+
+
+def _padding_conditions(writer: ir.Type, reader: ir.Type) -> list[str]:
+    """What is taken for padding by one edition and for content by the other."""
+    filled, stripped = _padding(writer), _padding(reader)
+    if filled == stripped or isinstance(reader, ir.PaddingType):
+        return []
+    found = ["it fills its place"] if filled else []
+    return found + ([f"it does not end with 0x{stripped}"] if stripped else [])
+
+
+def _padding(type: ir.Type) -> str | None:
+    return type.padding if isinstance(type, ir.TextType) else None
 
 
 def _terminated(type: ir.Type) -> bool:
@@ -203,4 +286,6 @@ def is_nothing(type: ir.Type) -> bool:
 def can_be_empty(type: ir.Type) -> bool:
     """Whether a value of the type can have no octets at all."""
     span = _span(type)
+    if isinstance(type, ir.ListType | ir.PairsType):
+        return type.count_octets == 0 and type.minimum == 0
     return span is not None and span.kind == "rest" and _minimum(type) == 0

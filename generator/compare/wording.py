@@ -12,23 +12,50 @@ def describe(type: ir.Type) -> str:
             return f"constant {text!r}" if text else f"constant 0x{octets}" if octets else "nothing"
         case ir.KeywordType(options=options):
             return " or ".join(map(repr, options))
-        case ir.IntegerType(octets=octets, enum=enum, bitmask=bitmask):
-            kind = "bits" if bitmask else "integer"
-            return f"{kind}, {count_octets(octets)}" + (f", one of {enum}" if enum else "")
-        case ir.TextType(length=length, terminated=terminated):
-            return f"text, {_length(length)}" + (", NUL at the end" if terminated else "")
-        case ir.OctetsType(length=length, minimum=minimum):
-            return f"octets, {_length(length)}" + (f", at least {minimum}" if minimum else "")
+        case ir.PaddingType(octets=count, fill=fill):
+            return f"padding, {count_octets(count)} of 0x{fill}"
+        case ir.SizeType(forms=forms):
+            return f"size of what follows, in {' or '.join(map(_form, forms))}"
+        case ir.IntegerType():
+            return _integer(type)
+        case ir.TextType(length=length, terminated=terminated, padding=padding):
+            extra = ", NUL at the end" if terminated else ""
+            return f"text, {_length(length)}{extra}" + (f", filled up with 0x{padding}" if padding else "")
+        case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
+            least = f", at least {minimum}" if minimum else ""
+            return f"octets, {_length(length)}{least}" + ("" if maximum is None else f", at most {maximum}")
         case ir.JsonType():
             return "JSON text, rest of the frame"
-        case ir.ListType(count_octets=count, element=element):
-            return f"list, count in {count_octets(count)}, of: {describe(element)}"
-        case ir.PairsType(count_octets=count, name=name, value=value, split=split):
+        case ir.ListType(count_octets=count, element=element, minimum=minimum):
+            return f"list, {_count(count, minimum)}, of: {describe(element)}"
+        case ir.PairsType(count_octets=count, name=name, value=value, split=split, minimum=minimum):
             entry = f"{describe(name)}, divided at its {split} '='" if value is None else (
                 f"{describe(name)}; {describe(value)}"
             )  # fmt: skip
-            return f"dictionary, count in {count_octets(count)}, of: {entry}"
-    return str(type)
+            return f"dictionary, {_count(count, minimum)}, of: {entry}"
+        case ir.RecordType(fields=fields):
+            inside = "; ".join(f"{field.name}: {describe(field.type)}" for field in fields)
+            return f"record ({inside})"
+        case ir.UnionType(options=options, tags=tags):
+            rows = zip(tags, options, strict=True)
+            return "one of " + " or ".join(f"0x{tag} {option.name}" for tag, option in rows)
+
+
+def _integer(type: ir.IntegerType) -> str:
+    kind = "bits" if type.bitmask else "integer"
+    among = f", one of {type.enum}" if type.enum else ""
+    if type.values:
+        among = f", one of {', '.join(map(str, type.values))}"
+    return f"{kind}, {count_octets(type.octets)}{among}"
+
+
+def _form(form: ir.SizeForm) -> str:
+    return count_octets(form.octets) + (f" after 0x{form.tag}" if form.tag else "")
+
+
+def _count(octets: int, minimum: int) -> str:
+    words = f"count in {count_octets(octets)}" if octets else "to the end"
+    return words + (f", at least {minimum}" if minimum else "")
 
 
 def describe_presence(part: ir.Part) -> str:

@@ -4,23 +4,34 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
+from itertools import groupby
 
 from specwire.generator import ir
-from specwire.generator.emit.decoding import decode_function, keyword_only
-from specwire.generator.emit.encoding import encode_body
+from specwire.generator.emit.decoding import (
+    decode_function,
+    keyword_only,
+    record_function,
+    union_function,
+)
+from specwire.generator.emit.encoding import encode_body, record_writer, union_writer
 from specwire.generator.emit.layout import selected
 from specwire.generator.emit.python import (
     annotation,
     announcing_bits,
     constant_value,
     default,
+    element_annotation,
     frame_fields,
     octets_literal,
     paragraph,
     sentence,
 )
+from specwire.generator.emit.records import function_name, records, strict_matters, unions
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.names import snake_case
+
+_HELPERS = ("as_octets", "padded", "sized", "terminated", "without_nul")
+"""Functions of the support module ``octets`` that encoders and decoders call."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,13 +50,34 @@ class _Class:
     """The message has no fields: its frames are always the same."""
     decoder: str
     decode: str
+    only: str
+    """For a message whose values could spell another one: the condition that they do."""
+    sender: str
+    """The argument that says which role sends the message, where nothing else tells it from another."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Record:
+    """The class of a record and its two functions, or the two functions of a union, as Python text."""
+
+    function: str
+    annotation: str
+    read: str
+    write: str
+    doc: str = ""
+    constants: tuple[str, ...] = ()
+    fields: tuple[str, ...] = ()
 
 
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's codec module."""
     structs: dict[str, str] = {}
+    inner = [_record(record, protocol, structs) for record in records(protocol)]
+    choices = [_union(union, protocol) for union in unions(protocol)]
     classes = [_class(message, protocol, structs) for message in protocol.messages]
     bodies = "\n".join(entry.encode + entry.decode for entry in classes)
+    bodies += "\n".join(entry.read + entry.write for entry in inner)
+    pattern = any(selector.pattern for selector in protocol.selectors)
     widths = sorted({int(width) for width in re.findall(r"_U(\d+)\.", bodies)})
     return render(
         "codec.py.j2",
@@ -66,7 +98,16 @@ def emit(protocol: ir.Protocol) -> str:
         entries=_entries(protocol),
         enum_checks=[(f"_{enum.name.upper()}", tuple(v for _, v in enum.members)) for enum in protocol.enums],
         keyword_only=any(keyword_only(message) for message in protocol.messages),
-        helpers=[name for name in ("as_octets", "terminated", "without_nul") if f"{name}(" in bodies],
+        helpers=[
+            *(["head_of"] if pattern else []),
+            *(name for name in _HELPERS if f"{name}(" in bodies),
+        ],
+        records=inner,
+        functions=[*inner, *choices],
+        strict_records=strict_matters(protocol),
+        heads=_heads(protocol) if pattern else "",
+        shapes=not protocol.selectors,
+        by_sender=any(map(_by_sender, protocol.messages)),
         answers=_answers(protocol),
         unexpected=protocol.unexpected,
         roles=[role.letter for role in protocol.roles],
@@ -90,6 +131,43 @@ def _class(message: ir.Message, protocol: ir.Protocol, structs: dict[str, str]) 
         fixed=fixed,
         decoder=f"_decode_{snake_case(message.name)}",
         decode=decode,
+        only=_spells_another(message, protocol),
+        sender=f', "{message.senders[0]}"' if _by_sender(message) else "",
+    )
+
+
+def _record(record: ir.RecordType, protocol: ir.Protocol, structs: dict[str, str]) -> _Record:
+    read, reading = record_function(record, protocol)
+    write, writing = record_writer(record, protocol)
+    structs |= reading | writing
+    meaning = sentence(record.doc) or sentence(f"a run of fields of {protocol.title}")
+    source = (
+        f"Source: {protocol.edition}, rule {record.rule}." if record.rule else f"Source: {protocol.edition}."
+    )
+    constants = [f"NAME: ClassVar[str] = {record.name!r}"]
+    if any(record in union.options for union in unions(protocol)):
+        constants.append("TAGGED: ClassVar[bool] = True")
+    for found in record.fields:
+        if isinstance(found.type, ir.ConstantType) and found.type.hex:
+            kind, value = constant_value(found.type)
+            constants.append(f"{found.attribute}: ClassVar[{kind}] = {value}")
+    return _Record(
+        function=function_name(record),
+        annotation=record.class_name,
+        read=read,
+        write=write,
+        doc=f"{paragraph(f'{record.name}: {meaning}', 4)}\n\n    {source}",
+        constants=tuple(constants),
+        fields=tuple(_field(found, False, protocol) for found in record.fields if not found.implied),
+    )
+
+
+def _union(union: ir.UnionType, protocol: ir.Protocol) -> _Record:
+    return _Record(
+        function=function_name(union),
+        annotation=element_annotation(union),
+        read=union_function(union),
+        write=union_writer(union, protocol),
     )
 
 
@@ -113,15 +191,14 @@ def _constants(message: ir.Message, protocol: ir.Protocol) -> list[str]:
 
 
 def _fields(message: ir.Message, protocol: ir.Protocol) -> list[str]:
-    lines: list[str] = []
-    for found, many in frame_fields(message):
-        value = default(found, protocol.constants)
-        line = f"{found.attribute}: {annotation(found, many=many)}" + (
-            f" = {value}" if value is not None else ""
-        )
-        doc = paragraph(_field_doc(found, many, announcing_bits(protocol)), 4)
-        lines.append(f'{line}\n    """{doc}"""')
-    return lines
+    return [_field(found, many, protocol) for found, many in frame_fields(message)]
+
+
+def _field(found: ir.Field, many: bool, protocol: ir.Protocol) -> str:
+    value = default(found, protocol.constants)
+    line = f"{found.attribute}: {annotation(found, many=many)}" + (f" = {value}" if value is not None else "")
+    doc = paragraph(_field_doc(found, many, announcing_bits(protocol)), 4)
+    return f'{line}\n    """{doc}"""'
 
 
 def _field_doc(found: ir.Field, many: bool, announcing: int) -> str:
@@ -133,12 +210,20 @@ def _field_doc(found: ir.Field, many: bool, announcing: int) -> str:
             facts.append(
                 f"without the bits 0x{announcing:02x}, which follow from the other fields; `wire_flags` has all"
             )
-        case ir.IntegerType(octets=octets, enum=None):
-            facts.append(f"0 to {'2**64 - 1' if octets == 8 else 256**octets - 1}")
+        case ir.IntegerType(octets=octets, enum=None, values=()):
+            facts.append(f"0 to {_power(octets)}")
         case ir.IntegerType(enum=str() as enum):
             facts.append(f"a value of `{''.join(part.capitalize() for part in enum.split('_'))}`")
+        case ir.IntegerType(values=values) if values:
+            facts.append(" or ".join(map(str, values)))
         case ir.TextType(length=ir.Length(kind="prefix", octets=octets)):
-            facts.append(f"at most {256**octets - 1} octets of UTF-8")
+            facts.append(f"at most {_power(octets)} octets of UTF-8")
+        case ir.TextType(length=ir.Length(kind="fixed", octets=octets), padding=padding):
+            facts.append(f"{'at most' if padding else 'exactly'} {octets} octets of UTF-8")
+        case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
+            facts.append(f"exactly {octets} octets")
+        case ir.OctetsType(maximum=int() as maximum):
+            facts.append(f"at most {maximum} octets")
         case ir.PairsType():
             facts.append("(name, value) pairs in wire order")
         case ir.KeywordType(options=options):
@@ -148,9 +233,16 @@ def _field_doc(found: ir.Field, many: bool, announcing: int) -> str:
     if found.unit:
         facts.append(f"in {found.unit}")
     facts.extend(f"`{name}` is special" for name in found.sentinels)
-    if found.nullable:
+    if found.optional:
+        facts.append("None where the frame ends before it")
+    elif found.nullable:
         facts.append("None where the message has no such frame")
     return f"{words} {sentence('; '.join(facts))}".strip()
+
+
+def _power(octets: int) -> str:
+    """The largest number of so many octets, in figures as long as these can be read."""
+    return str(256**octets - 1) if octets <= 4 else f"2**{8 * octets} - 1"
 
 
 def _wire_flags(message: ir.Message) -> str:
@@ -171,6 +263,11 @@ def _wire_flags(message: ir.Message) -> str:
 
 def _dispatch(protocol: ir.Protocol) -> str:
     """The expression that finds a message's decoder."""
+    if not protocol.selectors:
+        by_sender = any(map(_by_sender, protocol.messages))
+        return f"class_of(LAYOUT, frames{', sender' if by_sender else ''})"
+    if any(selector.pattern for selector in protocol.selectors):
+        return "head_of(_HEADS, frames)"
     parts = [
         f"frames[{selector.frame}]" + ("" if selector.octets is None else f"[:{selector.octets}]")
         for selector in protocol.selectors
@@ -181,12 +278,54 @@ def _dispatch(protocol: ir.Protocol) -> str:
 def _entries(protocol: ir.Protocol) -> list[tuple[str, str]]:
     """The rows of the dispatch table: what `_dispatch` finds, and the decoder."""
     rows: list[tuple[str, str]] = []
+    if not protocol.selectors:
+        return [(f'"{m.class_name}"', f"_decode_{snake_case(m.name)}") for m in protocol.messages]
+    if any(selector.pattern for selector in protocol.selectors):
+        return [
+            (str(number), f"_decode_{snake_case(message.name)}")
+            for number, (_, message) in enumerate(_patterns(protocol), start=1)
+        ]
     for message in protocol.messages:
         for pieces in selected(message, protocol):
             spelled = [octets_literal(piece) for piece in pieces]
             key = spelled[0] if len(spelled) == 1 else f"({', '.join(spelled)})"
             rows.append((key, f"_decode_{snake_case(message.name)}"))
     return rows
+
+
+def _patterns(protocol: ir.Protocol) -> list[tuple[str, ir.Message]]:
+    """Every pattern with its message, the longest first: the first that fits is the one that is meant."""
+    rows = [(tag, message) for message in protocol.messages for tag in message.tags]
+    return sorted(rows, key=lambda row: -len(row[0]))
+
+
+def _heads(protocol: ir.Protocol) -> str:
+    """The regular expression whose alternatives are the patterns."""
+    return "|".join(f"({_expression(tag)})" for tag, _ in _patterns(protocol))
+
+
+def _expression(tag: str) -> str:
+    octets = (tag[at : at + 2] for at in range(0, len(tag), 2))
+    found = ""
+    for octet, run in groupby(octets):
+        count = len(list(run))
+        atom = "." if octet == "??" else f"\\x{octet}"
+        found += f"{atom}{{{count}}}" if count > 2 else atom * count
+    return found
+
+
+def _spells_another(message: ir.Message, protocol: ir.Protocol) -> str:
+    if not message.shadowed:
+        return ""
+    if not protocol.selectors:
+        sender = f', "{message.senders[0]}"' if _by_sender(message) else ""
+        return f'class_of(LAYOUT, frames{sender}) != "{message.class_name}"'
+    rows = [n for n, (_, other) in enumerate(_patterns(protocol), start=1) if other is message]
+    return f"head_of(_HEADS, frames) not in {{{', '.join(map(str, rows))}}}"
+
+
+def _by_sender(message: ir.Message) -> bool:
+    return any(shape.senders for shape in message.shapes)
 
 
 def _answers(protocol: ir.Protocol) -> list[str]:
@@ -198,4 +337,4 @@ def _answers(protocol: ir.Protocol) -> list[str]:
     return rows
 
 
-EMITTER = Emitter("codec.py", emit)
+EMITTER = Emitter("codec.py", emit, requires=("layout", "package"))

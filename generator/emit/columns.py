@@ -3,44 +3,95 @@
 from __future__ import annotations
 
 from specwire.generator import ir
-from specwire.generator.emit.tables import Column, Kind, columns
+from specwire.generator.emit.tables import Column, Kind, Many, Options, Pairs, Scalar, Struct, columns
 from specwire.generator.emit.write import Emitter, header, render
 
-ARROW: dict[Kind, str] = {
+ARROW: dict[Scalar, str] = {
     "int16": "pa.int16()",
     "int32": "pa.int32()",
     "int64": "pa.int64()",
     "uint64": "UINT64",
     "string": "pa.string()",
     "binary": "pa.binary()",
-    "pairs": "PAIRS",
     "bool": "pa.bool_()",
 }
 
 
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's columns module."""
-    messages = [
-        (message.class_name, message.name, [_field(column) for column in columns(message, protocol)],
-         tuple((column.name, column.attribute) for column in columns(message, protocol)))
-        for message in protocol.messages
-    ]  # fmt: skip
-    text = str(messages)
+    rows = [(message, columns(message, protocol)) for message in protocol.messages]
+    helpers = {name for _, found in rows for column in found for name in _helpers(column.kind)}
     return render(
         "columns.py.j2",
         header=header(protocol, f"{protocol.edition}: arrays of messages to columns."),
         name=protocol.name,
-        messages=messages,
-        helpers=[name for name in ("PAIRS", "UINT64") if name in text],
-    )
+        messages=[
+            (message.class_name, message.name, [_field(column) for column in found],
+             f"({', '.join(map(_source, found))},)")
+            for message, found in rows
+        ],
+        helpers=sorted(helpers),
+    )  # fmt: skip
+
+
+def _helpers(kind: Kind) -> set[str]:
+    """The names of `specwire.generated.columns` that the module needs for a kind."""
+    match kind:
+        case "uint64":
+            return {"UINT64"}
+        case Many(element=element):
+            inside = _helpers(element)
+            return inside | ({"each"} if _conversion(element) else set())
+        case Pairs():
+            return {_type(kind), "pairs"}
+        case Struct(columns=inside_columns):
+            return {"record"}.union(*(_helpers(column.kind) for column in inside_columns))
+        case Options(options=options):
+            return {"option"}.union(*(_helpers(one.struct) for one in options))
+    return set()
 
 
 def _field(column: Column) -> str:
-    type = ARROW[column.kind]
-    if column.repeated:
-        type = f"pa.list_({type})"
-    metadata = dict(column.metadata)
-    return f"pa.field({column.name!r}, {type}, metadata={metadata!r})"
+    return f"pa.field({column.name!r}, {_type(column.kind)}, metadata={dict(column.metadata)!r})"
 
 
-EMITTER = Emitter("columns.py", emit)
+def _type(kind: Kind) -> str:
+    match kind:
+        case Many(element=element):
+            return f"pa.list_({_type(element)})"
+        case Pairs(value=value):
+            return "PAIRS" if value == "string" else "BINARY_PAIRS"
+        case Struct(columns=inside):
+            return f"pa.struct([{', '.join(map(_field, inside))}])"
+        case Options(options=options):
+            fields = (
+                f"pa.field({o.name!r}, {_type(o.struct)}, metadata={ {'comment': o.comment}!r})" for o in options
+            )  # fmt: skip
+            return f"pa.struct([{', '.join(fields)}])"
+        case scalar:
+            return ARROW[scalar]
+
+
+def _source(column: Column) -> str:
+    """The column, the attribute that it is read from, and what makes a row of it where that takes something."""
+    convert = _conversion(column.kind)
+    return f"({column.name!r}, {column.attribute!r}{f', {convert}' if convert else ''})"
+
+
+def _conversion(kind: Kind) -> str:
+    """The expression for the function that takes a value to what pyarrow takes, empty where they are the same."""
+    match kind:
+        case Many(element=element):
+            inside = _conversion(element)
+            return f"each({inside})" if inside else ""
+        case Pairs():
+            return "pairs"
+        case Struct(columns=inside):
+            return f"record({', '.join(map(_source, inside))})"
+        case Options(options=options):
+            return f"option({', '.join(f'{o.class_name}=({o.name!r}, {_conversion(o.struct)})' for o in options)})"
+        case _:
+            return ""
+
+
+EMITTER = Emitter("columns.py", emit, requires=("codec",))

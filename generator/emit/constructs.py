@@ -7,12 +7,26 @@ each message over all its frames. They are made from the same IR as the codec an
 from __future__ import annotations
 
 from itertools import takewhile
+from textwrap import wrap
 
 from specwire.generator import ir
 from specwire.generator.emit.python import announcing_bits, fixed_size, octets_literal
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.names import construct_name, snake_case
+from specwire.generator.passes.shapes import weight
 
+HELPERS = ("Stack", "Trailing", "Unlike", "frame", "message")
+VALUE_HELPERS = (
+    "AtLeast",
+    "AtMost",
+    "Divided",
+    "Padded",
+    "Record",
+    "Sized",
+    "Tagged",
+    "ToEnd",
+    "Unterminated",
+)
 NUMBERS = {1: "cs.Int8ub", 2: "cs.Int16ub", 3: "cs.Int24ub", 4: "cs.Int32ub", 8: "cs.Int64ub"}
 
 
@@ -21,7 +35,6 @@ def emit(protocol: ir.Protocol) -> str:
     writer = _Writer(protocol)
     declarations = [*writer.rules(), *writer.messages()]
     text = "\n".join(value for _, value in declarations)
-    used = ("AtLeast", "Divided", "Stack", "Trailing", "Unterminated", "frame", "message")
     return render(
         "constructs.py.j2",
         header=header(
@@ -30,7 +43,8 @@ def emit(protocol: ir.Protocol) -> str:
             "A rule's declaration reads the octets of one frame. A message's reads all its frames, each with its\n"
             "length in front, as `parse` and `build` put them together.",
         ),
-        helpers=[name for name in used if f"{name}(" in text],
+        helpers=[name for name in HELPERS if f"{name}(" in text],
+        value_helpers=[name for name in VALUE_HELPERS if f"{name}(" in text],
         declarations=declarations,
         messages=[
             (m.class_name, construct_name(m.rule) + ("" if writer.whole(m) else "_frames"))
@@ -48,7 +62,7 @@ class _Writer:
         self.declared: dict[str, ir.Type] = {}
 
     def rules(self) -> list[tuple[str, str]]:
-        """The rules that messages are made of: values, then runs of fields, then choices."""
+        """The rules that messages are made of: values, then runs of fields, then choices among these."""
         found: list[tuple[str, str]] = []
         for rule in self.protocol.rules:
             if rule.type is not None:
@@ -57,10 +71,13 @@ class _Writer:
         for rule in self.protocol.rules:
             if rule.fields:
                 found.append((construct_name(rule.name), self.struct(rule.fields)))
-        for rule in self.protocol.rules:
-            if rule.one_of:
-                names = ", ".join(construct_name(name) for name in rule.one_of)
-                found.append((construct_name(rule.name), f"cs.Select({names})"))
+        waiting = [rule for rule in self.protocol.rules if rule.one_of]
+        while ready := [rule for rule in waiting if _names(rule) <= {name for name, _ in found}]:
+            found += [
+                (construct_name(rule.name), f"cs.Select({', '.join(map(construct_name, rule.one_of))})")
+                for rule in ready
+            ]
+            waiting = [rule for rule in waiting if rule not in ready]
         return found
 
     def messages(self) -> list[tuple[str, str]]:
@@ -83,7 +100,7 @@ class _Writer:
 
     def frames(self, message: ir.Message, head: str | None) -> str:
         """The declaration of all frames; `head` is the declaration of the first where it has a name."""
-        entries = [*self.checks(message)]
+        entries = [*self.unlike(message), *self.checks(message)]
         for index, part in enumerate(message.parts):
             if isinstance(part, ir.Rest):
                 entries.append(
@@ -141,9 +158,29 @@ class _Writer:
         """One ZeroMQ frame, read to its end."""
         return f"frame({inner})"
 
+    def unlike(self, message: ir.Message) -> list[str]:
+        """The shapes of other messages that fix more than those of this one do: it must not look like them."""
+        if not message.shadowed:
+            return []
+        least = min(map(weight, _shapes(message)))
+        others = [
+            shape for other in self.protocol.messages if other is not message for shape in _shapes(other)
+        ]
+        heavier = [_shape(shape) for shape in others if weight(shape) > least]
+        return [f"Unlike({', '.join(heavier)})"] if heavier else []
+
     def struct(self, fields: tuple[ir.Field, ...]) -> str:
-        """A run of fields."""
-        entries = [f'"{field.name}" / {self.value(field)}' for field in fields]
+        """A run of fields; what a size counts is a struct inside."""
+        entries: list[str] = []
+        for index, field in enumerate(fields):
+            if isinstance(field.type, ir.SizeType):
+                forms = "".join(
+                    f"({octets_literal(bytes.fromhex(f.tag))}, {f.octets}), " for f in field.type.forms
+                )
+                entries.append(f'"{field.name}" / Sized(({forms}), {self.struct(fields[index + 1 :])})')
+                break
+            value = f'Trailing("{field.name}", {self.value(field)})' if field.optional else self.value(field)
+            entries.append(f'"{field.name}" / {value}')
         return f"cs.Struct({', '.join(entries)})"
 
     def value(self, field: ir.Field) -> str:
@@ -159,30 +196,74 @@ class _Writer:
                 return f"cs.Const({octets_literal(constant.octets)})"
             case ir.KeywordType(options=options):
                 return f'cs.OneOf(cs.GreedyString("utf8"), {options!r})'
-            case ir.IntegerType(octets=octets, enum=enum):
-                return self._integer(octets, enum)
+            case ir.PaddingType(octets=octets, fill=fill):
+                return f"cs.Padding({octets}, {octets_literal(bytes.fromhex(fill))})"
+            case ir.SizeType():
+                raise AssertionError("a size is part of a run")
+            case ir.IntegerType():
+                return self._integer(type)
+            case ir.TextType(length=length, padding=str(padding)):
+                return f"Padded({length.octets}, {octets_literal(bytes.fromhex(padding))})"
             case ir.TextType(length=length, terminated=terminated):
                 return f"Unterminated({_text(length)})" if terminated else _text(length)
-            case ir.OctetsType(length=length, minimum=minimum):
-                raw = _octets(length)
-                return f"AtLeast({minimum}, {raw})" if minimum and length.kind != "fixed" else raw
+            case ir.OctetsType():
+                return _octets(type)
             case ir.JsonType():
                 return 'cs.GreedyString("utf8")'
-            case ir.ListType(count_octets=count, element=element):
-                return f"cs.PrefixedArray({_number(count)}, {self.type(element)})"
-            case ir.PairsType(count_octets=count, name=name, value=None, split=split):
-                last = ", last=True" if split == "last" else ""
-                return f"cs.PrefixedArray({_number(count)}, Divided({_text(name.length)}{last}))"
-            case ir.PairsType(count_octets=count, name=name, value=value):
-                assert value is not None
-                pair = f"cs.Sequence({_text(name.length)}, {_text(value.length)})"
-                return f"cs.PrefixedArray({_number(count)}, {pair})"
+            case ir.ListType(count_octets=count, element=element, minimum=minimum):
+                return _many(count, self.type(element), minimum)
+            case ir.PairsType():
+                return self._pairs(type)
+            case ir.RecordType(fields=fields):
+                return f"Record({self.struct(fields)})"
+            case ir.UnionType(options=options, tags=tags):
+                rows = zip(tags, options, strict=True)
+                listed = (
+                    f"{octets_literal(bytes.fromhex(t))}: ({o.class_name!r}, {self.type(o)})" for t, o in rows
+                )
+                return f"Tagged({{{', '.join(listed)}}})"
 
-    def _integer(self, octets: int, enum: str | None) -> str:
-        members = next((e.members for e in self.protocol.enums if e.name == enum), ())
-        if not members:
-            return _number(octets)
-        return f"cs.OneOf({_number(octets)}, {tuple(value for _, value in members)!r})"
+    def _integer(self, type: ir.IntegerType) -> str:
+        members = next((e.members for e in self.protocol.enums if e.name == type.enum), ())
+        values = tuple(value for _, value in members) or type.values
+        number = _number(type.octets)
+        return f"cs.OneOf({number}, {values!r})" if values else number
+
+    def _pairs(self, type: ir.PairsType) -> str:
+        if type.value is None:
+            last = ", last=True" if type.split == "last" else ""
+            entry = f"Divided({self.type(type.name)}{last})"
+        else:
+            entry = f"cs.Sequence({self.type(type.name)}, {self.type(type.value)})"
+        return _many(type.count_octets, entry, type.minimum)
+
+
+def _names(rule: ir.NamedRule) -> set[str]:
+    return {construct_name(name) for name in rule.one_of}
+
+
+def _many(count: int, entry: str, minimum: int) -> str:
+    found = f"cs.PrefixedArray({_number(count)}, {entry})" if count else f"ToEnd({entry})"
+    return f"AtLeast({minimum}, {found})" if minimum else found
+
+
+def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
+    """The shapes of a message; a pattern is one of its first frame."""
+    patterns = (ir.Shape((ir.FrameHead(pattern),), 1, None) for pattern in message.tags)
+    return message.shapes or tuple(patterns)
+
+
+def _shape(shape: ir.Shape) -> str:
+    heads = "".join(f"{_expression(head)}, " for head in shape.frames)
+    return f"(({heads}), {shape.least}, {shape.most})"
+
+
+def _expression(head: ir.FrameHead) -> str:
+    """How a frame begins as a regular expression."""
+    pieces = wrap(head.octets, 2)
+    spelled = ["." if piece == "??" else "\\x" + piece for piece in pieces]
+    end = r"\Z" if head.whole else ""
+    return f'rb"{"".join(spelled)}{end}"'
 
 
 def _number(octets: int) -> str:
@@ -199,10 +280,15 @@ def _text(length: ir.Length) -> str:
     )
 
 
-def _octets(length: ir.Length) -> str:
+def _octets(type: ir.OctetsType) -> str:
+    length = type.length
+    if length.kind == "fixed":
+        return f"cs.Bytes({length.octets})"
+    raw = "cs.GreedyBytes"
     if length.kind == "prefix":
-        return f"cs.Prefixed({_number(length.octets)}, cs.GreedyBytes)"
-    return "cs.GreedyBytes" if length.kind == "rest" else f"cs.Bytes({length.octets})"
+        raw = f"cs.Prefixed({_number(length.octets)}, cs.GreedyBytes)"
+    raw = f"AtLeast({type.minimum}, {raw})" if type.minimum else raw
+    return raw if type.maximum is None else f"AtMost({type.maximum}, {raw})"
 
 
 def _flags_place(protocol: ir.Protocol) -> str:

@@ -8,13 +8,24 @@ the errors that `decode` catches); what is wrong is for the slow path to say.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import takewhile
 from typing import TypeGuard
+
+import msgspec
 
 from specwire.generator import ir
 from specwire.generator.emit.decoding_fields import FieldDecoder
-from specwire.generator.emit.python import Lines, announcing_bits, octets_literal
+from specwire.generator.emit.python import (
+    Lines,
+    announcing_bits,
+    element_annotation,
+    fixed_size,
+    octets_literal,
+)
+from specwire.generator.emit.records import function_name
 from specwire.generator.names import constant_name
 
 
@@ -22,18 +33,26 @@ from specwire.generator.names import constant_name
 class Decoder:
     """One decoder in the making: its lines, its struct objects, and the value of each field so far."""
 
-    message: ir.Message
+    name: str
+    """Of the message or record, for the names of struct objects."""
+    fields: tuple[ir.Field, ...]
     protocol: ir.Protocol
     lines: Lines = field(default_factory=lambda: Lines(1))
     structs: dict[str, str] = field(default_factory=dict)
     """Name of a struct object -> its format."""
     values: dict[str, str] = field(default_factory=dict)
     """Field attribute -> expression for its value."""
+    used: Counter[str] = field(default_factory=Counter)
 
     def local(self, name: str) -> str:
-        """Return a local name that no field of the message has."""
-        taken = {f.attribute for f in self.message.fields}
-        return f"{name}_" if name in taken else name
+        """Return a local name that no field has."""
+        return f"{name}_" if name in {f.attribute for f in self.fields} else name
+
+    def fresh(self, name: str) -> str:
+        """Return a local name that no field has and that nobody was given before."""
+        self.used[name] += 1
+        number = f"_{self.used[name]}" if self.used[name] > 1 else ""
+        return self.local(f"{name}{number}")
 
     def refuse_if(self, condition: str) -> None:
         """Add a check."""
@@ -42,28 +61,63 @@ class Decoder:
 
     def struct(self, suffix: str, codes: str) -> str:
         """Return the name of a struct object of that format."""
-        name = f"_READ_{constant_name(self.message.name)}{suffix}"
+        stem = name = f"_READ_{constant_name(self.name)}{suffix}"
+        number = 1
+        while self.structs.get(name, f">{codes}") != f">{codes}":
+            number += 1
+            name = f"{stem}_{number}"
         self.structs[name] = f">{codes}"
         return name
 
 
+@dataclass
+class MessageDecoder(Decoder):
+    """The decoder of a message, which has frames."""
+
+    message: ir.Message = field(kw_only=True)
+
+
 def decode_function(message: ir.Message, protocol: ir.Protocol) -> tuple[str, dict[str, str]]:
     """Return the body of ``_decode_<message>`` and the struct objects that it uses."""
-    decoder = Decoder(message, protocol)
+    decoder = MessageDecoder(message.name, message.fields, protocol, message=message)
     parts = [part for part in message.parts if isinstance(part, ir.Rest) or _is_certain(part)]
     if len(parts) == len(message.parts):
         _unpack_frames(decoder, parts)
     else:
         _walk_frames(decoder)
-    _construct(decoder)
+    keywords = keyword_only(message)
+    decoder.lines.add(f"return {_construction(decoder, message.class_name, keywords=keywords)}")
     return str(decoder.lines), decoder.structs
+
+
+def record_function(record: ir.RecordType, protocol: ir.Protocol) -> tuple[str, dict[str, str]]:
+    """Return the body of ``_read_<record>(frame, at)``, which returns the record and where it ends."""
+    decoder = Decoder(record.class_name, record.fields, protocol)
+    frame, at = decoder.local("frame"), decoder.local("at")
+    for name, parameter in ((frame, "frame"), (at, "at")):
+        if name != parameter:
+            decoder.lines.add(f"{name} = {parameter}")
+    end = FieldDecoder(decoder, frame, 0, place=at).record(list(record.fields))
+    decoder.lines.add(f"return {_construction(decoder, record.class_name)}, {end}")
+    return str(decoder.lines), decoder.structs
+
+
+def union_function(union: ir.UnionType) -> str:
+    """Return the body of ``_read_<union>(frame, at)``: the option that the tag says is read."""
+    lines = Lines(1)
+    for option, tag in zip(union.options, union.tags, strict=True):
+        octets = bytes.fromhex(tag)
+        with lines.block(f"if frame[at : at + {len(octets)}] == {octets_literal(octets)}:"):
+            lines.add(f"return _read_{function_name(option)}(frame, at)")
+    lines.add("raise ValueError")
+    return str(lines)
 
 
 def keyword_only(message: ir.Message) -> bool:
     """Whether a field with a default precedes one without, so that the class takes keywords only."""
     seen_default = False
     for found in message.fields:
-        if found.constant:
+        if found.implied:
             continue
         if found.required and seen_default:
             return True
@@ -71,25 +125,33 @@ def keyword_only(message: ir.Message) -> bool:
     return False
 
 
-def _construct(decoder: Decoder) -> None:
-    message = decoder.message
-    fields = [f for f in message.fields if not f.constant]
+def _construction(decoder: Decoder, class_name: str, *, keywords: bool = False) -> str:
+    """The expression that makes the message or record of its values."""
+    fields = [f for f in decoder.fields if not f.implied]
     arguments = [decoder.values[f.attribute] for f in fields]
-    if keyword_only(message):
+    if keywords:
         arguments = [f"{f.attribute}={value}" for f, value in zip(fields, arguments, strict=True)]
-    decoder.lines.add(f"return {message.class_name}({', '.join(arguments)})")
+    return f"{class_name}({', '.join(arguments)})"
 
 
-def _covered(decoder: Decoder, position: int) -> int | None:
+def _covered(decoder: MessageDecoder, position: int) -> int | None:
     """How many octets of the frame at `position` the dispatch has compared; None for all of them."""
     count = len(decoder.message.parts)
     for selector in decoder.protocol.selectors:
+        if selector.pattern:
+            return _constants_in_front(decoder.message) if position == 0 else 0
         if position == selector.frame % count:
             return selector.octets
     return 0
 
 
-def _unpack_frames(decoder: Decoder, parts: Sequence[ir.Frame | ir.Rest]) -> None:
+def _constants_in_front(message: ir.Message) -> int:
+    """How many constant octets the first frame begins with: a pattern holds them all."""
+    constants = takewhile(lambda field: field.constant, message.fields)
+    return sum(fixed_size(field.type) or 0 for field in constants)
+
+
+def _unpack_frames(decoder: MessageDecoder, parts: Sequence[ir.Frame | ir.Rest]) -> None:
     """Every frame is always there: one assignment takes them apart and checks their number."""
     names: list[str] = []
     for position, part in enumerate(parts):
@@ -97,21 +159,22 @@ def _unpack_frames(decoder: Decoder, parts: Sequence[ir.Frame | ir.Rest]) -> Non
             names.append(f"*{part.field.attribute}")
         elif _covered(decoder, position) is None and isinstance(part.fields[0].type, ir.ConstantType):
             names.append("_")
-        elif len(part.fields) == 1:
+        elif len(part.fields) == 1 and is_whole(part.fields[0].type) and not part.fields[0].optional:
             names.append(part.fields[0].attribute)
         else:
-            names.append(decoder.local("head" if len(parts) > 1 else "frame"))
+            names.append(decoder.fresh("head" if len(parts) > 1 else "frame"))
     target = f"({names[0]},)" if len(names) == 1 and not names[0].startswith("*") else ", ".join(names)
     decoder.lines.add(f"{target} = frames")
     for position, (part, name) in enumerate(zip(parts, names, strict=True)):
         if isinstance(part, ir.Rest):
+            _check_elements(decoder, part.field, part.field.attribute)
             decoder.values[part.field.attribute] = _elements(part.field, part.field.attribute)
         elif name != "_":
             _frame(decoder, part, name, _covered(decoder, position))
     _check_flags(decoder)
 
 
-def _walk_frames(decoder: Decoder) -> None:
+def _walk_frames(decoder: MessageDecoder) -> None:
     """Parts that may be absent: first the frames that tell which are there, then the others in turn."""
     parts = list(decoder.message.parts)
     first = next(i for i, part in enumerate(parts) if not _is_certain(part))
@@ -142,18 +205,30 @@ def _is_certain(part: ir.Part) -> TypeGuard[ir.Frame]:
     return isinstance(part, ir.Frame) and isinstance(part.presence, ir.Always) and not part.presence.mask
 
 
-def _counted(decoder: Decoder, parts: list[ir.Part], first: int) -> None:
-    count = decoder.local("count")
+def _counted(decoder: MessageDecoder, parts: list[ir.Part], first: int) -> None:
+    count = decoder.local("total")
     decoder.lines.add(f"{count} = len(frames)")
     decoder.refuse_if(f"not {first} <= {count} <= {len(parts)}")
     for position, part in enumerate(parts[first:], start=first):
         assert isinstance(part, ir.Frame)
         found = part.fields[0]
-        value = _whole_value(found.type, f"frames[{position}]")
-        decoder.values[found.attribute] = f"{value} if {count} > {position} else None"
+        if is_whole(found.type) and not _limits(found.type, "frame"):
+            value = _whole_value(found.type, f"frames[{position}]")
+            decoder.values[found.attribute] = f"{value} if {count} > {position} else None"
+            continue
+        decoder.lines.add(f"{found.attribute}: {element_annotation(found.type)} | None = None")
+        with decoder.lines.block(f"if {count} > {position}:"):
+            if is_whole(found.type):
+                for limit in _limits(found.type, f"frames[{position}]"):
+                    decoder.refuse_if(limit)
+                value = _whole_value(found.type, f"frames[{position}]")
+            else:
+                value = _inside(decoder, part, f"frames[{position}]")
+            decoder.lines.add(f"{found.attribute} = {value}")
+        decoder.values[found.attribute] = found.attribute
 
 
-def _check_flags(decoder: Decoder) -> None:
+def _check_flags(decoder: MessageDecoder) -> None:
     """Bits that announce what the message has not, and two bits that only go together."""
     flags = flags_attribute(decoder.message)
     groups: dict[int, set[int]] = {}
@@ -187,7 +262,7 @@ def flags_attribute(message: ir.Message) -> str:
     )
 
 
-def _optional(decoder: Decoder, part: ir.Part, at: str) -> None:
+def _optional(decoder: MessageDecoder, part: ir.Part, at: str) -> None:
     assert not isinstance(part, ir.Rest)
     lines = decoder.lines
     found = part.fields[0] if isinstance(part, ir.Frame) else part.field
@@ -199,7 +274,7 @@ def _optional(decoder: Decoder, part: ir.Part, at: str) -> None:
     assert isinstance(part.presence, ir.Announced)
     flags = flags_attribute(decoder.message)
     mask, value = part.presence.mask, part.presence.value
-    kind = "str" if isinstance(found.type, ir.TextType | ir.JsonType) else "bytes"
+    kind = element_annotation(found.type)
     kind = f"tuple[{kind}, ...]" if isinstance(part, ir.Stack) else kind
     lines.add(f"{name}: {kind} | None = None")
     single = mask == value and not mask & (mask - 1)
@@ -207,26 +282,61 @@ def _optional(decoder: Decoder, part: ir.Part, at: str) -> None:
         _take(decoder, part, found, at)
 
 
-def _take(decoder: Decoder, part: ir.Frame | ir.Stack, found: ir.Field, at: str) -> None:
+def _take(decoder: MessageDecoder, part: ir.Frame | ir.Stack, found: ir.Field, at: str) -> None:
     lines = decoder.lines
     if isinstance(part, ir.Stack):
         end = decoder.local("end")
         lines.add(f'{end} = frames.index(b"", {at})')
+        _check_elements(decoder, found, f"frames[{at}:{end}]")
         lines.add(f"{found.attribute} = {_elements(found, f'frames[{at}:{end}]')}")
         if isinstance(found.type, ir.TextType) and found.type.terminated:
             # A frame of no more than a NUL: written without it, it would end the stack.
             decoder.refuse_if(f'"" in {found.attribute}')
         lines.add(f"{at} = {end} + 1")
         return
-    if isinstance(found.type, ir.OctetsType):
+    if isinstance(found.type, ir.OctetsType) and is_whole(found.type):
         lines.add(f"{found.attribute} = frames[{at}]")
-        if found.type.minimum:
-            decoder.refuse_if(f"len({found.attribute}) < {found.type.minimum}")
+        for limit in _limits(found.type, found.attribute):
+            decoder.refuse_if(limit)
         with lines.block(f"if type({found.attribute}) is not bytes:"):
             lines.add(f"{found.attribute} = bytes({found.attribute})")
-    else:
+    elif is_whole(found.type):
+        for limit in _limits(found.type, f"frames[{at}]"):
+            decoder.refuse_if(limit)
         lines.add(f"{found.attribute} = {_whole_value(found.type, f'frames[{at}]')}")
+    else:
+        lines.add(f"{found.attribute} = {_inside(decoder, part, f'frames[{at}]')}")
     lines.add(f"{at} += 1")
+
+
+def _inside(decoder: MessageDecoder, part: ir.Frame, frame: str) -> str:
+    """Take apart a frame that may be absent and that its one value does not simply fill; return the value.
+
+    The value has names of its own: those of the message's fields are for what is there or None.
+    """
+    (found,) = part.fields
+    content = decoder.fresh("content")
+    decoder.lines.add(f"{content} = {frame}")
+    inner = msgspec.structs.replace(found, attribute=decoder.fresh("value"))
+    FieldDecoder(decoder, content, 0, at=decoder.fresh("place")).run([inner])
+    return decoder.values.pop(inner.attribute)
+
+
+def _limits(type: ir.Type, frame: str) -> list[str]:
+    """The conditions under which octets or a word that fill `frame` are refused."""
+    match type:
+        case ir.KeywordType(options=options):
+            return [f"{frame} not in {tuple(option.encode() for option in options)!r}"]
+        case ir.OctetsType(minimum=minimum, maximum=maximum):
+            short = f"len({frame}) < {minimum}" if minimum > 1 else f"not {frame}"
+            return [short] * (minimum > 0) + [f"len({frame}) > {maximum}"] * (maximum is not None)
+    return []
+
+
+def _check_elements(decoder: MessageDecoder, found: ir.Field, frames: str) -> None:
+    """Refuse frames of a stack or a rest that are shorter or longer than they may be."""
+    for limit in _limits(found.type, "frame"):
+        decoder.refuse_if(f"any({limit} for frame in {frames})")
 
 
 def _elements(found: ir.Field, frames: str) -> str:
@@ -252,7 +362,7 @@ def _whole_value(type: ir.Type, frame: str) -> str:
 def _frame(decoder: Decoder, part: ir.Frame, frame: str, covered: int | None) -> None:
     """Take one frame apart."""
     fields = list(part.fields)
-    if len(fields) == 1 and _fills(fields[0].type):
+    if len(fields) == 1 and is_whole(fields[0].type):
         _whole_frame(decoder, fields[0], frame, covered)
         return
     octets = [_constant_octets(f.type) for f in fields]
@@ -273,15 +383,16 @@ def _whole_frame(decoder: Decoder, found: ir.Field, frame: str, covered: int | N
             if covered is not None:
                 decoder.refuse_if(f"{frame} not in {tuple(o.encode() for o in options)!r}")
             decoder.values[found.attribute] = f'str({frame}, "utf-8")'
-        case ir.OctetsType(minimum=minimum):
-            if minimum:
-                decoder.refuse_if(f"len({frame}) < {minimum}" if minimum > 1 else f"not {frame}")
+        case ir.OctetsType():
+            for limit in _limits(found.type, frame):
+                decoder.refuse_if(limit)
             decoder.values[found.attribute] = _whole_value(found.type, frame)
         case _:
             decoder.values[found.attribute] = _whole_value(found.type, frame)
 
 
-def _fills(type: ir.Type) -> bool:
+def is_whole(type: ir.Type) -> bool:
+    """Whether a value is all of its frame."""
     if isinstance(type, ir.TextType | ir.OctetsType):
         return type.length.kind == "rest"
     return isinstance(type, ir.KeywordType | ir.JsonType | ir.ConstantType)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from specwire.generator import ir
 from specwire.generator.emit.python import octets_literal
 from specwire.generator.emit.write import Emitter, header, render
+from specwire.generator.passes.shapes import weight
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -13,7 +14,10 @@ def emit(protocol: ir.Protocol) -> str:
     for bit in protocol.flags:
         announcing |= bit.value if bit.announces else 0
     messages = [_message(message, protocol) for message in protocol.messages]
-    names = sorted({word for text in messages for word in _used(text)} | {"MessageLayout", "ProtocolLayout"})
+    shapes = _shapes(protocol)
+    names = sorted(
+        {word for text in (*messages, *shapes) for word in _used(text)} | {"MessageLayout", "ProtocolLayout"}
+    )
     return render(
         "layout.py.j2",
         header=header(protocol, f"{protocol.edition}: the layout of its messages, for precise errors."),
@@ -23,12 +27,13 @@ def emit(protocol: ir.Protocol) -> str:
         selectors=repr(tuple((selector.frame, selector.octets) for selector in protocol.selectors)),
         messages=messages,
         announcing=f"0x{announcing:02x}",
+        shapes=shapes,
     )
 
 
 _NAMES = (
-    "ALWAYS", "Constant", "Field", "Frame", "Integer", "Json", "Keyword", "ListOf", "Octets", "Pairs", "Presence",
-    "Rest", "Span", "Stack", "Text",
+    "ALWAYS", "Constant", "Field", "Frame", "Integer", "Json", "Keyword", "ListOf", "Octets", "Padding", "Pairs",
+    "Presence", "Record", "Rest", "Shape", "Size", "Span", "Stack", "Text", "Union",
 )  # fmt: skip
 
 
@@ -36,14 +41,35 @@ def _used(text: str) -> set[str]:
     return {name for name in _NAMES if f"{name}(" in text}
 
 
+def _shapes(protocol: ir.Protocol) -> list[str]:
+    """The rows of the shapes, those that fix most first."""
+    rows = [(message.class_name, shape) for message in protocol.messages for shape in message.shapes]
+    rows.sort(key=lambda row: -weight(row[1]))
+    return [f"({name!r}, {_shape(shape)})" for name, shape in rows]
+
+
+def _shape(shape: ir.Shape) -> str:
+    frames = "".join(f"({head.octets!r}, {head.whole}), " for head in shape.frames)
+    senders = f", {shape.senders!r}" if shape.senders else ""
+    return f"Shape(({frames}), {shape.least}, {shape.most}{senders})"
+
+
 def _message(message: ir.Message, protocol: ir.Protocol) -> str:
     parts = ", ".join(_part(part, protocol, message) for part in message.parts)
-    return f"MessageLayout({message.name!r}, {message.class_name!r}, {selected(message, protocol)!r}, ({parts},))"
+    entry = f"{message.name!r}, {message.class_name!r}, {selected(message, protocol)!r}, ({parts},)"
+    if any(selector.pattern for selector in protocol.selectors):
+        entry += f", {message.tags!r}"
+    return f"MessageLayout({entry})"
 
 
 def selected(message: ir.Message, protocol: ir.Protocol) -> tuple[tuple[bytes, ...], ...]:
-    """Return what the selectors find in a message: for each spelling of its tag, a piece for each selector."""
+    """Return what the selectors find in a message: for each spelling of its tag, a piece for each selector.
+
+    Patterns are found otherwise: then it is nothing.
+    """
     found: list[tuple[bytes, ...]] = []
+    if not protocol.selectors or any(selector.pattern for selector in protocol.selectors):
+        return ()
     for tag in message.tags:
         octets = bytes.fromhex(tag)
         pieces: list[bytes] = []
@@ -90,36 +116,74 @@ def _presence(presence: ir.Presence) -> str:
             return ", presence=Presence('counted')"
 
 
-def _field(field: ir.Field, protocol: ir.Protocol, message: ir.Message) -> str:
-    flags = ", flags=True" if isinstance(field.type, ir.IntegerType) and field.type.bitmask else ""
-    rule = field.rule or message.name
-    return f"Field({field.name!r}, {field.attribute!r}, {rule!r}, {_type(field.type, protocol)}{flags})"
+def _field(field: ir.Field, protocol: ir.Protocol, message: ir.Message, owner: str = "") -> str:
+    """The field; `owner` is the rule of the record that it is in."""
+    extra = ", flags=True" if isinstance(field.type, ir.IntegerType) and field.type.bitmask else ""
+    extra += ", optional=True" if field.optional else ""
+    rule = field.rule or owner or message.name
+    type = _type(field.type, protocol, message)
+    return f"Field({field.name!r}, {field.attribute!r}, {rule!r}, {type}{extra})"
 
 
-def _type(type: ir.Type, protocol: ir.Protocol) -> str:
+def _type(type: ir.Type, protocol: ir.Protocol, message: ir.Message) -> str:
     match type:
         case ir.ConstantType():
             words = repr(type.text) if type.text is not None else f"0x{type.hex}" if type.hex else "nothing"
             return f"Constant({octets_literal(type.octets)}, {words!r})"
         case ir.KeywordType(options=options):
             return f"Keyword({options!r})"
-        case ir.IntegerType(octets=octets, enum=enum):
-            found = next((e.members for e in protocol.enums if e.name == enum), ())
-            members = tuple(value for _, value in found)
-            return f"Integer({octets}, {members!r})" if members else f"Integer({octets})"
-        case ir.TextType(length=length, pattern=pattern, terminated=terminated):
-            shown = f", {_pattern(pattern)}" if pattern is not None else ""
-            return f"Text({_length(length)}{shown}{', terminated=True' if terminated else ''})"
-        case ir.OctetsType(length=length, minimum=minimum):
-            return f"Octets({_length(length)}{f', {minimum}' if minimum else ''})"
+        case ir.PaddingType(octets=octets, fill=fill):
+            return f"Padding({octets}, {octets_literal(bytes.fromhex(fill))})"
+        case ir.SizeType(forms=forms):
+            listed = "".join(f"({octets_literal(bytes.fromhex(f.tag))}, {f.octets}), " for f in forms)
+            return f"Size(({listed}))"
+        case ir.IntegerType():
+            return _integer(type, protocol)
+        case ir.TextType():
+            return _text(type)
+        case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
+            least = f", {minimum}" if minimum or maximum is not None else ""
+            return f"Octets({_length(length)}{least}{f', {maximum}' if maximum is not None else ''})"
         case ir.JsonType():
             return "Json()"
-        case ir.ListType(count_octets=count, element=element):
-            return f"ListOf({count}, {_type(element, protocol)})"
-        case ir.PairsType(count_octets=count, name=name, value=value, split=split, rule=rule):
-            rest = f", split={split!r}" if split else f", {_type(value, protocol)}" if value else ""
-            rest += f", rule={rule!r}" if rule else ""
-            return f"Pairs({count}, {_type(name, protocol)}{rest})"
+        case ir.ListType(count_octets=count, element=element, minimum=minimum):
+            least = f", {minimum}" if minimum else ""
+            return f"ListOf({count}, {_type(element, protocol, message)}{least})"
+        case ir.PairsType():
+            return _pairs(type, protocol, message)
+        case ir.RecordType():
+            return _record(type, protocol, message)
+        case ir.UnionType(options=options, tags=tags):
+            records = "".join(f"{_record(option, protocol, message)}, " for option in options)
+            spelled = "".join(f"{octets_literal(bytes.fromhex(tag))}, " for tag in tags)
+            return f"Union(({records}), ({spelled}))"
+
+
+def _integer(type: ir.IntegerType, protocol: ir.Protocol) -> str:
+    found = next((enum.members for enum in protocol.enums if enum.name == type.enum), ())
+    members = tuple(value for _, value in found) or type.values
+    return f"Integer({type.octets}, {members!r})" if members else f"Integer({type.octets})"
+
+
+def _text(type: ir.TextType) -> str:
+    extra = f", {_pattern(type.pattern)}" if type.pattern is not None else ""
+    extra += ", terminated=True" if type.terminated else ""
+    extra += f", padding={octets_literal(bytes.fromhex(type.padding))}" if type.padding is not None else ""
+    return f"Text({_length(type.length)}{extra})"
+
+
+def _pairs(type: ir.PairsType, protocol: ir.Protocol, message: ir.Message) -> str:
+    extra = f", {_type(type.value, protocol, message)}" if type.value else ""
+    extra += f", split={type.split!r}" if type.split else ""
+    extra += f", rule={type.rule!r}" if type.rule else ""
+    extra += f", minimum={type.minimum}" if type.minimum else ""
+    return f"Pairs({type.count_octets}, {_type(type.name, protocol, message)}{extra})"
+
+
+def _record(type: ir.RecordType, protocol: ir.Protocol, message: ir.Message) -> str:
+    fields = "".join(f"{_field(field, protocol, message, type.rule or '')}, " for field in type.fields)
+    rule = f", {type.rule!r}" if type.rule else ""
+    return f"Record({type.class_name!r}, ({fields}){rule})"
 
 
 def _length(length: ir.Length) -> str:

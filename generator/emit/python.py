@@ -41,22 +41,29 @@ class Lines:
 
 def annotation(field: ir.Field, *, many: bool = False) -> str:
     """Return the type of a field's attribute; `many` for a stack or rest of frames."""
-    base = _annotation(field.type)
+    base = element_annotation(field.type)
     if many:
         base = f"tuple[{base}, ...]"
     return f"{base} | None" if field.nullable else base
 
 
-def _annotation(type: ir.Type) -> str:
+def element_annotation(type: ir.Type) -> str:
+    """Return the type of a value in Python."""
     match type:
         case ir.IntegerType():
             return "int"
         case ir.OctetsType():
             return "bytes"
         case ir.ListType(element=element):
-            return f"tuple[{_annotation(element)}, ...]"
+            return f"tuple[{element_annotation(element)}, ...]"
+        case ir.PairsType(value=ir.OctetsType()):
+            return "tuple[tuple[str, bytes], ...]"
         case ir.PairsType():
             return "tuple[tuple[str, str], ...]"
+        case ir.RecordType(class_name=name):
+            return name
+        case ir.UnionType(options=options):
+            return " | ".join(option.class_name for option in options)
     return "str"
 
 
@@ -107,10 +114,10 @@ def sentence(text: str) -> str:
 
 
 def frame_fields(message: ir.Message) -> Iterable[tuple[ir.Field, bool]]:
-    """Yield every field that is no constant, with whether it holds many frames."""
+    """Yield every field that is not implied, with whether it holds many frames."""
     for part in message.parts:
         if isinstance(part, ir.Frame):
-            yield from ((field, False) for field in part.fields if not field.constant)
+            yield from ((field, False) for field in part.fields if not field.implied)
         else:
             yield part.field, True
 
@@ -128,8 +135,8 @@ def fixed_size(type: ir.Type) -> int | None:
     match type:
         case ir.ConstantType() as constant:
             return len(constant.octets)
-        case ir.IntegerType(octets=octets):
+        case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
             return octets
-        case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
-            return octets
+        case ir.OctetsType(length=length) | ir.TextType(length=length):
+            return length.octets if length.kind == "fixed" else None
     return None

@@ -3,29 +3,25 @@
 from __future__ import annotations
 
 from specwire.generator import ir
-from specwire.generator.emit.tables import Column, Kind, columns
+from specwire.generator.emit.tables import Column, Kind, Many, Options, Pairs, Scalar, Struct, columns
 from specwire.generator.emit.write import Emitter, header, render
 
-SPARK: dict[Kind, str] = {
+SPARK: dict[Scalar, str] = {
     "int16": "ShortType()",
     "int32": "IntegerType()",
     "int64": "LongType()",
     "uint64": "DecimalType(20, 0)",
     "string": "StringType()",
     "binary": "BinaryType()",
-    "pairs": "PAIRS",
     "bool": "BooleanType()",
 }
+PAIRS = {"BINARY_PAIRS", "PAIRS"}
 
 
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's schema module."""
-    messages = [
-        (message.class_name, message.name, [_field(column) for column in columns(message, protocol)])
-        for message in protocol.messages
-    ]
-    text = str(messages)
-    types = {"ArrayType", *(type.partition("(")[0] for type in SPARK.values() if type != "PAIRS")}
+    rows = [(message, columns(message, protocol)) for message in protocol.messages]
+    names = {name for _, found in rows for column in found for name in _names(column.kind)}
     return render(
         "schema.py.j2",
         header=header(
@@ -33,17 +29,46 @@ def emit(protocol: ir.Protocol) -> str:
             "Each field's metadata says what it is (``comment``, which Spark shows as the column's), which rule of the\n"
             "grammar it comes from (``abnf``), its ``unit``, and its ``source``.",
         ),
-        types=sorted({"StructField", "StructType"} | {name for name in types if f"{name}(" in text}),
-        helpers=["COMMON", *(["PAIRS"] if "PAIRS" in text else [])],
-        messages=messages,
+        types=sorted({"StructField", "StructType"} | (names - PAIRS)),
+        helpers=["COMMON", *sorted(names & PAIRS)],
+        messages=[(message.class_name, message.name, [_field(column) for column in found]) for message, found in rows],
     )  # fmt: skip
 
 
+def _names(kind: Kind) -> set[str]:
+    """The names that the module needs for a kind: of pyspark's types, and of what packages share."""
+    match kind:
+        case Many(element=element):
+            return {"ArrayType"} | _names(element)
+        case Pairs():
+            return {_type(kind)}
+        case Struct(columns=inside):
+            return set().union(*(_names(column.kind) for column in inside))
+        case Options(options=options):
+            return set().union(*(_names(one.struct) for one in options))
+        case scalar:
+            return {SPARK[scalar].partition("(")[0]}
+
+
 def _field(column: Column) -> str:
-    type = SPARK[column.kind]
-    if column.repeated:
-        type = f"ArrayType({type})"
-    return f"StructField({column.name!r}, {type}, True, {dict(column.metadata)!r})"
+    return f"StructField({column.name!r}, {_type(column.kind)}, True, {dict(column.metadata)!r})"
+
+
+def _type(kind: Kind) -> str:
+    match kind:
+        case Many(element=element):
+            return f"ArrayType({_type(element)})"
+        case Pairs(value=value):
+            return "PAIRS" if value == "string" else "BINARY_PAIRS"
+        case Struct(columns=inside):
+            return f"StructType([{', '.join(map(_field, inside))}])"
+        case Options(options=options):
+            fields = (
+                f"StructField({o.name!r}, {_type(o.struct)}, True, { {'comment': o.comment}!r})" for o in options
+            )  # fmt: skip
+            return f"StructType([{', '.join(fields)}])"
+        case scalar:
+            return SPARK[scalar]
 
 
 EMITTER = Emitter("schema.py", emit)

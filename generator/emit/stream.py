@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specwire.generator import ir
+from specwire.generator.emit.python import octets_literal
 from specwire.generator.emit.write import Emitter, header, render
 
 
@@ -11,13 +12,37 @@ def emit(protocol: ir.Protocol) -> str:
     stream = protocol.stream
     if stream is None:
         return ""
+    parts = isinstance(stream, ir.Stream)
     return render(
         "stream.py.j2",
         header=header(protocol, f"{protocol.edition}: messages on a byte stream."),
         protocol=protocol,
-        stream=stream,
-        magics=tuple(bytes.fromhex(magic) for magic in stream.magics),
+        framing="PartFraming" if parts else "UnitFraming",
+        names=("MessageStream", "PartFraming") if parts else ("Head", "MessageStream", "UnitFraming"),
+        settings=_part_settings(stream) if isinstance(stream, ir.Stream) else _unit_settings(stream),
+        counted="all parts with their sizes" if parts else "all of its octets",
     )
 
 
-EMITTER = Emitter("stream.py", emit)
+def _part_settings(stream: ir.Stream) -> list[tuple[str, str]]:
+    magics = "".join(f"{octets_literal(bytes.fromhex(magic))}, " for magic in stream.magics)
+    return [
+        ("magics", f"({magics})"),
+        ("length_octets", str(stream.length_octets)),
+        ("escape", str(stream.escape)),
+        ("long_octets", str(stream.long_octets)),
+    ]
+
+
+def _unit_settings(stream: ir.UnitStream) -> list[tuple[str, str]]:
+    heads = "".join(f"{_head(head)}, " for head in stream.heads)
+    return [("heads", f"({heads})")]
+
+
+def _head(head: ir.UnitHead) -> str:
+    numbers = (("skip", head.skip), ("size_octets", head.size_octets), ("octets", head.octets))
+    listed = "".join(f", {name}={number}" for name, number in numbers if number)
+    return f"Head({octets_literal(bytes.fromhex(head.prefix))}{listed})"
+
+
+EMITTER = Emitter("stream.py", emit, requires=("codec",))

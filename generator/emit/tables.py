@@ -1,21 +1,24 @@
 """What a message is as a row: the columns that pyarrow's and Spark's schemas are both written from.
 
 Unsigned integers take the next wider signed type, because Spark has no unsigned ones. Dictionaries are
-lists of (name, value) structs, which keep repeated names. Constants of the grammar are left out; a
-message with no other fields gets ``_present``, because a struct must have a field.
+lists of (name, value) structs, which keep repeated names. A record is a struct of its own fields; one of
+several records is a struct with a nullable struct for each, named after it. Octets that follow from other
+fields (constants, padding, sizes) are left out; a message or record with no other fields gets ``_present``,
+because a struct must have a field.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
 from specwire.generator import ir
 from specwire.generator.emit.python import sentence
 
-Kind = Literal["int16", "int32", "int64", "uint64", "string", "binary", "pairs", "bool"]
+Scalar = Literal["int16", "int32", "int64", "uint64", "string", "binary", "bool"]
 
-INTEGERS: dict[int, Kind] = {
+INTEGERS: dict[int, Scalar] = {
     1: "int16",
     2: "int32",
     3: "int32",
@@ -28,13 +31,53 @@ INTEGERS: dict[int, Kind] = {
 
 
 @dataclass(frozen=True, slots=True)
+class Many:
+    """An array of values."""
+
+    element: Kind
+
+
+@dataclass(frozen=True, slots=True)
+class Pairs:
+    """An array of (name, value) structs."""
+
+    value: Literal["string", "binary"]
+
+
+@dataclass(frozen=True, slots=True)
+class Struct:
+    """A record: a column for each of its fields."""
+
+    columns: tuple[Column, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One of the records that a value can be: the column that holds it, and its class."""
+
+    name: str
+    class_name: str
+    struct: Struct
+    comment: str
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """One of several records."""
+
+    options: tuple[Option, ...]
+
+
+Kind = Scalar | Many | Pairs | Struct | Options
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
-    """One field of a message's struct; `repeated` where it is a list of its kind."""
+    """One field of a struct, and the attribute that it is read from."""
 
     name: str
     attribute: str
     kind: Kind
-    repeated: bool
     metadata: tuple[tuple[str, str], ...]
     """``comment``, ``abnf`` (the rule), ``unit``, ``source``; only those that say something."""
 
@@ -48,41 +91,79 @@ def columns(message: ir.Message, protocol: ir.Protocol) -> tuple[Column, ...]:
     for part in message.parts:
         many = not isinstance(part, ir.Frame)
         for field in (part.field,) if isinstance(part, ir.Stack | ir.Rest) else part.fields:
-            if not field.constant:
-                found.append(_column(field, many, message, protocol))
-    if not found:
-        metadata = (("comment", f"True where the message is {message.name}: it has no fields."),)
-        found.append(Column(PRESENT, PRESENT, "bool", False, metadata))
-    return tuple(found)
+            if not field.implied:
+                found.append(_column(field, message.name, protocol, many=many))
+    return tuple(found) or (_present(f"the message is {message.name}"),)
 
 
-def _column(field: ir.Field, many: bool, message: ir.Message, protocol: ir.Protocol) -> Column:
+def describe_kind(kind: Kind) -> str:
+    """Return a column's type in a few words."""
+    match kind:
+        case Many(element=element):
+            return f"list of {describe_kind(element)}"
+        case Pairs(value="string"):
+            return "pairs"
+        case Pairs():
+            return "pairs of text and octets"
+        case Struct(columns=inside):
+            return f"struct of {_listed((column.name, column.kind) for column in inside)}"
+        case Options(options=options):
+            return f"struct of {_listed((option.name, option.struct) for option in options)}"
+        case scalar:
+            return scalar
+
+
+def _listed(inside: Iterable[tuple[str, Kind]]) -> str:
+    return f"({', '.join(f'{name}: {describe_kind(kind)}' for name, kind in inside)})"
+
+
+def _present(where: str) -> Column:
+    return Column(PRESENT, PRESENT, "bool", (("comment", f"True where {where}: it has no fields."),))
+
+
+def _column(field: ir.Field, owner: str, protocol: ir.Protocol, *, many: bool = False) -> Column:
     bitmask = isinstance(field.type, ir.IntegerType) and field.type.bitmask
-    kind, repeated = _kind(field.type)
+    kind = _kind(field.type, owner, protocol)
     line = f", grammar line {field.line}" if field.line else ""
     metadata = {
         "comment": sentence(field.doc) or sentence(field.name.replace("_", " ")),
         "abnf": field.rule or "",
         "unit": field.unit or "",
-        "source": f"{protocol.edition}, rule {field.rule or message.name}{line}",
+        "source": f"{protocol.edition}, rule {field.rule or owner}{line}",
     }
     return Column(
         name=field.name,
         attribute="wire_flags" if bitmask else field.attribute,
-        kind=kind,
-        repeated=repeated or many,
+        kind=Many(kind) if many else kind,
         metadata=tuple((key, value) for key, value in metadata.items() if value),
     )
 
 
-def _kind(type: ir.Type) -> tuple[Kind, bool]:
+def _kind(type: ir.Type, owner: str, protocol: ir.Protocol) -> Kind:
     match type:
         case ir.IntegerType(octets=octets):
-            return INTEGERS[octets], False
+            return INTEGERS[octets]
         case ir.OctetsType():
-            return "binary", False
+            return "binary"
+        case ir.PairsType(value=ir.OctetsType()):
+            return Pairs("binary")
         case ir.PairsType():
-            return "pairs", False
+            return Pairs("string")
         case ir.ListType(element=element):
-            return _kind(element)[0], True
-    return "string", False
+            return Many(_kind(element, owner, protocol))
+        case ir.RecordType():
+            return _struct(type, owner, protocol)
+        case ir.UnionType(options=options):
+            return Options(tuple(_option(option, owner, protocol) for option in options))
+    return "string"
+
+
+def _struct(type: ir.RecordType, owner: str, protocol: ir.Protocol) -> Struct:
+    owner = type.rule or owner
+    inside = tuple(_column(field, owner, protocol) for field in type.fields if not field.implied)
+    return Struct(inside or (_present(f"there is a {type.name}"),))
+
+
+def _option(type: ir.RecordType, owner: str, protocol: ir.Protocol) -> Option:
+    comment = sentence(type.doc) or sentence(type.name.replace("_", " "))
+    return Option(type.name, type.class_name, _struct(type, owner, protocol), f"{comment} Null for another.")

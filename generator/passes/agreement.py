@@ -13,53 +13,43 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.layouts import is_open
 from specwire.generator.syntax import Rule
 
 
 def check_fields(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) -> None:
-    """Report names that fall together and frames that do not say where a value ends."""
-    names: set[str] = set()
+    """Report frames that do not say where a value ends."""
     for part in parts:
-        fields = _fields(part)
-        for field in fields:
-            if field.name in names:
-                diagnostics.error(
-                    "E408", rule.name_span, f"message '{rule}' has two fields named '{field.name}'",
-                    "give one of their rules another name under [types] in the profile",
-                )  # fmt: skip
-            names.add(field.name)
         if isinstance(part, ir.Frame):
-            _check_ends(fields, rule, diagnostics)
+            check_run(part.fields, rule, diagnostics)
 
 
-def _check_ends(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
+def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
+    """Report a run of fields that cannot be taken apart: a value without an end in it, or what goes with no other."""
     for field, after in pairwise(fields):
-        if _is_open(field.type):
+        if is_open(field.type):
             diagnostics.error(
                 "E409", rule.name_span,
                 f"'{field.name}' in message '{rule}' has no end, and '{after.name}' follows it",
                 "put its length in front of it, as in 'size *OCTET', or make it a frame of its own",
             )  # fmt: skip
-        elif isinstance(field.type, ir.IntegerType) and _is_open(after.type) and _counts(field):
-            diagnostics.warning(
-                "W402", rule.name_span,
-                f"'{field.name}' in message '{rule}' is not taken for the length of '{after.name}' behind it",
-                f"where it is, write both in one rule, as in '{field.name} *OCTET'",
+        if field.optional and not after.optional:
+            diagnostics.error(
+                "E405", rule.name_span, f"message '{rule}' has an optional element inside a frame, and '{after.name}' follows it",
+                "only the last values of a frame can be left out",
             )  # fmt: skip
+    sizes = [field for field in fields if isinstance(field.type, ir.SizeType)]
+    if len(sizes) > 1:
+        diagnostics.error(
+            "E409", rule.name_span, f"'{sizes[0].name}' and '{sizes[1].name}' in '{rule}' both cover what follows them",
+            "give the inner one and what it covers a rule of their own, which something follows",
+        )  # fmt: skip
     for field in fields:
         if isinstance(field.type, ir.JsonType | ir.KeywordType) and len(fields) > 1:
             diagnostics.error(
                 "E409", rule.name_span, f"'{field.name}' in message '{rule}' has to fill a frame of its own",
                 "declare it to be a frame, 'frame = true' under [types] in the profile",
             )  # fmt: skip
-
-
-def _counts(field: ir.Field) -> bool:
-    return field.name.split("_")[-1] in ("size", "length", "len", "count")
-
-
-def _is_open(type: ir.Type) -> bool:
-    return isinstance(type, ir.TextType | ir.OctetsType) and type.length.kind == "rest"
 
 
 def check_parts(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) -> None:
@@ -109,7 +99,7 @@ def _optional_frame(part: ir.Frame) -> Iterator[tuple[str, str]]:
     fields = _fields(part)
     if len(fields) > 1:
         yield f"optional frame '{part.name}' has more than one field", 'make it one value, of type "octets"'
-    elif fields and fields[0].constant:
+    elif fields and fields[0].implied:
         yield (
             f"optional frame '{part.name}' is a constant: no field says that it is there",
             "take it out, or declare its type",

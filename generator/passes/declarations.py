@@ -3,7 +3,6 @@
     E418  two names of the generated package are the same
     E509  a message that the protocol does not have
     E511  anything else that the profile names and that is not there
-    W406  a dialog of the grammar that the profile declares nothing of
 
 A name that is misspelt in the profile would otherwise be a declaration that nobody hears of.
 """
@@ -52,6 +51,8 @@ class Names:
             if message is None:
                 self.missing("message", [m.rule for m in messages], "message", key)
                 continue
+            for number, role in enumerate(table.senders):
+                self._role(role, "message", key, "senders", number)
             parts = [part.name for part in message.parts]
             for part in table.defaults:
                 if part not in parts:
@@ -163,18 +164,6 @@ def _package_names(
         yield constant.name, f"constant '{constant.name}'"
     for rule in rules:
         yield classes[str(rule)], f"message '{rule}'"
-
-
-def check_dialogs(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
-    """Report the dialog of a grammar whose profile declares none: no machine is made of it."""
-    if loaded.profile.dialogs:
-        return
-    speaking = [rule for rule in grammar.rules if any(use.role for use in references(rule.definition))]
-    if speaking:
-        diagnostics.warning(
-            "W406", speaking[0].name_span, f"rule '{speaking[0]}' is part of a dialog, of which nothing is generated",
-            f"declare it under [[dialogs]] in {loaded.source.path}",
-        )  # fmt: skip
 
 
 def all_constants(grammars: Iterable[ir.Constant], declared: Mapping[str, int]) -> tuple[ir.Constant, ...]:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from specwire.generator import ir
 from specwire.generator.names import constant_name
+from specwire.generator.passes.alternations import name_enum
 from specwire.generator.profile import TypeHint
 from specwire.generator.syntax import Repetition, Rule
 
@@ -56,7 +57,7 @@ def _members(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | No
         return f"a member of the enumeration does not fit {width} octets"
     if len({constant_name(name) for name in hint.members}) < len(hint.members):
         return "two members of the enumeration have the same name"
-    return reader.enum(rule, tuple(hint.members.items()), width)
+    return name_enum(reader, rule, tuple(hint.members.items()), width)
 
 
 def _constant(constant: str | int, shape: ir.Type | None) -> ir.Type | str:
@@ -90,8 +91,16 @@ def _retyped(reader: TypeReader, rule: Rule, hint: TypeHint, type: ir.Type | Non
             return ir.OctetsType(length, _minimum(rule))
         case "text", ir.TextType():
             return type
-        case "text", ir.OctetsType(length=length) if length.kind != "fixed":
-            return ir.TextType(length)
+        case "text", ir.OctetsType(length=length):
+            padded = hint.padding is not None and length.kind == "fixed"
+            return ir.TextType(length, padding=_fill(hint) if padded else None)
+        case "text", ir.IntegerType(octets=octets, enum=None, bitmask=False):
+            padding = None if hint.padding is None else _fill(hint)
+            return ir.TextType(ir.Length("fixed", octets), padding=padding)
+        case "padding", ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
+            return ir.PaddingType(octets, _fill(hint))
+        case "padding", ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
+            return ir.PaddingType(octets, _fill(hint))
         case "json", ir.JsonType():
             return type
         case "json", ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(
@@ -99,6 +108,11 @@ def _retyped(reader: TypeReader, rule: Rule, hint: TypeHint, type: ir.Type | Non
         ):
             return ir.JsonType()
     return f"its shape in the grammar is no {hint.type}"
+
+
+def _fill(hint: TypeHint) -> str:
+    """The octet that fills what means nothing: NUL unless the profile says another."""
+    return f"{hint.padding or 0:02x}"
 
 
 def _opaque(reader: TypeReader, rule: Rule) -> ir.Type | None:

@@ -9,17 +9,35 @@ dictionary or list that nothing without a default follows.
 
 from __future__ import annotations
 
+import re
+from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from specwire.generator import ir
+from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.names import attribute, constant_name, snake_case
 from specwire.generator.passes.defaults import Misfit, read_default
-from specwire.generator.passes.types import FieldsLayout, TypeReader, ValueLayout, words_of
+from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
+from specwire.generator.passes.runs import Group, group_elements
+from specwire.generator.passes.sizes import forms_of
 from specwire.generator.profile import MessageTable, TypeHint
-from specwire.generator.syntax import Element, NumVal, Reference, Repetition, Rule
+from specwire.generator.syntax import (
+    Alternation,
+    CharVal,
+    Concatenation,
+    Element,
+    NumVal,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+)
+
+if TYPE_CHECKING:
+    from specwire.generator.passes.types import TypeReader
 
 LITERAL = "id"
 """The name of a literal that stands in a message rule: in every protocol so far, the message's number."""
@@ -35,12 +53,88 @@ class FieldReader:
         self.literals = 0
 
     def run(self, items: Sequence[Element]) -> Iterator[ir.Field]:
-        """Yield a field for each element of a run; rules that are runs themselves are opened."""
-        for item in items:
-            if isinstance(item, Reference):
-                yield from self._named(item)
-            else:
-                yield from self._literal(item)
+        """Yield the fields of a run; rules that are runs themselves are opened.
+
+        The name of a field from such a rule holds the rule's, ``address/port``, until `distinct` settles it.
+        """
+        groups = list(group_elements(self.reader, items))
+        for number, group in enumerate(groups, start=1):
+            yield from self._group(group, last=number == len(groups))
+
+    def _group(self, group: Group, *, last: bool) -> Iterator[ir.Field]:
+        match group:
+            case Group(kind="word", elements=(NumVal() as length, CharVal(text=text))):
+                octets = bytes(length.values) + text.encode()
+                yield self._constant(ir.ConstantType(octets.hex(), text))
+            case Group(kind="counted", elements=(head, Repetition() as repetition)):
+                yield from self._counted(head, repetition)
+            case Group(kind="length", elements=(head, Reference() as value)):
+                yield from self._with_length(head, value)
+            case Group(kind="size", elements=(Reference() as size,)):
+                yield from self._size(size)
+            case Group(kind="size", elements=(Alternation() as forms,)) if type := forms_of(
+                self.reader, forms
+            ):
+                yield self._field("size", type, None, TypeHint())
+            case Group(kind="optional", elements=(Option() as option,)):
+                yield from self._optional(option)
+            case Group(elements=(Reference() as item,)):
+                yield from self._named(item, last=last)
+            case Group(elements=(item, *_)):
+                yield from self._unnamed(item)
+
+    def _counted(self, head: Element, repetition: Repetition) -> Iterator[ir.Field]:
+        """``L *X`` in place: named as X is, else as L is without the word for a length."""
+        body = repetition.element
+        target = self.reader.grammar.find(body) if isinstance(body, Reference) else None
+        hint = self.reader.hint(target, self.rule)
+        layout = self.reader.counted(head, repetition, self.rule, hint)
+        if layout is None:
+            self._no_layout(repetition)
+            return
+        if target is not None:
+            yield self._field(hint.name or target.name, layout.type, target, hint)
+            return
+        name = head.name if isinstance(head, Reference) else ""
+        stem = re.sub(
+            r"(?:^|[-_])(?:size|length|len|count)(?:-\d+)?\Z|^number\b.*", "", name, flags=re.IGNORECASE
+        )
+        yield self._field(stem or "data", layout.type, None, TypeHint())
+
+    def _with_length(self, head: Element, value: Reference) -> Iterator[ir.Field]:
+        """``size body``: the value with its length, or its count, in front."""
+        rule = self.reader.grammar.find(value)
+        layout = self.reader.layout(rule) if rule else None
+        width = self.reader.width(head)
+        found = layout.type if isinstance(layout, ValueLayout) else None
+        type = _prefixed(found, width) if found is not None and width is not None else None
+        if type is None or rule is None:
+            self._no_value(value)
+            return
+        hint = self.reader.hint(rule, self.rule)
+        yield self._field(hint.name or rule.name, type, rule, hint)
+
+    def _size(self, item: Reference) -> Iterator[ir.Field]:
+        """An integer, plain or in several forms, that counts all octets behind it."""
+        width = self.reader.width(item)
+        opened = self.reader.opened(item)
+        rule = self.reader.grammar.find(item)
+        hint = self.reader.hint(rule, self.rule)
+        forms = forms_of(self.reader, opened) if isinstance(opened, Alternation | Concatenation) else None
+        type = forms or ir.SizeType((ir.SizeForm("", width or 1),))
+        yield self._field(hint.name or item.name, type, rule, hint)
+
+    def _optional(self, option: Option) -> Iterator[ir.Field]:
+        fields = list(self.run((option.element,)))
+        values = [field for field in fields if not field.optional]
+        if len(values) != 1 or values[0].implied:
+            self.reader.diagnostics.error(
+                "E405", option.span, f"message '{self.rule}' has an option inside a frame that is not one value",
+                "only values at the end of a frame can be optional, each in brackets of its own: '[ a [ b ] ]'",
+            )  # fmt: skip
+            return
+        for field in fields:
+            yield msgspec.structs.replace(field, optional=True, nullable=True, required=False, default=None)
 
     def stack(
         self, rule: Rule | None, repetition: Repetition, presence: ir.Presence, letter: ir.Letter = None
@@ -72,7 +166,7 @@ class FieldReader:
         hint = msgspec.structs.replace(hint, default=None)
         return self._field(hint.name or name, inner, described, hint, default=default, required=False)
 
-    def _named(self, item: Reference) -> Iterator[ir.Field]:
+    def _named(self, item: Reference, *, last: bool = True) -> Iterator[ir.Field]:
         rule = self.reader.grammar.find(item)
         if rule is None:
             layout = self.reader.value_type(item, None)
@@ -83,13 +177,27 @@ class FieldReader:
                 self._no_value(item)
             return
         found = self.reader.layout(rule)
+        hint = self.reader.hint(rule, self.rule)
+        name = hint.name or rule.name
         if isinstance(found, FieldsLayout):
-            yield from self.run(found.items)
+            yield from self._opened(rule, found, hint, last=last)
         elif isinstance(found, ValueLayout):
-            hint = self.reader.hint(rule, self.rule)
-            yield self._field(hint.name or rule.name, found.type, rule, hint, sentinels=found.sentinels)
-        else:
-            self._no_value(item)
+            yield self._field(name, found.type, rule, hint, sentinels=found.sentinels)
+        elif isinstance(found, ChoiceLayout):
+            union = self.reader.union(rule.name, found.element)
+            if union is not None:
+                yield self._field(name, union, rule, hint)
+
+    def _opened(self, rule: Rule, found: FieldsLayout, hint: TypeHint, *, last: bool) -> Iterator[ir.Field]:
+        """The fields of a rule in place of its name; a record where a size in it covers less than what follows."""
+        fields = list(FieldReader(self.reader, self.rule, self.table).run(found.items))
+        if not last and any(isinstance(field.type, ir.SizeType) for field in fields):
+            record = self.reader.record(rule.name, found.items, rule)
+            if record is not None:
+                yield self._field(hint.name or rule.name, record, rule, hint)
+            return
+        for field in fields:
+            yield msgspec.structs.replace(field, name=f"{snake_case(rule.name)}/{field.name}")
 
     def _no_value(self, item: Reference) -> None:
         self.reader.diagnostics.error(
@@ -97,19 +205,57 @@ class FieldReader:
             "a field is a value or a run of values; alternatives are a frame of their own, or messages",
         )  # fmt: skip
 
-    def _literal(self, item: Element) -> Iterator[ir.Field]:
-        octets = self.reader.octets.constant(item)
-        layout = self.reader.value_type(item, None)
-        if octets is None or layout is None:
+    def _no_layout(self, item: Element) -> None:
+        if isinstance(item, NumVal) and max(item.values) > 0xFF:
             self.reader.diagnostics.error(
-                "E407", item.span, f"an element of message '{self.rule}' has neither a name nor a fixed value",
-                "give it a rule of its own",
+                "E422", item.span, f"a value in message '{self.rule}' is more than an octet",
+                "an octet is from 0 to 255: write more of them with '.', as in %xAA.A1; mend a published slip as an erratum",
             )  # fmt: skip
             return
+        self.reader.diagnostics.error(
+            "E407", item.span, f"an element of message '{self.rule}' has neither a name nor a fixed value",
+            "give it a rule of its own",
+        )  # fmt: skip
+
+    def _unnamed(self, item: Element) -> Iterator[ir.Field]:
+        """A value in place: a literal, what repeats to the end, alternatives, or octets without a name."""
+        layout = self.reader.shape(item, None, TypeHint())
+        if layout is not None and isinstance(layout.type, ir.ConstantType):
+            yield self._constant(layout.type, "Number of the message." if isinstance(item, NumVal) else "")
+            return
+        if layout is not None and isinstance(layout.type, ir.SizeType):
+            yield self._field("size", layout.type, None, TypeHint())
+            return
+        body = item.element if isinstance(item, Repetition) else item
+        target = self.reader.grammar.find(body) if isinstance(body, Reference) else None
+        if layout is not None and target is not None:
+            hint = self.reader.hint(target, self.rule)
+            yield self._field(hint.name or target.name, layout.type, target, hint)
+            return
+        name = "value"
+        type = layout.type if layout else None
+        if type is None and isinstance(item, Alternation):
+            name = "choice"
+            type = self.reader.union(f"{self.rule.name}-choice", item)
+        elif type is None:
+            self._no_layout(item)
+        if type is not None:
+            self._assume_name(item, name)
+            yield self._field(name, type, None, TypeHint())
+
+    def _constant(self, type: ir.ConstantType, doc: str = "") -> ir.Field:
         self.literals += 1
         name = LITERAL if self.literals == 1 else f"{LITERAL}_{self.literals}"
-        doc = "Number of the message." if isinstance(item, NumVal) else ""
-        yield self._field(name, layout.type, None, TypeHint(doc=doc))
+        return self._field(name, type, None, TypeHint(doc=doc))
+
+    def _assume_name(self, item: Element, name: str) -> None:
+        if item.span in self.reader.nameless:
+            return
+        self.reader.nameless.add(item.span)
+        self.reader.diagnostics.warning(
+            "W408", item.span, f"an element of '{self.rule}' has no name, and is called '{name}'",
+            "give it a rule of its own, with the name that it should have, in an erratum",
+        )  # fmt: skip
 
     def _field(
         self,
@@ -160,6 +306,7 @@ class FieldReader:
                 "E512",
                 known.profile.place(*path),
                 f"this cannot be a default in message '{self.rule}': {misfit}",
+                "write a value that the field can hold, or the name of a constant of the grammar",
             )
         return None
 
@@ -180,9 +327,14 @@ class FieldReader:
                 continue
             fields: list[ir.Field] = []
             for field in reversed(part.fields):
-                if trailing and field.required and isinstance(field.type, ir.PairsType | ir.ListType):
+                if (
+                    trailing
+                    and field.required
+                    and isinstance(field.type, ir.PairsType | ir.ListType)
+                    and not field.type.minimum
+                ):
                     field = msgspec.structs.replace(field, default=(), required=False)
-                trailing = trailing and (field.constant or not field.required)
+                trailing = trailing and (field.implied or not field.required)
                 fields.append(field)
             settled[index] = msgspec.structs.replace(part, fields=tuple(reversed(fields)))
         return tuple(settled)
@@ -196,13 +348,46 @@ class FieldReader:
     def _settle_field(self, field: ir.Field, part: ir.Part) -> ir.Field:
         changes: dict[str, Any] = {}
         nullable = not isinstance(part, ir.Rest) and not isinstance(part.presence, ir.Always)
-        if nullable and not field.constant:
+        if nullable and not field.implied:
             changes = {"nullable": True, "required": False, "default": None}
-        if part.name in self.table.defaults and not field.constant:
+        if part.name in self.table.defaults and not field.implied:
             many = not isinstance(part, ir.Frame)
             value = self._default(self.table.defaults[part.name], field.type, None, part.name, many=many)
             changes |= {"default": value, "required": False}
         return msgspec.structs.replace(field, **changes)
+
+
+def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> tuple[ir.Field, ...]:
+    """Return the fields with names that differ: a rule's own where two rules have the same in them.
+
+    What is the same even so has a number behind it, which is an assumption (W408).
+    """
+    short = Counter(field.name.rpartition("/")[2] for field in fields)
+    seen: Counter[str] = Counter()
+    found: list[ir.Field] = []
+    for field in fields:
+        parts = field.name.split("/")
+        name = parts[-1] if short[parts[-1]] == 1 else "_".join(parts[-2:])
+        seen[name] += 1
+        if seen[name] > 1:
+            name = f"{name}_{seen[name]}"
+            diagnostics.warning(
+                "W408", rule.name_span, f"'{rule}' has several fields '{parts[-1]}'; one is called '{name}'",
+                "give each a rule of its own, with the name that it should have, in an erratum",
+            )  # fmt: skip
+        found.append(msgspec.structs.replace(field, name=name, attribute=attribute(name)))
+    return tuple(found)
+
+
+def _prefixed(type: ir.Type, width: int) -> ir.Type | None:
+    """A value that is open, with a length or a count of `width` octets in front; None for any other."""
+    length = ir.Length("prefix", width)
+    match type:
+        case ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(length=ir.Length(kind="rest")):
+            return msgspec.structs.replace(type, length=length)
+        case ir.ListType(count_octets=0) | ir.PairsType(count_octets=0):
+            return msgspec.structs.replace(type, count_octets=width)
+    return None
 
 
 def _fills_a_frame(type: ir.Type) -> bool:

@@ -7,25 +7,32 @@ chunk). ``*identity delimiter`` is a stack of routes, ``*more`` at the end all t
 
 An optional part is announced by a flag (`presence`), or, at the end of the message, told by the number
 of frames. A frame whose rule is a choice among rules (Flux's ``PROTO``) takes the one that is named as
-the message is.
+the message is; where none is, the frame holds one of them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import re
+from collections.abc import Iterator, Sequence
+
+import msgspec
 
 from specwire.generator import ir
+from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.names import class_name, fold
 from specwire.generator.passes.agreement import check_fields, check_parts, without_idle_flags
-from specwire.generator.passes.fields import FieldReader
+from specwire.generator.passes.fields import FieldReader, distinct
+from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
 from specwire.generator.passes.presence import Flags
 from specwire.generator.passes.slots import Slot, open_slots
-from specwire.generator.passes.types import ChoiceLayout, FieldsLayout, TypeReader, ValueLayout, words_of
+from specwire.generator.passes.types import TypeReader
 from specwire.generator.profile import MessageTable
 from specwire.generator.syntax import Concatenation, Element, Reference, Repetition, Rule
 
 FRAME_WORDS = "zeromq frame"
 """In the comment of a rule: the rule is a frame of its own."""
+_CALLED_FRAME = re.compile(r"\bframe(?:,|\Z)", re.IGNORECASE)
+"""So is one that the comment above it calls a frame ("Topic string frame, …")."""
 
 
 class MessageReader:
@@ -42,7 +49,7 @@ class MessageReader:
         tables = self.reader.profile.profile.message
         table = next((tables[name] for name in tables if fold(name) == fold(str(rule))), MessageTable())
         fields = FieldReader(self.reader, rule, table)
-        parts = without_idle_flags(tuple(self._parts(rule, table, fields)))
+        parts = without_idle_flags(_distinct(tuple(self._parts(rule, table, fields)), rule, self.diagnostics))
         check_fields(parts, rule, self.diagnostics)
         check_parts(parts, rule, self.diagnostics)
         return ir.Message(
@@ -51,19 +58,20 @@ class MessageReader:
             class_name=class_name(rule.name),
             doc=words_of(rule.leading),
             line=rule.published_line,
-            senders=senders,
+            senders=senders or table.senders,
             parts=fields.settle(parts),
             tags=(),
         )
 
     def _parts(self, rule: Rule, table: MessageTable, fields: FieldReader) -> Iterator[ir.Part]:
-        slots = list(open_slots(rule.definition))
+        definition = rule.definition
+        items = tuple(self._with_frames(definition))
         inline = 0
-        while inline < len(slots) and not self._is_frame(slots[inline].element):
+        while inline < len(items) and not self._begins_frame(items[inline]):
             inline += 1
         if inline:
-            yield self._first_frame(rule, slots[:inline], fields)
-        rest = iter(slots[inline:])
+            yield ir.Frame(rule.name, tuple(fields.run(items[:inline])))
+        rest = open_slots(Concatenation(items[inline:], definition.span))
         for slot in rest:
             if not self._is_frame(slot.element):
                 self._unsupported(rule, slot, "an element after a ZeroMQ frame that is no frame itself")
@@ -72,12 +80,20 @@ class MessageReader:
             else:
                 yield from self._part(rule, slot, table, fields)
 
-    def _first_frame(self, rule: Rule, slots: list[Slot], fields: FieldReader) -> ir.Frame:
-        """The run of elements in front of all frames: one frame with a field for each."""
-        for slot in slots:
-            if slot.optional:
-                self._unsupported(rule, slot, "an optional element inside a frame")
-        return ir.Frame(rule.name, tuple(fields.run([slot.element for slot in slots])))
+    def _with_frames(self, element: Element) -> Iterator[Element]:
+        """Yield the elements of a message; a rule that holds frames among its elements is opened."""
+        items = element.items if isinstance(element, Concatenation) else (element,)
+        for item in items:
+            rule = self.grammar.find(item) if isinstance(item, Reference) else None
+            inner = rule.definition if rule and not self._is_frame_rule(rule) else None
+            if isinstance(inner, Concatenation) and any(map(self._begins_frame, inner.items)):
+                yield from self._with_frames(inner)
+            else:
+                yield item
+
+    def _begins_frame(self, element: Element) -> bool:
+        """Whether an element of a message is a ZeroMQ frame, or an option or a group that begins with one."""
+        return any(self._is_frame(slot.element) for slot in open_slots(element))
 
     def _frames(
         self, rule: Rule, slot: Slot, repetition: Repetition, following: Slot | None, fields: FieldReader
@@ -86,7 +102,11 @@ class MessageReader:
         if following is not None and not following.optional and self._is_delimiter(following.element):
             return fields.stack(None, repetition, ir.Always())
         if following is not None:
-            self._unsupported(rule, following, "frames of any number in the middle")
+            empty = self.reader.octets.constant(following.element) == b""
+            self._unsupported(
+                rule, following, "frames of any number in the middle",
+                f"say that '{following.element}' is a frame: 'frame = true' under [types.{following.element}]" if empty else "",
+            )  # fmt: skip
         named = self.grammar.find(slot.element) if isinstance(slot.element, Reference) else None
         return ir.Rest(named.name if named else str(repetition.element), fields.rest(named, repetition))
 
@@ -127,14 +147,10 @@ class MessageReader:
         match layout:
             case ChoiceLayout(rules=rules):
                 chosen = next((found for found in rules if fold(found.name) == fold(rule.name)), None)
-                if chosen is None or chosen is target:
-                    names = ", ".join(str(found) for found in rules)
-                    self.diagnostics.error(
-                        "E404", element.span, f"'{element}' is one of {names}, and none is named as '{rule}' is",
-                        "name the rules of the headers as their messages are named",
-                    )  # fmt: skip
-                    return
-                yield from self._frame(element, chosen, rule, fields)
+                if chosen is not None and chosen is not target:
+                    yield from self._frame(element, chosen, rule, fields)
+                else:
+                    yield from fields.run((element,))
             case FieldsLayout(items=items):
                 yield from fields.run(items)
             case ValueLayout() | None:
@@ -180,10 +196,18 @@ class MessageReader:
     def _is_frame_rule(self, rule: Rule) -> bool:
         if self.reader.hint(rule).frame or FRAME_WORDS in self.reader.comment(rule).lower():
             return True
+        if any(_CALLED_FRAME.search(comment.text) for comment in rule.leading):
+            return True
         if self._stack(rule.definition):
             return True
         definition = rule.definition
-        return isinstance(definition, Reference) and self.grammar.external(definition) == "frame"
+        if not isinstance(definition, Reference):
+            return False
+        # Another name for a frame is a frame: `content = chunk`, `chunk = frame`.
+        target = self.grammar.find(definition)
+        return self.grammar.external(definition) == "frame" or (
+            target is not None and target is not rule and self._is_frame_rule(target)
+        )
 
     def _stack(self, definition: Element) -> Repetition | None:
         """Return ``*identity`` of a rule ``*identity delimiter``, None for any other."""
@@ -197,8 +221,22 @@ class MessageReader:
     def _is_delimiter(self, element: Element) -> bool:
         return self.reader.octets.constant(element) == b"" and self._is_frame(element)
 
-    def _unsupported(self, rule: Rule, slot: Slot, what: str) -> None:
+    def _unsupported(self, rule: Rule, slot: Slot, what: str, help: str = "") -> None:
         self.diagnostics.error(
             "E405", slot.element.span, f"message '{rule}' has {what}",
-            "there is no layout for that; write it in another way under [[rules]] in the profile",
+            help or "there is no layout for that; write it in another way under [[rules]] in the profile",
         )  # fmt: skip
+
+
+def _distinct(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) -> tuple[ir.Part, ...]:
+    """Return the parts with fields whose names differ in the whole message."""
+    fields = [
+        field for part in parts for field in (part.fields if isinstance(part, ir.Frame) else (part.field,))
+    ]
+    named = iter(distinct(fields, rule, diagnostics))
+    return tuple(
+        msgspec.structs.replace(part, fields=tuple(next(named) for _ in part.fields))
+        if isinstance(part, ir.Frame)
+        else msgspec.structs.replace(part, field=next(named))
+        for part in parts
+    )

@@ -9,6 +9,7 @@ later passes may then follow rules by recursion.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import islice
 
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.grammar import Grammar, references
@@ -17,6 +18,8 @@ from specwire.generator.syntax import Alternation, Concatenation, Element, Optio
 
 MAX_REPEAT = 2**31 - 1
 """More octets or elements than any value on the wire has."""
+MAX_NAMES = 8
+"""Rules of a cycle that are named."""
 
 
 def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagnostics) -> None:
@@ -33,28 +36,33 @@ def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagn
 
 def _walk(grammar: Grammar, root: Rule, depths: dict[str, int], diagnostics: Diagnostics) -> None:
     """Fill in the depth of `root` and of all rules below it, each after those it is made of."""
-    path: list[str] = []
+    path: dict[str, int] = {}
+    """The rules between `root` and the one looked at, with their places."""
     pending: list[tuple[Rule, bool]] = [(root, False)]
     while pending:
         rule, done = pending.pop()
         name = str(rule)
         if done:
-            path.pop()
+            path.popitem()
             below = [depths.get(str(found), 0) for found in _parts(grammar, rule)]
             depths[name] = _depth(rule.definition) + max(below, default=0)
         elif name not in depths and name not in path:
-            path.append(name)
+            path[name] = len(path)
             pending.append((rule, True))
             _check_counts(rule.definition, rule, diagnostics)
             inside = _parts(grammar, rule)
             for found in inside:
                 if str(found) in path:
-                    cycle = " -> ".join((*path[path.index(str(found)) :], str(found)))
-                    diagnostics.error(
-                        "E412", found.name_span, f"rule '{found}' contains itself: {cycle}",
-                        "a message has to end: write what repeats with '*'",
-                    )  # fmt: skip
+                    _report_cycle(found, [*islice(path, path[str(found)], None)], diagnostics)
             pending.extend((found, False) for found in reversed(inside))
+
+
+def _report_cycle(rule: Rule, names: list[str], diagnostics: Diagnostics) -> None:
+    shown = names if len(names) <= MAX_NAMES else [*names[: MAX_NAMES - 1], "…"]
+    diagnostics.error(
+        "E412", rule.name_span, f"rule '{rule}' contains itself: {' -> '.join([*shown, str(rule)])}",
+        "a message has to end: write what repeats with '*'",
+    )  # fmt: skip
 
 
 def _parts(grammar: Grammar, rule: Rule) -> list[Rule]:

@@ -93,6 +93,9 @@ class Octets:
             case Concatenation(items=items):
                 sizes = [self._inside(self.extent, item, None) for item in items]
                 return sum(size for size in sizes if size is not None) if None not in sizes else None
+            case Alternation(items=items):
+                either = {self._inside(self.extent, item, None) for item in items}
+                return either.pop() if len(either) == 1 else None
             case Reference():
                 return self._follow("extent", self.extent, element, None)
         return None
@@ -112,9 +115,28 @@ class Octets:
                 return self._follow("class", self.is_class, element, False)
         return False
 
-    def is_textual(self, element: Element) -> bool:
-        """Whether the element is made of printable ASCII and white space only: text, not binary fields."""
+    def octet_class(self, element: Element) -> frozenset[int]:
+        """Return the octets of a class; none for an element that `is_class` says is no class."""
         match element:
+            case NumRange(first=first, last=last):
+                return frozenset(range(first, min(last, 0xFF) + 1))
+            case NumVal(values=values):
+                return frozenset(values)
+            case CharVal(text=text, case_sensitive=case_sensitive):
+                both = (text,) if case_sensitive else (text.lower(), text.upper())
+                return frozenset(octet for spelling in both for octet in spelling.encode())
+            case Alternation(items=items):
+                nothing: frozenset[int] = frozenset()
+                return nothing.union(*(self._inside(self.octet_class, item, nothing) for item in items))
+            case Reference():
+                return self._follow("octets", self.octet_class, element, frozenset())
+        return frozenset()
+
+    def is_textual(self, element: Element) -> bool:
+        """Whether the element is text, not binary fields: printable ASCII and white space, or all but NUL."""
+        match element:
+            case NumRange(first=first, last=0xFF) if 0 < first <= 0x20:
+                return True
             case NumVal(values=values):
                 return all(map(_printable, values))
             case NumRange(first=first, last=last):

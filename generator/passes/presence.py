@@ -7,7 +7,7 @@ the part is present when that bit is set. The profile names the bits where the n
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from operator import or_
@@ -16,8 +16,12 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.names import constant_name, fold
+from specwire.generator.passes.grammar import references
 from specwire.generator.passes.types import TypeReader
-from specwire.generator.syntax import Rule
+from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Repetition, Rule
+
+STEM = 4
+"""Letters that the name of a flag shares with that of the part it announces, where the whole is not the same."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -46,7 +50,7 @@ def read_flags(reader: TypeReader) -> Flags:
             rules.append(rule)
     announced: dict[str, int] = {}
     for rule in reader.grammar.rules:
-        names = _flag_names(rule, reader)
+        names = _flag_names(rule, reader) or _alike(rule, reader, values)
         missing = [name for name in names if name not in values]
         if reader.hint(rule).presence and missing:
             reader.diagnostics.error(
@@ -84,6 +88,37 @@ def _flag_names(rule: Rule, reader: TypeReader) -> list[str]:
         return [name.lower() for name in ([declared] if isinstance(declared, str) else declared)]
     flag = f"flag-{rule.name.lower()}"
     return [flag] if reader.grammar.rule(flag) else []
+
+
+def _alike(rule: Rule, reader: TypeReader, values: Mapping[str, int]) -> list[str]:
+    """The flag whose name begins as an optional rule's does: ``flag-route`` for ``[routing]``; an assumption."""
+    stem = rule.name.lower()[:STEM]
+    found = [
+        name
+        for name in values
+        if len(stem) == STEM
+        and name.partition("-")[2].startswith(stem)
+        and reader.grammar.rule(name.partition("-")[2]) is None
+    ]
+    if len(found) != 1 or not any(_has_option(r.definition, rule, reader) for r in reader.grammar.rules):
+        return []
+    reader.diagnostics.warning(
+        "W414", rule.name_span, f"rule '{rule}' is taken to be there where '{found[0]}' is set: their names begin alike",
+        f"declare it with 'presence = \"{found[0]}\"' under [types.{rule.name}] in {reader.profile.source.path}",
+    )  # fmt: skip
+    return found
+
+
+def _has_option(element: Element, rule: Rule, reader: TypeReader) -> bool:
+    """Whether the rule stands in brackets somewhere in an element."""
+    match element:
+        case Option(element=inner):
+            return any(reader.grammar.find(use) is rule for use in references(inner))
+        case Concatenation(items=items) | Alternation(items=items):
+            return any(_has_option(item, rule, reader) for item in items)
+        case Repetition(element=inner):
+            return _has_option(inner, rule, reader)
+    return False
 
 
 def _bit(rule: Rule, value: int, reader: TypeReader) -> ir.FlagBit:

@@ -7,7 +7,9 @@ its profile adds); out comes a `Grammar`. What specifications do and what become
 - the same rule twice, another right-hand side: an error (E202), but for ``chunk = chunk``, which names
   an external type and gives way to a real rule (W207);
 - ``FRAME``, ``msg`` and ``JSON`` never defined: external types (W206);
-- any other name never defined: an error (E201), unless the profile gives it a primitive.
+- any other name never defined: an error (E201), unless the profile gives it a primitive;
+- rules that come back to themselves and alternatives that nothing reaches (W208 to W210), found by
+  `specwire.generator.passes.recursion` and `specwire.generator.passes.alternatives`.
 
 With dialect ``rfc5234`` none of this is allowed, and names that differ in case only are no news.
 """
@@ -22,6 +24,7 @@ from pathlib import PurePath
 from specwire.generator.abnf_dialect import Dialect
 from specwire.generator.core_rules import core_rules
 from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.passes.alternatives import check_alternatives
 from specwire.generator.passes.grammar import (
     EXTERNALS,
     Grammar,
@@ -30,6 +33,8 @@ from specwire.generator.passes.grammar import (
     names_itself,
     references,
 )
+from specwire.generator.passes.recursion import check_recursion
+from specwire.generator.passes.unused import check_unused
 from specwire.generator.syntax import (
     Alternation,
     Concatenation,
@@ -69,8 +74,10 @@ def resolve_names(
     uses = [reference for rule in grammar.rules for reference in references(rule.definition)]
     _check_spelling(grammar, uses, dialect, diagnostics)
     _check_undefined(grammar, uses, dialect, known, diagnostics)
+    check_recursion(grammar, diagnostics)
+    check_alternatives(grammar, diagnostics)
     if roots is not None:
-        _check_unused(grammar, {_spelling(name) for name in roots}, diagnostics)
+        check_unused(grammar, roots, diagnostics)
     return grammar
 
 
@@ -188,19 +195,6 @@ def _advice(names: Mapping[str, str], reference: Reference) -> str:
     profile = (PurePath(reference.span.source.path).parent / "profile.toml").as_posix()
     guess = f"did you mean '{names[close[0]]}'? " if close else ""
     return f"{guess}{'Otherwise define' if close else 'define'} it, or give it a primitive in {profile}"
-
-
-def _check_unused(grammar: Grammar, roots: set[str], diagnostics: Diagnostics) -> None:
-    used = {
-        key_of(rule)
-        for user in grammar.rules
-        for reference in references(user.definition)
-        if (rule := grammar.find(reference)) and rule is not user
-    }
-    for rule in grammar.rules:
-        if key_of(rule) not in used and not {_spelling(str(rule)), _spelling(rule.name)} & roots:
-            help = "name it in the profile if it stands for itself, or take it out"
-            diagnostics.warning("W203", rule.name_span, f"rule '{rule}' is never used", help)
 
 
 def _alternatives(element: Element) -> tuple[Element, ...]:

@@ -2,7 +2,11 @@
 
 Looked for in this order: the octets that every message's first or last frame begins with (FILEMQ's
 signature and number, the first three octets of a Flux header), then whole frames that are constants in
-every message (NORFAB's header and command). The shortest run that no two messages share is taken.
+every message (NORFAB's header and command). The shortest run that no two messages share is taken. Where
+there is none, patterns of how the first frame begins (`specwire.generator.passes.heads`) are, and the
+longest that fits says which message it is: so one whose name is still open (ZMTP's ``command``) is what
+no message with a name of its own is. Last come the shapes of whole messages
+(`specwire.generator.passes.shapes`), and who sent them.
 """
 
 from __future__ import annotations
@@ -15,6 +19,8 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.passes.heads import find_heads, fits
+from specwire.generator.passes.shapes import Alike, with_shapes
 
 MAX_SPELLINGS = 4096
 """Different leading frames of one message that are told apart one by one."""
@@ -41,18 +47,62 @@ def find_tags(
     if count and _distinct(spellings):
         used = [index for index in range(count) if any(len(frames[index][0]) for frames in whole)]
         return tuple(ir.Selector(index, None) for index in used), _tagged(messages, spellings)
-    if len(messages) == 1:
-        _report(messages, "begins with no constant, so nothing tells it from other octets", diagnostics, span)
-    else:
-        _report(_alike(messages, spellings), "are told apart by no octets", diagnostics, span)
-    return (), tuple(messages)
+    patterned = _by_patterns(messages, diagnostics, span)
+    if patterned is not None:
+        return (ir.Selector(0, 0, pattern=True),), patterned
+    shaped = with_shapes(messages)
+    if isinstance(shaped, Alike):
+        _report(shaped.messages, "are told apart by no octets", diagnostics, span)
+        return (), tuple(messages)
+    _report_unmarked(shaped, diagnostics, span)
+    return (), shaped
+
+
+def _by_patterns(
+    messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span
+) -> tuple[ir.Message, ...] | None:
+    """The messages with patterns as their tags; None where two have the same, or nothing is fixed in any."""
+    patterns = [_patterns(message) for message in messages]
+    rows = [(number, pattern) for number, found in enumerate(patterns) for pattern in found]
+    shadowed: set[int] = set()
+    for at, (number, pattern) in enumerate(rows):
+        for other, longer in rows[at + 1 :]:
+            if number == other or not fits(pattern, longer):
+                continue
+            if len(pattern) == len(longer):
+                return None
+            shadowed.add(number if len(pattern) < len(longer) else other)
+    if any("" in found for found in patterns):
+        return None
+    return tuple(
+        msgspec.structs.replace(message, tags=found, shadowed=number in shadowed)
+        for number, (message, found) in enumerate(zip(messages, patterns, strict=True))
+    )
+
+
+def _report_unmarked(messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span) -> None:
+    """Say which message is whatever is no other one: nothing in it is fixed."""
+    for message in messages:
+        if any(not any(head.octets or head.whole for head in shape.frames) for shape in message.shapes):
+            diagnostics.warning(
+                "W409", span, f"nothing in message '{message.rule}' is constant: whatever is no other message is taken for it",
+                "mark it with a constant, or list other messages under `messages` in the profile",
+            )  # fmt: skip
+
+
+def _patterns(message: ir.Message) -> tuple[str, ...]:
+    """How the first frame of a message can begin."""
+    match message.parts[0]:
+        case ir.Frame(fields=fields, presence=ir.Always()):
+            return tuple(dict.fromkeys(head.pattern for head in find_heads(fields)))
+    return ("",)
 
 
 def _report(messages: Sequence[ir.Message], what: str, diagnostics: Diagnostics, span: Span) -> None:
     names = ", ".join(f"'{message.rule}'" for message in messages)
     diagnostics.error(
         "E411", span, f"message{'s' if len(messages) > 1 else ''} {names} {what}",
-        "each message needs a constant of its own at the start of its first or last frame, or frames that are constants",
+        "give each a constant or a number of frames of its own, or say who sends it: 'senders' under [message.NAME]",
     )  # fmt: skip
 
 
@@ -93,14 +143,3 @@ def _tagged(messages: Sequence[ir.Message], tags: Sequence[Sequence[bytes]]) -> 
         msgspec.structs.replace(message, tags=tuple(tag.hex() for tag in spellings))
         for message, spellings in zip(messages, tags, strict=True)
     )
-
-
-def _alike(messages: Sequence[ir.Message], tags: Sequence[Sequence[bytes]]) -> Sequence[ir.Message]:
-    """The first two messages that share a tag."""
-    seen: dict[bytes, ir.Message] = {}
-    for message, spellings in zip(messages, tags, strict=True):
-        for tag in spellings:
-            if tag in seen and seen[tag] is not message:
-                return seen[tag], message
-            seen[tag] = message
-    return messages

@@ -8,12 +8,16 @@ and last an assumption, which is a W401 warning so that nobody is surprised late
 Shapes, after RFC 5234's notation in ZeroMQ specifications:
 
 - constants, and runs of them, are verified octets;
-- an alternation of constants is an enumeration, of words a keyword;
+- an alternation of constants is an enumeration, of words a keyword, of numbers an integer with few values;
 - ``4OCTET / name-const`` is an integer with a sentinel;
+- ``%x04 short-size / %x06 long-size`` is a size in two forms;
 - ``L *VCHAR`` and ``L *OCTET``, L an integer, are text and octets with their length in front;
-- ``L *element`` is a counted list, of pairs a dictionary, of ``name=value`` texts one to be divided;
+- ``L *element`` is a counted list, of pairs a dictionary, of ``name=value`` texts one to be divided, and
+  ``*element`` one that goes on to the end;
 - ``NOCTET`` is an integer where a comment or the name says so, or N is 1, 2, 4 or 8;
-- anything else made of character classes is text up to the end of the frame.
+- ``NALPHA`` is text of a fixed length;
+- anything else made of character classes is text up to the end of the frame, where the classes are of
+  printable characters, and octets where they are not.
 
 Rules do not contain themselves (`specwire.generator.passes.nesting` has seen to that), so reading one ends.
 """
@@ -21,24 +25,36 @@ Rules do not contain themselves (`specwire.generator.passes.nesting` has seen to
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from functools import cached_property
 
 from msgspec import structs
 
 from specwire.generator import ir
-from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.names import constant_name, enum_name, fold, snake_case
+from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.names import fold
 from specwire.generator.passes import declared
+from specwire.generator.passes.alternations import LARGEST_INTEGER, read_alternation
+from specwire.generator.passes.layouts import (
+    REST,
+    ChoiceLayout,
+    FieldsLayout,
+    RuleLayout,
+    ValueLayout,
+    words_of,
+)
 from specwire.generator.passes.octets import Octets
+from specwire.generator.passes.records import read_record, read_union
+from specwire.generator.passes.repetitions import read_collection, read_counted
 from specwire.generator.passes.resolve import Grammar
+from specwire.generator.passes.runs import counts
+from specwire.generator.passes.sizes import find_forms, is_size_name, read_forms
+from specwire.generator.passes.texts import read_text
 from specwire.generator.passes.uses import find_bits, find_counts
 from specwire.generator.profile import LoadedProfile, TypeHint
 from specwire.generator.profile_values import WIDTHS
 from specwire.generator.syntax import (
     Alternation,
     CharVal,
-    Comment,
     Concatenation,
     Element,
     Reference,
@@ -49,40 +65,21 @@ from specwire.generator.syntax import (
 INTEGER_WORDS = re.compile(
     r"\b(integer|number|numeric|network (byte )?order|big.endian|time|count)\b", re.IGNORECASE
 )
-REST = ir.Length("rest")
-LARGEST_INTEGER = 8
-"""Octets."""
 
-
-@dataclass(frozen=True, slots=True)
-class ValueLayout:
-    """The rule is one value."""
-
-    type: ir.Type
-    sentinels: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, slots=True)
-class FieldsLayout:
-    """The rule is a run of elements, each a field."""
-
-    items: tuple[Element, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class ChoiceLayout:
-    """The rule is one of other rules, each a run of fields."""
-
-    rules: tuple[Rule, ...]
-
-
-RuleLayout = ValueLayout | FieldsLayout | ChoiceLayout
+_NUMBER = re.compile(r"number-(\d{1,3})\Z", re.IGNORECASE)
+"""Names that say how many octets the integer has."""
 
 
 class TypeReader:
-    """Answers what rules mean, each once; collects the enumerations and constants that it meets."""
+    """Answers what rules mean, each once; collects the enumerations, constants and records that it meets."""
 
-    def __init__(self, grammar: Grammar, profile: LoadedProfile, diagnostics: Diagnostics) -> None:
+    def __init__(
+        self,
+        grammar: Grammar,
+        profile: LoadedProfile,
+        diagnostics: Diagnostics,
+        classes: frozenset[str] = frozenset(),
+    ) -> None:
         self.grammar = grammar
         self.profile = profile
         self.diagnostics = diagnostics
@@ -90,6 +87,10 @@ class TypeReader:
         self.bits = find_bits(grammar, self.octets)
         self.enums: dict[str, ir.Enum] = {}
         self.constants: dict[str, ir.Constant] = {}
+        self.records: dict[str, ir.RecordType] = {}
+        self.nameless: set[Span] = set()
+        """The places of elements that were given a name, which is said once."""
+        self._classes = classes
         self._counts = find_counts(grammar)
         self._hints = {fold(name): hint for name, hint in profile.profile.types.items()}
         self._layouts: dict[str, RuleLayout | None] = {}
@@ -100,6 +101,11 @@ class TypeReader:
             return TypeHint()
         inside = self._hints.get(fold(f"{message.name}.{rule.name}")) if message else None
         return inside or self._hints.get(fold(rule.name), TypeHint())
+
+    @cached_property
+    def forms(self) -> frozenset[str]:
+        """The rules that are one form of a size in several."""
+        return find_forms(self)
 
     def layout(self, rule: Rule) -> RuleLayout | None:
         """Return the rule's layout, or None after a diagnostic that says why there is none."""
@@ -114,7 +120,8 @@ class TypeReader:
 
     def comment(self, rule: Rule) -> str:
         """Return the rule's own words: the comments on its lines, else those above it."""
-        return words_of(rule.trailing or rule.leading)
+        words = words_of(rule.trailing or rule.leading)
+        return words_of((*rule.leading, *rule.trailing)) if words.lower() == "zeromq frame" else words
 
     def value_type(self, element: Element, rule: Rule | None) -> ValueLayout | None:
         """Return the type of an element in place, None where it is no single value."""
@@ -124,6 +131,30 @@ class TypeReader:
         """Return the octets of an element that an integer can have, else None."""
         width = self.octets.count(element)
         return width if width is not None and width <= LARGEST_INTEGER else None
+
+    def opened(self, element: Element) -> Element:
+        """Return what a name stands for, through names of names; any other element as it is."""
+        while isinstance(element, Reference) and (rule := self.grammar.find(element)):
+            element = rule.definition
+        return element
+
+    def counted(
+        self, head: Element, repetition: Repetition, rule: Rule | None, hint: TypeHint
+    ) -> ValueLayout | None:
+        """Return the type of ``L *X`` in place; None where it is no value."""
+        return read_counted(self, head, repetition, rule, hint)
+
+    def record(self, name: str, items: tuple[Element, ...], rule: Rule | None) -> ir.RecordType | None:
+        """Return the record of a run; None after a diagnostic."""
+        return read_record(self, name, items, rule)
+
+    def union(self, name: str, element: Alternation) -> ir.UnionType | None:
+        """Return the union of alternatives that are records; None after a diagnostic."""
+        return read_union(self, name, element)
+
+    def class_for(self, name: str) -> str:
+        """Return the class name of a record: another than that of a message."""
+        return f"{name}Record" if name in self._classes else name
 
     def _read(self, rule: Rule) -> RuleLayout | None:
         hint = self.hint(rule)
@@ -142,9 +173,7 @@ class TypeReader:
             found = [
                 self.grammar.find(item) if isinstance(item, Reference) else None for item in definition.items
             ]
-            rules = tuple(target for target in found if target is not None)
-            if len(rules) == len(found):
-                return ChoiceLayout(rules)
+            return ChoiceLayout(definition, tuple(target for target in found if target is not None))
         if isinstance(definition, Concatenation):
             return FieldsLayout(definition.items)
         self.diagnostics.error(
@@ -161,16 +190,26 @@ class TypeReader:
         match element:
             case Reference():
                 return self._reference(element, rule, hint)
-            case Alternation(items=items):
-                return self._alternation(items, element, rule)
-            case Concatenation(items=(head, Repetition(maximum=None) as repetition)):
-                return self._counted(head, repetition, rule, hint) or self._text(element)
-            case Repetition(minimum=low, maximum=None) if self.octets.count(element.element) == 1:
-                return ValueLayout(ir.OctetsType(REST, low))
+            case Alternation():
+                return self._alternation(element, rule)
+            case Concatenation(items=(head, Repetition() as repetition)) if counts(self, head, repetition):
+                return read_counted(self, head, repetition, rule, hint) or read_text(
+                    self, element, rule, hint
+                )
+            case Repetition(minimum=low, maximum=high) if _varies(element):
+                if self.octets.count(element.element) == 1:
+                    return ValueLayout(ir.OctetsType(REST, low, high))
+                found = read_text(self, element, rule, hint)
+                if found is None and self.octets.is_class(element.element):
+                    found = ValueLayout(ir.OctetsType(REST, low, high))
+                return found or read_collection(self, 0, element, rule, hint)
         width = self.octets.count(element)
         if width is not None:
             return ValueLayout(self._fixed(width, rule))
-        return self._text(element)
+        if found := read_text(self, element, rule, hint):
+            return found
+        extent = self.octets.extent(element) if self.octets.is_class(element) else None
+        return ValueLayout(ir.OctetsType(ir.Length("fixed", extent), extent)) if extent else None
 
     def _reference(self, element: Reference, rule: Rule | None, hint: TypeHint) -> ValueLayout | None:
         match self.grammar.external(element):
@@ -184,7 +223,7 @@ class TypeReader:
             return ValueLayout(primitive) if primitive else None
         if target is None:
             width = self.octets.count(element)
-            return ValueLayout(self._fixed(width, rule)) if width else self._text(element)
+            return ValueLayout(self._fixed(width, rule)) if width else read_text(self, element, rule, hint)
         layout = self.layout(target)
         if not isinstance(layout, ValueLayout):
             return None
@@ -192,150 +231,51 @@ class TypeReader:
             return ValueLayout(structs.replace(layout.type, value=None, split=hint.split))
         return layout
 
-    def _alternation(
-        self, items: tuple[Element, ...], element: Alternation, rule: Rule | None
-    ) -> ValueLayout | None:
-        found = [self.octets.constant(item) for item in items]
-        constants = [octets for octets in found if octets]
-        if len(constants) == len(items) and rule is not None:
-            words = dict.fromkeys(constants)
-            if all(isinstance(item, CharVal) for item in items):
-                return ValueLayout(ir.KeywordType(tuple(octets.decode() for octets in words)))
-            members = tuple(
-                (item.name, int.from_bytes(octets, "big"))
-                for item, octets in zip(items, constants, strict=True)
-                if isinstance(item, Reference)
-            )
-            width = len(constants[0])
-            if (
-                len(members) == len(items)
-                and {len(o) for o in constants} == {width}
-                and width <= LARGEST_INTEGER
-            ):
-                return ValueLayout(self.enum(rule, members, width))
-        return self._with_sentinels(element) or self._text(element)
-
-    def _with_sentinels(self, element: Alternation) -> ValueLayout | None:
-        """``4OCTET / name-const``: an integer, and the constants' names, which become the package's."""
-        width = self.width(element.items[0])
-        found: dict[str, ir.Constant] = {}
-        for item in element.items[1:]:
-            value = self.octets.constant(item)
-            if value is None or len(value) != width or not isinstance(item, Reference):
-                return None
-            rule = self.grammar.find(item)
-            name = constant_name(item.name)
-            found[item.name] = ir.Constant(
-                name, int.from_bytes(value, "big"), self.comment(rule) if rule else ""
-            )
-        if width is None:
-            return None
-        self.constants |= {constant.name: constant for constant in found.values()}
-        return ValueLayout(ir.IntegerType(width), tuple(found))
-
-    def _counted(
-        self, head: Element, repetition: Repetition, rule: Rule | None, hint: TypeHint
-    ) -> ValueLayout | None:
-        """``L *X``: text, octets, a list or a dictionary, by what X is."""
-        width = self.width(head)
-        if width is None:
-            return None
-        if width not in WIDTHS:
-            self.diagnostics.error(
-                "E415", head.span, f"a length or a count of {width} octets has no layout",
-                f"lengths and counts have {', '.join(map(str, WIDTHS[:-1]))} or {WIDTHS[-1]} octets",
-            )  # fmt: skip
-        body = repetition.element
-        if self.octets.count(body) == 1:
-            return ValueLayout(ir.OctetsType(ir.Length("prefix", width), repetition.minimum))
-        if self.octets.is_class(body):
-            return ValueLayout(ir.TextType(ir.Length("prefix", width), self.octets.pattern(repetition)))
-        counted = self._collection(width, body, rule, hint)
-        if counted is not None and repetition.minimum:
-            self.diagnostics.warning(
-                "W404", repetition.span, f"that there are at least {repetition.minimum} is not checked",
-                "the number of elements is taken as it comes",
-            )  # fmt: skip
-        return ValueLayout(counted) if counted else None
-
-    def _collection(
-        self, width: int, body: Element, rule: Rule | None, hint: TypeHint
-    ) -> ir.PairsType | ir.ListType | None:
-        if isinstance(body, Concatenation):
-            types = [found.type if (found := self.value_type(item, None)) else None for item in body.items]
-            match types:
-                case [ir.TextType() as name, ir.TextType() as value] if _ends(name) and _ends(value):
-                    return ir.PairsType(width, name, value)
-            return None
-        inner = self.value_type(body, rule)
-        match inner.type if inner else None:
-            case ir.TextType() as text if _ends(text):
-                if hint.split or self._says_pairs(body):
-                    entry = body.name if isinstance(body, Reference) else None
-                    return ir.PairsType(width, text, None, hint.split or "first", entry)
-                return ir.ListType(width, text)
-            case ir.OctetsType() as octets if _ends(octets):
-                return ir.ListType(width, octets)
-            case ir.IntegerType(enum=None, bitmask=False) as integer if integer.octets in WIDTHS:
-                return ir.ListType(width, integer)
-        return None
-
-    def _says_pairs(self, body: Element) -> bool:
-        rule = self.grammar.find(body) if isinstance(body, Reference) else None
-        return rule is not None and "name=value" in self.comment(rule)
+    def _alternation(self, element: Alternation, rule: Rule | None) -> ValueLayout | None:
+        size = read_forms(self, element, rule.name if rule else None)
+        if size is not None:
+            return ValueLayout(size)
+        return read_alternation(self, element, rule) or read_text(self, element, rule, self.hint(rule))
 
     def _fixed(self, width: int, rule: Rule | None) -> ir.Type:
         """Octets of a fixed number: an integer where anything says so, else by the usual widths."""
         octets = ir.OctetsType(ir.Length("fixed", width), width)
-        if rule is None or width > LARGEST_INTEGER:
+        if rule is None:
+            return octets
+        if self._is_padding(rule):
+            return ir.PaddingType(width)
+        if width > LARGEST_INTEGER:
             return octets
         if str(rule) in self.bits:
             return ir.IntegerType(width, bitmask=True)
         hint = self.hint(rule)
-        says = rule.name.lower().startswith("number") or isinstance(hint.default, int)
+        numbered = _NUMBER.match(rule.name)
+        if numbered and int(numbered[1]) != width and not declared.says_type(hint):
+            return self._assumed_integer(width, rule, ", though its name has another number")
+        says = (
+            rule.name.lower().startswith("number") or is_size_name(rule.name) or isinstance(hint.default, int)
+        )
         if says or declared.says_type(hint) or INTEGER_WORDS.search(self.comment(rule)):
             return ir.IntegerType(width)
         if width not in WIDTHS:
             return octets
-        if str(rule) not in self._counts:
-            self.diagnostics.warning(
-                "W401", rule.name_span, f"rule '{rule}' is taken for an unsigned integer of {width} octet{'s' if width > 1 else ''}",
-                f"declare it under [types.{rule.name}] in {self.profile.source.path}",
-            )  # fmt: skip
+        return ir.IntegerType(width) if str(rule) in self._counts else self._assumed_integer(width, rule)
+
+    def _assumed_integer(self, width: int, rule: Rule, though: str = "") -> ir.IntegerType:
+        """An integer of which nothing but its octets says that it is one."""
+        self.diagnostics.warning(
+            "W401", rule.name_span, f"rule '{rule}' is taken for an unsigned integer of {width} octet{'s' if width > 1 else ''}{though}",
+            f"declare it under [types.{rule.name}] in {self.profile.source.path}",
+        )  # fmt: skip
         return ir.IntegerType(width)
 
-    def _text(self, element: Element) -> ValueLayout | None:
-        """Text up to the end of the frame, where the element is text; a NUL that ends it is no content."""
-        content = element
-        terminated = isinstance(element, Concatenation) and self.octets.constant(element.items[-1]) == b"\0"
-        if isinstance(element, Concatenation) and terminated:
-            content = Concatenation(element.items[:-1], element.span)
-        if not self.octets.is_textual(content):
-            return None
-        return ValueLayout(ir.TextType(REST, self.octets.pattern(content), terminated))
-
-    def enum(self, rule: Rule, members: tuple[tuple[str, int], ...], width: int) -> ir.IntegerType:
-        """Note an enumeration that is named as the rule, and return its type."""
-        name = snake_case(rule.name)
-        named = tuple((constant_name(member), value) for member, value in members)
-        if len({value for _, value in named}) < len(named) or len(dict(named)) < len(named):
-            self.diagnostics.error(
-                "E416", rule.name_span, f"two members of enumeration '{rule}' are the same",
-                "each has a name and a value of its own",
-            )  # fmt: skip
-        self.enums[name] = ir.Enum(name, enum_name(rule.name), named)
-        return ir.IntegerType(width, enum=name)
+    def _is_padding(self, rule: Rule) -> bool:
+        """Whether octets mean nothing: the rule is called padding, and the profile does not say otherwise."""
+        return rule.name.lower() == "padding" and not declared.says_type(self.hint(rule))
 
 
-def words_of(comments: Iterable[Comment]) -> str:
-    """Return comments as one text, which generated modules can hold: without control characters, each once."""
-    texts = [re.sub(r"[\x00-\x1f\x7f]+", " ", comment.text) for comment in comments if comment.text]
-    return " ".join(dict.fromkeys(texts)).strip()
-
-
-def _ends(type: ir.TextType | ir.OctetsType) -> bool:
-    """Whether a value says itself where it ends: only such values follow each other in a frame."""
-    return type.length.kind != "rest"
+def _varies(repetition: Repetition) -> bool:
+    return repetition.minimum != repetition.maximum
 
 
 def _constant(element: Element, octets: bytes) -> ir.ConstantType:

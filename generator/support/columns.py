@@ -13,6 +13,9 @@ from specwire.generated.messages import Message
 PAIRS = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("value", pa.string())]))
 """A dictionary: pairs in wire order, repeated names included."""
 
+BINARY_PAIRS = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("value", pa.binary())]))
+"""A dictionary whose values are octets."""
+
 UINT64 = pa.decimal128(20, 0)
 """An unsigned integer of eight octets: no signed integer type holds all of its values."""
 
@@ -40,7 +43,40 @@ COMMON = (
 )
 """The columns that every protocol has."""
 
-Attributes = Mapping[str, tuple[tuple[str, str], ...]]
+Convert = Callable[[Any], Any]
+"""Makes of a value what pyarrow takes; it is never given None."""
+
+Column = tuple[str, str] | tuple[str, str, Convert]
+"""A column, the attribute that it is read from, and what makes a row of the value where that takes something."""
+
+Attributes = Mapping[str, tuple[Column, ...]]
+
+
+def pairs(value: Any) -> list[dict[str, Any]]:
+    """Return a dictionary's pairs as structs."""
+    return [{"name": name, "value": content} for name, content in value]
+
+
+def each(convert: Convert) -> Convert:
+    """Return what converts every item of a sequence."""
+    return lambda value: [convert(item) for item in value]
+
+
+def record(*columns: Column) -> Convert:
+    """Return what makes a struct of a record or a message."""
+    return lambda value: {
+        column: _value(value, attribute, *convert) for column, attribute, *convert in columns
+    }
+
+
+def option(**records: tuple[str, Convert]) -> Convert:
+    """Return what makes a struct of one of several records: for each class, its column and its conversion."""
+
+    def convert(value: Any) -> dict[str, Any]:
+        name, inside = records[type(value).__name__]
+        return {name: inside(value)}
+
+    return convert
 
 
 def decode_rows(
@@ -50,6 +86,7 @@ def decode_rows(
     attributes: Attributes,
 ) -> pa.RecordBatch:
     """Return the messages in `array` as a batch of `schema`, decoded one by one."""
+    convert = {name: record(*columns) for name, columns in attributes.items()}
     rows: dict[str, list[Any]] = {name: [] for name in schema.names}
     for frames in array.to_pylist():
         for values in rows.values():
@@ -62,7 +99,7 @@ def decode_rows(
             continue
         name = type(message).__name__
         rows["_message"][-1] = name
-        rows[name][-1] = {column: _value(message, attribute) for column, attribute in attributes[name]}
+        rows[name][-1] = convert[name](message)
     return pa.record_batch([pa.array(rows[f.name], f.type) for f in schema], schema=schema)
 
 
@@ -77,14 +114,12 @@ def _decode(decode: Callable[[Sequence[bytes]], Message], frames: Sequence[bytes
     )  # fmt: skip
 
 
-def _value(message: Message, attribute: str) -> Any:
-    """A field's value as pyarrow takes it; the column of a message without fields is always true."""
+def _value(owner: object, attribute: str, convert: Convert | None = None) -> Any:
+    """An attribute's value as pyarrow takes it; the column of a class without fields is always true."""
     if attribute == "_present":
         return True
-    value = getattr(message, attribute)
-    if isinstance(value, tuple) and value and isinstance(value[0], tuple):
-        return [{"name": name, "value": content} for name, content in value]
-    return value
+    value = getattr(owner, attribute)
+    return value if convert is None or value is None else convert(value)
 
 
 def _error(error: DecodeError) -> dict[str, Any]:

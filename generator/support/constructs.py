@@ -1,4 +1,4 @@
-"""What the Construct declarations of all packages are made of, beyond Construct itself.
+"""What the Construct declarations of messages are made of, beyond Construct itself.
 
 A message of several ZeroMQ frames has no octets of its own. For Construct, which reads one stream, the
 frames are put one after another, each with its length in four octets in front.
@@ -6,19 +6,20 @@ frames are put one after another, each with its length in four octets in front.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import TYPE_CHECKING, Any
 
 import construct as cs
 
+from specwire.generated.construct_values import ToEnd, flat
+
 if TYPE_CHECKING:
     # Generic in the stubs only: at run time Construct's classes take no subscript.
     _Construct = cs.Construct[Any, Any]
-    _Adapter = cs.Adapter[Any, Any, Any, Any]
-    _Validator = cs.Validator[Any, Any]
 else:
-    _Construct, _Adapter, _Validator = cs.Construct, cs.Adapter, cs.Validator
+    _Construct = cs.Construct
 
 
 def frame(inner: cs.Construct[Any, Any]) -> cs.Construct[Any, Any]:
@@ -72,47 +73,30 @@ class Trailing(_Construct):
         return None if obj is None else self.inner._build(obj, stream, context, path)
 
 
-class Divided(_Adapter):
-    """A text ``name=value`` as a pair, divided at the first ``=`` or at the last."""
+class Unlike(_Construct):
+    """Nothing; the frames that follow must not look as one of `shapes`, which are other messages'.
 
-    def __init__(self, text: cs.Construct[Any, Any], *, last: bool = False) -> None:
-        super().__init__(text)
-        self.last = last
+    A shape is how the first frames begin, as expressions, and how many frames there are (None: any number).
+    """
 
-    def _decode(self, obj: str, context: Any, path: str) -> tuple[str, str]:
-        name, equals, value = obj.rpartition("=") if self.last else obj.partition("=")
-        if not equals:
-            raise cs.ValidationError(f"no '=' in {obj!r}", path=path)
-        return name, value
+    def __init__(self, *shapes: tuple[tuple[bytes, ...], int, int | None]) -> None:
+        super().__init__()
+        self.shapes = shapes
+        self.flagbuildnone = True
 
-    def _encode(self, obj: tuple[str, str], context: Any, path: str) -> str:
-        name, value = obj
-        if "=" in (value if self.last else name):
-            raise cs.ValidationError(f"'=' in {obj!r}", path=path)
-        return f"{name}={value}"
+    def _parse(self, stream: Any, context: Any, path: str) -> None:
+        start = cs.stream_tell(stream, path)
+        frames = ToEnd(cs.Prefixed(cs.Int32ub, cs.GreedyBytes))._parsereport(stream, context, path)
+        stream.seek(start)
+        for heads, least, most in self.shapes:
+            enough = least <= len(frames) and (most is None or len(frames) <= most)
+            if enough and all(
+                re.match(head, octets, re.DOTALL) for head, octets in zip(heads, frames, strict=False)
+            ):
+                raise cs.ValidationError("another message", path=path)
 
-
-class Unterminated(_Adapter):
-    """A text with or without a NUL at its end; none inside it."""
-
-    def _decode(self, obj: str, context: Any, path: str) -> str:
-        return self._encode(obj.removesuffix("\0"), context, path)
-
-    def _encode(self, obj: str, context: Any, path: str) -> str:
-        if "\0" in obj:
-            raise cs.ValidationError("NUL inside a text", path=path)
-        return obj
-
-
-class AtLeast(_Validator):
-    """Octets of which there are `minimum` or more."""
-
-    def __init__(self, minimum: int, octets: cs.Construct[Any, Any]) -> None:
-        super().__init__(octets)
-        self.minimum = minimum
-
-    def _validate(self, obj: bytes, context: Any, path: str) -> bool:
-        return len(obj) >= self.minimum
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        return None
 
 
 def parse_frames(
@@ -128,7 +112,7 @@ def parse_frames(
     refusal = cs.ConstructError("there are no messages")
     for name, declaration in messages.items():
         try:
-            return name, _flat(declaration.parse(stream, flags=announced))
+            return name, flat(declaration.parse(stream, flags=announced))
         except cs.ConstructError as error:
             refusal = error
     raise refusal
@@ -152,16 +136,3 @@ def _announced(flags: tuple[int, int] | None, frames: Sequence[bytes]) -> int:
     if flags is None or not frames or len(frames[flags[0]]) <= flags[1]:
         return 0
     return frames[flags[0]][flags[1]]
-
-
-def _flat(container: Any) -> dict[str, Any]:
-    """The values of all frames in one dictionary, in wire order."""
-    values: dict[str, Any] = {}
-    for name, value in container.items():
-        if name.startswith("_"):
-            continue
-        if isinstance(value, cs.Container):
-            values |= _flat(value)
-        else:
-            values[name] = list(value) if isinstance(value, cs.ListContainer) else value
-    return values

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 
@@ -48,3 +49,43 @@ def without_nul(text: str) -> str:
     if "\0" in text:
         raise ValueError("NUL inside a text")
     return text
+
+
+def padded(text: str, octets: int, fill: bytes) -> bytes:
+    """Return a text with padding up to so many octets.
+
+    Raises:
+        ValueError: the text is longer, or ends as padding does.
+    """
+    raw = text.encode()
+    if len(raw) > octets or raw.endswith(fill):
+        raise ValueError("a text that its place cannot hold")
+    return raw.ljust(octets, fill)
+
+
+def sized(octets: bytes, forms: tuple[tuple[bytes, int], ...]) -> bytes:
+    """Return octets with their number in front: in the first form (tag, octets of the number) that can hold it.
+
+    A form without a tag is not used where its number would begin as another's tag.
+
+    Raises:
+        OverflowError: no form can hold the number.
+    """
+    for tag, width in forms:
+        if len(octets) < 256**width:
+            number = len(octets).to_bytes(width, "big")
+            if tag or not any(other and number.startswith(other) for other, _ in forms):
+                return tag + number + octets
+    raise OverflowError("more octets than their size can say")
+
+
+def head_of(heads: re.Pattern[bytes], frames: Sequence[bytes]) -> int:
+    """Return the number of the alternative of `heads` that the first frame begins as.
+
+    Raises:
+        LookupError: it begins as none, or there is no frame.
+    """
+    found = heads.match(frames[0])
+    if found is None or found.lastindex is None:
+        raise LookupError("no message begins so")
+    return found.lastindex

@@ -1,4 +1,4 @@
-"""Where the slow path of decoding is: the frame, the field, its path, for the error that may come."""
+"""Where the slow path of decoding is: the frame, the run, the field, its path, for the error that may come."""
 
 from __future__ import annotations
 
@@ -20,6 +20,8 @@ class Place:
     strict: bool
     index: int = 0
     """The frame, from 0."""
+    end: int = 0
+    """The octet of the frame at which the innermost run ends."""
     field: Field | None = None
     path: str = ""
     """The field as errors name it: ``headers[1]``."""
@@ -42,16 +44,24 @@ class Place:
         """Go on to another field, or to none."""
         self.field, self.path, self.rule, self.divided = field, path, None, None
 
+    def open(self, field: Field | None, path: str) -> None:
+        """Go on to a field at the start of the frame."""
+        self.enter(field, path)
+        self.end = len(self.frame)
+
     def take(self, at: int, octets: int) -> bytes:
         """Return so many octets from octet `at` of the frame on.
 
         Raises:
-            DecodeError: the frame ends before.
+            DecodeError: the run ends before.
         """
-        found = self.frame[at : at + octets]
-        if len(found) < octets:
-            self.refuse("length", octets_word(octets), str(len(found)), at)
-        return found
+        if octets > self.end - at:
+            self.refuse("length", octets_word(octets), str(self.end - at), at)
+        return self.frame[at : at + octets]
+
+    def peek(self, at: int, octets: int) -> bytes:
+        """Return so many octets from octet `at` of the frame on, fewer where the run ends before."""
+        return self.frame[at : min(at + octets, self.end)]
 
     def refuse(self, kind: Kind, expected: str, found: str, at: int | None) -> NoReturn:
         """Raise the DecodeError for a fault at octet `at` of the frame, None where no octet is meant."""

@@ -10,20 +10,42 @@ from dataclasses import dataclass
 
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import Constant, Field, Frame, Keyword, MessageLayout, ProtocolLayout, Type
+from specwire.generated.patterns import explain_pattern, match_pattern
+from specwire.generated.shapes import class_of, explain_shape
 from specwire.generated.words import frames_word, one_of, show
 
 
-def find_message(layout: ProtocolLayout, frames: list[bytes]) -> MessageLayout:
-    """Return the layout of the message that `frames` claim to be.
+def find_message(layout: ProtocolLayout, frames: list[bytes], sender: str | None = None) -> MessageLayout:
+    """Return the layout of the message that `frames` claim to be; `sender` is the role that sent them, if known.
 
     Raises:
         DecodeError: no message has what the selectors find.
     """
+    if layout.shapes:
+        try:
+            name = class_of(layout, frames, sender)
+        except LookupError:
+            raise explain_shape(layout, frames, sender) from None
+        return next(message for message in layout.messages if message.class_name == name)
+    if any(message.patterns for message in layout.messages):
+        return _find_pattern(layout, frames)
     found = tuple(_frame_at(frames, index, octets) for index, octets in layout.selectors)
     for message in layout.messages:
         if found in message.tags:
             return message
     raise _unknown(layout, frames)
+
+
+def _find_pattern(layout: ProtocolLayout, frames: list[bytes]) -> MessageLayout:
+    if not frames:
+        raise DecodeError(
+            protocol=layout.protocol, message_name=None, field=None, frame=None, offset=None, kind="frames",
+            expected="a frame", found=frames_word(frames), rule=layout.edition,
+        )  # fmt: skip
+    found = match_pattern(layout, frames[0])
+    if found is None:
+        raise explain_pattern(layout, frames[0])
+    return found[0]
 
 
 def spellings(type: Type) -> tuple[bytes, ...]:

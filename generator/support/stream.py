@@ -1,7 +1,10 @@
-"""Messages on a byte stream: each part with its size, all parts with a magic and a length in front.
+"""Messages on a byte stream, framed in one of two ways.
 
-A part shorter than the escape value has its size in one octet; a longer one has the escape octet, then
-its size as a big-endian integer. A size that could have been short is accepted in its long form too.
+`PartFraming`: each part with its size, all parts with a magic and a length in front. A part shorter than the
+escape value has its size in one octet; a longer one has the escape octet, then its size as a big-endian
+integer. A size that could have been short is accepted in its long form too. `UnitFraming`: messages of one
+part follow each other, and each says itself how long it is.
+
 `MessageStream` takes octets as they come, however they are cut, and gives whole messages; it holds no more
 than the longest message of an unfinished one, whatever length the peer announces.
 """
@@ -9,31 +12,61 @@ than the longest message of an unfinished one, whatever length the peer announce
 from __future__ import annotations
 
 import sys
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.octets import as_octets
+from specwire.generated.words import one_of, show
 
 M = TypeVar("M")
 
 
 @dataclass(frozen=True, slots=True)
-class Framing:
+class Framing(ABC):
     """How a protocol frames messages on a stream.
 
     Attributes:
         protocol: name of the package.
         edition: the specification, for errors.
+    """
+
+    protocol: str
+    edition: str
+
+    @abstractmethod
+    def frame(self, parts: Sequence[bytes]) -> bytes:
+        """Return the octets that carry `parts`."""
+
+    @abstractmethod
+    def cut(self, buffer: bytearray, max_octets: int) -> tuple[int, list[bytes]] | None:
+        """Return how many octets the first message in `buffer` takes, and its parts; None while it is not whole.
+
+        Raises:
+            DecodeError: the octets begin no message, or one that is longer than it may be.
+        """
+
+    def error(self, kind: Kind, expected: str, found: str, offset: int) -> DecodeError:
+        """Return the error for a fault at `offset` octets into the message, or into its body."""
+        return DecodeError(
+            protocol=self.protocol, message_name=None, field="framing", frame=None, offset=offset, kind=kind,
+            expected=expected, found=found, rule=f"{self.edition} message framing",
+        )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class PartFraming(Framing):
+    """Parts with their sizes, behind a magic and the length of all of them.
+
+    Attributes:
         magics: the octets that a message may begin with; the first is big-endian, the second its reverse.
         length_octets: octets of the length of all parts together.
         escape: the size octet that says a long size follows.
         long_octets: octets of a long size.
     """
 
-    protocol: str
-    edition: str
     magics: tuple[bytes, ...]
     length_octets: int
     escape: int
@@ -80,12 +113,91 @@ class Framing:
             raise self.error("frames", "at least 1 part", "none", 0)
         return parts
 
-    def error(self, kind: Kind, expected: str, found: str, offset: int) -> DecodeError:
-        """Return the error for a fault at `offset` octets into the message's body or header."""
-        return DecodeError(
-            protocol=self.protocol, message_name=None, field="framing", frame=None, offset=offset, kind=kind,
-            expected=expected, found=found, rule=f"{self.edition} message framing",
-        )  # fmt: skip
+    def cut(self, buffer: bytearray, max_octets: int) -> tuple[int, list[bytes]] | None:
+        """See `Framing.cut`; the longest message is one whose parts and their sizes take `max_octets`."""
+        header = len(self.magics[0])
+        magic = bytes(buffer[:header])
+        if not any(known.startswith(magic) for known in self.magics):
+            expected = " or ".join(known.hex(" ") for known in self.magics)
+            raise self.error("constant", expected, magic.hex(" "), 0)
+        start = header + self.length_octets
+        if len(buffer) < start:
+            return None
+        length = int.from_bytes(buffer[header:start], "big")
+        if length > max_octets:
+            raise self.error("limit", f"at most {max_octets} octets", str(length), header)
+        end = start + length
+        return (end, self.split(bytes(buffer[start:end]))) if len(buffer) >= end else None
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """How a message begins: with `prefix`, then, `skip` octets later, a size of `size_octets` octets.
+
+    The size counts what follows it. A message without a size has `octets` octets in all.
+    """
+
+    prefix: bytes
+    skip: int = 0
+    size_octets: int = 0
+    octets: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class UnitFraming(Framing):
+    """Messages of one part, each of which says itself how long it is.
+
+    Attributes:
+        heads: how messages begin; no prefix begins with another.
+    """
+
+    heads: tuple[Head, ...]
+
+    def frame(self, parts: Sequence[bytes]) -> bytes:
+        """Return the octets that carry the only part."""
+        (part,) = parts
+        return part
+
+    def cut(self, buffer: bytearray, max_octets: int) -> tuple[int, list[bytes]] | None:
+        """See `Framing.cut`; the longest message is one that takes `max_octets` in all."""
+        head = self._head(buffer)
+        if head is None:
+            return None
+        start = len(head.prefix) + head.skip
+        end = head.octets
+        if head.size_octets:
+            if len(buffer) < start + head.size_octets:
+                return None
+            end = start + head.size_octets
+            end += int.from_bytes(buffer[start:end], "big")
+        if end > max_octets:
+            raise self.error(
+                "limit", f"at most {max_octets} octets", str(end), start if head.size_octets else 0
+            )
+        return (end, [bytes(buffer[:end])]) if len(buffer) >= end else None
+
+    def _head(self, buffer: bytearray) -> Head | None:
+        """The head that the octets begin with; None while that is open."""
+        for head in self.heads:
+            if buffer.startswith(head.prefix):
+                return head
+        prefixes = [head.prefix for head in self.heads]
+        common = [_common(prefix, buffer) for prefix in prefixes]
+        at = max(common)
+        if at == len(buffer):
+            return None
+        nearest = [prefix[at:] for prefix, octets in zip(prefixes, common, strict=True) if octets == at]
+        found = bytes(buffer[at : at + max(map(len, nearest))])
+        kind: Kind = "constant" if len({prefix[at : at + 1] for prefix in prefixes}) == 1 else "tag"
+        raise self.error(kind, one_of(dict.fromkeys(nearest)), show(found), at)
+
+
+def _common(prefix: bytes, octets: bytearray) -> int:
+    """How many octets both begin with."""
+    return next(
+        (at for at, (a, b) in enumerate(zip(prefix, octets, strict=False)) if a != b),
+        min(len(prefix), len(octets)),
+    )
 
 
 class MessageStream(Generic[M]):
@@ -118,8 +230,10 @@ class MessageStream(Generic[M]):
         if self.fault is None:
             self._buffer += as_octets(octets)
             try:
-                while (body := self._next()) is not None:
-                    messages.append(self._decode(self._framing.split(body)))
+                while self._buffer and (found := self._framing.cut(self._buffer, self._max_octets)):
+                    end, parts = found
+                    del self._buffer[:end]
+                    messages.append(self._decode(parts))
             except DecodeError as error:
                 self.fault = error
                 self._buffer.clear()
@@ -138,21 +252,3 @@ class MessageStream(Generic[M]):
         if self._buffer:
             held = len(self._buffer)
             raise self._framing.error("length", "the rest of a message", "the end of the stream", held)
-
-    def _next(self) -> bytes | None:
-        header = len(self._framing.magics[0])
-        magic = bytes(self._buffer[:header])
-        if not any(known.startswith(magic) for known in self._framing.magics):
-            expected = " or ".join(known.hex(" ") for known in self._framing.magics)
-            raise self._framing.error("constant", expected, magic.hex(" "), 0)
-        end = header + self._framing.length_octets
-        if len(self._buffer) < end:
-            return None
-        length = int.from_bytes(self._buffer[header:end], "big")
-        if length > self._max_octets:
-            raise self._framing.error("limit", f"at most {self._max_octets} octets", str(length), header)
-        if len(self._buffer) < end + length:
-            return None
-        body = bytes(self._buffer[end : end + length])
-        del self._buffer[: end + length]
-        return body

@@ -7,7 +7,7 @@ same octets and find the same values, a mistake would have to be made twice.
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 from typing import Any
 
@@ -16,7 +16,17 @@ import pytest
 
 from specwire.generated.constructs import parse_frames
 from specwire.generated.errors import DecodeError
-from specwire.generated.layout import Constant, Field, Frame, MessageLayout, ProtocolLayout
+from specwire.generated.layout import (
+    Field,
+    Frame,
+    ListOf,
+    MessageLayout,
+    Pairs,
+    ProtocolLayout,
+    Record,
+    Type,
+    Union,
+)
 from specwire.generated.messages import Message
 
 Frames = Sequence[bytes]
@@ -35,10 +45,10 @@ def message_layout(module: ModuleType, name: str) -> MessageLayout:
 
 
 def fields_of(entry: MessageLayout) -> Iterator[Field]:
-    """Yield the fields that a message object has, constants left out."""
+    """Yield the fields that a message object has, what is implied left out."""
     for part in entry.parts:
         for field in part.fields if isinstance(part, Frame) else (part.field,):
-            if not isinstance(field.type, Constant):
+            if not field.implied:
                 yield field
 
 
@@ -68,8 +78,11 @@ def assert_agreement(module: ModuleType, frames: Frames) -> bool:
     # No other declaration is tried: that would be the same messages again, and most of the time.
     declaration = {name: module.constructs.MESSAGES[name]}
     _, reference = parse_frames(declaration, module.constructs.FLAGS, frames)
+    fields = tuple(fields_of(message_layout(module, name)))
     values = values_of(module, fast)
-    assert _plain({key: reference[key] for key in values}) == _plain(values)
+    assert {f.name: _built(f, reference[f.name]) for f in fields} == {
+        f.name: _held(f, values[f.name]) for f in fields
+    }
     assert module.constructs.build(name, reference) == fast.encode()
     return True
 
@@ -95,11 +108,42 @@ def assert_explained(module: ModuleType, frames: Frames, error: DecodeError) -> 
         assert error.field is not None or error.kind == "trailing"
 
 
-def _plain(value: Any) -> Any:
-    """Lists and tuples alike, in any depth."""
-    if isinstance(value, dict):
-        return {key: _plain(item) for key, item in value.items()}
-    return tuple(_plain(item) for item in value) if isinstance(value, list | tuple) else value
+def _held(field: Field, value: Any) -> Any:
+    """A message's value without classes: records as dictionaries, tuples as lists."""
+    return _each(field.type, value, _fields_held, lambda held: (type(held).__name__, held))
+
+
+def _built(field: Field, value: Any) -> Any:
+    """A value of the declarations in the same form: without what is implied."""
+    return _each(field.type, value, _fields_built, lambda built: next(iter(built.items())))
+
+
+def _fields_held(type: Record, value: Any) -> Any:
+    return {f.name: _held(f, getattr(value, f.attribute)) for f in type.fields if not f.implied}
+
+
+def _fields_built(type: Record, value: Any) -> Any:
+    return {f.name: _built(f, value[f.name]) for f in type.fields if not f.implied}
+
+
+def _each(
+    of: Type, value: Any, fields: Callable[[Record, Any], Any], chosen: Callable[[Any], tuple[str, Any]]
+) -> Any:
+    """A value with its records taken apart by `fields`; `chosen` says which of several records it is."""
+    if value is None:
+        return None
+    match of:
+        case ListOf(element=element):
+            return [_each(element, item, fields, chosen) for item in value]
+        case Pairs():
+            return [tuple(item) for item in value]
+        case Record():
+            return fields(of, value)
+        case Union(options=options):
+            name, inside = chosen(value)
+            (option,) = (option for option in options if option.class_name == name)
+            return name, fields(option, inside)
+    return list(value) if isinstance(value, list | tuple) else value
 
 
 def truncations(frames: Frames) -> Iterator[tuple[bytes, ...]]:

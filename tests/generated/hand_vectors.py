@@ -181,4 +181,18 @@ ZRE = [
     ),
 ]  # fmt: skip
 
-HAND = [*NORFAB, *NORFAB_ASCII, *CMB1, *CMB1_JSON, *FILEMQ, *ZRE]
+ZMTP = [
+    # error = command-size %d5 "ERROR" error-reason: 04, the 6 + 4 octets that follow, the reason with its length.
+    _vector("zmtp", "error", "Error", ((b"\x04\x0a" b"\x05ERROR" b"\x03bad"),), error_reason="bad"),
+    # cancel = command-size %d6 "CANCEL" subscription: all that is left is the subscription.
+    _vector("zmtp", "cancel", "Cancel", ((b"\x04\x09" b"\x06CANCEL" b"\x00\xff"),), subscription=b"\x00\xff"),
+    _vector("zmtp", "join", "Join", ((b"\x04\x09" b"\x04JOIN" b"news"),), group="news"),
+    _vector("zmtp", "leave no group", "Leave", ((b"\x04\x06" b"\x05LEAVE"),), group=""),
+    # A body of 256 octets is a long command: 5 for the name and its length, 251 of data.
+    _vector(
+        "zmtp", "long command", "Command", ((b"\x06" + bytes(6) + b"\x01\x00" + b"\x04BULK" + 251 * b"d"),),
+        command_name="BULK", command_data=251 * b"d",
+    ),
+]  # fmt: skip
+
+HAND = [*NORFAB, *NORFAB_ASCII, *CMB1, *CMB1_JSON, *FILEMQ, *ZRE, *ZMTP]

@@ -9,7 +9,6 @@ from hypothesis import strategies as st
 from hypothesis.strategies import SearchStrategy
 
 from specwire.generated.layout import (
-    Constant,
     Field,
     Frame,
     Integer,
@@ -19,10 +18,12 @@ from specwire.generated.layout import (
     MessageLayout,
     Octets,
     Pairs,
+    Record,
     Rest,
     Stack,
     Text,
     Type,
+    Union,
 )
 from specwire.generated.messages import Message
 from tests.generated.agreement import layout_of
@@ -52,9 +53,12 @@ def _message(module: ModuleType, entry: MessageLayout, *, wild: bool = False) ->
     trailing: list[str] = []
     for part in entry.parts:
         for field in part.fields if isinstance(part, Frame) else (part.field,):
-            if isinstance(field.type, Constant):
+            if field.implied:
                 continue
-            fitting = _value_of(part, field, layout_of(module).announcing)
+            fitting = _value_of(module, part, field, layout_of(module).announcing)
+            if field.optional:
+                fitting = st.none() | fitting
+                trailing.append(field.attribute)
             if not isinstance(part, Rest) and part.presence.kind == "announced":
                 fitting = st.none() | fitting
                 readings.setdefault(part.presence.mask, []).append(field.attribute)
@@ -80,37 +84,71 @@ def _consistent(found: dict[str, Any], shared: list[list[str]], trailing: list[s
     return found
 
 
-def _value_of(part: Frame | Stack | Rest, field: Field, announcing: int) -> SearchStrategy[Any]:
+def _value_of(
+    module: ModuleType, part: Frame | Stack | Rest, field: Field, announcing: int
+) -> SearchStrategy[Any]:
     if field.flags:
         return st.integers(0, 255).map(lambda value: value & ~announcing)
     if isinstance(part, Frame):
-        return _value(field.type)
-    element = _value(field.type)
+        return _value(module, field.type)
+    element = _value(module, field.type)
     if isinstance(part, Stack):
         element = element.filter(bool)
     return st.lists(element, max_size=3).map(tuple)
 
 
-def _value(type: Type) -> SearchStrategy[Any]:
+def _value(module: ModuleType, type: Type) -> SearchStrategy[Any]:
     match type:
         case Integer(octets=octets, members=members):
             return st.sampled_from(members) if members else st.integers(0, 256**octets - 1)
         case Keyword(options=options):
             return st.sampled_from(options)
-        case Text(terminated=terminated):
-            return WORDS.map(lambda text: text.replace("\0", "")) if terminated else WORDS
+        case Text():
+            return _text(type)
         case Json():
             return st.sampled_from(["{}", '{"a": [1, "\u00e9"]}', "null", "", "no JSON"])
-        case Octets(span=span, minimum=minimum):
-            most = span.octets if span.kind == "fixed" else 40
+        case Octets(span=span, minimum=minimum, maximum=maximum):
+            most = span.octets if span.kind == "fixed" else 40 if maximum is None else maximum
             return st.binary(min_size=max(minimum, most if span.kind == "fixed" else 0), max_size=most)
-        case ListOf(element=element):
-            return st.lists(_value(element), max_size=4).map(tuple)
-        case Pairs(split=split):
-            name = WORDS.map(lambda text: text.replace("=", "")) if split == "first" else WORDS
-            value = WORDS.map(lambda text: text.replace("=", "")) if split == "last" else WORDS
-            return st.lists(st.tuples(name, value), max_size=4).map(tuple)
+        case ListOf(element=element, minimum=minimum):
+            return st.lists(_value(module, element), min_size=minimum, max_size=minimum + 3).map(tuple)
+        case Pairs():
+            return _pairs(module, type)
+        case Record():
+            return _record(module, type)
+        case Union(options=options):
+            return st.one_of([_record(module, option) for option in options])
     raise AssertionError(type)
+
+
+def _text(type: Text) -> SearchStrategy[str]:
+    if type.span.kind == "fixed":
+        least = 0 if type.padding is not None else type.span.octets
+        texts = st.text(st.characters(codec="ascii"), min_size=least, max_size=type.span.octets)
+        return texts.map(lambda text: text.rstrip((type.padding or b"").decode())) if not least else texts
+    return WORDS.map(lambda text: text.replace("\0", "")) if type.terminated else WORDS
+
+
+def _pairs(module: ModuleType, type: Pairs) -> SearchStrategy[Any]:
+    name, value = _text(type.name), WORDS if type.value is None else _value(module, type.value)
+    if type.split == "first":
+        name = name.map(lambda text: text.replace("=", ""))
+    if type.split == "last":
+        value = value.map(lambda text: text.replace("=", ""))
+    return st.lists(st.tuples(name, value), min_size=type.minimum, max_size=type.minimum + 3).map(tuple)
+
+
+def _record(module: ModuleType, type: Record) -> SearchStrategy[Any]:
+    valued = [field for field in type.fields if not field.implied]
+    trailing = [field.attribute for field in valued if field.optional]
+    values = {
+        field.attribute: st.none() | _value(module, field.type)
+        if field.optional
+        else _value(module, field.type)
+        for field in valued
+    }
+    made = st.fixed_dictionaries(values).map(lambda found: _consistent(found, [], trailing))
+    return made.map(lambda found: getattr(module.codec, type.class_name)(**found))
 
 
 def _wild() -> SearchStrategy[Any]:

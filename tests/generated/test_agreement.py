@@ -36,7 +36,8 @@ def test_every_truncation(name: str) -> None:
     """Each frame left out, and each cut at each octet, of every message."""
     cut = {short for frames in corpus(name) for short in truncations(frames)}
     accepted = [assert_agreement(package(name), frames) for frames in cut]
-    assert True in accepted
+    # Every message of ZMTP says how long it is, so none is another one cut.
+    assert True in accepted or name == "zmtp"
     assert False in accepted
 
 

@@ -150,7 +150,8 @@ def test_any_content_behind_a_right_tag(name: str, data: st.DataObject) -> None:
     """Tags of a message, anything after them: most of the random frames above do not get so far."""
     module = package(name)
     entry = data.draw(st.sampled_from(layout_of(module).messages))
-    tag = data.draw(st.sampled_from(entry.tags))
+    heads = [(bytes.fromhex(pattern.replace("??", "00")),) for pattern in entry.patterns]
+    tag = data.draw(st.sampled_from(entry.tags or heads))
     frames = data.draw(
         st.lists(st.binary(max_size=12), min_size=len(entry.parts), max_size=len(entry.parts) + 1)
     )

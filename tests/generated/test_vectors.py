@@ -6,7 +6,7 @@ import pytest
 
 from specwire.generated.errors import DecodeError
 from tests.generated.hand_vectors import HAND
-from tests.generated.refused import CUT, NEITHER, REFUSED, Fault
+from tests.generated.refused import CUT, NEITHER, REFUSED, REWRITTEN, Fault
 from tests.generated.vectors import PACKAGES, Vector, entries, package, recorded
 
 GOOD = [
@@ -41,7 +41,8 @@ def test_decodes_to_the_stated_fields(vector: Vector) -> None:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_encodes_back_to_the_same_octets(name: str) -> None:
     module = package(name)
-    frames = [list(vector.frames) for vector in [*GOOD, *HAND] if vector.package == name]
+    kept = [vector for vector in [*GOOD, *HAND] if vector.package == name and str(vector) not in REWRITTEN]
+    frames = [list(vector.frames) for vector in kept]
     assert [module.decode(item).encode() for item in frames] == frames
 
 

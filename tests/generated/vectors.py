@@ -16,7 +16,7 @@ from types import ModuleType
 from typing import Any
 
 FOLDER = Path(__file__).parent.parent / "vectors"
-PACKAGES = ("cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zre")
+PACKAGES = ("cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zmtp", "zre")
 
 
 @dataclass(frozen=True)
@@ -196,6 +196,18 @@ def _zre(name: str) -> Iterator[Vector]:
         yield Vector(name, entry["name"], frames_of(entry), _ZRE[entry["name"]], fields)
 
 
+def _zmtp(name: str) -> Iterator[Vector]:
+    for entry in entries("zmtp-libzmq-4.3.5.json"):
+        fields = dict(entry["fields"])
+        for field in fields.keys() & {"message_body", "subscription", "ping_context"}:
+            fields[field] = bytes.fromhex(fields[field])
+        if "metadata" in fields:
+            fields["metadata"] = tuple((key, bytes.fromhex(value)) for key, value in fields["metadata"])
+        yield Vector(
+            name, entry["name"], frames_of(entry), _camel(entry["message"]), fields, frames_of(entry)[0]
+        )
+
+
 def _pairs(value: Any) -> Any:
     return tuple(value.items()) if isinstance(value, dict) else value
 
@@ -212,5 +224,6 @@ _READERS = {
     "libfilemq": _libfilemq,
     "norfab": _norfab,
     "norfab_ascii": _norfab,
+    "zmtp": _zmtp,
     "zre": _zre,
 }

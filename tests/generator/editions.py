@@ -56,6 +56,10 @@ scalars: st.SearchStrategy[ir.Type] = st.one_of(
     spans.map(ir.OctetsType),
     st.sampled_from((1, 2, 4)).map(text),
     st.sampled_from((b"\x0a", b"\x11\x12", b"\x05hello")).map(lambda octets: ir.ConstantType(octets.hex())),
+    st.integers(1, 4).map(ir.PaddingType),
+    st.integers(1, 4).map(lambda octets: ir.TextType(ir.Length("fixed", octets), padding="20")),
+    st.sampled_from(((0, 17, 18, 19), (17, 25))).map(lambda values: ir.IntegerType(1, values=values)),
+    st.sampled_from((3, 6)).map(lambda most: ir.OctetsType(ir.Length("prefix", 1), 0, most)),
 )
 elements: st.SearchStrategy[ir.IntegerType | ir.TextType | ir.OctetsType] = st.one_of(
     integers, spans.map(ir.OctetsType), st.sampled_from((1, 2)).map(text)
@@ -63,8 +67,29 @@ elements: st.SearchStrategy[ir.IntegerType | ir.TextType | ir.OctetsType] = st.o
 types: st.SearchStrategy[ir.Type] = st.one_of(
     scalars,
     st.builds(ir.ListType, st.sampled_from((1, 2)), elements),
+    st.builds(ir.ListType, st.sampled_from((1, 2)), elements, st.sampled_from((0, 1, 2))),
     st.builds(ir.PairsType, st.just(1), st.just(text(1)), st.sampled_from((text(1), text(4)))),
+    st.builds(lambda *inside: record(*inside), elements, elements),
+    st.builds(lambda *inside: ir.ListType(1, record(*inside)), elements, elements),
+    st.builds(lambda *inside: union(*inside), elements, elements),
 )
+
+
+def record(*inside: ir.Type) -> ir.RecordType:
+    """Return a record of fields that are named by their places."""
+    return ir.RecordType("pair", "Pair", tuple(field(f"item_{n}", type) for n, type in enumerate(inside)))
+
+
+def union(*inside: ir.Type) -> ir.UnionType:
+    """Return one of several records, each a tag and a value."""
+    tags = tuple(f"{number:02x}" for number, _ in enumerate(inside, start=0x41))
+    options = tuple(
+        msgspec.structs.replace(record(ir.ConstantType(tag), type), name=f"option_{tag}")
+        for tag, type in zip(tags, inside, strict=True)
+    )
+    return ir.UnionType("choice", options, tags)
+
+
 rests: st.SearchStrategy[ir.Type] = st.one_of(
     st.integers(0, 2).map(lambda minimum: ir.OctetsType(ir.Length("rest"), minimum)),
     st.just(ir.TextType(ir.Length("rest"))),
@@ -150,8 +175,16 @@ def _neighbours(type: ir.Type, last: bool) -> Sequence[ir.Type]:
             wider = ir.IntegerType(octets % 8 + 1)
             return [wider, ir.ConstantType("01" * octets), ir.OctetsType(ir.Length("fixed", octets)), *rest]
         case ir.OctetsType(length=length, minimum=minimum):
-            more = [] if length.kind == "fixed" else [ir.OctetsType(length, minimum + 2)]
+            more = (
+                []
+                if length.kind == "fixed"
+                else [ir.OctetsType(length, minimum + 2), ir.OctetsType(length, 0, 2)]
+            )
             return [ir.TextType(length), *more, ir.OctetsType(ir.Length("prefix", 2)), *rest]
+        case ir.PaddingType(octets=octets):
+            return [ir.PaddingType(octets + 1), ir.PaddingType(octets, "ff"), ir.IntegerType(octets)]
+        case ir.TextType(length=length, padding=str()):
+            return [ir.TextType(length), ir.OctetsType(length), ir.TextType(length, padding="2e"), *rest]
         case ir.TextType(length=length):
             return [
                 ir.OctetsType(length),
@@ -163,10 +196,36 @@ def _neighbours(type: ir.Type, last: bool) -> Sequence[ir.Type]:
             return [
                 ir.ListType(octets + 1, element),
                 ir.ListType(octets, ir.OctetsType(ir.Length("prefix", 1))),
+                ir.ListType(octets, element, 1),
+                *(ir.ListType(octets, one) for one in _inner(element)),
             ]
+        case ir.RecordType() | ir.UnionType():
+            return _inner(type)
         case ir.PairsType(count_octets=octets, name=name, value=value):
             return [ir.PairsType(octets + 1, name, value), ir.PairsType(octets, name, text(2))]
     return [type]
+
+
+def _inner(type: ir.Type) -> list[ir.RecordType | ir.UnionType]:
+    """The type with a value inside it changed, added or removed; nothing where it has none."""
+    match type:
+        case ir.RecordType(fields=fields):
+            inside = [one.type for one in fields]
+            changed = [record(*inside[:-1], other) for other in _neighbours(inside[-1], False)]
+            return [
+                *changed,
+                record(*inside, ir.IntegerType(2)),
+                *([record(*inside[:-1])] if inside[1:] else []),
+            ]
+        case ir.UnionType(options=options):
+            inside = [option.fields[1].type for option in options]
+            others = [union(*inside[:-1], other) for other in _neighbours(inside[-1], False)]
+            return [
+                *others,
+                union(*inside, ir.IntegerType(2)),
+                *([union(*inside[:-1])] if inside[1:] else []),
+            ]
+    return []
 
 
 EDITS = (_append, _insert, _remove, _swap, _rename, _retype)

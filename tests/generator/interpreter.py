@@ -1,74 +1,342 @@
-"""A naive interpreter of the IR: messages of one frame to octets and back, as the IR's docstrings say.
+"""A naive interpreter of the IR: messages to frames and back, as the IR's docstrings say.
 
 It shares nothing with the emitters and is written for reading, not for speed. A value is its *content*: the
-octets without their length prefix, or a tuple of the contents of entries. So a text and an octet string of
-the same octets have the same content, and so have an integer and the octets it is made of.
+octets without their length prefix, padding or terminating NUL; a tuple of the contents of entries; for a record
+the contents of its fields by name, for one of several records `Chosen`; None for what is left out. So a text and an octet string of the same octets have the same content, and so have an
+integer and the octets it is made of.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import TypeAlias
 
 from specwire.generator import ir
 
-Content: TypeAlias = "bytes | tuple[Content, ...]"
+Content: TypeAlias = "bytes | tuple[Content, ...] | Mapping[str, Content] | Chosen | None"
 Contents = Mapping[str, Content]
 
 
+@dataclass(frozen=True)
+class Chosen:
+    """One of several records."""
+
+    option: str
+    contents: Contents
+
+
 class Refused(Exception):
-    """The octets are not a message, or the content does not fit the type."""
+    """The frames are not a message, or the content does not fit the type."""
 
 
-def encode(protocol: ir.Protocol, message: ir.Message, contents: Contents) -> bytes:
-    """Return the frame of `message`; constants need no content."""
-    return b"".join(write(protocol, field.type, contents.get(field.name, b"")) for field in message.fields)
+# Messages
 
 
-def decode(protocol: ir.Protocol, octets: bytes) -> tuple[ir.Message, dict[str, Content]]:
-    """Return the message that `octets` are, and its contents.
+def encode(protocol: ir.Protocol, message: ir.Message, contents: Contents) -> list[bytes]:
+    """Return the frames of `message`; what is implied needs no content."""
+    frames: list[bytes] = []
+    bits = sum(presence.value for part, presence in flagged(message) if is_there(part, contents))
+    ended = False
+    for part in message.parts:
+        if not isinstance(part, ir.Rest) and not isinstance(part.presence, ir.Always):
+            if not is_there(part, contents):
+                ended = ended or isinstance(part.presence, ir.Counted)
+                continue
+            if ended:
+                raise Refused("a part behind one that is left out")
+        if isinstance(part, ir.Frame):
+            frames.append(write_run(protocol, part.fields, with_bits(part, contents, bits)))
+            continue
+        elements = contents[part.field.name]
+        assert isinstance(elements, tuple)
+        octets = [write(protocol, part.field.type, element) for element in elements]
+        if isinstance(part, ir.Stack):
+            if b"" in octets:
+                raise Refused("an empty frame ends a stack")
+            octets.append(b"")
+        frames += octets
+    if called(protocol, frames) is not message:
+        raise Refused("another message's octets")
+    return frames
+
+
+def decode(protocol: ir.Protocol, frames: Sequence[bytes]) -> tuple[ir.Message, dict[str, Content]]:
+    """Return the message that `frames` are, and its contents.
 
     Raises:
         Refused: they are none.
     """
-    (selector,) = protocol.selectors
-    for message in protocol.messages:
-        if octets[: selector.octets].hex() in message.tags:
-            break
-    else:
-        raise Refused("no message has that tag")
+    message = called(protocol, frames)
+    flags = read_flags(protocol, message, frames)
     contents: dict[str, Content] = {}
-    rest = octets
-    for field in message.fields:
-        contents[field.name], rest = read(protocol, field.type, rest)
+    left = list(frames)
+    for number, part in enumerate(message.parts):
+        behind = sum(
+            not isinstance(later, ir.Rest) and isinstance(later.presence, ir.Always)
+            for later in message.parts[number + 1 :]
+        )
+        if isinstance(part, ir.Rest):
+            contents[part.field.name] = tuple(read_all(protocol, part.field.type, frame) for frame in left)
+            left = []
+            continue
+        match part.presence:
+            case ir.Announced(mask=mask, value=value):
+                there = flags & mask == value
+            case ir.Counted():
+                there = len(left) > behind
+            case _:
+                there = True
+        if not there:
+            fields = part.fields if isinstance(part, ir.Frame) else (part.field,)
+            contents |= {field.name: None for field in fields}
+        elif isinstance(part, ir.Stack):
+            if b"" not in left:
+                raise Refused("no empty frame ends the stack")
+            end = left.index(b"")
+            contents[part.field.name] = tuple(
+                read_all(protocol, part.field.type, frame) for frame in left[:end]
+            )
+            if any(text_of_nothing(part.field.type, frame) for frame in left[:end]):
+                raise Refused("a frame of the stack holds nothing")
+            del left[: end + 1]
+        elif not left:
+            raise Refused("a frame is missing")
+        else:
+            contents |= read_run(protocol, part.fields, left.pop(0))
+    if left:
+        raise Refused("frames are left over")
+    return message, contents
+
+
+def called(protocol: ir.Protocol, frames: Sequence[bytes]) -> ir.Message:
+    """The message that the selectors find."""
+    found = b""
+    for selector in protocol.selectors:
+        if not -len(frames) <= selector.frame < len(frames):
+            raise Refused("a frame is missing")
+        frame = frames[selector.frame]
+        if selector.pattern:
+            return longest_pattern(protocol, frame)
+        found += frame if selector.octets is None else frame[: selector.octets]
+    for message in protocol.messages:
+        if found.hex() in message.tags:
+            return message
+    raise Refused("no message has that tag")
+
+
+def longest_pattern(protocol: ir.Protocol, frame: bytes) -> ir.Message:
+    fitting = []
+    for message in protocol.messages:
+        for pattern in message.tags:
+            octets = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
+            begins = [f"{octet:02x}" for octet in frame[: len(octets)]]
+            if len(begins) == len(octets) and all(
+                a in ("??", b) for a, b in zip(octets, begins, strict=True)
+            ):
+                fitting.append((len(octets), message))
+    if not fitting:
+        raise Refused("no pattern fits")
+    return max(fitting, key=lambda row: row[0])[1]
+
+
+# Flags
+
+
+def flagged(message: ir.Message) -> list[tuple[ir.Frame | ir.Stack, ir.Always | ir.Announced]]:
+    """The parts that flags have a say in."""
+    return [
+        (part, part.presence)
+        for part in message.parts
+        if isinstance(part, ir.Frame | ir.Stack)
+        if isinstance(part.presence, ir.Always | ir.Announced) and part.presence.mask
+    ]
+
+
+def is_there(part: ir.Frame | ir.Stack, contents: Contents) -> bool:
+    if isinstance(part.presence, ir.Always):
+        return True
+    fields = part.fields if isinstance(part, ir.Frame) else (part.field,)
+    return any(contents.get(field.name) is not None for field in fields)
+
+
+def announcing(protocol: ir.Protocol) -> int:
+    return sum(bit.value for bit in protocol.flags if bit.announces)
+
+
+def is_flags(field: ir.Field) -> bool:
+    return isinstance(field.type, ir.IntegerType) and field.type.bitmask
+
+
+def with_bits(part: ir.Frame, contents: Contents, bits: int) -> Contents:
+    """The contents with the flags as on the wire."""
+    for field in part.fields:
+        content = contents.get(field.name)
+        if is_flags(field) and isinstance(content, bytes):
+            return {**contents, field.name: bytes((content[0] | bits,))}
+    return contents
+
+
+def read_flags(protocol: ir.Protocol, message: ir.Message, frames: Sequence[bytes]) -> int:
+    """The flags of a message, 0 where it has none; bits that announce no part of it are refused."""
+    for number, part in enumerate(message.parts):
+        if not isinstance(part, ir.Frame) or not any(map(is_flags, part.fields)):
+            continue
+        place = -1 if number == len(message.parts) - 1 else number
+        if not -len(frames) <= place < len(frames):
+            raise Refused("the frame with the flags is missing")
+        contents = read_run(protocol, part.fields, frames[place])
+        (octets,) = (contents[field.name] for field in part.fields if is_flags(field))
+        assert isinstance(octets, bytes)
+        check_flags(protocol, message, octets[0])
+        return octets[0]
+    return 0
+
+
+def check_flags(protocol: ir.Protocol, message: ir.Message, flags: int) -> None:
+    known = 0
+    presences = [presence for _, presence in flagged(message)]
+    for presence in presences:
+        known |= presence.mask
+        allowed = {other.value for other in presences if other.mask == presence.mask}
+        allowed |= {0} if isinstance(presence, ir.Announced) else set()
+        if flags & presence.mask not in allowed:
+            raise Refused("half of what announces a part")
+    if flags & announcing(protocol) & ~known:
+        raise Refused("a part is announced that the message has not")
+
+
+# Runs
+
+
+def write_run(protocol: ir.Protocol, fields: Sequence[ir.Field], contents: Contents) -> bytes:
+    """Return the octets of a run; a size counts all that is written after it."""
+    octets = b""
+    for number, field in enumerate(fields):
+        behind = valued(fields[number:])
+        if field.optional and behind and all(contents.get(later.name) is None for later in behind):
+            break
+        content = contents.get(field.name)
+        if isinstance(field.type, ir.SizeType):
+            return octets + with_size(field.type, write_run(protocol, fields[number + 1 :], contents))
+        if content is None and not field.implied:
+            raise Refused("a value is missing")
+        written = write(protocol, field.type, content)
+        if field.optional and not written:
+            raise Refused("as good as left out")
+        octets += written
+    return octets
+
+
+def valued(fields: Sequence[ir.Field]) -> list[ir.Field]:
+    """The fields with a content of their own."""
+    return [field for field in fields if not field.implied]
+
+
+def with_size(type: ir.SizeType, octets: bytes) -> bytes:
+    tags = [bytes.fromhex(form.tag) for form in type.forms if form.tag]
+    for form in type.forms:
+        if len(octets) < 256**form.octets:
+            size = bytes.fromhex(form.tag) + len(octets).to_bytes(form.octets, "big")
+            if form.tag or not any(map(size.startswith, tags)):
+                return size + octets
+    raise Refused("no form can hold the size")
+
+
+def read_run(protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes) -> dict[str, Content]:
+    """Return the contents of a run that takes all of `octets`."""
+    contents, rest = read_fields(protocol, fields, octets)
     if rest:
         raise Refused("octets are left over")
-    return message, contents
+    return contents
+
+
+def read_fields(
+    protocol: ir.Protocol, fields: Sequence[ir.Field], octets: bytes
+) -> tuple[dict[str, Content], bytes]:
+    """Return the contents of the fields at the start of `octets`, and the octets after them."""
+    contents: dict[str, Content] = {}
+    for number, field in enumerate(fields):
+        if field.optional and not octets:
+            contents |= {later.name: None for later in fields[number:]}
+            break
+        if isinstance(field.type, ir.SizeType):
+            inside, octets = sized(field.type, octets)
+            return contents | read_run(protocol, fields[number + 1 :], inside), octets
+        contents[field.name], octets = read(protocol, field.type, octets)
+    return contents, octets
+
+
+def sized(type: ir.SizeType, octets: bytes) -> tuple[bytes, bytes]:
+    """The octets that a size counts, and those after them."""
+    for form in sorted(type.forms, key=lambda form: len(form.tag), reverse=True):
+        tag = bytes.fromhex(form.tag)
+        if octets[: len(tag)] == tag:
+            number, octets = take(octets[len(tag) :], form.octets)
+            return take(octets, int.from_bytes(number, "big"))
+    raise Refused("no form of a size")
+
+
+# Values
 
 
 def write(protocol: ir.Protocol, type: ir.Type, content: Content) -> bytes:
     """Return `content` as the wire has it."""
-    if isinstance(type, ir.ConstantType):
-        return type.octets
-    if isinstance(type, ir.ListType):
-        return count(type.count_octets, content) + b"".join(
-            write(protocol, type.element, item) for item in content if not isinstance(item, int)
-        )
-    if isinstance(type, ir.PairsType):
-        found = count(type.count_octets, content)
-        for pair in content:
-            assert isinstance(pair, tuple) and type.value is not None
-            found += write(protocol, type.name, pair[0]) + write(protocol, type.value, pair[1])
-        return found
+    match type:
+        case ir.ConstantType():
+            return type.octets
+        case ir.PaddingType(octets=octets, fill=fill):
+            return bytes.fromhex(fill) * octets
+        case ir.ListType(element=element):
+            return b"".join(
+                [count(type, content), *(write(protocol, element, item) for item in items(content))]
+            )
+        case ir.PairsType():
+            return b"".join(
+                [count(type, content), *(write_pair(protocol, type, pair) for pair in items(content))]
+            )
+        case ir.RecordType(fields=fields):
+            assert isinstance(content, Mapping)
+            return write_run(protocol, fields, content)
+        case ir.UnionType(options=options):
+            assert isinstance(content, Chosen)
+            for option in options:
+                if option.name == content.option:
+                    return write(protocol, option, content.contents)
+            raise Refused("no such option")
     assert isinstance(content, bytes)
     check(protocol, type, content)
+    if isinstance(type, ir.TextType) and type.padding is not None:
+        if content.endswith(bytes.fromhex(type.padding)):
+            raise Refused("the text ends as its padding does")
+        return content + bytes.fromhex(type.padding) * (type.length.octets - len(content))
     return prefix(type, content) + content
 
 
-def count(octets: int, content: Content) -> bytes:
-    if not isinstance(content, tuple) or len(content) >= 256**octets:
+def items(content: Content) -> tuple[Content, ...]:
+    assert isinstance(content, tuple)
+    return content
+
+
+def count(type: ir.ListType | ir.PairsType, content: Content) -> bytes:
+    number = len(items(content))
+    if number < type.minimum:
+        raise Refused("too few entries")
+    if not type.count_octets:
+        return b""
+    if number >= 256**type.count_octets:
         raise Refused("too many entries")
-    return len(content).to_bytes(octets, "big")
+    return number.to_bytes(type.count_octets, "big")
+
+
+def write_pair(protocol: ir.Protocol, type: ir.PairsType, pair: Content) -> bytes:
+    name, value = items(pair)
+    if type.value is not None:
+        return write(protocol, type.name, name) + write(protocol, type.value, value)
+    assert isinstance(name, bytes) and isinstance(value, bytes)
+    if b"=" in (name if type.split == "first" else value):
+        raise Refused("divided elsewhere")
+    return write(protocol, type.name, name + b"=" + value)
 
 
 def prefix(type: ir.Type, content: bytes) -> bytes:
@@ -79,36 +347,78 @@ def prefix(type: ir.Type, content: bytes) -> bytes:
     return len(content).to_bytes(type.length.octets, "big")
 
 
+def read_all(protocol: ir.Protocol, type: ir.Type, octets: bytes) -> Content:
+    """Return the content that all of `octets` are."""
+    content, rest = read(protocol, type, octets)
+    if rest:
+        raise Refused("octets are left over")
+    return content
+
+
 def read(protocol: ir.Protocol, type: ir.Type, octets: bytes) -> tuple[Content, bytes]:
     """Return the content at the start of `octets`, and the octets after it."""
-    if isinstance(type, ir.ListType):
-        number, octets = take(octets, type.count_octets)
-        items: list[Content] = []
-        for _ in range(int.from_bytes(number, "big")):
-            item, octets = read(protocol, type.element, octets)
-            items.append(item)
-        return tuple(items), octets
-    if isinstance(type, ir.PairsType):
-        assert type.value is not None
-        number, octets = take(octets, type.count_octets)
-        pairs: list[Content] = []
-        for _ in range(int.from_bytes(number, "big")):
-            name, octets = read(protocol, type.name, octets)
-            value, octets = read(protocol, type.value, octets)
-            pairs.append((name, value))
-        return tuple(pairs), octets
+    match type:
+        case ir.PaddingType(octets=size):
+            return b"", take(octets, size)[1]
+        case ir.ListType() | ir.PairsType():
+            return read_many(protocol, type, octets)
+        case ir.RecordType(fields=fields):
+            return read_fields(protocol, fields, octets)
+        case ir.UnionType(options=options, tags=tags):
+            for option, tag in zip(options, tags, strict=True):
+                if octets.startswith(bytes.fromhex(tag)):
+                    contents, octets = read_fields(protocol, option.fields, octets)
+                    return Chosen(option.name, contents), octets
+            raise Refused("no option has that tag")
     size, octets = size_of(type, octets)
     content, octets = take(octets, size)
+    if isinstance(type, ir.TextType) and type.padding is not None:
+        content = content.rstrip(bytes.fromhex(type.padding))
+    if isinstance(type, ir.TextType) and type.terminated:
+        content = content.removesuffix(b"\0")
     check(protocol, type, content)
     return content, octets
 
 
+def read_many(
+    protocol: ir.Protocol, type: ir.ListType | ir.PairsType, octets: bytes
+) -> tuple[Content, bytes]:
+    found: list[Content] = []
+    if type.count_octets:
+        octets_of_count, octets = take(octets, type.count_octets)
+        number = int.from_bytes(octets_of_count, "big")
+    while len(found) < number if type.count_octets else octets:
+        if isinstance(type, ir.ListType):
+            item, octets = read(protocol, type.element, octets)
+        else:
+            item, octets = read_pair(protocol, type, octets)
+        found.append(item)
+    if len(found) < type.minimum:
+        raise Refused("too few entries")
+    return tuple(found), octets
+
+
+def read_pair(protocol: ir.Protocol, type: ir.PairsType, octets: bytes) -> tuple[Content, bytes]:
+    name, octets = read(protocol, type.name, octets)
+    if type.value is not None:
+        value, octets = read(protocol, type.value, octets)
+        return (name, value), octets
+    assert isinstance(name, bytes)
+    if b"=" not in name:
+        raise Refused("no '='")
+    left, _, right = name.partition(b"=") if type.split == "first" else name.rpartition(b"=")
+    return (left, right), octets
+
+
 def size_of(type: ir.Type, octets: bytes) -> tuple[int, bytes]:
     """Return how many octets the content has, and the octets from its first on."""
-    if isinstance(type, ir.ConstantType):
-        return len(type.octets), octets
-    if isinstance(type, ir.IntegerType):
-        return type.octets, octets
+    match type:
+        case ir.ConstantType():
+            return len(type.octets), octets
+        case ir.IntegerType():
+            return type.octets, octets
+        case ir.KeywordType() | ir.JsonType():
+            return len(octets), octets
     assert isinstance(type, ir.TextType | ir.OctetsType)
     if type.length.kind == "fixed":
         return type.length.octets, octets
@@ -124,20 +434,31 @@ def take(octets: bytes, size: int) -> tuple[bytes, bytes]:
     return octets[:size], octets[size:]
 
 
+def text_of_nothing(type: ir.Type, frame: bytes) -> bool:
+    return isinstance(type, ir.TextType) and type.terminated and frame == b"\0"
+
+
 def check(protocol: ir.Protocol, type: ir.Type, content: bytes) -> None:
     """Refuse content that the type does not have."""
     match type:
         case ir.ConstantType():
             right = content == type.octets
-        case ir.IntegerType(octets=octets, enum=None):
-            right = len(content) == octets
-        case ir.IntegerType(octets=octets, enum=enum):
-            members = {value for one in protocol.enums if one.name == enum for _, value in one.members}
-            right = len(content) == octets and int.from_bytes(content, "big") in members
-        case ir.OctetsType(length=length, minimum=minimum):
-            right = len(content) >= minimum and (length.kind != "fixed" or len(content) == length.octets)
-        case ir.TextType(length=length, terminated=False):
-            right = is_utf8(content) and (length.kind != "fixed" or len(content) == length.octets)
+        case ir.KeywordType(options=options):
+            right = content in [option.encode() for option in options]
+        case ir.IntegerType(octets=octets):
+            members = {value for one in protocol.enums if one.name == type.enum for _, value in one.members}
+            members |= set(type.values)
+            right = len(content) == octets and (not members or int.from_bytes(content, "big") in members)
+        case ir.OctetsType(length=length, minimum=minimum, maximum=maximum):
+            right = len(content) >= minimum and (maximum is None or len(content) <= maximum)
+            right = right and (length.kind != "fixed" or len(content) == length.octets)
+        case ir.JsonType():
+            right = is_utf8(content)
+        case ir.TextType(length=length, padding=str()):
+            right = is_utf8(content) and len(content) <= length.octets
+        case ir.TextType(length=length, terminated=terminated):
+            right = is_utf8(content) and not (terminated and b"\0" in content)
+            right = right and (length.kind != "fixed" or len(content) == length.octets)
         case _:
             raise NotImplementedError(type)
     if not right:

@@ -17,7 +17,6 @@ from hypothesis import strategies as st
 from specwire.generator import ir
 from specwire.generator.abnf_text import write_grammar
 from specwire.generator.diagnostics import Source, Span, SpecError
-from specwire.generator.packages import emitters
 from specwire.generator.pipeline import compile_protocol
 from specwire.generator.syntax import (
     Alternation,
@@ -34,6 +33,7 @@ from specwire.generator.syntax import (
     Rule,
     Rulelist,
 )
+from specwire.generator.targets import choose_targets
 
 GRAMMARS = Path(__file__).resolve().parents[2] / "grammars"
 NOWHERE = Span(Source("", ""), 1, 1, 1, 1)
@@ -157,8 +157,9 @@ def check(files: dict[str, str]) -> ir.Protocol | None:
 
 
 def emitted(protocol: ir.Protocol) -> None:
-    for emitter in emitters():
-        compile(emitter.emit(protocol), emitter.file_name, "exec")
+    for target in choose_targets():
+        for name, text in target.emit(protocol).items():
+            compile(text, name, "exec")
 
 
 @BOUNDED

@@ -6,19 +6,15 @@ The findings of our own grammars are golden too, so that a change of either show
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 
 import pytest
 
-from specwire import generator
 from specwire.generator.diagnostics import Diagnostic, SpecError, render_all
 from specwire.generator.pipeline import compile_protocol
 from tests.golden_files import GOLDEN, cases, check_golden
 
 GRAMMARS = Path(__file__).resolve().parents[2] / "grammars"
-FOUND_ELSEWHERE = re.compile(r"[EW][12367]\d\d")
-"""Codes of the syntax, of names and of dialogs have golden cases of their own."""
 
 
 def findings(folder: Path, shown: str) -> tuple[Diagnostic, ...]:
@@ -46,15 +42,3 @@ def test_our_own_grammars(folder: Path) -> None:
     found = findings(folder, f"grammars/{folder.name}")
     assert not [diagnostic for diagnostic in found if diagnostic.code.startswith(("E", "W4"))]
     check_golden(GOLDEN / "grammars" / folder.name / "stderr.txt", text_of(found))
-
-
-def test_every_code_has_a_case() -> None:
-    folder = Path(generator.__file__).parent
-    texts = [path.read_text("utf-8") for path in (*folder.glob("*.py"), *folder.glob("passes/*.py"))]
-    defined = {code for text in texts for code in re.findall(r'"([EW]\d{3})"', text)}
-    shown = {
-        code
-        for case in cases("compile")
-        for code in re.findall(r"\[([EW]\d{3})\]", (case / "stderr.txt").read_text("utf-8"))
-    }
-    assert {code for code in defined if not FOUND_ELSEWHERE.match(code)} <= shown

@@ -9,7 +9,7 @@ import pytest
 
 from specwire.generator import text_rules
 from specwire.generator.abnf import parse_grammar
-from specwire.generator.diagnostics import Diagnostics, Source, Span
+from specwire.generator.diagnostics import Diagnostics, Source, Span, SpecError
 from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.syntax import Reference
 from specwire.generator.text_rules import compile_text_rule
@@ -18,13 +18,18 @@ from tests.golden_files import cases, check_golden
 
 @pytest.mark.parametrize("case", cases("match"), ids=lambda case: case.name)
 def test_diagnostics(case: Path) -> None:
-    """The rule `root` of the grammar cannot be compiled; the text says why."""
+    """The rule `root` of the grammar cannot be compiled, or the case's text not be matched against it; the diagnostic says why."""
     source = Source("input.abnf", (case / "input.abnf").read_text(encoding="utf-8"))
     diagnostics = Diagnostics()
     rulelist = parse_grammar(source, dialect="zeromq", diagnostics=diagnostics)
     grammar = resolve_names([rulelist], diagnostics=diagnostics)
     found = Diagnostics()
-    assert compile_text_rule(grammar, Reference("root", None, Span(source, 1, 1, 1, 5)), found) is None
+    rule = compile_text_rule(grammar, Reference("root", None, Span(source, 1, 1, 1, 5)), found)
+    assert (rule is None) == bool(found.errors)
+    if rule is not None:
+        with pytest.raises(SpecError) as raised:
+            rule.match((case / "text.txt").read_text(encoding="utf-8"))
+        found.extend(raised.value.diagnostics)
     check_golden(case / "stderr.txt", "".join(f"{finding.render()}\n" for finding in found))
 
 

@@ -80,7 +80,7 @@ def test_incremental_alternatives_are_joined() -> None:
 
 
 def test_incremental_without_a_rule_is_an_error() -> None:
-    assert resolve("a =/ %x01\na = %x01\n")[1] == [("E204", "a")]
+    assert resolve("a =/ %x02\na = %x01\n")[1] == [("E204", "a")]
 
 
 def test_roles_and_bare_names_are_distinct() -> None:
@@ -173,7 +173,7 @@ def test_core_rules_give_way_to_the_grammar() -> None:
 
 
 def test_unused_rules_are_reported_when_roots_are_known() -> None:
-    text = "dialog = C:hello\nhello = %x01\nflag-a = %x01\nlonely = lonely-part\nlonely-part = *lonely-part\n"
+    text = "dialog = C:hello\nhello = %x01\nflag-a = %x01\nlonely = lonely-part\nlonely-part = *( OCTET lonely-part )\n"
     assert resolve(text)[1] == []
     assert resolve(text, roots=("dialog", "flag_a"))[1] == [("W203", "lonely")]
     assert resolve(text, roots=("DIALOG", "flag-a", "lonely"))[1] == []

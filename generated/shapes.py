@@ -1,0 +1,90 @@
+# Written by specwire from generator/support/shapes.py. Do not edit; change that file and run `make generate`.
+"""Which message frames are, in a protocol whose messages are told apart by what they look like as a whole.
+
+A shape says how each of the first frames begins and how many frames there are. The first of the protocol's
+shapes that fits is meant: they stand in the order of how much they fix. Where two messages have the same
+shape, who sent the frames decides.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from functools import cache
+
+from specwire.generated.errors import DecodeError, Kind
+from specwire.generated.layout import ProtocolLayout, Shape
+from specwire.generated.words import frames_word, one_of, show
+
+
+def class_of(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None) -> str:
+    """Return the name of the class that `frames` look like.
+
+    Raises:
+        LookupError: they look like no message, or like several of which `sender` sends none.
+    """
+    for class_name, shape in layout.shapes:
+        if _fits(shape, frames):
+            if shape.senders and sender is None:
+                break
+            if not shape.senders or sender in shape.senders:
+                return class_name
+    raise LookupError("no message looks so")
+
+
+def explain_shape(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None) -> DecodeError:
+    """Return the error for frames that look like no message: where the nearest shapes stop fitting."""
+    fitting = [(class_name, shape) for class_name, shape in layout.shapes if _fits(shape, frames)]
+    if fitting:
+        expected = " or ".join(f"{' or '.join(shape.senders)} for {name}" for name, shape in fitting)
+        return _error(layout, "tag", 0, f"a sender: {expected}", "none" if sender is None else repr(sender))
+    good = {name: _good(shape, frames) for name, shape in layout.shapes}
+    index = max(good.values())
+    nearest = [shape for name, shape in layout.shapes if good[name] == index]
+    options = [shape.frames[index] for shape in nearest if index < len(shape.frames)]
+    if index < len(frames) and options and not any(_begins(*head, frames[index]) for head in options):
+        words = one_of(tuple(dict.fromkeys(_constants(octets) for octets, _ in options)))
+        return _error(layout, "tag", index, words, show(frames[index]))
+    counts = sorted({shape.least for shape in nearest})
+    return _error(
+        layout, "frames", None, f"{' or '.join(map(str, counts))} frames", frames_word(list(frames))
+    )
+
+
+def _error(layout: ProtocolLayout, kind: Kind, frame: int | None, expected: str, found: str) -> DecodeError:
+    return DecodeError(
+        protocol=layout.protocol, message_name=None, field=None, frame=frame, offset=None if frame is None else 0,
+        kind=kind, expected=expected, found=found, rule=layout.edition,
+    )  # fmt: skip
+
+
+def _fits(shape: Shape, frames: Sequence[bytes]) -> bool:
+    count = len(frames)
+    if count < shape.least or (shape.most is not None and count > shape.most):
+        return False
+    return _good(shape, frames) == len(shape.frames)
+
+
+def _good(shape: Shape, frames: Sequence[bytes]) -> int:
+    """How many frames of a shape fit, from the first on."""
+    for number, ((octets, whole), frame) in enumerate(zip(shape.frames, frames, strict=False)):
+        if not _begins(octets, whole, frame):
+            return number
+    return min(len(shape.frames), len(frames))
+
+
+def _begins(octets: str, whole: bool, frame: bytes) -> bool:
+    return _expression(octets, whole).match(frame) is not None
+
+
+@cache
+def _expression(octets: str, whole: bool) -> re.Pattern[bytes]:
+    """How a frame begins, as a regular expression."""
+    pieces = (octets[at : at + 2] for at in range(0, len(octets), 2))
+    text = "".join("." if piece == "??" else f"\\x{piece}" for piece in pieces)
+    return re.compile((text + r"\Z" * whole).encode(), re.DOTALL)
+
+
+def _constants(octets: str) -> bytes:
+    """The octets that a head begins with."""
+    return bytes.fromhex(octets.partition("??")[0])

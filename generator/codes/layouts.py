@@ -1,0 +1,116 @@
+"""E4xx, what has no layout on the wire; W4xx, what was assumed where nothing says it.
+
+Every W4xx is an assumption: ``specwire check --no-assumptions`` counts it as an error.
+"""
+
+from __future__ import annotations
+
+from specwire.generator.codes.row import Code
+
+_DEMO = 'name = "demo"\n'
+
+LAYOUTS = (
+    Code(
+        "E401", "A rule without a type", "Neither its shape, nor a comment, nor the profile says what the rule is on the wire.",
+        "A = %x01 x\nx = *many\nmany = ( 1OCTET 2OCTET / 3OCTET )\n", "A = %x01 x\nx = *OCTET\n",
+    ),
+    Code(
+        "E402", "A type that the rule cannot have", "The profile declares what the grammar's octets do not allow.",
+        "A = %x01 x\nx = 9OCTET\n", "A = %x01 x\nx = 8OCTET\n", _DEMO + '[types.x]\ntype = "integer"\n', _DEMO + '[types.x]\ntype = "integer"\n',
+    ),
+    Code(
+        "E403", "An unknown flag", "`presence` names a rule that is no bit of the flags.",
+        "A = [topic] head\nhead = %xAA flags ; ZeroMQ frame\nflags = OCTET\nflag-topic = %x01\ntopic = *VCHAR ; ZeroMQ frame\n",
+        "A = [topic] head\nhead = %xAA flags ; ZeroMQ frame\nflags = OCTET\nflag-topic = %x01\ntopic = *VCHAR ; ZeroMQ frame\n",
+        _DEMO + 'messages = ["A"]\n[types.topic]\npresence = "flag-tpoic"\n', _DEMO + 'messages = ["A"]\n[types.topic]\npresence = "flag-topic"\n',
+    ),
+    Code("E405", "An option without a layout", "Only frames, and the last values of a frame, can be left out.", "A = %x01 [ x ] y\nx = 2OCTET\ny = *OCTET\n", "A = %x01 x y\nx = 2OCTET\ny = *OCTET\n"),
+    Code(
+        "E406", "No single value", "What repeats as frames to the end of a message is one value each time.",
+        "A = h *x\nh = %x01\nx = 2OCTET 3OCTET ; ZeroMQ frame\n", "A = h *x\nh = %x01\nx = *OCTET ; ZeroMQ frame\n",
+        _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n',
+    ),
+    Code("E407", "An element without a layout", "It has neither a name nor a fixed value.", "A = %x01 *%x30-10FFFF\n", "A = %x01 *%x30-39\n"),
+    Code("E409", "Two neighbours without end", "A value that takes all that is left of its frame has nothing behind it.", "A = %x01 x y\nx = *OCTET\ny = *OCTET\n", "A = %x01 x y\nx = number-2 *OCTET\ny = *OCTET\nnumber-2 = 2OCTET\n"),
+    Code(
+        "E410", "Frames that cannot be told apart", "Nothing in the message says whether a frame is there.",
+        "A = h [ b ] c\nh = %x01 OCTET\nb = FRAME\nc = FRAME\n", "A = h c [ b ]\nh = %x01 OCTET\nb = FRAME\nc = FRAME\n",
+        _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n',
+    ),
+    Code(
+        "E411", "Messages that cannot be told apart", "Messages are known by constants, which stand in them at places that can be found.",
+        "A = %x01 x\nB = %x01 x\nx = *OCTET\n", "A = %x01 x\nB = %x02 x\nx = *OCTET\n",
+        _DEMO + 'messages = ["A", "B"]\n', _DEMO + 'messages = ["A", "B"]\n',
+    ),
+    Code("E412", "A message that contains itself", "A layout has to end: what repeats is written with '*' and a count.", "A = %x01 x\nx = OCTET [ x ]\n", "A = %x01 x\nx = *OCTET\n"),
+    Code(
+        "E413", "Rules too deep", "The rules of a message go at most 100 levels deep.",
+        "A = %x01 r0\n" + "".join(f"r{n} = r{n + 1} OCTET\n" for n in range(60)) + "r60 = OCTET\n", "A = %x01 r0\nr0 = *OCTET\n",
+    ),
+    Code("E414", "A repeat beyond every message", "No value has more than 2,147,483,647 octets or elements.", "A = %x01 x\nx = 999999999999OCTET\n", "A = %x01 x\nx = *OCTET\n"),
+    Code(
+        "E416", "Members of an enumeration that are the same", "Each has a name and a value of its own.",
+        "A = %x01 x\nx = one / two\none = %x01\ntwo = %x01\n", "A = %x01 x\nx = one / two\none = %x01\ntwo = %x02\n",
+    ),
+    Code(
+        "E417", "A flag of another size", "A bit is written with as many octets as its flags have.",
+        "A = %x01 flags\nflags = 2OCTET\nflag-x = %x01\n", "A = %x01 flags\nflags = 2OCTET\nflag-x = %x00.01\n", _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n',
+    ),
+    Code(
+        "E418", "Names that collide", "Two things would have one name in the generated package.",
+        "C:A = %x01 x\nS:A = %x02 x\nx = 2OCTET\n", "C:A = %x01 x\nS:B = %x02 x\nx = 2OCTET\n", _DEMO + 'messages = ["C:A", "S:A"]\n', _DEMO + 'messages = ["C:A", "S:B"]\n',
+    ),
+    Code(
+        "E419", "Alternatives that cannot be told apart", "Each variant of a union begins with a constant of its own.",
+        "A = %x01 x\nx = one / two\none = %x01 OCTET\ntwo = %x01 2OCTET\n", "A = %x01 x\nx = one / two\none = %x01 OCTET\ntwo = %x02 2OCTET\n",
+    ),
+    Code(
+        "E420", "Messages without an end on a stream", "On a byte stream of whole messages each has a size, or is always as long.",
+        "A = %x01 x\nx = *OCTET\n", "A = %x01 x\nx = 2OCTET\n", _DEMO + '[stream]\nunits = true\n', _DEMO,
+    ),
+    Code(
+        "E421", "A size too small", "What the length in front of a value covers never fits: the shortest is longer than the length can say.",
+        "A = %x01 x\nx = number-1 300*OCTET\nnumber-1 = OCTET\n", "A = %x01 x\nx = number-2 300*OCTET\nnumber-2 = 2OCTET\n",
+    ),
+    Code(
+        "E422", "A value of more than an octet", "Each value of %x, %d or %b in a message is one octet, from 0 to 255.",
+        "A = %x01 %xA10 x\nx = 2OCTET\n", "A = %x01 %xA1.00 x\nx = 2OCTET\n",
+    ),
+    Code("W401", "Taken for an integer", "A bare number of octets may be an integer or opaque.", "A = %x01 x\nx = 4OCTET\n", "A = %x01 x\nx = 4OCTET ; an integer in network order\n"),
+    Code("W402", "Taken for a length", "An integer that is called a size counts the value behind it, or all that follows in its rule.", "A = %x01 size x\nsize = OCTET\nx = *OCTET\n", "A = %x01 x\nx = size *OCTET\nsize = OCTET\n"),
+    Code("W403", "An option that depends on the one before", "Frames are counted: the second can only be there where the first is.", "A = h [ b ] [ c ]\nh = %x01\nb = FRAME\nc = FRAME\n", "A = h [ b [ c ] ]\nh = %x01\nb = FRAME\nc = FRAME\n", _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n'),
+    Code("W404", "A most that is not checked", "A list has as many elements as its count says.", "A = %x01 x\nx = number-1 *9y\nnumber-1 = OCTET\ny = 4OCTET\n", "A = %x01 x\nx = number-1 *y\nnumber-1 = OCTET\ny = 4OCTET\n"),
+    Code("W405", "Taken for a message", "Nothing says which rules are messages; this one begins with a constant, and nothing uses it.", "A = %x01 OCTET\nB = %x02 OCTET\n", "A = %x01 OCTET\nB = %x02 OCTET\n", "", _DEMO + 'messages = ["A", "B"]\n'),
+    Code("W406", "A dialog of which nothing is generated", "A rule says who sends what, and has a fault, so no machine is made of it.", "d = *( C:A B )\nA = %x01\nB = %x02\n", "d = *( C:A S:B )\nA = %x01\nB = %x02\n"),
+    Code("W407", "NUL octets taken for padding", "Text of a fixed size ends with octets that are no part of it.", "A = %x01 x\nx = 16( VCHAR / %x00 )\n", "A = %x01 x\nx = 16( VCHAR / %x00 ) ; padded with NUL\n"),
+    Code("W408", "A field that got a name", "An element has no name of its own, or shares it with another of the message.", "A = %x01 4OCTET\n", "A = %x01 x\nx = 4OCTET\n"),
+    Code("W409", "A message without a constant", "Whatever is no other message is taken for it.", "A = %x01 x\nB = x\nx = *OCTET\n", "A = %x01 x\nB = %x02 x\nx = *OCTET\n", _DEMO + 'messages = ["A", "B"]\n', _DEMO + 'messages = ["A", "B"]\n'),
+    Code(
+        "W410", "Taken for a dialog", "A rule says who sends what, and the profile does not speak of it.",
+        "d = *( C:A S:B )\nA = %x01\nB = %x02\n", "p = A / B\nA = %x01\nB = %x02\n",
+    ),
+    Code(
+        "W411", "Several dialogs", "Several rules could be one dialog or several; each is taken for one of its own.",
+        "d = *( C:A S:B )\ne = *( C:B S:A )\nA = %x01\nB = %x02\n", "d = *( C:A S:B )\nA = %x01\nB = %x02\n",
+    ),
+    Code(
+        "W415", "Taken for one text", "An entry is called a pair, and nothing says where its name ends and its value begins.",
+        "A = %x01 x\nx = number-1 *key-value\nkey-value = number-1 *VCHAR\nnumber-1 = OCTET\n", "A = %x01 x\nx = number-1 *key-value\nkey-value = number-1 *VCHAR ; name=value\nnumber-1 = OCTET\n",
+    ),
+    Code(
+        "W416", "A special value without a name", "The names of an integer's special values are constants of the package.",
+        "A = %x01 x\nx = 4OCTET / %xFF.FF.FF.FF\n", "A = %x01 x\nx = 4OCTET / x-any\nx-any = %xFF.FF.FF.FF\n",
+    ),
+    Code(
+        "W414", "A flag by the beginning of its name", "A flag is taken to announce the optional part whose name begins as its own does.",
+        "A = flags [ routing ]\nflags = OCTET\nflag-route = %x01\nrouting = FRAME\n", "A = flags [ route ]\nflags = OCTET\nflag-route = %x01\nroute = FRAME\n", _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n',
+    ),
+    Code(
+        "W412", "A role that the profile lacks", "A dialog names a sender that the profile's roles do not have.",
+        "d = *( C:A S:B )\nA = %x01\nB = %x02\n", "p = A / B\nA = %x01\nB = %x02\n", _DEMO + '[roles.C]\nname = "client"\nsocket = "DEALER"\n', _DEMO + '[roles.C]\nname = "client"\nsocket = "DEALER"\n',
+    ),
+    Code(
+        "W413", "A text that is not checked", "How the text is described comes to more than a pattern of 20,000 characters, so strict decoding takes any text.",
+        "A = %x01 x\nx = 1*( " + " / ".join(f'"word{n}"' for n in range(1_000)) + " )\n", "A = %x01 x\nx = 1*( ALPHA / DIGIT )\n",
+    ),
+)  # fmt: skip

@@ -1,0 +1,224 @@
+"""What changed inside a value: the fields of records and the options of unions, by their paths.
+
+A change deep inside is told where it is (``properties[].value``), not as another type of the whole field. That
+needs the same frame around it in both editions: a record and a record, two lists with counts of one size, two
+unions. A record is read like a frame: a field that came or went moves all behind it; one that may be left out
+at the end does not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from specwire.generator import ir
+from specwire.generator.compare.comparison import (
+    ALIKE,
+    NAME_ONLY,
+    Judgement,
+    Kind,
+    Readings,
+    Texts,
+    depends,
+    no,
+    yes,
+)
+from specwire.generator.compare.matching import Pair, in_order, pair_up
+from specwire.generator.compare.structure import structure
+from specwire.generator.compare.values import Vocabulary, is_nothing, reads
+from specwire.generator.compare.wording import describe
+
+_MOVED = no("its octets are read as another field's")
+_BEHIND = no("all that follows it is read at the wrong place")
+_UNKNOWN = depends("read where it is another: the reader refuses this one")
+_UNUSED = yes("it does not occur")
+_OTHER_TAG = no("the reader does not know the tag, or takes the record for another one")
+_OTHER_WORD = depends(
+    "the octets are the same; as meant where the new name is another word for the same thing"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Inside:
+    """A change inside a value: `path` from the field on, and whether a column holds what changed."""
+
+    path: str
+    kind: Kind | None
+    texts: Texts
+    readings: Readings
+    stored: bool
+
+
+def is_alike(old: ir.Type, new: ir.Type) -> bool:
+    """Whether both types have the same frame around what may differ inside."""
+    match old, new:
+        case (ir.RecordType(), ir.RecordType()) | (ir.UnionType(), ir.UnionType()):
+            return True
+        case ir.ListType(), ir.ListType():
+            return old.count_octets == new.count_octets and is_alike(old.element, new.element)
+    return False
+
+
+def changes_inside(path: str, old: ir.Type, new: ir.Type, words: Vocabulary) -> Iterator[Inside]:
+    """Yield what differs inside two types that `is_alike` finds alike."""
+    match old, new:
+        case ir.ListType(), ir.ListType():
+            yield from _minimum(path, old, new)
+            yield from changes_inside(f"{path}[]", old.element, new.element, words)
+        case ir.RecordType(), ir.RecordType():
+            yield from _fields(path, old.fields, new.fields, words)
+        case ir.UnionType(), ir.UnionType():
+            yield from _options(path, old, new, words)
+
+
+def _minimum(path: str, old: ir.ListType, new: ir.ListType) -> Iterator[Inside]:
+    if old.minimum != new.minimum:
+        needs = depends(f"read where there are at least {max(old.minimum, new.minimum)} entries")
+        fine = yes("every number of entries that is written is one that is read")
+        readings = (needs, fine) if old.minimum > new.minimum else (fine, needs)
+        texts = f"at least {old.minimum}", f"at least {new.minimum}"
+        yield Inside(path, "resized", texts, readings, stored=False)
+
+
+def _fields(
+    path: str, old: tuple[ir.Field, ...], new: tuple[ir.Field, ...], words: Vocabulary
+) -> Iterator[Inside]:
+    pairs = pair_up(tuple(enumerate(old)), tuple(enumerate(new)), _same_name, _same_place)
+    both = [(pair.old[0], pair.new[0]) for pair in pairs if pair.old and pair.new]
+    steady = in_order([one for one, _ in both], [one for one, _ in sorted(both, key=lambda row: row[1])])
+    for pair in pairs:
+        name = f"{path}.{pair.either[1].name}"
+        if pair.old and pair.new:
+            if pair.old[0] not in steady:
+                places = f"field {pair.old[0]}", f"field {pair.new[0]}"
+                yield Inside(name, "moved", places, (_MOVED, _MOVED), stored=False)
+            yield from _changed(name, pair.old[1], pair.new[1], words)
+        else:
+            yield _lone(name, pair, (old, new))
+
+
+def _same_name(left: tuple[int, ir.Field], right: tuple[int, ir.Field]) -> float:
+    return float(left[1].name == right[1].name)
+
+
+def _same_place(left: tuple[int, ir.Field], right: tuple[int, ir.Field]) -> float:
+    return float(left[0] == right[0] and structure(left[1].type) == structure(right[1].type))
+
+
+def _changed(path: str, old: ir.Field, new: ir.Field, words: Vocabulary) -> Iterator[Inside]:
+    stored = not (old.implied and new.implied)
+    if old.name != new.name:
+        known = NAME_ONLY if old.implied or (old.doc and old.doc == new.doc) else _OTHER_WORD
+        yield Inside(path, "renamed", (old.name, new.name), (known, known), stored)
+    if is_alike(old.type, new.type):
+        yield from changes_inside(path, old.type, new.type, words)
+    elif (kind := kind_of(old.type, new.type, words)) is not None:
+        readings = reads(new.type, old.type, words), reads(old.type, new.type, words.reversed())
+        yield Inside(path, kind, texts_of(old.type, new.type), readings, stored)
+    if old.optional != new.optional:
+        readings = _reads_optional(new, old), _reads_optional(old, new)
+        yield Inside(path, "presence", (_presence(old), _presence(new)), readings, stored=False)
+
+
+def _reads_optional(writer: ir.Field, reader: ir.Field) -> Judgement:
+    return reads_presence(writer.optional, reader.optional)
+
+
+def reads_presence(written: bool, read: bool) -> Judgement:
+    """Return how a field that may be left out where `written` is true is read where it may be so in `read`."""
+    return (
+        depends("read as meant where it is there")
+        if written and not read
+        else yes("it is there, or not missed")
+    )
+
+
+def _presence(field: ir.Field) -> str:
+    return presence_word(field.optional)
+
+
+def presence_word(optional: bool) -> str:
+    """Return whether the run may end before a field."""
+    return "may be left out" if optional else "always"
+
+
+def _lone(
+    path: str, pair: Pair[tuple[int, ir.Field]], runs: tuple[tuple[ir.Field, ...], tuple[ir.Field, ...]]
+) -> Inside:
+    """A field that only one edition has: a reader without it, and a reader with it."""
+    index, field = pair.either
+    with_it, without = runs if pair.old else runs[::-1]
+    last = index >= len(without) and all(later.optional for later in with_it[index:])
+    if is_nothing(field.type):
+        surplus = missing = ALIKE
+    elif field.optional and last:
+        surplus, missing = depends("read as meant where it is left out"), yes("it may be left out")
+    else:
+        surplus = missing = _BEHIND
+    texts = (describe(field.type), None) if pair.old else (None, describe(field.type))
+    return Inside(
+        path, None, texts, (missing, surplus) if pair.old else (surplus, missing), not field.implied
+    )
+
+
+Tagged = tuple[str, ir.RecordType]
+
+
+def _options(path: str, old: ir.UnionType, new: ir.UnionType, words: Vocabulary) -> Iterator[Inside]:
+    before = tuple(zip(old.tags, old.options, strict=True))
+    after = tuple(zip(new.tags, new.options, strict=True))
+    for pair in pair_up(before, after, _same_tag, _same_option):
+        name = f"{path}.{pair.either[1].name}"
+        if pair.old is None or pair.new is None:
+            readings = (_UNUSED, _UNKNOWN) if pair.old else (_UNKNOWN, _UNUSED)
+            shown = f"0x{pair.either[0]} {describe(pair.either[1])}"
+            yield Inside(name, None, (shown, None) if pair.old else (None, shown), readings, stored=True)
+            continue
+        if pair.old[0] != pair.new[0]:
+            tags = f"0x{pair.old[0]}", f"0x{pair.new[0]}"
+            yield Inside(name, "tag", tags, (_OTHER_TAG, _OTHER_TAG), stored=False)
+        if pair.old[1].name != pair.new[1].name:
+            names = pair.old[1].name, pair.new[1].name
+            yield Inside(name, "renamed", names, (NAME_ONLY, NAME_ONLY), stored=True)
+        yield from changes_inside(name, pair.old[1], pair.new[1], words)
+
+
+def _same_tag(left: Tagged, right: Tagged) -> float:
+    return float(left[0] == right[0])
+
+
+def _same_option(left: Tagged, right: Tagged) -> float:
+    return float(left[1].name == right[1].name)
+
+
+def texts_of(old: ir.Type, new: ir.Type) -> tuple[str, str]:
+    """Return both types in words; of texts that differ in their characters, the characters."""
+    texts = describe(old), describe(new)
+    if texts[0] == texts[1] and isinstance(old, ir.TextType) and isinstance(new, ir.TextType):
+        return old.pattern or "any characters", new.pattern or "any characters"
+    return texts
+
+
+def kind_of(old: ir.Type, new: ir.Type, words: Vocabulary) -> Kind | None:
+    """Return what to call the difference of two types; None where there is none that is the field's own."""
+    if _without_words(old, new, words):
+        return None
+    match old, new:
+        case (ir.ConstantType(), ir.ConstantType()) | (ir.KeywordType(), ir.KeywordType()):
+            return "value"
+        case ir.PaddingType(), ir.PaddingType() if old.octets == new.octets:
+            return "value"
+        case ir.TextType(), ir.TextType() if old.length == new.length:
+            same_ends = (old.terminated, old.padding) == (new.terminated, new.padding)
+            return "characters" if same_ends else "retyped"
+        case ir.IntegerType(), ir.IntegerType() if old.octets == new.octets:
+            return "value" if old.values and new.values else "retyped"
+    return "resized" if type(old) is type(new) else "retyped"
+
+
+def _without_words(old: ir.Type, new: ir.Type, words: Vocabulary) -> bool:
+    """Whether two types differ in nothing, or in no more than names: of an enumeration, of an entry's rule."""
+    match old, new:
+        case ir.IntegerType(), ir.IntegerType() if words.share(new, old):
+            return old.octets == new.octets
+    return structure(old) == structure(new)

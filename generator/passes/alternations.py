@@ -1,0 +1,89 @@
+"""Alternatives that are one value: an enumeration, words, allowed numbers, an integer with sentinels."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specwire.generator import ir
+from specwire.generator.names import constant_name, enum_name, snake_case
+from specwire.generator.passes.layouts import ValueLayout
+from specwire.generator.syntax import Alternation, CharVal, Element, Reference, Rule
+
+if TYPE_CHECKING:
+    from specwire.generator.passes.types import TypeReader
+
+LARGEST_INTEGER = 8
+"""Octets."""
+
+
+def read_alternation(reader: TypeReader, element: Alternation, rule: Rule | None) -> ValueLayout | None:
+    """Return the value that the alternatives are readings of; None where they are none."""
+    found = [reader.octets.constant(item) for item in element.items]
+    constants = [octets for octets in found if octets]
+    if len(constants) == len(found):
+        layout = _of_constants(reader, element.items, constants, rule)
+        if layout is not None:
+            return layout
+    return _with_sentinels(reader, element, rule)
+
+
+def _of_constants(
+    reader: TypeReader, items: tuple[Element, ...], constants: list[bytes], rule: Rule | None
+) -> ValueLayout | None:
+    if all(isinstance(item, CharVal) for item in items):
+        words = dict.fromkeys(constants)
+        return ValueLayout(ir.KeywordType(tuple(octets.decode() for octets in words))) if rule else None
+    width = len(constants[0])
+    if {len(octets) for octets in constants} != {width} or width > LARGEST_INTEGER:
+        return None
+    numbers = [int.from_bytes(octets, "big") for octets in constants]
+    names = [item.name for item in items if isinstance(item, Reference)]
+    if rule is not None and len(names) == len(items):
+        return ValueLayout(name_enum(reader, rule, tuple(zip(names, numbers, strict=True)), width))
+    return ValueLayout(ir.IntegerType(width, values=tuple(dict.fromkeys(numbers))))
+
+
+def _with_sentinels(reader: TypeReader, element: Alternation, owner: Rule | None) -> ValueLayout | None:
+    """``4OCTET / name-const``: an integer, and the constants' names, which become the package's."""
+    width = reader.width(element.items[0])
+    found: dict[str, ir.Constant] = {}
+    for item in element.items[1:]:
+        value = reader.octets.constant(item)
+        if value is None or len(value) != width:
+            return None
+        if not isinstance(item, Reference):
+            _report_nameless(reader, item, value, owner)
+            continue
+        rule = reader.grammar.find(item)
+        name = constant_name(item.name)
+        found[item.name] = ir.Constant(
+            name, int.from_bytes(value, "big"), reader.comment(rule) if rule else ""
+        )
+    if width is None:
+        return None
+    reader.constants |= {constant.name: constant for constant in found.values()}
+    return ValueLayout(ir.IntegerType(width), tuple(found))
+
+
+def _report_nameless(reader: TypeReader, item: Element, value: bytes, owner: Rule | None) -> None:
+    """A special value in place is taken for one of all those that the integer can have."""
+    if owner is None or reader.hint(owner).type is None:
+        reader.diagnostics.warning(
+            "W416", item.span, f"the special value {int.from_bytes(value, 'big')} has no name, and is an integer as any other",
+            f"name it under [constants] in {reader.profile.source.path} and give the rule its `type`, or give it a rule of its own in an erratum",
+        )  # fmt: skip
+
+
+def name_enum(
+    reader: TypeReader, rule: Rule, members: tuple[tuple[str, int], ...], width: int
+) -> ir.IntegerType:
+    """Note an enumeration that is named as the rule, and return its type."""
+    name = snake_case(rule.name)
+    named = tuple((constant_name(member), value) for member, value in members)
+    if len({value for _, value in named}) < len(named) or len(dict(named)) < len(named):
+        reader.diagnostics.error(
+            "E416", rule.name_span, f"two members of enumeration '{rule}' are the same",
+            "each has a name and a value of its own",
+        )  # fmt: skip
+    reader.enums[name] = ir.Enum(name, enum_name(rule.name), named)
+    return ir.IntegerType(width, enum=name)

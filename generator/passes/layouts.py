@@ -1,0 +1,92 @@
+"""What a rule can be on the wire: one value, a run of fields, or a choice among rules."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from specwire.generator import ir
+from specwire.generator.syntax import Alternation, Comment, Element, Rule
+
+REST = ir.Length("rest")
+
+
+@dataclass(frozen=True, slots=True)
+class ValueLayout:
+    """The rule is one value."""
+
+    type: ir.Type
+    sentinels: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class FieldsLayout:
+    """The rule is a run of elements, each a field."""
+
+    items: tuple[Element, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ChoiceLayout:
+    """The rule is one of several elements; `rules` are those that stand for themselves by their names."""
+
+    element: Alternation
+    rules: tuple[Rule, ...]
+
+
+RuleLayout = ValueLayout | FieldsLayout | ChoiceLayout
+
+
+def words_of(comments: Iterable[Comment]) -> str:
+    """Return comments as one text, which generated modules can hold: without control characters, each once."""
+    texts = [re.sub(r"[\x00-\x1f\x7f]+", " ", comment.text) for comment in comments if comment.text]
+    return " ".join(dict.fromkeys(texts)).strip()
+
+
+def is_open(type: ir.Type) -> bool:
+    """Whether a value has no end of its own: it goes on to the end of its run."""
+    match type:
+        case ir.TextType(length=length) | ir.OctetsType(length=length):
+            return length.kind == "rest"
+        case ir.ListType(count_octets=count) | ir.PairsType(count_octets=count):
+            return count == 0
+        case ir.RecordType(fields=fields):
+            return not ends(fields)
+        case ir.UnionType(options=options):
+            return any(map(is_open, options))
+    return isinstance(type, ir.JsonType | ir.KeywordType)
+
+
+def ends(fields: Iterable[ir.Field]) -> bool:
+    """Whether a run of fields says itself where it ends: nothing is open, or a size covers what is."""
+    for field in fields:
+        if isinstance(field.type, ir.SizeType):
+            return True
+        if is_open(field.type) or field.optional:
+            return False
+    return True
+
+
+def least_octets(type: ir.Type) -> int:
+    """Return the fewest octets that a value takes."""
+    match type:
+        case ir.ConstantType() as constant:
+            return len(constant.octets)
+        case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
+            return octets
+        case ir.TextType(length=length):
+            return 0 if length.kind == "rest" else length.octets
+        case ir.OctetsType(length=length, minimum=minimum):
+            return minimum + (length.octets if length.kind == "prefix" else 0)
+        case ir.ListType(count_octets=count, element=element, minimum=minimum):
+            return count + minimum * least_octets(element)
+        case ir.PairsType(count_octets=count):
+            return count
+        case ir.SizeType(forms=forms):
+            return min(len(form.tag) // 2 + form.octets for form in forms)
+        case ir.RecordType(fields=fields):
+            return sum(least_octets(field.type) for field in fields if not field.optional)
+        case ir.UnionType(options=options):
+            return min(map(least_octets, options))
+    return 0

@@ -1,0 +1,86 @@
+"""Runs of fields inside a frame that are values of their own: records, and unions of records."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specwire.generator import ir
+from specwire.generator.names import class_name, snake_case
+from specwire.generator.passes.agreement import check_run
+from specwire.generator.passes.fields import FieldReader, distinct
+from specwire.generator.passes.layouts import words_of
+from specwire.generator.profile import MessageTable
+from specwire.generator.syntax import Alternation, Concatenation, Element, Reference, Rule
+
+if TYPE_CHECKING:
+    from specwire.generator.passes.types import TypeReader
+
+
+def read_record(
+    reader: TypeReader, name: str, items: tuple[Element, ...], rule: Rule | None
+) -> ir.RecordType | None:
+    """Return the record of a run; None after a diagnostic where it has no layout."""
+    if rule is not None and (known := reader.records.get(str(rule))):
+        return known
+    span = rule.name_span if rule else items[0].span
+    context = rule or Rule(name, None, Concatenation(items, span), False, (), (), span, span)
+    before = len(reader.diagnostics.errors)
+    run = tuple(FieldReader(reader, context, MessageTable()).run(items))
+    fields = distinct(run, context, reader.diagnostics)
+    check_run(fields, context, reader.diagnostics)
+    if len(reader.diagnostics.errors) > before:
+        return None
+    record = ir.RecordType(
+        snake_case(name),
+        reader.class_for(class_name(name)),
+        fields,
+        rule.name if rule else None,
+        words_of(rule.leading or rule.trailing) if rule else "",
+    )
+    if rule is not None:
+        reader.records[str(rule)] = record
+    return record
+
+
+def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionType | None:
+    """Return the union of alternatives; E419 where nothing tells them apart."""
+    options: list[ir.RecordType] = []
+    for number, item in enumerate(element.items, start=1):
+        target = reader.grammar.find(item) if isinstance(item, Reference) else None
+        opened = reader.opened(item)
+        items = opened.items if isinstance(opened, Concatenation) else (opened,)
+        record = read_record(reader, target.name if target else f"{name}-{number}", items, target)
+        if record is None:
+            return None
+        options.append(record)
+    heads = [_head(option) for option in options]
+    alike = _alike(heads)
+    if alike is not None:
+        one, other = options[alike[0]].name, options[alike[1]].name
+        reader.diagnostics.error(
+            "E419", element.span, f"alternatives '{one}' and '{other}' of '{name}' are told apart by no octets",
+            "each begins with a constant of its own, and none of these begins with another",
+        )  # fmt: skip
+        return None
+    shortest = min(map(len, heads))
+    tags = [head[:shortest] for head in heads]
+    tags = tags if len(set(tags)) == len(tags) else heads
+    return ir.UnionType(snake_case(name), tuple(options), tuple(tag.hex() for tag in tags))
+
+
+def _head(record: ir.RecordType) -> bytes:
+    head = b""
+    for field in record.fields:
+        if not isinstance(field.type, ir.ConstantType):
+            break
+        head += field.type.octets
+    return head
+
+
+def _alike(heads: list[bytes]) -> tuple[int, int] | None:
+    """The first two heads of which one begins with the other."""
+    for n, one in enumerate(heads):
+        for m, other in enumerate(heads[:n]):
+            if one.startswith(other) or other.startswith(one):
+                return m, n
+    return None

@@ -1,0 +1,177 @@
+"""Rules that come back to themselves: at their left end (W208), or in every way through them (W209).
+
+Neither is a fault of ABNF. But a parser that reads from the left never gets past a rule that begins with
+itself, and a rule that always contains itself describes nothing at all. What it means for messages is said
+elsewhere: they never contain themselves (E412).
+
+Rules are followed without recursion, and each is looked at as often as something it is made of turns out to
+be empty or to end, so a grammar costs no more than its length.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from itertools import islice
+
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.grammar import Grammar, references
+from specwire.generator.syntax import (
+    Alternation,
+    CharVal,
+    Concatenation,
+    Element,
+    Option,
+    Reference,
+    Repetition,
+    Rule,
+)
+
+MAX_NAMES = 8
+"""Rules of a cycle that are named."""
+CORE_EMPTY = frozenset({"LWSP"})
+"""Core rules that may be empty."""
+Holds = Callable[[Reference], bool]
+
+
+def check_recursion(grammar: Grammar, diagnostics: Diagnostics) -> None:
+    """Report one rule of each cycle."""
+    ending = ending_rules(grammar)
+    empty = _least(grammar, _may_be_empty, CORE_EMPTY)
+    left: dict[str, list[Rule]] = {}
+    endless: dict[str, list[Rule]] = {}
+    for rule in grammar.rules:
+        name = str(rule)
+        left[name] = _targets(grammar, _left_end(rule.definition, _among(grammar, empty, CORE_EMPTY)))
+        inside = [] if name in ending else _targets(grammar, references(rule.definition))
+        endless[name] = [target for target in inside if str(target) not in ending]
+    for rule, names in _cycles(grammar, left):
+        diagnostics.warning(
+            "W208", rule.name_span, f"rule '{rule}' is left-recursive: it begins with itself, {_shown(rule, names)}",
+            "write what repeats with '*': 'item *( \",\" item )' in place of 'list \",\" item / item'",
+        )  # fmt: skip
+    for rule, names in _cycles(grammar, endless):
+        diagnostics.warning(
+            "W209", rule.name_span, f"rule '{rule}' never ends: every way through it comes back, {_shown(rule, names)}",
+            "add an alternative without it, or put it into brackets: '[ ]'",
+        )  # fmt: skip
+
+
+def ending_rules(grammar: Grammar) -> set[str]:
+    """Return the names of the rules that something fits: those that end on some way through them."""
+    return _least(grammar, _ends, None)
+
+
+def element_ends(grammar: Grammar, element: Element, ending: set[str]) -> bool:
+    """Return whether something fits the element, by the rules that end."""
+    return _ends(element, _among(grammar, ending, None))
+
+
+def _least(
+    grammar: Grammar, holds: Callable[[Element, Holds], bool], others: frozenset[str] | None
+) -> set[str]:
+    """Return the smallest set of rules that agrees with what `holds` says of each by the others.
+
+    `others` are the names without a rule of the grammar of which it holds, in capitals; None is all.
+    """
+    users: dict[str, list[Rule]] = {}
+    for rule in grammar.rules:
+        for target in _targets(grammar, references(rule.definition)):
+            users.setdefault(str(target), []).append(rule)
+    found: set[str] = set()
+    known = _among(grammar, found, others)
+    waiting = list(grammar.rules)
+    while waiting:
+        rule = waiting.pop()
+        if str(rule) in found:
+            continue
+        if holds(rule.definition, known):
+            found.add(str(rule))
+            waiting.extend(users.get(str(rule), ()))
+    return found
+
+
+def _among(grammar: Grammar, found: set[str], others: frozenset[str] | None) -> Holds:
+    def known(reference: Reference) -> bool:
+        rule = grammar.find(reference)
+        return str(rule) in found if rule else others is None or reference.name.upper() in others
+
+    return known
+
+
+def _ends(element: Element, known: Holds) -> bool:
+    match element:
+        case Reference():
+            return known(element)
+        case Concatenation(items=items):
+            return all(_ends(item, known) for item in items)
+        case Alternation(items=items):
+            return any(_ends(item, known) for item in items)
+        case Repetition(minimum=least, element=inner) if least:
+            return _ends(inner, known)
+    return True
+
+
+def _may_be_empty(element: Element, known: Holds) -> bool:
+    match element:
+        case Reference():
+            return known(element)
+        case CharVal(text=text):
+            return not text
+        case Concatenation(items=items):
+            return all(_may_be_empty(item, known) for item in items)
+        case Alternation(items=items):
+            return any(_may_be_empty(item, known) for item in items)
+        case Repetition(minimum=least, element=inner):
+            return not least or _may_be_empty(inner, known)
+        case Option():
+            return True
+    return False
+
+
+def _left_end(element: Element, empty: Holds) -> Iterator[Reference]:
+    """Yield the references that the element can begin with."""
+    match element:
+        case Reference():
+            yield element
+        case Alternation(items=items):
+            for item in items:
+                yield from _left_end(item, empty)
+        case Concatenation(items=items):
+            for item in items:
+                yield from _left_end(item, empty)
+                if not _may_be_empty(item, empty):
+                    return
+        case Repetition(element=inner) | Option(element=inner):
+            yield from _left_end(inner, empty)
+
+
+def _targets(grammar: Grammar, used: Iterator[Reference]) -> list[Rule]:
+    return [rule for reference in used if (rule := grammar.find(reference))]
+
+
+def _cycles(grammar: Grammar, edges: Mapping[str, list[Rule]]) -> Iterator[tuple[Rule, list[str]]]:
+    """Yield, for each rule that closes a cycle, that rule and the names on the way back to it."""
+    seen: set[str] = set()
+    closed: set[str] = set()
+    for root in grammar.rules:
+        path: dict[str, int] = {}
+        pending: list[tuple[Rule, bool]] = [(root, False)]
+        while pending:
+            rule, done = pending.pop()
+            name = str(rule)
+            if done:
+                path.popitem()
+            elif name in path:
+                if name not in closed:
+                    closed.add(name)
+                    yield rule, [*islice(path, path[name], None)]
+            elif name not in seen:
+                seen.add(name)
+                path[name] = len(path)
+                pending.append((rule, True))
+                pending.extend((target, False) for target in reversed(edges[name]))
+
+
+def _shown(rule: Rule, names: list[str]) -> str:
+    shown = names if len(names) <= MAX_NAMES else [*names[: MAX_NAMES - 1], "…"]
+    return " -> ".join([*shown, str(rule)])

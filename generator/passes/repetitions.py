@@ -1,0 +1,150 @@
+"""What repeats: ``L *X`` with its length or count in front, and ``*X`` up to the end of its run.
+
+By what X is: octets, text, a dictionary (pairs of a name and a value, or texts ``name=value``), or a list of
+any other value. An entry has to say itself where it ends, and to take an octet: a count of nothing
+would be a list of any length in no room at all.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from specwire.generator import ir
+from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open, least_octets
+from specwire.generator.passes.records import read_record, read_union
+from specwire.generator.profile import TypeHint
+from specwire.generator.syntax import Alternation, Concatenation, Element, Reference, Repetition, Rule
+
+if TYPE_CHECKING:
+    from specwire.generator.passes.types import TypeReader
+
+_NAME = re.compile(r"(?:^|[-_])(?:name|key)\Z", re.IGNORECASE)
+_PAIR = re.compile(r"(?:key|name|attribute|option|property)[-_](?:value|val)\Z", re.IGNORECASE)
+_VALUE = re.compile(r"(?:^|[-_])(?:value|val|content)\Z", re.IGNORECASE)
+
+
+def read_counted(
+    reader: TypeReader, head: Element, repetition: Repetition, rule: Rule | None, hint: TypeHint
+) -> ValueLayout | None:
+    """Return the type of ``L *X``; None where L is no integer."""
+    width = reader.width(head)
+    if width is None:
+        return None
+    body, length = repetition.element, ir.Length("prefix", width)
+    if reader.octets.count(body) == 1:
+        most = repetition.maximum
+        bound = None if most is None or most >= 256**width - 1 else most
+        return ValueLayout(ir.OctetsType(length, repetition.minimum, bound))
+    if reader.octets.is_class(body):
+        return ValueLayout(ir.TextType(length, reader.octets.pattern(repetition)))
+    return read_collection(reader, width, repetition, rule, hint)
+
+
+def read_collection(
+    reader: TypeReader, width: int, repetition: Repetition, rule: Rule | None, hint: TypeHint
+) -> ValueLayout | None:
+    """Return the list or dictionary of what repeats, its count `width` octets wide (0: it has none)."""
+    body = repetition.element
+    found = _pairs(reader, width, body, hint) or _list(reader, width, body, rule)
+    if found is None:
+        return None
+    if repetition.maximum is not None:
+        reader.diagnostics.warning(
+            "W404", repetition.span, f"that there are at most {repetition.maximum} is not checked",
+            "the number of elements is taken as it comes: take the bound out of the rule in an erratum",
+        )  # fmt: skip
+    if repetition.minimum:
+        found = (
+            ir.PairsType(
+                found.count_octets, found.name, found.value, found.split, found.rule, repetition.minimum
+            )
+            if isinstance(found, ir.PairsType)
+            else ir.ListType(found.count_octets, found.element, repetition.minimum)
+        )
+    return ValueLayout(found)
+
+
+def _pairs(reader: TypeReader, width: int, body: Element, hint: TypeHint) -> ir.PairsType | None:
+    target = reader.grammar.find(body) if isinstance(body, Reference) else None
+    entry = body.name if isinstance(body, Reference) else None
+    layout = reader.layout(target) if target else None
+    if isinstance(body, Concatenation):
+        return _named_pairs(reader, width, body.items, entry)
+    if isinstance(layout, FieldsLayout):
+        return _named_pairs(reader, width, layout.items, entry)
+    inner = layout if isinstance(layout, ValueLayout) else reader.value_type(body, None)
+    own = reader.hint(target)
+    split = hint.split or own.split or ("first" if _says_pairs(reader, target) else None)
+    match inner.type if inner else None:
+        case ir.TextType() as text if split and not is_open(text):
+            return ir.PairsType(width, text, None, split, entry)
+        case ir.TextType() if target and own.type is None and _PAIR.match(target.name):
+            reader.diagnostics.warning(
+                "W415", target.name_span, f"an entry '{target}' is taken for one text, though its name is that of a pair",
+                f"say split = \"first\" or \"last\", at which '=' it is divided, or type = \"text\" under [types.{target.name}] in {reader.profile.source.path}",
+            )  # fmt: skip
+    return None
+
+
+def _named_pairs(
+    reader: TypeReader, width: int, items: tuple[Element, ...], entry: str | None
+) -> ir.PairsType | None:
+    """A name and a value: two texts in place, or by their names."""
+    if len(items) != 2 or any(reader.octets.constant(item) is not None for item in items):
+        return None
+    types = [found.type if (found := reader.value_type(item, None)) else None for item in items]
+    named = all(
+        isinstance(item, Reference) and word.search(item.name)
+        for item, word in zip(items, (_NAME, _VALUE), strict=True)
+    )
+    match types:
+        case [ir.TextType() as name, ir.TextType() as value] if not is_open(name) and not is_open(value):
+            return ir.PairsType(width, name, value, rule=entry) if named or entry is None else None
+        case [ir.TextType() as name, ir.OctetsType() as value] if not is_open(name) and not is_open(value):
+            return ir.PairsType(width, name, value, rule=entry) if named else None
+    return None
+
+
+def _says_pairs(reader: TypeReader, rule: Rule | None) -> bool:
+    return rule is not None and "name=value" in reader.comment(rule)
+
+
+def _list(reader: TypeReader, width: int, body: Element, rule: Rule | None) -> ir.ListType | None:
+    element = _element(reader, body, rule)
+    if element is None:
+        return None
+    if is_open(element):
+        reader.diagnostics.error(
+            "E409", body.span, f"an element '{_shown(body)}' of a list has no end, and others follow it",
+            "put its length in front of it, as in 'size *OCTET'",
+        )  # fmt: skip
+        return None
+    if not least_octets(element):
+        reader.diagnostics.error(
+            "E409", body.span, f"an element '{_shown(body)}' of a list may be no octets at all",
+            "a list of nothing would have no end: say how the elements are written",
+        )  # fmt: skip
+        return None
+    return ir.ListType(width, element)
+
+
+def _element(reader: TypeReader, body: Element, rule: Rule | None) -> ir.Element | None:
+    target = reader.grammar.find(body) if isinstance(body, Reference) else None
+    name = target.name if target else f"{rule.name}-entry" if rule else "entry"
+    inner = reader.value_type(body, None)
+    if inner is not None:
+        if isinstance(inner.type, ir.Element):
+            return inner.type
+        return read_record(reader, name, (body,), target)
+    opened = reader.opened(body)
+    match opened:
+        case Concatenation(items=items):
+            return read_record(reader, name, items, target)
+        case Alternation():
+            return read_union(reader, name, opened)
+    return None
+
+
+def _shown(body: Element) -> str:
+    return str(body) if isinstance(body, Reference) else "in brackets"

@@ -1,0 +1,124 @@
+"""What messages look like as a whole: how each of their first frames begins, and how many frames they have.
+
+This tells apart what has no constant in a place that all messages share: MDP's ``READY`` has three frames
+and ``CLIENT-REQUEST`` a service name where the other has its command. Of the shapes that fit, the one with
+most octets fixed is meant. Two messages that look the same (MDP's request and reply) are told apart by who
+sends them, where the dialogs say that no role sends both.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+
+import msgspec
+
+from specwire.generator import ir
+from specwire.generator.passes.heads import ANY, find_heads, fits
+
+MAX_SHAPES = 64
+"""Spellings of one message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """Two messages that look the same and that no role sends only one of."""
+
+    messages: tuple[ir.Message, ir.Message]
+
+
+def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alike:
+    """Return the messages with their shapes, or two that nothing tells apart."""
+    shapes = [_shapes(message) for message in messages]
+    by_sender: set[int] = set()
+    shadowed: set[int] = set()
+    for (n, one), (m, other) in _pairs(shapes):
+        if not _overlap(one, other):
+            continue
+        if weight(one) != weight(other):
+            shadowed.add(n if weight(one) < weight(other) else m)
+        elif _sent_apart(messages[n], messages[m]):
+            by_sender |= {n, m}
+        else:
+            return Alike((messages[n], messages[m]))
+    return tuple(
+        msgspec.structs.replace(
+            message,
+            shapes=tuple(
+                msgspec.structs.replace(shape, senders=message.senders if number in by_sender else ())
+                for shape in shapes[number]
+            ),
+            shadowed=number in shadowed,
+        )
+        for number, message in enumerate(messages)
+    )
+
+
+def weight(shape: ir.Shape) -> int:
+    """Return how much a shape says: its constant octets, and the frames of which it knows the end."""
+    return sum(
+        sum(head.octets[at : at + 2] != ANY for at in range(0, len(head.octets), 2)) + head.whole
+        for head in shape.frames
+    )
+
+
+def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
+    certain: list[tuple[ir.FrameHead, ...]] = []
+    for part in message.parts:
+        if not isinstance(part, ir.Frame) or part.presence != ir.Always():
+            break
+        certain.append(tuple(dict.fromkeys(_heads(part))))
+    least, most = 0, 0
+    endless = False
+    for part in message.parts:
+        endless = endless or not isinstance(part, ir.Frame)
+        most += 1
+        if isinstance(part, ir.Stack) or (isinstance(part, ir.Frame) and part.presence == ir.Always()):
+            least += 1
+    spellings = list(product(*certain))[:MAX_SHAPES] if certain else [()]
+    return tuple(ir.Shape(tuple(frames), least, None if endless else most) for frames in spellings)
+
+
+def _heads(part: ir.Frame) -> Iterator[ir.FrameHead]:
+    """The ways in which one frame can begin."""
+    match part.fields:
+        case (ir.Field(type=ir.KeywordType(options=options)),):
+            yield from (ir.FrameHead(option.encode().hex(), True) for option in options)
+            return
+    for head in find_heads(part.fields):
+        whole = head.unit is not None and not head.unit.size_octets
+        yield ir.FrameHead("".join(head.octets) if whole else head.pattern, whole)
+
+
+def _pairs(
+    shapes: Sequence[Sequence[ir.Shape]],
+) -> Iterator[tuple[tuple[int, ir.Shape], tuple[int, ir.Shape]]]:
+    rows = [(number, shape) for number, found in enumerate(shapes) for shape in found]
+    for at, row in enumerate(rows):
+        yield from ((row, other) for other in rows[at + 1 :] if other[0] != row[0])
+
+
+def _overlap(one: ir.Shape, other: ir.Shape) -> bool:
+    """Whether the same frames can have both shapes."""
+    most = (
+        min(shape.most for shape in (one, other) if shape.most is not None)
+        if one.most or other.most
+        else None
+    )
+    if most is not None and most < max(one.least, other.least):
+        return False
+    return all(_alike(a, b) for a, b in zip(one.frames, other.frames, strict=False))
+
+
+def _alike(one: ir.FrameHead, other: ir.FrameHead) -> bool:
+    """Whether one frame can begin, and end, as both say."""
+    if one.whole and len(one.octets) < len(other.octets):
+        return False
+    if other.whole and len(other.octets) < len(one.octets):
+        return False
+    return fits(one.octets, other.octets)
+
+
+def _sent_apart(one: ir.Message, other: ir.Message) -> bool:
+    return bool(one.senders and other.senders) and not set(one.senders) & set(other.senders)

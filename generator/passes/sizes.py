@@ -1,0 +1,91 @@
+"""Sizes that cover what follows them: ``command-size = %x04 short-size / %x06 long-size``.
+
+A rule that is named a size, and whose alternatives are an integer each, behind a constant or bare, is a size
+in several forms. A plain integer of such a name at the head of a run is one where the run has values of
+its own behind it; where one open value follows directly, it is that value's length.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import TYPE_CHECKING
+
+from specwire.generator import ir
+from specwire.generator.passes.alternatives import alternations_in
+from specwire.generator.passes.grammar import references
+from specwire.generator.syntax import Alternation, Concatenation, Element, Reference
+
+if TYPE_CHECKING:
+    from specwire.generator.passes.types import TypeReader
+
+_SIZE_WORD = re.compile(r"(?:^|[-_])(?:size|length|len)(?:-\d+)?\Z", re.IGNORECASE)
+"""A number behind it tells it from another, or says how many octets it has."""
+
+
+def is_size_name(name: str) -> bool:
+    """Whether a rule of that name says how long something is."""
+    return _SIZE_WORD.search(name) is not None
+
+
+def read_forms(reader: TypeReader, element: Alternation, name: str | None) -> ir.SizeType | None:
+    """Return the size that the alternatives are forms of; None where they are something else."""
+    says = [name] if name else []
+    says += [use.name for use in references(element)]
+    return forms_of(reader, element) if any(map(is_size_name, says)) else None
+
+
+def forms_of(reader: TypeReader, element: Alternation | Concatenation) -> ir.SizeType | None:
+    """Return the size that the alternatives would be forms of, whatever their names; None where they cannot."""
+    forms: list[ir.SizeForm] = []
+    for item in element.items if isinstance(element, Alternation) else (element,):
+        form = _form(reader, item)
+        if form is None:
+            return None
+        forms.append(form)
+    return ir.SizeType(tuple(forms)) if _apart(forms) else None
+
+
+def shaped_forms(reader: TypeReader, element: Alternation) -> ir.SizeType | None:
+    """Return the size that alternatives are by their shape: integers of several widths, each behind a constant."""
+    size = forms_of(reader, element)
+    if size is None or not all(form.tag for form in size.forms):
+        return None
+    return size if len({form.octets for form in size.forms}) > 1 else None
+
+
+def find_forms(reader: TypeReader) -> frozenset[str]:
+    """Return the names of the rules that are one form of such a size: ``short`` in ``( short / long ) body``."""
+    found: set[str] = set()
+    for rule in reader.grammar.rules:
+        for element in alternations_in(rule.definition):
+            if shaped_forms(reader, element):
+                uses = (reader.grammar.find(item) for item in element.items if isinstance(item, Reference))
+                found |= {str(target) for target in uses if target is not None}
+    return frozenset(found)
+
+
+def _form(reader: TypeReader, item: Element) -> ir.SizeForm | None:
+    """One alternative: constants, then an integer."""
+    item = reader.opened(item)
+    parts = item.items if isinstance(item, Concatenation) else (item,)
+    tags = [reader.octets.constant(part) for part in parts[:-1]]
+    width = reader.width(parts[-1])
+    known = [tag for tag in tags if tag is not None]
+    if width is None or len(known) < len(tags):
+        return None
+    return ir.SizeForm(b"".join(known).hex(), width)
+
+
+def _apart(forms: Iterable[ir.SizeForm]) -> bool:
+    """Whether no form can be taken for another; a form without a tag is what none of the others is."""
+    tags = [form.tag for form in forms if form.tag]
+    bare = sum(1 for form in forms if not form.tag)
+    return bare <= 1 and not any(
+        a.startswith(b) for n, a in enumerate(tags) for m, b in enumerate(tags) if n != m
+    )
+
+
+def names_size(element: Element) -> bool:
+    """Whether an element is the name of a size."""
+    return isinstance(element, Reference) and is_size_name(element.name)

@@ -1,0 +1,70 @@
+"""What is text: elements made of characters that people read, up to the end or of a fixed length.
+
+A NUL that ends a text is no content, and neither is what fills one of a fixed length behind its content.
+Character classes give no layout: they become a pattern that ``strict`` applies.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from specwire.generator import ir
+from specwire.generator.passes import declared
+from specwire.generator.passes.layouts import REST, ValueLayout
+from specwire.generator.passes.octets import MAX_PATTERN
+from specwire.generator.profile import TypeHint
+from specwire.generator.syntax import Concatenation, Element, Repetition, Rule
+
+if TYPE_CHECKING:
+    from specwire.generator.passes.types import TypeReader
+
+
+def read_text(reader: TypeReader, element: Element, rule: Rule | None, hint: TypeHint) -> ValueLayout | None:
+    """Return the text that an element is, of a fixed length or up to the end; None where it is none."""
+    padded = _padded(reader, element, rule, hint)
+    if padded is not None:
+        return ValueLayout(padded)
+    content = element
+    terminated = isinstance(element, Concatenation) and reader.octets.constant(element.items[-1]) == b"\0"
+    if isinstance(element, Concatenation) and terminated:
+        content = Concatenation(element.items[:-1], element.span)
+    if not reader.octets.is_textual(content):
+        return None
+    extent = None if terminated else reader.octets.extent(content)
+    length = ir.Length("fixed", extent) if extent else REST
+    pattern = reader.octets.pattern(content)
+    if pattern is None and not declared.says_type(hint):
+        reader.diagnostics.warning(
+            "W413", content.span, "which characters this text has is not checked: it is described at too great a length",
+            f"write it with character classes and '*', or say that its `type` is \"text\"; a pattern has at most {MAX_PATTERN:,} characters",
+        )  # fmt: skip
+    return ValueLayout(ir.TextType(length, pattern, terminated))
+
+
+def _padded(reader: TypeReader, element: Element, rule: Rule | None, hint: TypeHint) -> ir.TextType | None:
+    """``20mechanism-char`` where the class has a NUL, or the comment says padded: text and what fills it."""
+    if not isinstance(element, Repetition) or element.minimum != element.maximum or element.minimum < 2:
+        return None
+    if hint.type not in ("text", None):
+        return None
+    if not reader.octets.is_class(element.element) or reader.octets.count(element.element) == 1:
+        return None
+    class_ = reader.octets.octet_class(element.element)
+    says = rule is not None and re.search(r"\bpadded\b", reader.comment(rule), re.IGNORECASE)
+    if hint.padding is not None:
+        fill = hint.padding
+    elif 0 in class_ and len(class_) > 1:
+        fill = 0
+        if rule is not None and not says:
+            reader.diagnostics.warning(
+                "W407", rule.name_span, f"the NUL octets at the end of '{rule}' are taken for padding",
+                f"declare it with 'padding = 0' under [types.{rule.name}] in {reader.profile.source.path}",
+            )  # fmt: skip
+    elif says:
+        fill = 0x20 if 0x20 in class_ else 0
+    else:
+        return None
+    shorter = Repetition(0, element.maximum, element.element, element.span)
+    length = ir.Length("fixed", element.minimum)
+    return ir.TextType(length, reader.octets.pattern(shorter), padding=f"{fill:02x}")

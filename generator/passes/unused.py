@@ -1,0 +1,44 @@
+"""Rules that have to do with nothing (W203): no other rule uses them, and they do not stand for themselves.
+
+What stands for itself: the first rule, the rules of messages and of dialogs, names of constants (flags and
+error numbers are such), and whatever the profile speaks of.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+
+from specwire.generator import ir
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.names import fold
+from specwire.generator.passes.grammar import Grammar, key_of, references
+from specwire.generator.profile import Profile
+from specwire.generator.syntax import CharVal, NumVal
+
+
+def check_unused(grammar: Grammar, roots: Collection[str], diagnostics: Diagnostics) -> None:
+    """Report each rule that no other uses and that is not one of `roots`, spelled as in the grammar."""
+    known = {fold(name) for name in roots}
+    used = {
+        key_of(rule)
+        for user in grammar.rules
+        for reference in references(user.definition)
+        if (rule := grammar.find(reference)) and rule is not user
+    }
+    for rule in grammar.rules:
+        if key_of(rule) not in used and not {fold(str(rule)), fold(rule.name)} & known:
+            diagnostics.warning(
+                "W203", rule.name_span, f"rule '{rule}' is never used",
+                "name it in the profile if it stands for itself, or take it out",
+            )  # fmt: skip
+
+
+def standing_rules(grammar: Grammar, protocol: ir.Protocol, profile: Profile) -> Iterator[str]:
+    """Yield the names of the rules that stand for themselves."""
+    yield from (str(rule) for rule in grammar.rules[:1])
+    yield from (str(rule) for rule in grammar.rules if any(r.role for r in references(rule.definition)))
+    yield from (message.rule for message in protocol.messages)
+    yield from (str(rule) for rule in grammar.rules if isinstance(rule.definition, NumVal | CharVal))
+    yield from (key.rpartition(".")[2] for key in profile.types)
+    for dialog in profile.dialogs:
+        yield from (name for name in (dialog.rule, dialog.error) if name)

@@ -1,0 +1,198 @@
+"""What the Construct declarations of values are made of, beyond Construct itself: texts, lists, records."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import construct as cs
+
+if TYPE_CHECKING:
+    # Generic in the stubs only: at run time Construct's classes take no subscript.
+    _Construct = cs.Construct[Any, Any]
+    _Adapter = cs.Adapter[Any, Any, Any, Any]
+    _Validator = cs.Validator[Any, Any]
+else:
+    _Construct, _Adapter, _Validator = cs.Construct, cs.Adapter, cs.Validator
+
+
+class Divided(_Adapter):
+    """A text ``name=value`` as a pair, divided at the first ``=`` or at the last."""
+
+    def __init__(self, text: cs.Construct[Any, Any], *, last: bool = False) -> None:
+        super().__init__(text)
+        self.last = last
+
+    def _decode(self, obj: str, context: Any, path: str) -> tuple[str, str]:
+        name, equals, value = obj.rpartition("=") if self.last else obj.partition("=")
+        if not equals:
+            raise cs.ValidationError(f"no '=' in {obj!r}", path=path)
+        return name, value
+
+    def _encode(self, obj: tuple[str, str], context: Any, path: str) -> str:
+        name, value = obj
+        if "=" in (value if self.last else name):
+            raise cs.ValidationError(f"'=' in {obj!r}", path=path)
+        return f"{name}={value}"
+
+
+class Unterminated(_Adapter):
+    """A text with or without a NUL at its end; none inside it."""
+
+    def _decode(self, obj: str, context: Any, path: str) -> str:
+        return self._encode(obj.removesuffix("\0"), context, path)
+
+    def _encode(self, obj: str, context: Any, path: str) -> str:
+        if "\0" in obj:
+            raise cs.ValidationError("NUL inside a text", path=path)
+        return obj
+
+
+class AtLeast(_Validator):
+    """Octets or entries of which there are `minimum` or more."""
+
+    def __init__(self, minimum: int, inner: cs.Construct[Any, Any]) -> None:
+        super().__init__(inner)
+        self.minimum = minimum
+
+    def _validate(self, obj: Any, context: Any, path: str) -> bool:
+        return len(obj) >= self.minimum
+
+
+class AtMost(_Validator):
+    """Octets of which there are `maximum` or fewer."""
+
+    def __init__(self, maximum: int, inner: cs.Construct[Any, Any]) -> None:
+        super().__init__(inner)
+        self.maximum = maximum
+
+    def _validate(self, obj: Any, context: Any, path: str) -> bool:
+        return len(obj) <= self.maximum
+
+
+class Padded(_Adapter):
+    """A text of fixed length, filled up with the octet `fill`; the value is the text without it."""
+
+    def __init__(self, octets: int, fill: bytes) -> None:
+        super().__init__(cs.Bytes(octets))
+        self.octets = octets
+        self.fill = fill
+
+    def _decode(self, obj: bytes, context: Any, path: str) -> str:
+        while obj.endswith(self.fill):
+            obj = obj[:-1]
+        try:
+            return obj.decode("utf-8")
+        except UnicodeDecodeError as error:
+            raise cs.StringError(str(error), path=path) from error
+
+    def _encode(self, obj: str, context: Any, path: str) -> bytes:
+        octets = obj.encode("utf-8")
+        if octets.endswith(self.fill) or len(octets) > self.octets:
+            raise cs.ValidationError(f"{obj!r} is too long, or ends as padding does", path=path)
+        return octets + self.fill * (self.octets - len(octets))
+
+
+class ToEnd(_Construct):
+    """Elements up to the end of the octets; the value is a list."""
+
+    def __init__(self, element: cs.Construct[Any, Any]) -> None:
+        super().__init__()
+        self.element = element
+
+    def _parse(self, stream: Any, context: Any, path: str) -> list[Any]:
+        # GreedyRange would take an element that cannot be read for the end.
+        values = []
+        while not cs.stream_iseof(stream):
+            values.append(self.element._parsereport(stream, context, path))
+        return values
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        for item in obj:
+            self.element._build(item, stream, context, path)
+        return obj
+
+
+class Sized(_Construct):
+    """A size, in one of several forms, then the struct `inner` of so many octets.
+
+    A form is a tag and the octets of the integer after it; the first that can hold the size is written. The
+    fields of `inner` are among those of the struct around it.
+    """
+
+    def __init__(self, forms: Sequence[tuple[bytes, int]], inner: cs.Construct[Any, Any]) -> None:
+        super().__init__()
+        self.forms = forms
+        self.inner = inner
+        self.flagbuildnone = True
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        start = cs.stream_tell(stream, path)
+        for tag, octets in [
+            *filter(lambda form: form[0], self.forms),
+            *filter(lambda form: not form[0], self.forms),
+        ]:
+            stream.seek(start)
+            if stream.read(len(tag)) == tag:
+                size = cs.BytesInteger(octets).parse_stream(stream)
+                content = cs.stream_read(stream, size, path)
+                return cs.FocusedSeq("inner", "inner" / self.inner, cs.Terminated).parse(content)
+        raise cs.ConstError("no form of a size", path=path)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        content = self.inner.build({name: value for name, value in context.items() if name[:1] != "_"})
+        for tag, octets in self.forms:
+            if len(content) >= 1 << (8 * octets):
+                continue
+            size = tag + len(content).to_bytes(octets, "big")
+            if tag or not any(other and size.startswith(other) for other, _ in self.forms):
+                stream.write(size + content)
+                return obj
+        raise cs.IntegerError("no form can hold the size", path=path)
+
+
+class Record(_Adapter):
+    """The struct `inner` inside another; the value is a dictionary."""
+
+    def _decode(self, obj: Any, context: Any, path: str) -> dict[str, Any]:
+        return flat(obj)
+
+    def _encode(self, obj: Any, context: Any, path: str) -> Any:
+        return obj
+
+
+class Tagged(_Construct):
+    """One of several records, each with a tag that it begins with; the value is ``{class: record}``."""
+
+    def __init__(self, options: Mapping[bytes, tuple[str, cs.Construct[Any, Any]]]) -> None:
+        super().__init__()
+        self.options = options
+
+    def _parse(self, stream: Any, context: Any, path: str) -> dict[str, Any]:
+        start = cs.stream_tell(stream, path)
+        for tag, (name, inner) in self.options.items():
+            found = stream.read(len(tag))
+            stream.seek(start)
+            if found == tag:
+                return {name: inner._parsereport(stream, context, path)}
+        raise cs.ConstError("no tag of a record", path=path)
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        ((chosen, value),) = obj.items()
+        for name, inner in self.options.values():
+            if name == chosen:
+                inner._build(value, stream, context, path)
+        return obj
+
+
+def flat(container: Any) -> dict[str, Any]:
+    """The values of all frames in one dictionary, in wire order, those that a size counts among them."""
+    values: dict[str, Any] = {}
+    for name, value in container.items():
+        if name.startswith("_"):
+            continue
+        if isinstance(value, cs.Container):
+            values |= flat(value)
+        else:
+            values[name] = list(value) if isinstance(value, cs.ListContainer) else value
+    return values

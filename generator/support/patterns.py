@@ -1,0 +1,102 @@
+"""Which message frames claim to be, where messages are told apart by patterns of how the first frame begins.
+
+A pattern is hexadecimal, with ``??`` for any octet. The longest that fits decides: a message whose name is
+still open is what none with a name of its own is.
+"""
+
+from __future__ import annotations
+
+from specwire.generated.errors import DecodeError
+from specwire.generated.layout import (
+    Constant,
+    Field,
+    Frame,
+    Integer,
+    MessageLayout,
+    Octets,
+    Padding,
+    ProtocolLayout,
+    Size,
+    Span,
+    Text,
+    Type,
+)
+from specwire.generated.words import one_of, show
+
+ANY = "??"
+
+
+def match_pattern(layout: ProtocolLayout, octets: bytes) -> tuple[MessageLayout, str] | None:
+    """Return the message whose longest pattern fits `octets`, and the pattern; None where none does."""
+    fitting = [
+        (message, pattern)
+        for message in layout.messages
+        for pattern in message.patterns
+        if _fitting(pattern, octets) == len(pattern) // 2
+    ]
+    return max(fitting, key=lambda row: len(row[1]), default=None)
+
+
+def fixed_octets(pattern: str) -> list[bytes | None]:
+    """Return the octets of a pattern, None where any may stand."""
+    pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
+    return [None if piece == ANY else bytes.fromhex(piece) for piece in pieces]
+
+
+def explain_pattern(layout: ProtocolLayout, frame: bytes) -> DecodeError:
+    """Return the error for a first frame that fits no pattern: where the nearest ones stop fitting."""
+    rows = [(message, pattern) for message in layout.messages for pattern in message.patterns]
+    at = max(_fitting(pattern, frame) for _, pattern in rows)
+    nearest = [(message, pattern) for message, pattern in rows if _fitting(pattern, frame) == at]
+    field, start = _field_at(*nearest[0], at)
+    options = tuple(dict.fromkeys(_word(pattern, start) for _, pattern in nearest))
+    return DecodeError(
+        protocol=layout.protocol, message_name=None, field=field.name, frame=0, offset=start,
+        kind="length" if at == len(frame) else "tag", expected=one_of(options),
+        found=show(frame[start : start + max(map(len, options))]), rule=f"{layout.edition} {field.rule}",
+    )  # fmt: skip
+
+
+def _fitting(pattern: str, octets: bytes) -> int:
+    """How many octets of a pattern fit, from the first on."""
+    for at, fixed in enumerate(fixed_octets(pattern)):
+        if at == len(octets) or fixed not in (None, octets[at : at + 1]):
+            return at
+    return len(pattern) // 2
+
+
+def _word(pattern: str, start: int) -> bytes:
+    """The octets that a pattern fixes from octet `start` on, without a gap."""
+    word = b""
+    for fixed in fixed_octets(pattern)[start:]:
+        if fixed is None:
+            break
+        word += fixed
+    return word
+
+
+def _field_at(message: MessageLayout, pattern: str, at: int) -> tuple[Field, int]:
+    """The field that octet `at` of the first frame belongs to, and where it begins, as the pattern has it."""
+    head = message.parts[0]
+    assert isinstance(head, Frame)
+    start = 0
+    for field in head.fields:
+        size = _octets_of(field.type, pattern[2 * start :])
+        if size is None or at < start + size:
+            break
+        start += size
+    return field, start
+
+
+def _octets_of(type: Type, pattern: str) -> int | None:
+    """How many octets of a pattern a value takes, None where they have no fixed number."""
+    match type:
+        case Constant(octets=octets):
+            return len(octets)
+        case Integer(octets=number) | Padding(octets=number):
+            return number
+        case Octets(span=Span(kind="fixed", octets=number)) | Text(span=Span(kind="fixed", octets=number)):
+            return number
+        case Size(forms=forms):
+            return next((len(tag) + n for tag, n in forms if pattern.startswith(tag.hex())), None)
+    return None

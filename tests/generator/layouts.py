@@ -1,0 +1,295 @@
+"""Protocols of every kind of layout, drawn at random: what the IR allows, in names that Python finds awkward."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TypeVar
+
+from hypothesis import strategies as st
+
+from specwire.generator import ir
+from specwire.generator.names import attribute
+
+T = TypeVar("T")
+NAMES = (
+    "alpha", "class", "frames", "frame", "at", "self", "encode", "octets", "size", "count", "name", "value",
+    "replace", "items", "strict", "type", "id", "end", "text", "count_2", "message", "record", "bytes", "len", "tuple",
+)  # fmt: skip
+PREFIXES = (1, 2, 3, 4, 8)
+DEEPEST = 2
+ENUM = ir.Enum("kind", "Kind", (("LOW", 1), ("MIDDLE", 2), ("HIGH", 200)))
+FIXED = st.integers(1, 4)
+
+
+class Layouts:
+    """Draws types; class names are given once, field names once in a run."""
+
+    def __init__(self, draw: st.DrawFn) -> None:
+        self.draw = draw
+        self.records = 0
+
+    def one_of(self, *choices: T) -> T:
+        return self.draw(st.sampled_from(choices))
+
+    def maybe(self) -> bool:
+        return self.draw(st.booleans())
+
+    # Values without values inside
+
+    def integer(self) -> ir.IntegerType:
+        octets = self.draw(st.integers(1, 8))
+        match self.draw(st.integers(0, 3)):
+            case 0:
+                return ir.IntegerType(octets, values=(0, 1, 2, 256**octets - 1))
+            case 1:
+                return ir.IntegerType(octets, enum="kind")
+        return ir.IntegerType(octets)
+
+    def prefix(self) -> ir.Length:
+        return ir.Length("prefix", self.one_of(*PREFIXES))
+
+    def text(self) -> ir.TextType:
+        if self.maybe():
+            return ir.TextType(self.prefix())
+        padding = self.one_of(None, "00", "20")
+        return ir.TextType(ir.Length("fixed", self.draw(FIXED)), padding=padding)
+
+    def octets(self) -> ir.OctetsType:
+        if self.maybe():
+            return ir.OctetsType(ir.Length("fixed", self.draw(FIXED)))
+        minimum = self.one_of(0, 0, 1, 3)
+        return ir.OctetsType(self.prefix(), minimum, self.one_of(None, minimum, minimum + 2))
+
+    def constant(self) -> ir.ConstantType:
+        return ir.ConstantType(self.one_of("0a", "1112", "05" + b"hello".hex()))
+
+    # Values with values inside
+
+    def element(self, depth: int) -> ir.Element:
+        """A value that takes an octet or more and says itself where it ends."""
+        makers: list[Callable[[], ir.Element]] = [self.integer, self.text, self.octets]
+        if depth < DEEPEST:
+            makers += [
+                lambda: self.list_of(depth + 1),
+                lambda: self.record(depth + 1),
+                lambda: self.union(depth + 1),
+            ]
+            makers += [lambda: self.pairs(self.one_of(1, 2))]
+        return self.one_of(*makers)()
+
+    def list_of(self, depth: int, *, counted: bool = True) -> ir.ListType:
+        return ir.ListType(
+            self.one_of(*PREFIXES) if counted else 0, self.element(depth), self.one_of(0, 0, 1, 2)
+        )
+
+    def pairs(self, count: int) -> ir.PairsType:
+        minimum = self.one_of(0, 0, 1)
+        if self.maybe():
+            name = ir.TextType(self.prefix())
+            return ir.PairsType(count, name, split=self.one_of("first", "last"), rule="pair", minimum=minimum)
+        value = self.text() if self.maybe() else self.octets()
+        return ir.PairsType(count, self.text(), value, minimum=minimum)
+
+    def record(self, depth: int, head: str = "") -> ir.RecordType:
+        """A record; one whose last value is open, or may be left out, has a size."""
+        self.records += 1
+        number, rule = self.records, f"record-{self.records}"
+        fields = self.run(depth, head, closed=True)
+        return ir.RecordType(f"record_{number}", f"Record{number}", fields, self.one_of(rule, None))
+
+    def union(self, depth: int) -> ir.UnionType:
+        tags = self.one_of(("01", "02"), ("01", "0200", "0201"), ("4142", "43"))
+        options = tuple(self.record(depth, tag) for tag in tags)
+        return ir.UnionType("choice", options, tags)
+
+    # Runs
+
+    def run(self, depth: int, head: str, *, closed: bool = False) -> tuple[ir.Field, ...]:
+        """The constant `head`, then fields; the last may be open where the run is not `closed` or has a size."""
+        names = iter(self.draw(st.lists(st.sampled_from(NAMES), min_size=6, max_size=6, unique=True)))
+        fields = [field("head", ir.ConstantType(head))] if head else []
+        fields += [field(next(names), self.closed(depth)) for _ in range(self.draw(st.integers(0, 2)))]
+        if self.maybe() and self.maybe():
+            self.records += 1
+            fields.append(field(f"length_{self.records}", self.size()))
+            closed = False
+            fields += [field(next(names), self.closed(depth)) for _ in range(self.draw(st.integers(0, 2)))]
+        if not closed and self.maybe():
+            fields += self.tail(depth, next(names), next(names))
+        return tuple(fields) or (field(next(names), self.integer()),)
+
+    def closed(self, depth: int) -> ir.Type:
+        makers: list[Callable[[], ir.Type]] = [lambda: self.element(depth), self.constant]
+        makers += [lambda: ir.PaddingType(self.draw(FIXED), self.one_of("00", "ff"))]
+        maker = self.one_of(*makers)
+        return maker()
+
+    def size(self) -> ir.SizeType:
+        forms = self.one_of(
+            (("", 1),), (("", 2),), (("", 8),), (("f0", 1), ("f1", 8)), (("f0", 1), ("f1", 2), ("f2f3", 4)),
+            (("", 1), ("ff", 8)),
+        )  # fmt: skip
+        return ir.SizeType(tuple(ir.SizeForm(tag, octets) for tag, octets in forms))
+
+    def last(self) -> ir.Type:
+        rest = ir.Length("rest")
+        types: tuple[ir.Type, ...] = (self.integer(), ir.OctetsType(rest, 1), ir.TextType(rest))
+        return self.one_of(*types)
+
+    def tail(self, depth: int, name: str, other: str) -> list[ir.Field]:
+        """What goes on to the end of the run, or may be left out there."""
+        rest = ir.Length("rest")
+        match self.draw(st.integers(0, 5)):
+            case 0:
+                return [field(name, ir.TextType(rest, terminated=self.maybe()))]
+            case 1:
+                return [field(name, ir.OctetsType(rest, self.one_of(0, 1), self.one_of(None, 3)))]
+            case 2:
+                return [field(name, self.list_of(depth, counted=False))]
+            case 3:
+                return [field(name, self.pairs(0))]
+            case 4:
+                return [field(name, self.element(depth), optional=True)]
+        return [field(name, self.element(depth), optional=True), field(other, self.last(), optional=True)]
+
+
+def field(name: str, type: ir.Type, *, optional: bool = False, nullable: bool = False) -> ir.Field:
+    absent = optional or nullable
+    return ir.Field(
+        name,
+        attribute(name),
+        type,
+        rule=None,
+        line=0,
+        doc="",
+        required=not absent,
+        nullable=absent,
+        optional=optional,
+    )
+
+
+def message(number: int, parts: tuple[ir.Part, ...], tag: str) -> ir.Message:
+    name = f"MESSAGE-{number}"
+    return ir.Message(
+        name=name,
+        rule=name,
+        class_name=f"Message{number}",
+        doc="",
+        line=0,
+        senders=(),
+        parts=parts,
+        tags=(tag,),
+    )
+
+
+def protocol(
+    messages: tuple[ir.Message, ...], selector: ir.Selector, flags: tuple[ir.FlagBit, ...] = ()
+) -> ir.Protocol:
+    return ir.Protocol(
+        ir_version=ir.IR_VERSION, name="demo", title="Demo", edition="Demo v1", source="", digest="0" * 64, roles=(),
+        messages=messages, selectors=(selector,), rules=(), flags=flags, enums=(ENUM,), constants=(), timers=(),
+        answers=(), unexpected=(), dialogs=(),
+    )  # fmt: skip
+
+
+@st.composite
+def one_frame(draw: st.DrawFn) -> ir.Protocol:
+    """Two messages of one frame."""
+    layouts = Layouts(draw)
+    messages = tuple(
+        message(
+            number, (ir.Frame(f"MESSAGE-{number}", layouts.run(0, f"aaa1{number:02x}")),), f"aaa1{number:02x}"
+        )
+        for number in (1, 2)
+    )
+    return protocol(messages, ir.Selector(0, 3))
+
+
+@st.composite
+def several_frames(draw: st.DrawFn) -> ir.Protocol:
+    """A header in front, then frames: always there, left out at the end, or all that are left."""
+    layouts = Layouts(draw)
+    parts: list[ir.Part] = [ir.Frame("MESSAGE-1", layouts.run(0, "aaa101"))]
+    parts += [ir.Frame("body", (field("body", whole(layouts)),)) for _ in range(draw(st.integers(0, 1)))]
+    match draw(st.integers(0, 2)):
+        case 0:
+            parts.append(
+                ir.Rest("content", field("content", ir.OctetsType(ir.Length("rest"), layouts.one_of(0, 1))))
+            )
+        case 1:
+            parts += [
+                ir.Frame(name, (field(name, whole(layouts), nullable=True),), presence=ir.Counted())
+                for name in ("first", "second")
+            ]
+    other = ir.Frame("MESSAGE-2", layouts.run(0, "aaa102"))
+    return protocol((message(1, tuple(parts), "aaa101"), message(2, (other,), "aaa102")), ir.Selector(0, 3))
+
+
+def whole(layouts: Layouts) -> ir.Type:
+    """A value that fills its frame."""
+    rest = ir.Length("rest")
+    types: tuple[ir.Type, ...] = (
+        ir.TextType(rest), ir.TextType(rest, terminated=True), ir.OctetsType(rest, 1, 4), ir.OctetsType(rest),
+        ir.JsonType(), ir.KeywordType(("GET", "PUT")), ir.IntegerType(4), layouts.list_of(1),
+        layouts.list_of(1, counted=False), layouts.record(1), layouts.union(1), layouts.pairs(0),
+    )  # fmt: skip
+    return layouts.one_of(*types)
+
+
+@st.composite
+def announced(draw: st.DrawFn) -> ir.Protocol:
+    """Frames that flags in a header at the end announce, behind a stack up to an empty frame."""
+    layouts = Layouts(draw)
+    bits = (
+        ir.FlagBit("ROUTE", 8, "", "routes"), ir.FlagBit("TOPIC", 1, "", "topic"), ir.FlagBit("BODY", 2, "", "body"),
+        ir.FlagBit("OTHER", 4, ""),
+    )  # fmt: skip
+    element: ir.Type = ir.OctetsType(ir.Length("rest"))
+    if draw(st.booleans()):
+        element = ir.TextType(ir.Length("rest"), terminated=True)
+    flags = field("flags", ir.IntegerType(1, bitmask=True))
+
+    def made(number: int, *parts: ir.Part) -> ir.Message:
+        head, *rest = layouts.run(1, f"8e{number:02x}")
+        return message(number, (*parts, ir.Frame("header", (head, flags, *rest))), f"8e{number:02x}")
+
+    stack = ir.Stack("routes", field("routes", element, nullable=True), ir.Announced(8, 8))
+    topic = ir.Frame("topic", (field("topic", whole(layouts), nullable=True),), ir.Announced(1, 1))
+    body = ir.Frame("body", (field("body", whole(layouts), nullable=True),), ir.Announced(2, 2))
+    return protocol((made(1, stack, topic, body), made(2, topic)), ir.Selector(-1, 2), bits)
+
+
+@st.composite
+def patterned(draw: st.DrawFn) -> ir.Protocol:
+    """Commands with sizes, told apart by how they begin; one has a name that is still open."""
+    layouts = Layouts(draw)
+    forms = ir.SizeType((ir.SizeForm("04", 1), ir.SizeForm("06", 8)))
+    size = field("length", forms)
+    named = field("word", ir.ConstantType("05" + b"READY".hex()))
+    ready = (size, named, *layouts.run(1, ""))
+    other = (size, field("word", ir.TextType(ir.Length("prefix", 1))), *layouts.run(1, ""))
+    fixed = (
+        field("head", ir.ConstantType("ff00")),
+        field("filler", ir.PaddingType(2)),
+        field("number", layouts.integer()),
+    )
+    starts = "04??", "06" + "??" * 8
+    messages = (
+        msg(1, other, ("04", "06"), shadowed=True),
+        msg(2, ready, tuple(f"{start}05{b'READY'.hex()}" for start in starts)),
+        msg(3, fixed, ("ff00",)),
+    )
+    return protocol(messages, ir.Selector(0, 0, pattern=True))
+
+
+def msg(
+    number: int, fields: tuple[ir.Field, ...], tags: tuple[str, ...], *, shadowed: bool = False
+) -> ir.Message:
+    name = f"MESSAGE-{number}"
+    return ir.Message(
+        name=name, rule=name, class_name=f"Message{number}", doc="", line=0, senders=(),
+        parts=(ir.Frame(name, fields),), tags=tags, shadowed=shadowed,
+    )  # fmt: skip
+
+
+protocols = st.one_of(one_frame(), several_frames(), announced(), patterned())

@@ -1,0 +1,269 @@
+"""Random layouts of every kind: the generated codec, Construct and a naive interpreter of the IR agree.
+
+The codec's fast and slow paths share the IR with the other two and nothing else: Construct reads the declarations
+that another emitter writes, and the interpreter reads the IR itself. Octets are those of random messages, and the
+same cut, changed and put together anew.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import pyarrow as pa
+import pyspark.sql.types as spark
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from specwire.generated.errors import EncodeError
+from specwire.generated.messages import Message
+from specwire.generated.refusal import explain_decode
+from specwire.generator import ir
+from specwire.generator.packages import package_files
+from specwire.generator.pipeline import compile_protocol
+from tests.generated import strategies
+from tests.generated.agreement import assert_agreement, layout_of, mutated, truncations
+from tests.generated.test_columns import as_spark_field
+from tests.generated.test_encoding import assert_encodes_or_says_why
+from tests.generator import interpreter, layouts
+from tests.generator.compiling import write
+from tests.generator.interpreter import Chosen, Content, Contents, Refused
+from tests.generator.layout_grammars import grammars
+
+RANDOM = settings(
+    max_examples=25,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)
+
+
+@pytest.fixture(scope="module")
+def home() -> Iterator[Path]:
+    """The folder of the generated packages: one for all, so that the same fault is known again by its place."""
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        # Packages follow each other within a second, with sources of one size.
+        patch.setattr(sys, "dont_write_bytecode", True)
+        yield Path(folder)
+
+
+@contextmanager
+def generated(home: Path, protocol: ir.Protocol) -> Iterator[ModuleType]:
+    """The package that is generated for a protocol, imported under a name of its own for a while."""
+    name = "random_layout"
+    for path, text in package_files([protocol]).items():
+        file = home / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    package = home / protocol.name
+    spec = importlib.util.spec_from_file_location(
+        name, package / "__init__.py", submodule_search_locations=[str(package)]
+    )
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    sys.modules[name] = module
+    try:
+        spec.loader.exec_module(module)
+        yield module
+    finally:
+        for loaded in [one for one in sys.modules if one.split(".")[0] == name]:
+            del sys.modules[loaded]
+
+
+def contents_of(protocol: ir.Protocol, message: Message) -> Contents:
+    """What the interpreter takes, from a message of the codec."""
+    layout = next(one for one in protocol.messages if one.class_name == type(message).__name__)
+    found: dict[str, Content] = {}
+    for part in layout.parts:
+        for field in part.fields if isinstance(part, ir.Frame) else (part.field,):
+            if field.implied:
+                continue
+            value = getattr(message, field.attribute)
+            if isinstance(part, ir.Frame) or value is None:
+                found[field.name] = content_of(field.type, value)
+            else:
+                found[field.name] = tuple(content_of(field.type, item) for item in value)
+    return found
+
+
+def content_of(type: ir.Type, value: Any) -> Content:
+    if value is None:
+        return None
+    match type:
+        case ir.IntegerType(octets=octets):
+            return int(value).to_bytes(octets, "big")
+        case ir.ListType(element=element):
+            return tuple(content_of(element, item) for item in value)
+        case ir.PairsType(value=of_value):
+            return tuple((name.encode(), content_of(of_value or ir.JsonType(), item)) for name, item in value)
+        case ir.RecordType(fields=fields):
+            valued = [field for field in fields if not field.implied]
+            return {field.name: content_of(field.type, getattr(value, field.attribute)) for field in valued}
+        case ir.UnionType(options=options):
+            (option,) = (one for one in options if one.class_name == value.__class__.__name__)
+            contents = content_of(option, value)
+            assert isinstance(contents, dict)
+            return Chosen(option.name, contents)
+    return value.encode() if isinstance(value, str) else bytes(value)
+
+
+def without_implied(protocol: ir.Protocol, message: ir.Message, contents: Contents) -> Contents:
+    """What the interpreter read, less what follows from the rest and the bits that announce parts."""
+    found: dict[str, Content] = {}
+    bits = sum(bit.value for bit in protocol.flags if bit.announces)
+    for part in message.parts:
+        for field in part.fields if isinstance(part, ir.Frame) else (part.field,):
+            if field.implied:
+                continue
+            content = contents.get(field.name)
+            if interpreter.is_flags(field):
+                assert isinstance(content, bytes)
+                content = bytes((content[0] & ~bits,))
+            if isinstance(part, ir.Frame) or content is None:
+                found[field.name] = valued(field.type, content)
+            else:
+                assert isinstance(content, tuple)
+                found[field.name] = tuple(valued(field.type, item) for item in content)
+    return found
+
+
+def valued(type: ir.Type, content: Content) -> Content:
+    match type, content:
+        case ir.ListType(element=element), tuple():
+            return tuple(valued(element, item) for item in content)
+        case ir.RecordType(fields=fields), dict():
+            return {f.name: valued(f.type, content.get(f.name)) for f in fields if not f.implied}
+        case ir.UnionType(options=options), Chosen(option=name, contents=inside):
+            (option,) = (one for one in options if one.name == name)
+            contents = valued(option, inside)
+            assert isinstance(contents, dict)
+            return Chosen(name, contents)
+    return content
+
+
+def check_encoding(protocol: ir.Protocol, module: ModuleType, message: Message) -> list[bytes] | None:
+    """The interpreter writes what the codec writes, or both refuse."""
+    layout = next(one for one in protocol.messages if one.class_name == type(message).__name__)
+    try:
+        frames = interpreter.encode(protocol, layout, contents_of(protocol, message))
+    except Refused:
+        with pytest.raises(EncodeError):
+            message.encode()
+        return None
+    assert message.encode() == frames
+    assert module.decode(frames) == message
+    return frames
+
+
+def check_decoding(protocol: ir.Protocol, module: ModuleType, frames: list[bytes]) -> bool:
+    """The codec, Construct and the interpreter read the same, or all refuse."""
+    read = assert_agreement(module, frames)
+    assert read == ("disagreement" in explain_decode(layout_of(module), frames).found), (
+        "of fast and slow path"
+    )
+    try:
+        layout, contents = interpreter.decode(protocol, frames)
+    except Refused:
+        assert not read, "the interpreter alone refuses"
+        return False
+    assert read, "the interpreter alone reads"
+    message = module.decode(frames)
+    assert type(message).__name__ == layout.class_name
+    assert contents_of(protocol, message) == without_implied(protocol, layout, contents)
+    assert module.constructs.parse(frames)[0] == layout.class_name
+    return True
+
+
+def check_columns(protocol: ir.Protocol, module: ModuleType, corpus: list[list[bytes]]) -> None:
+    """Arrow's schema and Spark's are twins, and rows hold what messages do."""
+    twin = spark.StructType([as_spark_field(field) for field in module.columns.SCHEMA])
+    assert twin.jsonValue() == module.schema.DECODED.jsonValue()
+    batch = module.columns.decode(pa.array(corpus, pa.list_(pa.binary())))
+    batch.validate(full=True)
+    for frames, row in zip(corpus, batch.to_pylist(), strict=True):
+        message = module.decode(frames)
+        name = type(message).__name__
+        layout = next(one for one in protocol.messages if one.class_name == name)
+        assert (row["_message"], row["_error"]) == (name, None)
+        assert row[name] == row_of(layout.parts, message)
+
+
+def row_of(parts: tuple[ir.Part, ...], message: Message) -> dict[str, Any]:
+    """A message as a row, by the words of the tables."""
+    found: dict[str, Any] = {}
+    for part in parts:
+        for field in part.fields if isinstance(part, ir.Frame) else (part.field,):
+            if field.implied:
+                continue
+            name = "wire_flags" if interpreter.is_flags(field) else field.attribute
+            value = getattr(message, name)
+            if value is not None and not isinstance(part, ir.Frame):
+                found[field.name] = list(value)
+            else:
+                found[field.name] = cell_of(field.type, value)
+    return found or {"_present": True}
+
+
+def cell_of(type: ir.Type, value: Any) -> Any:
+    if value is None:
+        return None
+    match type:
+        case ir.ListType(element=element):
+            return [cell_of(element, item) for item in value]
+        case ir.PairsType():
+            return [{"name": name, "value": item} for name, item in value]
+        case ir.RecordType(fields=fields):
+            valued = [field for field in fields if not field.implied]
+            return {f.name: cell_of(f.type, getattr(value, f.attribute)) for f in valued} or {
+                "_present": True
+            }
+        case ir.UnionType(options=options):
+            return {
+                option.name: cell_of(option, value) if option.class_name == value.__class__.__name__ else None
+                for option in options
+            }
+    return value
+
+
+def check_protocol(home: Path, protocol: ir.Protocol, data: st.DataObject) -> None:
+    """All four agree on random messages, and on octets that are nearly messages."""
+    with generated(home, protocol) as module:
+        corpus: list[list[bytes]] = []
+        for message in data.draw(st.lists(strategies.messages(module), min_size=4, max_size=8)):
+            assert_encodes_or_says_why(module, message)
+            frames = check_encoding(protocol, module, message)
+            if frames is not None:
+                assert check_decoding(protocol, module, frames)
+                corpus.append(frames)
+        for message in data.draw(st.lists(strategies.anything(module), max_size=8)):
+            assert_encodes_or_says_why(module, message)
+        chance = Random(data.draw(st.integers(0, 2**32)))
+        for frames in corpus:
+            for short in truncations(frames):
+                check_decoding(protocol, module, list(short))
+            for _ in range(20):
+                check_decoding(protocol, module, mutated(frames, chance))
+        check_decoding(protocol, module, [chance.randbytes(chance.randrange(30))])
+        check_columns(protocol, module, corpus)
+
+
+@RANDOM
+@given(layouts.protocols, st.data())
+def test_random_layouts(home: Path, protocol: ir.Protocol, data: st.DataObject) -> None:
+    """What the IR allows, whether a grammar leads there or not."""
+    check_protocol(home, protocol, data)
+
+
+@RANDOM
+@given(grammars(), st.data())
+def test_random_grammars(home: Path, grammar: str, data: st.DataObject) -> None:
+    """From the text of a grammar, the whole way."""
+    protocol = compile_protocol(write(home / "grammars", grammar), shown="demo").protocol
+    check_protocol(home, protocol, data)
