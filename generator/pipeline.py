@@ -162,13 +162,14 @@ def _answers(answers: Sequence[ir.Answer], replies: Mapping[str, str], names: Na
 
 
 def _digest(loaded: LoadedProfile) -> str:
-    """SHA-256 over all that decides the output: grammars, profiles, templates and the IR's version."""
+    """SHA-256 over all that decides a package: grammars, profiles, templates of its modules and the IR's version."""
     digest = hashlib.sha256(f"IR {ir.IR_VERSION}\n".encode())
     for level in loaded.levels:
         grammar = level.folder / GRAMMAR
         digest.update(grammar.read_bytes() if grammar.exists() else b"")
         digest.update(level.source.text.encode())
     templates = resources.files("specwire.generator") / "templates"
-    for template in sorted(templates.iterdir(), key=lambda item: item.name):
+    modules = (item for item in templates.iterdir() if item.name.endswith(".py.j2"))
+    for template in sorted(modules, key=lambda item: item.name):
         digest.update(template.name.encode() + template.read_bytes())
     return digest.hexdigest()

@@ -31,6 +31,7 @@ def emit(protocol: ir.Protocol) -> str:
             for message, found in rows
         ],
         helpers=sorted(helpers),
+        by_sender=any(shape.senders for message in protocol.messages for shape in message.shapes),
     )  # fmt: skip
 
 

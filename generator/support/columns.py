@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from itertools import repeat
 from typing import Any
 
 import pyarrow as pa
@@ -82,17 +83,25 @@ def option(**records: tuple[str, Convert]) -> Convert:
 def decode_rows(
     array: pa.Array[Any] | pa.ChunkedArray[Any],
     schema: pa.Schema,
-    decode: Callable[[Sequence[bytes]], Message],
+    decode: Callable[..., Message],
     attributes: Attributes,
+    senders: pa.Array[Any] | pa.ChunkedArray[Any] | None = None,
 ) -> pa.RecordBatch:
-    """Return the messages in `array` as a batch of `schema`, decoded one by one."""
+    """Return the messages in `array` as a batch of `schema`, decoded one by one.
+
+    Raises:
+        ValueError: there are `senders`, and not as many as messages.
+    """
+    if senders is not None and len(senders) != len(array):
+        raise ValueError(f"{len(senders)} senders of {len(array)} messages")
+    known = repeat({}) if senders is None else ({"sender": sender or None} for sender in senders.to_pylist())
     convert = {name: record(*columns) for name, columns in attributes.items()}
     rows: dict[str, list[Any]] = {name: [] for name in schema.names}
-    for frames in array.to_pylist():
+    for frames, sent in zip(array.to_pylist(), known, strict=False):
         for values in rows.values():
             values.append(None)
         try:
-            message = _decode(decode, frames or ())
+            message = _decode(decode, frames or (), sent)
         except DecodeError as error:
             rows["_error"][-1] = _error(error)
             rows["_frames"][-1] = frames
@@ -103,11 +112,13 @@ def decode_rows(
     return pa.record_batch([pa.array(rows[f.name], f.type) for f in schema], schema=schema)
 
 
-def _decode(decode: Callable[[Sequence[bytes]], Message], frames: Sequence[bytes | None]) -> Message:
+def _decode(
+    decode: Callable[..., Message], frames: Sequence[bytes | None], sent: Mapping[str, str | None]
+) -> Message:
     """Decode a row's frames; a null among them is not known, which is another thing than empty."""
     known = [frame for frame in frames if frame is not None]
     if len(known) == len(frames):
-        return decode(known)
+        return decode(known, **sent)
     raise DecodeError(
         protocol="", message_name=None, field="frames", frame=frames.index(None), offset=None, kind="frames",
         expected="octets", found="null", rule="columns",

@@ -44,7 +44,8 @@ def decode(frame: DataFrame, protocol: str) -> DataFrame:
 
 def decode_batch(batch: pa.RecordBatch, columns: Columns) -> pa.RecordBatch:
     """Put the decoded columns in the place of the last column, which holds the frames."""
-    decoded = columns.decode(batch.column(batch.num_columns - 1))
+    senders = batch.column(ENVELOPE.fieldNames().index("sender"))
+    decoded = columns.decode(batch.column(batch.num_columns - 1), senders)
     names = [*batch.schema.names[:-1], *decoded.schema.names]
     return pa.RecordBatch.from_arrays([*batch.columns[:-1], *decoded.columns], names=names)
 

@@ -20,8 +20,8 @@ class Columns(Protocol):
 
     SCHEMA: pa.Schema
 
-    def decode(self, array: pa.Array[Any], /) -> pa.RecordBatch:
-        """Decode an array of messages, each a list of frames, into one row each."""
+    def decode(self, array: pa.Array[Any], senders: pa.Array[Any], /) -> pa.RecordBatch:
+        """Decode an array of messages, each a list of frames sent by a role, into one row each."""
 
 
 class Schemas(Protocol):

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from specwire.generated.errors import DecodeError
@@ -266,3 +267,11 @@ def test_frame_tables_whose_messages_are_known_by_their_shape_and_by_who_sends_t
         for frames, by in refused:
             with pytest.raises(DecodeError):
                 package.decode(frames, sender=by)
+        array = pa.array([asked, asked, asked, None], pa.list_(pa.binary()))
+        rows = package.columns.decode(array, pa.array(["C", "B", "", None]))
+        assert rows.column("_message").to_pylist() == ["Request", "Reply", None, None]
+        assert [error and error["kind"] for error in rows.column("_error").to_pylist()] == [
+            None, None, "tag", "frames",
+        ]  # fmt: skip
+        with pytest.raises(ValueError, match="1 senders of 4 messages"):
+            package.columns.decode(array, pa.array(["C"]))
