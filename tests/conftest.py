@@ -7,6 +7,7 @@ takes seconds to start, so with two workers they all go to the same one.
 from __future__ import annotations
 
 import os
+import signal
 import sys
 from collections.abc import Iterator
 
@@ -19,7 +20,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell golden tests, and the programs they start, whether they write or compare."""
+    """Tell golden tests whether they write or compare; see to it that an interrupt arrives.
+
+    A shell starts a job in the background with SIGINT ignored, and every program inherits that.
+    """
+    if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+        signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--bless"):
         os.environ["SPECWIRE_BLESS"] = "1"
 
