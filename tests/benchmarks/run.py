@@ -17,12 +17,12 @@ from time import perf_counter
 from rich.console import Console
 from rich.table import Table
 
-from specwire.generated import filemq, flux, libfilemq, norfab, norfab_ascii
+from specwire.generated import filemq, flux, libfilemq, norfab, norfab_ascii, zmtp
 from specwire.generated.messages import Message
 
 PACKAGES = {
     package.__name__.rpartition(".")[2]: package
-    for package in (filemq, flux, libfilemq, norfab, norfab_ascii)
+    for package in (filemq, flux, libfilemq, norfab, norfab_ascii, zmtp)
 }
 ROUNDS = 7
 ROUND_S = 0.05
@@ -58,6 +58,8 @@ def cases() -> dict[str, Message]:
         "norfab_ascii RESPONSE": norfab_ascii.ResponseClient(
             service="service", uuid=UUID, status="200", body=body
         ),
+        "zmtp READY, 2 properties": zmtp.Ready((("Socket-Type", b"DEALER"), ("Identity", b"peer-1"))),
+        "zmtp frame of 1 KiB": zmtp.MessageLast(bytes(1024)),
     }
 
 
