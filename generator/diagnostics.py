@@ -29,6 +29,8 @@ from specwire.generator.codes import CODES
 SHOWN_CHARACTERS = 160
 """Characters of a line that are shown; of a longer one, so many from `SHOWN_BEFORE` in front of the place."""
 SHOWN_BEFORE = 60
+TOLD_ONCE = ("W1", "W201")
+"""Codes of what a grammar does everywhere once it does it: the first place is shown, the others are listed."""
 MAX_ALIKE = 100
 """Findings of one code in one file that are shown, before the rest is counted."""
 MAX_RUNS = 12
@@ -126,9 +128,9 @@ def _excerpt(span: Span) -> tuple[str, str] | None:
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:
     """Return the findings as one text, each rendered, in the order given.
 
-    A grammar of the ZeroMQ family uses the same notation dozens of times. A warning about the dialect (W1xx)
-    is shown where it is met first in a file, with the lines of the other places; other findings of one code
-    are shown up to `MAX_ALIKE` times in a file.
+    A grammar of the ZeroMQ family uses the same notation, and says the same rules again, dozens of times. Such
+    a warning (`TOLD_ONCE`) is shown where it is met first in a file, with the lines of the other places; other
+    findings of one code are shown up to `MAX_ALIKE` times in a file.
     """
     found = list(diagnostics)
     places: dict[tuple[str, str], list[int]] = {}
@@ -139,7 +141,7 @@ def render_all(diagnostics: Iterable[Diagnostic]) -> str:
     for diagnostic in found:
         kind = _kind(diagnostic)
         shown[kind] = shown.get(kind, 0) + 1
-        most = 1 if diagnostic.code.startswith("W1") else MAX_ALIKE
+        most = 1 if diagnostic.code.startswith(TOLD_ONCE) else MAX_ALIKE
         if shown[kind] <= most:
             more = places[kind][most:] if shown[kind] == most else []
             texts.append(diagnostic.render(_more_places(more)))

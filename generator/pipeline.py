@@ -30,7 +30,8 @@ from specwire.generator.passes.declared import PRIMITIVES
 from specwire.generator.passes.dialog import build_dialogs, senders
 from specwire.generator.passes.dialog_keys import check_keys
 from specwire.generator.passes.dialog_roots import infer_dialogs
-from specwire.generator.passes.fields import FieldReader, distinct
+from specwire.generator.passes.field_names import distinct
+from specwire.generator.passes.fields import FieldReader
 from specwire.generator.passes.grammar import Grammar
 from specwire.generator.passes.layout import MessageReader
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout

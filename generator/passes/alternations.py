@@ -44,8 +44,16 @@ def _of_constants(
 
 
 def _with_sentinels(reader: TypeReader, element: Alternation, owner: Rule | None) -> ValueLayout | None:
-    """``4OCTET / name-const``: an integer, and the constants' names, which become the package's."""
+    """``4OCTET / name-const``: an integer, and the constants' names, which become the package's.
+
+    More octets than an integer has are octets, of which the constants are some.
+    """
     width = reader.width(element.items[0])
+    octets = reader.octets.count(element.items[0])
+    if width is None and octets is not None:
+        constants = [reader.octets.constant(item) for item in element.items[1:]]
+        alike = all(constant is not None and len(constant) == octets for constant in constants)
+        return ValueLayout(ir.OctetsType(ir.Length("fixed", octets), octets)) if alike else None
     found: dict[str, ir.Constant] = {}
     for item in element.items[1:]:
         value = reader.octets.constant(item)

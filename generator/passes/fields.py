@@ -10,14 +10,12 @@ dictionary or list that nothing without a default follows.
 from __future__ import annotations
 
 import re
-from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.names import attribute, constant_name, snake_case
 from specwire.generator.passes.defaults import Misfit, read_default
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
@@ -55,7 +53,7 @@ class FieldReader:
     def run(self, items: Sequence[Element]) -> Iterator[ir.Field]:
         """Yield the fields of a run; rules that are runs themselves are opened.
 
-        The name of a field from such a rule holds the rule's, ``address/port``, until `distinct` settles it.
+        The name of a field from such a rule holds the rule's, ``address/port``, until `distinct` settles it (`specwire.generator.passes.field_names`).
         """
         groups = list(group_elements(self.reader, items))
         for number, group in enumerate(groups, start=1):
@@ -355,28 +353,6 @@ class FieldReader:
             value = self._default(self.table.defaults[part.name], field.type, None, part.name, many=many)
             changes |= {"default": value, "required": False}
         return msgspec.structs.replace(field, **changes)
-
-
-def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> tuple[ir.Field, ...]:
-    """Return the fields with names that differ: a rule's own where two rules have the same in them.
-
-    What is the same even so has a number behind it, which is an assumption (W408).
-    """
-    short = Counter(field.name.rpartition("/")[2] for field in fields)
-    seen: Counter[str] = Counter()
-    found: list[ir.Field] = []
-    for field in fields:
-        parts = field.name.split("/")
-        name = parts[-1] if short[parts[-1]] == 1 else "_".join(parts[-2:])
-        seen[name] += 1
-        if seen[name] > 1:
-            name = f"{name}_{seen[name]}"
-            diagnostics.warning(
-                "W408", rule.name_span, f"'{rule}' has several fields '{parts[-1]}'; one is called '{name}'",
-                "give each a rule of its own, with the name that it should have, in an erratum",
-            )  # fmt: skip
-        found.append(msgspec.structs.replace(field, name=name, attribute=attribute(name)))
-    return tuple(found)
 
 
 def _prefixed(type: ir.Type, width: int) -> ir.Type | None:

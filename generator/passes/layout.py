@@ -21,7 +21,8 @@ from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.names import class_name, fold
 from specwire.generator.passes.agreement import check_fields, check_parts, without_idle_flags
-from specwire.generator.passes.fields import FieldReader, distinct
+from specwire.generator.passes.field_names import distinct
+from specwire.generator.passes.fields import FieldReader
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
 from specwire.generator.passes.presence import Flags
 from specwire.generator.passes.slots import Slot, open_slots

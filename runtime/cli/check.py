@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from dataclasses import replace
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,19 +39,27 @@ def command(
         except SpecError as error:
             found.extend(error.diagnostics)
     found = list(dict.fromkeys(found))
-    faults = [
-        d
-        for d in found
-        if d.severity is Severity.ERROR or (no_assumptions and d.code.startswith(ASSUMPTIONS))
-    ]
+    if no_assumptions:
+        found = [replace(d, severity=Severity.ERROR) if _is_assumption(d) else d for d in found]
+    faults = sum(d.severity is Severity.ERROR for d in found)
     if json:
         print_json([_as_json(diagnostic) for diagnostic in found])
     else:
         sys.stdout.write(f"{render_all(found)}\n" if found else "")
-        warnings = len(found) - len(faults)
-        messages().print(f"{len(folders)} protocols: {len(faults)} errors, {warnings} warnings")
+        assumed = sum(_is_assumption(d) and d.severity is Severity.WARNING for d in found)
+        others = len(found) - faults - assumed
+        counts = (_count(faults, "error"), _count(assumed, "assumption"), _count(others, "warning"))
+        messages().print(f"{_count(len(folders), 'protocol')}: {', '.join(counts)}")
     if faults:
         raise typer.Exit(FAULTS)
+
+
+def _is_assumption(diagnostic: Diagnostic) -> bool:
+    return diagnostic.code.startswith(ASSUMPTIONS)
+
+
+def _count(number: int, what: str) -> str:
+    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _as_json(diagnostic: Diagnostic) -> dict[str, Any]:

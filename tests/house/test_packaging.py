@@ -110,7 +110,7 @@ def test_wheel_works_alone(unpacked: Path, tmp_path: Path) -> None:
 def test_wheel_brings_its_grammars(unpacked: Path, tmp_path: Path) -> None:
     """Where a project has no grammars, those of the wheel are compiled; nothing is written beside them."""
     run = run_installed(unpacked, tmp_path, "check", "zre")
-    assert run.returncode == 0 and "1 protocols: 0 errors" in run.stderr, run.stderr
+    assert run.returncode == 0 and "1 protocol: 0 errors" in run.stderr, run.stderr
     run = run_installed(unpacked, tmp_path, "generate", "zre")
     assert run.returncode == 2 and "name a folder for the packages with --out" in run.stderr
     run = run_installed(unpacked, tmp_path, "generate", "zre", "--out", "wire")
