@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import keyword
 import re
 import sys
 from pathlib import Path
@@ -51,6 +52,8 @@ def command(
 
     if not NAME.match(protocol):
         fail(f"{protocol!r} cannot name a protocol: use lower-case letters, digits and '_', a letter first")
+    if keyword.iskeyword(protocol):
+        fail(f"{protocol!r} cannot name a protocol: it is a word of Python, and no package can be called so")
     folder = _folder(grammars) / protocol
     if folder.exists() and not folder.is_dir():
         fail(f"{folder} is not a folder")

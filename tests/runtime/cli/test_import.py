@@ -163,7 +163,7 @@ def test_a_profile_at_fault_stops_the_import(
     assert [path.name for path in folder.iterdir()] == ["profile.toml"]
 
 
-@pytest.mark.parametrize("name", ["Chat", "../chat", "1chat", ""])
+@pytest.mark.parametrize("name", ["Chat", "../chat", "1chat", "", "class"])
 def test_names_that_no_package_can_have(
     name: str, document: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
