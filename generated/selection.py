@@ -10,7 +10,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from specwire.generated.errors import DecodeError, Kind
-from specwire.generated.layout import Constant, Field, Frame, Keyword, MessageLayout, ProtocolLayout, Type
+from specwire.generated.layout import (
+    Constant,
+    Field,
+    Frame,
+    Keyword,
+    MessageLayout,
+    ProtocolLayout,
+    Type,
+)
 from specwire.generated.patterns import explain_pattern, match_pattern
 from specwire.generated.shapes import class_of, explain_shape
 from specwire.generated.words import frames_word, one_of, show

@@ -13,7 +13,14 @@ from operator import index
 from typing import NoReturn, SupportsIndex
 
 from specwire.generated.errors import DecodeError, EncodeError
-from specwire.generated.layout import Field, Frame, MessageLayout, ProtocolLayout, Rest, Stack
+from specwire.generated.layout import (
+    Field,
+    Frame,
+    MessageLayout,
+    ProtocolLayout,
+    Rest,
+    Stack,
+)
 from specwire.generated.messages import Message
 from specwire.generated.patterns import fixed_octets, match_pattern
 from specwire.generated.refusal import check_letter

@@ -9,7 +9,16 @@ from __future__ import annotations
 import json
 import re
 
-from specwire.generated.layout import Constant, Integer, Json, Keyword, Octets, Padding, Span, Text
+from specwire.generated.layout import (
+    Constant,
+    Integer,
+    Json,
+    Keyword,
+    Octets,
+    Padding,
+    Span,
+    Text,
+)
 from specwire.generated.place import Place
 from specwire.generated.selection import spellings
 from specwire.generated.words import octets_word, one_of, show

@@ -15,7 +15,13 @@ from typing import Any
 
 import construct as cs
 from specwire.generated.construct_values import Unterminated
-from specwire.generated.constructs import Stack, build_frames, frame, message, parse_frames
+from specwire.generated.constructs import (
+    Stack,
+    build_frames,
+    frame,
+    message,
+    parse_frames,
+)
 
 magic: cs.Construct[Any, Any] = cs.Const(b"\x8e")
 

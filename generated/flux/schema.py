@@ -12,7 +12,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pyspark.sql.types import ArrayType, BinaryType, LongType, ShortType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    LongType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
 from specwire.generated.schema import COMMON
 
 SCHEMAS: Mapping[str, StructType] = MappingProxyType(

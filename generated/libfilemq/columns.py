@@ -10,7 +10,14 @@ from types import MappingProxyType
 from typing import Any
 
 import pyarrow as pa
-from specwire.generated.columns import COMMON, PAIRS, UINT64, Attributes, decode_rows, pairs
+from specwire.generated.columns import (
+    COMMON,
+    PAIRS,
+    UINT64,
+    Attributes,
+    decode_rows,
+    pairs,
+)
 
 from .codec import decode as decode_message
 

@@ -15,7 +15,13 @@ from typing import Any
 
 import construct as cs
 from specwire.generated.construct_values import AtLeast
-from specwire.generated.constructs import Trailing, build_frames, frame, message, parse_frames
+from specwire.generated.constructs import (
+    Trailing,
+    build_frames,
+    frame,
+    message,
+    parse_frames,
+)
 
 empty: cs.Construct[Any, Any] = cs.Const(b"")
 

@@ -15,7 +15,13 @@ from typing import Any
 
 import construct as cs
 from specwire.generated.construct_values import AtMost, Padded, Sized, ToEnd
-from specwire.generated.constructs import Unlike, build_frames, frame, message, parse_frames
+from specwire.generated.constructs import (
+    Unlike,
+    build_frames,
+    frame,
+    message,
+    parse_frames,
+)
 
 padding: cs.Construct[Any, Any] = cs.Padding(8, b"\x00")
 

@@ -12,7 +12,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from types import MappingProxyType
 
-from pyspark.sql.types import BinaryType, IntegerType, ShortType, StringType, StructField, StructType
+from pyspark.sql.types import (
+    BinaryType,
+    IntegerType,
+    ShortType,
+    StringType,
+    StructField,
+    StructType,
+)
 from specwire.generated.schema import BINARY_PAIRS, COMMON
 
 SCHEMAS: Mapping[str, StructType] = MappingProxyType(

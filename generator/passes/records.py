@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from specwire.generator import ir
 from specwire.generator.names import class_name, snake_case
 from specwire.generator.passes.agreement import check_run
@@ -26,7 +28,7 @@ def read_record(
     span = rule.name_span if rule else items[0].span
     context = rule or Rule(name, None, Concatenation(items, span), False, (), (), span, span)
     before = len(reader.diagnostics.errors)
-    run = tuple(FieldReader(reader, context, MessageTable()).run(items))
+    run = tuple(map(_plain, FieldReader(reader, context, MessageTable()).run(items)))
     fields = distinct(run, context, reader.diagnostics)
     check_run(fields, context, reader.diagnostics)
     if len(reader.diagnostics.errors) > before:
@@ -41,6 +43,13 @@ def read_record(
     if rule is not None:
         reader.records[str(rule)] = record
     return record
+
+
+def _plain(field: ir.Field) -> ir.Field:
+    """A field of a record: its flags announce no frame, they are a number as any other."""
+    if isinstance(field.type, ir.IntegerType) and field.type.bitmask:
+        return msgspec.structs.replace(field, type=ir.IntegerType(field.type.octets))
+    return field
 
 
 def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionType | None:
