@@ -29,11 +29,13 @@ class Length(msgspec.Struct, frozen=True):
     """How many octets a value has.
 
     ``prefix``: a big-endian unsigned integer of `octets` octets (1 to 8) stands before it and counts them;
-    ``fixed``: always `octets`; ``rest``: all that is left of the run (`octets` is 0).
+    ``fixed``: always `octets`; ``rest``: all that is left of the run (`octets` is 0); ``until``: up to where the
+    octets `until` (hexadecimal) stand first, which are the constant behind the value (text only).
     """
 
-    kind: Literal["prefix", "fixed", "rest"]
+    kind: Literal["prefix", "fixed", "rest", "until"]
     octets: int = 0
+    until: str = ""
 
 
 class ConstantType(msgspec.Struct, frozen=True, tag="constant", tag_field="type"):

@@ -24,7 +24,7 @@ PACKAGE_NAMES = frozenset(
 _CONSTRUCT_NAMES = frozenset(
     {
         "Any", "AtLeast", "Divided", "FLAGS", "MESSAGES", "Mapping", "MappingProxyType", "Sequence", "Stack", "Trailing",
-        "Unterminated", "build", "build_frames", "cs", "frame", "message", "parse", "parse_frames",
+        "Unterminated", "Until", "build", "build_frames", "cs", "frame", "message", "parse", "parse_frames",
     }
 )  # fmt: skip
 """What a package's constructs module holds beside the declarations."""

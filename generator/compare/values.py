@@ -107,6 +107,8 @@ def _is_value(type: ir.Type, octets: bytes) -> bool:
             return False
     if span.kind == "fixed" and len(octets) != span.octets:
         return False
+    if span.kind == "until" and bytes.fromhex(span.until) in octets:
+        return False
     most = _maximum(type)
     if len(octets) < _minimum(type) or (most is not None and len(octets) > most):
         return False
@@ -288,4 +290,4 @@ def can_be_empty(type: ir.Type) -> bool:
     span = _span(type)
     if isinstance(type, ir.ListType | ir.PairsType):
         return type.count_octets == 0 and type.minimum == 0
-    return span is not None and span.kind == "rest" and _minimum(type) == 0
+    return span is not None and span.kind in ("rest", "until") and _minimum(type) == 0

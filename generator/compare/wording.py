@@ -85,6 +85,8 @@ def describe_part(part: ir.Part) -> str:
 def _length(length: ir.Length) -> str:
     if length.kind == "prefix":
         return f"length in {count_octets(length.octets)}"
+    if length.kind == "until":
+        return f"up to 0x{length.until}"
     return count_octets(length.octets) if length.kind == "fixed" else "rest of the frame"
 
 

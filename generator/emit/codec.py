@@ -218,6 +218,8 @@ def _field_doc(found: ir.Field, many: bool, announcing: int) -> str:
             facts.append(" or ".join(map(str, values)))
         case ir.TextType(length=ir.Length(kind="prefix", octets=octets)):
             facts.append(f"at most {_power(octets)} octets of UTF-8")
+        case ir.TextType(length=ir.Length(kind="until", until=until)):
+            facts.append(f"without 0x{until}, which ends it")
         case ir.TextType(length=ir.Length(kind="fixed", octets=octets), padding=padding):
             facts.append(f"{'at most' if padding else 'exactly'} {octets} octets of UTF-8")
         case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):

@@ -26,6 +26,7 @@ VALUE_HELPERS = (
     "Tagged",
     "ToEnd",
     "Unterminated",
+    "Until",
 )
 NUMBERS = {1: "cs.Int8ub", 2: "cs.Int16ub", 3: "cs.Int24ub", 4: "cs.Int32ub", 8: "cs.Int64ub"}
 
@@ -273,6 +274,8 @@ def _number(octets: int) -> str:
 def _text(length: ir.Length) -> str:
     if length.kind == "prefix":
         return f'cs.PascalString({_number(length.octets)}, "utf8")'
+    if length.kind == "until":
+        return f'Until({octets_literal(bytes.fromhex(length.until))}, cs.GreedyString("utf8"))'
     return (
         'cs.GreedyString("utf8")'
         if length.kind == "rest"

@@ -227,6 +227,8 @@ class FieldDecoder:
             if start > self.known:
                 self.decoder.refuse_if(f"len({self.frame}) < {start}")
             return f"{self.frame}[{start}:]"
+        if length.kind == "until":
+            return self._until(bytes.fromhex(length.until))
         if length.kind == "fixed" and isinstance(self.place, int):
             start = self.place
             self.place += length.octets
@@ -244,6 +246,16 @@ class FieldDecoder:
             return f"{self.frame}[{start} : {self.at}]"
         self.lines.add(f"{first} = {self.at} + {length.octets}", f"{self.at} = {first} + {number}")
         return f"{self.frame}[{first} : {self.at}]"
+
+    def _until(self, end: bytes) -> str:
+        """Move to the octets that end a text; what is not there is an error at once."""
+        start = self.place
+        if not isinstance(start, int):
+            start = self.decoder.local("begin")
+            self.lines.add(f"{start} = {self.at}")
+        self.lines.add(f"{self.at} = bytes({self.frame}).index({octets_literal(end)}, {start})")
+        self.place = self.at
+        return f"{self.frame}[{start} : {self.at}]"
 
     def _number(self, octets: int) -> str:
         """The expression for an integer at the place."""

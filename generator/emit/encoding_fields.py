@@ -200,6 +200,9 @@ class Run:
             self.encoder.refuse_if(f"len({name}) != {length.octets}")
             self._add(f"{length.octets}s", name)
             return
+        if length.kind == "until":
+            end = octets_literal(bytes.fromhex(length.until))
+            self.encoder.refuse_if(f"({name} + {end}).index({end}) != len({name})")
         if length.kind == "prefix":
             self._integer(length.octets, f"len({name})")
         self._flush()

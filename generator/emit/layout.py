@@ -187,6 +187,8 @@ def _record(type: ir.RecordType, protocol: ir.Protocol, message: ir.Message) -> 
 
 
 def _length(length: ir.Length) -> str:
+    if length.until:
+        return f"Span({length.kind!r}, until={octets_literal(bytes.fromhex(length.until))})"
     return f"Span({length.kind!r}, {length.octets})" if length.octets else f"Span({length.kind!r})"
 
 

@@ -25,7 +25,10 @@ def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -
         parts = field.name.split("/")
         name = parts[-1] if short[parts[-1]] == 1 else "_".join(parts[-2:])
         seen[name] += 1
-        if seen[name] > 1:
+        if seen[name] > 1 and field.implied:
+            # A constant that comes twice, a blank between words: nobody reads its name.
+            name = f"{name}_{seen[name]}"
+        elif seen[name] > 1:
             name = f"{name}_{seen[name]}"
             diagnostics.warning(
                 "W408", rule.name_span, f"'{rule}' has several fields '{parts[-1]}'; one is called '{name}'",

@@ -18,6 +18,7 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.names import attribute, constant_name, snake_case
 from specwire.generator.passes.defaults import Misfit, read_default
+from specwire.generator.passes.delimited import end_texts
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
 from specwire.generator.passes.runs import Group, group_elements
 from specwire.generator.passes.sizes import forms_of
@@ -56,8 +57,12 @@ class FieldReader:
         The name of a field from such a rule holds the rule's, ``address/port``, until `distinct` settles it (`specwire.generator.passes.field_names`).
         """
         groups = list(group_elements(self.reader, items))
-        for number, group in enumerate(groups, start=1):
-            yield from self._group(group, last=number == len(groups))
+        last = len(groups)
+        yield from end_texts(
+            field
+            for number, group in enumerate(groups, start=1)
+            for field in self._group(group, last=number == last)
+        )
 
     def _group(self, group: Group, *, last: bool) -> Iterator[ir.Field]:
         match group:

@@ -76,7 +76,7 @@ def least_octets(type: ir.Type) -> int:
         case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
             return octets
         case ir.TextType(length=length):
-            return 0 if length.kind == "rest" else length.octets
+            return length.octets
         case ir.OctetsType(length=length, minimum=minimum):
             return minimum + (length.octets if length.kind == "prefix" else 0)
         case ir.ListType(count_octets=count, element=element, minimum=minimum):

@@ -48,6 +48,31 @@ class Unterminated(_Adapter):
         return obj
 
 
+class Until(_Construct):
+    """A value up to where `end` stands first, which is left for what follows."""
+
+    def __init__(self, end: bytes, inner: cs.Construct[Any, Any]) -> None:
+        super().__init__()
+        self.end = end
+        self.inner = inner
+
+    def _parse(self, stream: Any, context: Any, path: str) -> Any:
+        start = stream.tell()
+        left = stream.read()
+        if self.end not in left:
+            raise cs.StreamError(f"no {self.end!r} in {left!r}", path=path)
+        size = left.index(self.end)
+        stream.seek(start + size)
+        return self.inner.parse(left[:size])
+
+    def _build(self, obj: Any, stream: Any, context: Any, path: str) -> Any:
+        octets = self.inner.build(obj)
+        if (octets + self.end).index(self.end) != len(octets):
+            raise cs.ValidationError(f"{self.end!r} in {octets!r}", path=path)
+        stream.write(octets)
+        return obj
+
+
 class AtLeast(_Validator):
     """Octets or entries of which there are `minimum` or more."""
 

@@ -12,10 +12,11 @@ from typing import Literal
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """How many octets: counted by an integer in front, always the same, or all that is left."""
+    """How many octets: counted by an integer in front, always the same, all that is left, or up to other octets."""
 
-    kind: Literal["prefix", "fixed", "rest"]
+    kind: Literal["prefix", "fixed", "rest", "until"]
     octets: int = 0
+    until: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

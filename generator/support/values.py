@@ -56,6 +56,11 @@ def spanned(place: Place, span: Span, at: int) -> tuple[int, bytes]:
         return at, place.take(at, place.end - at)
     if span.kind == "fixed":
         return at, place.take(at, span.octets)
+    if span.kind == "until":
+        left = place.take(at, place.end - at)
+        if span.until not in left:
+            place.refuse("text", f"{show(span.until)} behind it", show(left), at)
+        return at, left[: left.index(span.until)]
     length = int.from_bytes(place.take(at, span.octets), "big")
     at += span.octets
     return at, place.take(at, length)

@@ -185,6 +185,8 @@ class Writer:
         """The octets with what says where they end."""
         if span.kind == "fixed" and len(raw) != span.octets:
             self.refuse("length", octets_word(span.octets), str(len(raw)))
+        if span.kind == "until" and (raw + span.until).index(span.until) != len(raw):
+            self.refuse("text", f"text without {show(span.until)}", show(raw))
         if span.kind != "prefix":
             return raw
         if len(raw) >= 256**span.octets:

@@ -76,6 +76,8 @@ def type_text(type: ir.Type) -> str:
 def _length(length: ir.Length) -> str:
     if length.kind == "prefix":
         return f"length in {_octets(length.octets)}"
+    if length.kind == "until":
+        return f"up to {length.until}"
     return _octets(length.octets) if length.kind == "fixed" else "rest of the run"
 
 

@@ -126,6 +126,9 @@ def _text(type: Text) -> SearchStrategy[str]:
         least = 0 if type.padding is not None else type.span.octets
         texts = st.text(st.characters(codec="ascii"), min_size=least, max_size=type.span.octets)
         return texts.map(lambda text: text.rstrip((type.padding or b"").decode())) if not least else texts
+    if type.span.kind == "until":
+        end = type.span.until.decode()
+        return WORDS.filter(lambda text: (text + end).index(end) == len(text))
     return WORDS.map(lambda text: text.replace("\0", "")) if type.terminated else WORDS
 
 

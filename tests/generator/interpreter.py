@@ -424,6 +424,11 @@ def size_of(type: ir.Type, octets: bytes) -> tuple[int, bytes]:
         return type.length.octets, octets
     if type.length.kind == "rest":
         return len(octets), octets
+    if type.length.kind == "until":
+        size = octets.find(bytes.fromhex(type.length.until))
+        if size < 0:
+            raise Refused("nothing ends the text")
+        return size, octets
     number, octets = take(octets, type.length.octets)
     return int.from_bytes(number, "big"), octets
 

@@ -111,12 +111,21 @@ class Layouts:
         fields += [field(next(names), self.closed(depth)) for _ in range(self.draw(st.integers(0, 2)))]
         if self.maybe() and self.maybe():
             self.records += 1
+            fields += self.delimited(self.records)
+        if self.maybe() and self.maybe():
+            self.records += 1
             fields.append(field(f"length_{self.records}", self.size()))
             closed = False
             fields += [field(next(names), self.closed(depth)) for _ in range(self.draw(st.integers(0, 2)))]
         if not closed and self.maybe():
             fields += self.tail(depth, next(names), next(names))
         return tuple(fields) or (field(next(names), self.integer()),)
+
+    def delimited(self, number: int) -> list[ir.Field]:
+        """A text, and the constant that ends it."""
+        end = self.one_of("20", "0d0a", "2d2d", "00")
+        text = ir.TextType(ir.Length("until", until=end))
+        return [field(f"text_{number}", text), field(f"end_{number}", ir.ConstantType(end))]
 
     def closed(self, depth: int) -> ir.Type:
         makers: list[Callable[[], ir.Type]] = [lambda: self.element(depth), self.constant]

@@ -183,6 +183,8 @@ def _length(length: ir.Length) -> str:
             return f"{_octets(length.octets)} long"
         case "rest":
             return "to the end"
+        case "until":
+            return f"up to {length.until}"
 
 
 def _count(octets: int, minimum: int) -> str:

@@ -14,8 +14,9 @@ import msgspec
 import pyarrow as pa
 import pytest
 
-from specwire.generated.errors import DecodeError
+from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generator import ir
+from specwire.generator.diagnostics import SpecError
 from specwire.generator.documents.importing import import_document
 from specwire.generator.documents.store import write_imported
 from specwire.generator.pipeline import Compilation, compile_protocol
@@ -275,3 +276,44 @@ def test_frame_tables_whose_messages_are_known_by_their_shape_and_by_who_sends_t
         ]  # fmt: skip
         with pytest.raises(ValueError, match="1 senders of 4 messages"):
             package.columns.decode(array, pa.array(["C"]))
+
+
+WORDS = """
+store  = *( set / value / quit )
+set    = "SET" SP key SP ttl CRLF data
+value  = "VALUE" SP key CRLF
+quit   = "QUIT" CRLF
+key    = 1*VCHAR
+ttl    = 1*DIGIT
+data   = *OCTET
+"""
+
+
+def test_commands_in_words_with_blanks_between(tmp_path: Path) -> None:
+    """A text ends where the constant behind it stands first: none of its characters can begin that."""
+    compilation = compiled(tmp_path, WORDS)
+    assert assumed(compilation) == []
+    with generated(tmp_path / "packages", compilation.protocol) as package:
+        stored = package.Set(key="a", ttl="60", data=b"x \r\n\x00")
+        assert stored.encode() == [b"SET a 60\r\nx \r\n\x00"]
+        assert package.decode(stored.encode()) == stored
+        assert package.decode([b"VALUE k\r\n"]) == package.Value(key="k")
+        assert package.decode([memoryview(b"QUIT\r\n")]) == package.Quit()
+        for octets, place in (
+            (b"SET a", ("key", 4)),
+            (b"SET a 60\r", ("ttl", 6)),
+            (b"VALUE \xff\r\n", ("key", 6)),
+        ):
+            with pytest.raises(DecodeError) as refused:
+                package.decode([octets])
+            assert ((refused.value.field, refused.value.offset), refused.value.kind) == (place, "text")
+        for key in ("a b", " "):
+            with pytest.raises(EncodeError) as unfit:
+                package.Set(key=key, ttl="1", data=b"").encode()
+            assert (unfit.value.field, unfit.value.kind) == ("key", "text")
+
+
+def test_a_text_that_can_hold_what_follows_it_has_no_end(tmp_path: Path) -> None:
+    with pytest.raises(SpecError) as caught:
+        compiled(tmp_path, 'A = "A" note SP\nnote = *( VCHAR / SP )\n')
+    assert [found.code for found in caught.value.diagnostics if found.code.startswith("E")] == ["E409"]

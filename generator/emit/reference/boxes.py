@@ -139,6 +139,8 @@ def _sized(name: str, length: ir.Length) -> tuple[Box, ...]:
             return (Box("length", length.octets, "size"), Box(name, None, note="length octets"))
         case "rest":
             return (Box(name, None, note="to the end"),)
+        case "until":
+            return (Box(name, None, note=f"up to {length.until}"),)
         case _:
             assert_never(length.kind)
 
