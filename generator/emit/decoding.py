@@ -163,7 +163,7 @@ def _unpack_frames(decoder: MessageDecoder, parts: Sequence[ir.Frame | ir.Rest])
             names.append(part.fields[0].attribute)
         else:
             names.append(decoder.fresh("head" if len(parts) > 1 else "frame"))
-    target = f"({names[0]},)" if len(names) == 1 and not names[0].startswith("*") else ", ".join(names)
+    target = f"({names[0]},)" if len(names) == 1 else ", ".join(names)
     decoder.lines.add(f"{target} = frames")
     for position, (part, name) in enumerate(zip(parts, names, strict=True)):
         if isinstance(part, ir.Rest):

@@ -20,7 +20,7 @@ _OCTETS = re.compile(r"\\x([0-9a-f]{2})(?:-\\x([0-9a-f]{2}))?")
 def end_texts(fields: Iterable[ir.Field]) -> Iterator[ir.Field]:
     """Yield the fields of a run; an open text before a constant gets it for its end."""
     row = list(fields)
-    for field, after in zip(row, (*row[1:], None), strict=True):
+    for field, after in zip(row, (*row, None)[1:], strict=True):
         end = after.type.octets if after is not None and isinstance(after.type, ir.ConstantType) else b""
         if end and isinstance(field.type, ir.TextType) and _ends_before(field.type, end[0]):
             length = ir.Length("until", until=end.hex())

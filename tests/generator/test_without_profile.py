@@ -317,3 +317,12 @@ def test_a_text_that_can_hold_what_follows_it_has_no_end(tmp_path: Path) -> None
     with pytest.raises(SpecError) as caught:
         compiled(tmp_path, 'A = "A" note SP\nnote = *( VCHAR / SP )\n')
     assert [found.code for found in caught.value.diagnostics if found.code.startswith("E")] == ["E409"]
+
+
+def test_a_message_that_is_whatever_frames_there_are(tmp_path: Path) -> None:
+    compilation = compiled(tmp_path, "cargo = *item\nitem = FRAME\n", 'name = "demo"\nmessages = ["cargo"]\n')
+    with generated(tmp_path / "packages", compilation.protocol) as package:
+        for frames in ([], [b""], [b"a", b"", b"\x00"]):
+            message = package.decode(frames)
+            assert message == package.Cargo(item=tuple(frames))
+            assert message.encode() == frames
