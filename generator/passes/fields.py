@@ -249,7 +249,7 @@ class FieldReader:
     def _constant(self, type: ir.ConstantType, doc: str = "") -> ir.Field:
         self.literals += 1
         name = LITERAL if self.literals == 1 else f"{LITERAL}_{self.literals}"
-        return self._field(name, type, None, TypeHint(doc=doc))
+        return self._field(name, type, None, TypeHint(doc=doc if self.literals == 1 else ""))
 
     def _assume_name(self, item: Element, name: str) -> None:
         if item.span in self.reader.nameless:
