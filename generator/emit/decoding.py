@@ -18,6 +18,7 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.emit.decoding_fields import FieldDecoder
+from specwire.generator.emit.decoding_wholes import elements, is_whole, limits, whole_value
 from specwire.generator.emit.python import (
     Lines,
     announcing_bits,
@@ -168,7 +169,7 @@ def _unpack_frames(decoder: MessageDecoder, parts: Sequence[ir.Frame | ir.Rest])
     for position, (part, name) in enumerate(zip(parts, names, strict=True)):
         if isinstance(part, ir.Rest):
             _check_elements(decoder, part.field, part.field.attribute)
-            decoder.values[part.field.attribute] = _elements(part.field, part.field.attribute)
+            decoder.values[part.field.attribute] = elements(part.field, part.field.attribute)
         elif name != "_":
             _frame(decoder, part, name, _covered(decoder, position))
     _check_flags(decoder)
@@ -212,16 +213,16 @@ def _counted(decoder: MessageDecoder, parts: list[ir.Part], first: int) -> None:
     for position, part in enumerate(parts[first:], start=first):
         assert isinstance(part, ir.Frame)
         found = part.fields[0]
-        if is_whole(found.type) and not _limits(found.type, "frame"):
-            value = _whole_value(found.type, f"frames[{position}]")
+        if is_whole(found.type) and not limits(found.type, "frame"):
+            value = whole_value(found.type, f"frames[{position}]")
             decoder.values[found.attribute] = f"{value} if {count} > {position} else None"
             continue
         decoder.lines.add(f"{found.attribute}: {element_annotation(found.type)} | None = None")
         with decoder.lines.block(f"if {count} > {position}:"):
             if is_whole(found.type):
-                for limit in _limits(found.type, f"frames[{position}]"):
+                for limit in limits(found.type, f"frames[{position}]"):
                     decoder.refuse_if(limit)
-                value = _whole_value(found.type, f"frames[{position}]")
+                value = whole_value(found.type, f"frames[{position}]")
             else:
                 value = _inside(decoder, part, f"frames[{position}]")
             decoder.lines.add(f"{found.attribute} = {value}")
@@ -288,7 +289,7 @@ def _take(decoder: MessageDecoder, part: ir.Frame | ir.Stack, found: ir.Field, a
         end = decoder.local("end")
         lines.add(f'{end} = frames.index(b"", {at})')
         _check_elements(decoder, found, f"frames[{at}:{end}]")
-        lines.add(f"{found.attribute} = {_elements(found, f'frames[{at}:{end}]')}")
+        lines.add(f"{found.attribute} = {elements(found, f'frames[{at}:{end}]')}")
         if isinstance(found.type, ir.TextType) and found.type.terminated:
             # A frame of no more than a NUL: written without it, it would end the stack.
             decoder.refuse_if(f'"" in {found.attribute}')
@@ -296,14 +297,14 @@ def _take(decoder: MessageDecoder, part: ir.Frame | ir.Stack, found: ir.Field, a
         return
     if isinstance(found.type, ir.OctetsType) and is_whole(found.type):
         lines.add(f"{found.attribute} = frames[{at}]")
-        for limit in _limits(found.type, found.attribute):
+        for limit in limits(found.type, found.attribute):
             decoder.refuse_if(limit)
         with lines.block(f"if type({found.attribute}) is not bytes:"):
             lines.add(f"{found.attribute} = bytes({found.attribute})")
     elif is_whole(found.type):
-        for limit in _limits(found.type, f"frames[{at}]"):
+        for limit in limits(found.type, f"frames[{at}]"):
             decoder.refuse_if(limit)
-        lines.add(f"{found.attribute} = {_whole_value(found.type, f'frames[{at}]')}")
+        lines.add(f"{found.attribute} = {whole_value(found.type, f'frames[{at}]')}")
     else:
         lines.add(f"{found.attribute} = {_inside(decoder, part, f'frames[{at}]')}")
     lines.add(f"{at} += 1")
@@ -322,41 +323,10 @@ def _inside(decoder: MessageDecoder, part: ir.Frame, frame: str) -> str:
     return decoder.values.pop(inner.attribute)
 
 
-def _limits(type: ir.Type, frame: str) -> list[str]:
-    """The conditions under which octets or a word that fill `frame` are refused."""
-    match type:
-        case ir.KeywordType(options=options):
-            return [f"{frame} not in {tuple(option.encode() for option in options)!r}"]
-        case ir.OctetsType(minimum=minimum, maximum=maximum):
-            short = f"len({frame}) < {minimum}" if minimum > 1 else f"not {frame}"
-            return [short] * (minimum > 0) + [f"len({frame}) > {maximum}"] * (maximum is not None)
-    return []
-
-
 def _check_elements(decoder: MessageDecoder, found: ir.Field, frames: str) -> None:
     """Refuse frames of a stack or a rest that are shorter or longer than they may be."""
-    for limit in _limits(found.type, "frame"):
+    for limit in limits(found.type, "frame"):
         decoder.refuse_if(f"any({limit} for frame in {frames})")
-
-
-def _elements(found: ir.Field, frames: str) -> str:
-    """The tuple of a stack's or a rest's frames."""
-    if isinstance(found.type, ir.OctetsType):
-        return f"tuple(map(bytes, {frames}))"
-    return f"tuple([{_whole_value(found.type, 'frame')} for frame in {frames}])"
-
-
-def _whole_value(type: ir.Type, frame: str) -> str:
-    """The expression for a value that fills its frame; octets are bytes also where the frame is a view."""
-    match type:
-        case ir.OctetsType() if frame.isidentifier():
-            # Asking is a quarter of the time that a call takes, and nearly all frames are bytes.
-            return f"{frame} if type({frame}) is bytes else bytes({frame})"
-        case ir.OctetsType():
-            return f"bytes({frame})"
-        case ir.TextType(terminated=True):
-            return f'without_nul(str({frame}, "utf-8"))'
-    return f'str({frame}, "utf-8")'
 
 
 def _frame(decoder: Decoder, part: ir.Frame, frame: str, covered: int | None) -> None:
@@ -384,18 +354,11 @@ def _whole_frame(decoder: Decoder, found: ir.Field, frame: str, covered: int | N
                 decoder.refuse_if(f"{frame} not in {tuple(o.encode() for o in options)!r}")
             decoder.values[found.attribute] = f'str({frame}, "utf-8")'
         case ir.OctetsType():
-            for limit in _limits(found.type, frame):
+            for limit in limits(found.type, frame):
                 decoder.refuse_if(limit)
-            decoder.values[found.attribute] = _whole_value(found.type, frame)
+            decoder.values[found.attribute] = whole_value(found.type, frame)
         case _:
-            decoder.values[found.attribute] = _whole_value(found.type, frame)
-
-
-def is_whole(type: ir.Type) -> bool:
-    """Whether a value is all of its frame."""
-    if isinstance(type, ir.TextType | ir.OctetsType):
-        return type.length.kind == "rest"
-    return isinstance(type, ir.KeywordType | ir.JsonType | ir.ConstantType)
+            decoder.values[found.attribute] = whole_value(found.type, frame)
 
 
 def _constant_octets(type: ir.Type) -> bytes | None:
