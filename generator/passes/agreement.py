@@ -13,7 +13,7 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.passes.layouts import is_open
+from specwire.generator.passes.layouts import is_open, least_octets
 from specwire.generator.syntax import Rule
 
 
@@ -44,11 +44,26 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             "E409", rule.name_span, f"'{sizes[0].name}' and '{sizes[1].name}' in '{rule}' both cover what follows them",
             "give the inner one and what it covers a rule of their own, which something follows",
         )  # fmt: skip
+    _check_size(fields, rule, diagnostics)
     for field in fields:
         if isinstance(field.type, ir.JsonType | ir.KeywordType) and len(fields) > 1:
             diagnostics.error(
                 "E409", rule.name_span, f"'{field.name}' in message '{rule}' has to fill a frame of its own",
                 "declare it to be a frame, 'frame = true' under [types] in the profile",
+            )  # fmt: skip
+
+
+def _check_size(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> None:
+    """Report a size that cannot say how many octets follow it even where these are as few as they can be."""
+    for number, field in enumerate(fields):
+        if not isinstance(field.type, ir.SizeType):
+            continue
+        least = sum(least_octets(after.type) for after in fields[number + 1 :] if not after.optional)
+        most = max(256**form.octets - 1 for form in field.type.forms)
+        if least > most:
+            diagnostics.error(
+                "E421", rule.name_span, f"at least {least} octets follow '{field.name}' in '{rule}', which goes to {most}",
+                "make the size wider, or let it cover less",
             )  # fmt: skip
 
 
