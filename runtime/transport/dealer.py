@@ -10,6 +10,7 @@ import zmq
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.link import Frames, Link
+from specwire.runtime.transport.security import NULL, Security
 
 MAX_WAITING = 10_000
 MAX_FRAME_OCTETS = 16 << 20
@@ -22,6 +23,7 @@ class Dealer:
         on_message: called with the frames of each message.
         on_sent: called with the frames of each message when the socket has taken it.
         high_water: messages that libzmq queues in each direction.
+        security: how this side proves who it is, and whom it expects.
 
     Raises:
         TransportError: the endpoint is none.
@@ -35,6 +37,7 @@ class Dealer:
         on_message: Callable[[Frames], None],
         on_sent: Callable[[Sequence[bytes]], None],
         high_water: int = 1000,
+        security: Security = NULL,
     ) -> None:
         self._on_sent = on_sent
         self._waiting: deque[Sequence[bytes]] = deque()
@@ -45,6 +48,7 @@ class Dealer:
             on_room=self._flush,
             high_water=high_water,
             max_frame_octets=MAX_FRAME_OCTETS,
+            security=security,
         )
         try:
             self._link.connect(endpoint)

@@ -24,6 +24,7 @@ import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.security import NULL, CurveServer, PlainServer, Security, apply_security
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,10 @@ class Link:
         on_room: called after each wake-up, when a send that was refused may be tried again.
         high_water: messages that libzmq queues for each peer and direction.
         max_frame_octets: a peer that sends a larger frame is disconnected by libzmq.
+        security: how the two sides prove who they are.
+
+    Attributes:
+        user: who sent the message that is being handled, by the name that the `Guard` knows; empty without one.
     """
 
     def __init__(
@@ -57,11 +62,15 @@ class Link:
         on_room: Callable[[], None],
         high_water: int,
         max_frame_octets: int,
+        security: Security = NULL,
     ) -> None:
+        self.user = ""
         self._loop = asyncio.get_running_loop()
         self.socket: zmq.Socket[bytes] = context.zmq.socket(kind)
         self.socket.set_hwm(high_water)
         self.socket.setsockopt(zmq.MAXMSGSIZE, max_frame_octets)
+        apply_security(self.socket, security)
+        self._guarded = isinstance(security, PlainServer | CurveServer)
         self._on_message = on_message
         self._on_room = on_room
         self._paused = False
@@ -176,7 +185,7 @@ class Link:
     def _take(self) -> Frames:
         """Return the frames of the next message; none where libzmq's promise of one was not kept."""
         try:
-            frames = [self.socket.recv(zmq.NOBLOCK)]
+            frames = [self._take_first()]
         except zmq.Again:
             return []
         while self.socket.getsockopt(zmq.RCVMORE):
@@ -184,3 +193,10 @@ class Link:
             if len(frames) < MAX_FRAMES:
                 frames.append(frame)
         return frames
+
+    def _take_first(self) -> bytes:
+        if not self._guarded:
+            return self.socket.recv(zmq.NOBLOCK)
+        frame = self.socket.recv(zmq.NOBLOCK, copy=False)
+        self.user = str(frame.get("User-Id"))
+        return frame.bytes

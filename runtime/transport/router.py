@@ -14,6 +14,7 @@ import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.link import Frames, Link
+from specwire.runtime.transport.security import NULL, Security
 
 HIGH_WATER = 32
 MAX_WAITING = 1000
@@ -30,6 +31,7 @@ class Router:
         on_gone: called with the routing id and the reason when a message for this peer had to be dropped.
         high_water: messages that libzmq queues for each peer; with large frames this bounds the memory that
             a slow peer costs.
+        security: what clients have to prove; with more than NULL the context needs a `Guard`.
     """
 
     def __init__(
@@ -43,6 +45,7 @@ class Router:
         high_water: int = HIGH_WATER,
         max_waiting: int = MAX_WAITING,
         max_frame_octets: int = MAX_FRAME_OCTETS,
+        security: Security = NULL,
     ) -> None:
         self._receive, self._on_sent, self._on_room, self._on_gone = on_message, on_sent, on_room, on_gone
         self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
@@ -54,8 +57,14 @@ class Router:
             on_room=self._flush,
             high_water=high_water,
             max_frame_octets=max_frame_octets,
+            security=security,
         )
         self._link.socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+
+    @property
+    def user(self) -> str:
+        """Who sent the message that is being handled, by the `Guard`'s name for it; empty without one."""
+        return self._link.user
 
     def bind(self, endpoint: str) -> str:
         """Bind and return the endpoint as it is; raises TransportError."""

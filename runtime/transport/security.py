@@ -1,0 +1,129 @@
+"""How a socket proves who it is and asks others to: ZMTP's mechanisms NULL, PLAIN and CURVE.
+
+A client's socket states its own keys (or name and password) and, with CURVE, the key of the server that it expects.
+A server's socket asks the `Guard` of its context about each client. NULL proves nothing, so a server that uses
+it listens on this machine only, unless it is told otherwise.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+
+import msgspec
+import zmq
+
+from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.keys import KeyPair
+
+
+class Null(msgspec.Struct, frozen=True):
+    """Nobody proves anything."""
+
+
+class PlainClient(msgspec.Struct, frozen=True):
+    """A name and a password, readable by whoever reads the line."""
+
+    username: str
+    password: str
+
+    def __repr__(self) -> str:
+        return f"PlainClient(username={self.username!r}, password=...)"
+
+
+class PlainServer(msgspec.Struct, frozen=True):
+    """Asks each client for a name and a password; a `Guard` knows them."""
+
+
+class CurveClient(msgspec.Struct, frozen=True):
+    """The client's own keys, and the public key of the server that it expects."""
+
+    keys: KeyPair
+    server_key: str
+
+
+class CurveServer(msgspec.Struct, frozen=True):
+    """The server's own keys; a `Guard` knows the clients."""
+
+    keys: KeyPair
+
+
+Security = Null | PlainClient | PlainServer | CurveClient | CurveServer
+
+NULL = Null()
+
+
+def apply_security(socket: zmq.Socket[bytes], security: Security) -> None:
+    """Set the mechanism of a socket that is not bound or connected yet.
+
+    Raises:
+        TransportError: libzmq does not take a name, a password or a key; the socket is closed then.
+    """
+    try:
+        _apply(socket, security)
+    except (zmq.ZMQError, ValueError) as error:
+        socket.close(linger=0)  # an open socket would keep its context from ending
+        raise TransportError(f"not usable as credentials: {_describe(security)} ({error})") from None
+
+
+def _describe(security: Security) -> str:
+    match security:
+        case PlainClient():
+            return "name and password, each of 1 to 255 octets"
+        case _:
+            return "CURVE keys, each of 40 characters"
+
+
+def _apply(socket: zmq.Socket[bytes], security: Security) -> None:
+    match security:
+        case PlainClient(username=username, password=password):
+            socket.setsockopt_string(zmq.PLAIN_USERNAME, username)
+            socket.setsockopt_string(zmq.PLAIN_PASSWORD, password)
+        case PlainServer():
+            socket.setsockopt(zmq.PLAIN_SERVER, 1)
+        case CurveClient(keys=keys, server_key=server_key):
+            _set_keys(socket, keys)
+            socket.setsockopt_string(zmq.CURVE_SERVERKEY, server_key)
+        case CurveServer(keys=keys):
+            _set_keys(socket, keys)
+            socket.setsockopt(zmq.CURVE_SERVER, 1)
+
+
+def _set_keys(socket: zmq.Socket[bytes], keys: KeyPair) -> None:
+    socket.setsockopt_string(zmq.CURVE_PUBLICKEY, keys.public)
+    socket.setsockopt_string(zmq.CURVE_SECRETKEY, keys.secret)
+
+
+def refuse_exposure(endpoint: str, security: Security, *, insecure: bool = False) -> None:
+    """Refuse to listen where others can reach it without CURVE.
+
+    Args:
+        insecure: the user has said that it is meant so.
+
+    Raises:
+        TransportError: the endpoint is beyond this machine and `security` is not CURVE.
+    """
+    if insecure or isinstance(security, CurveServer) or not is_exposed(endpoint):
+        return
+    kind = (
+        "with passwords that anybody on the way can read"
+        if isinstance(security, PlainServer)
+        else "to anybody"
+    )
+    raise TransportError(
+        f"{endpoint} would be open {kind}: use CURVE (`specwire keys` makes the keys), listen on 127.0.0.1, "
+        "or say --insecure"
+    )
+
+
+def is_exposed(endpoint: str) -> bool:
+    """Tell whether other machines can reach what listens on `endpoint`."""
+    scheme, _, address = endpoint.partition("://")
+    if scheme in ("ipc", "inproc"):
+        return False
+    host = address.rpartition(":")[0].strip("[]")
+    if host == "localhost":
+        return False
+    try:
+        return not ipaddress.ip_address(host.partition("%")[0]).is_loopback
+    except ValueError:
+        return True  # a name, an interface or `*`: it may be reachable
