@@ -18,11 +18,15 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail
+from specwire.runtime.filemq import FilemqClient, FilemqServer, InboxError, Publication
+from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.dialect import FILEMQ
+from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
+from specwire.runtime.filemq.narration import Narrator
+from specwire.runtime.transport.errors import TransportError
 
 if TYPE_CHECKING:
     from specwire.runtime.capture import Tap
-    from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
-    from specwire.runtime.filemq.counters import Counters
 
 app = typer.Typer(help="Serve a folder to FILEMQ clients, or fetch one.", no_args_is_help=True)
 
@@ -30,6 +34,17 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:5670"
 """FILEMQ's registered port, on loopback: serving others is to be asked for."""
 
 JOB_FAILED = 1
+
+DEFAULT_PROTOCOL = FILEMQ.name
+
+ProtocolOption = Annotated[
+    str,
+    typer.Option(
+        help="Wire format that the other side speaks: "
+        + ", ".join(f"{dialect.name} ({dialect.title})" for dialect in DIALECTS.values())
+        + "."
+    ),
+]
 
 CaptureOption = Annotated[
     Path | None,
@@ -53,18 +68,15 @@ def serve(
         ),
     ],
     endpoint: Annotated[str, typer.Option(help="Where to listen; port * takes any.")] = DEFAULT_ENDPOINT,
+    protocol: ProtocolOption = DEFAULT_PROTOCOL,
     capture: CaptureOption = None,
 ) -> None:
     """Publish folders, and send every change to the clients that subscribed."""
-    from specwire.runtime.filemq import FilemqServer
-    from specwire.runtime.filemq.narration import Narrator
-    from specwire.runtime.transport.errors import TransportError
-
     narrator = Narrator(log, time.monotonic)
     try:
         publications = [read_publication(text, alone=len(folders) == 1) for text in folders]
-        with open_tap(capture, "server") as tap:
-            server = FilemqServer(publications, endpoint, tap=tap, on_event=narrator.tell)
+        with open_tap(capture, "server", protocol) as tap:
+            server = FilemqServer(publications, endpoint, tap=tap, protocol=protocol, on_event=narrator.tell)
             asyncio.run(_serve(server))
     except ValueError as error:
         fail(str(error))
@@ -77,17 +89,15 @@ def subscribe(
     server: Annotated[str, typer.Argument(help="Endpoint of the server.", show_default=False)],
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Virtual paths; / is everything.")],
     inbox: Annotated[Path, typer.Option(help="Folder that receives the files.", show_default=False)],
+    protocol: ProtocolOption = DEFAULT_PROTOCOL,
     capture: CaptureOption = None,
 ) -> None:
     """Keep a folder equal to what a server publishes under the paths."""
-    from specwire.runtime.filemq import FilemqClient, InboxError
-    from specwire.runtime.filemq.narration import Narrator
-    from specwire.runtime.transport.errors import TransportError
-
     narrator = Narrator(log, time.monotonic)
     try:
-        with open_tap(capture, "client") as tap:
-            client = FilemqClient(server, inbox, paths, tap=tap, on_event=narrator.tell)
+        require_folder(inbox, "--inbox")
+        with open_tap(capture, "client", protocol) as tap:
+            client = FilemqClient(server, inbox, paths, tap=tap, protocol=protocol, on_event=narrator.tell)
             reason = asyncio.run(_subscribe(client))
     except ValueError as error:
         fail(str(error))
@@ -99,8 +109,6 @@ def subscribe(
 
 def read_publication(text: str, *, alone: bool) -> Publication:
     """Return the publication that ``FOLDER`` or ``FOLDER=/PATH`` means; raises ValueError."""
-    from specwire.runtime.filemq import Publication
-
     name, separator, path = text.rpartition("=/")
     folder = Path(name if separator and not Path(text).is_dir() else text)
     if not folder.is_dir():
@@ -110,16 +118,23 @@ def read_publication(text: str, *, alone: bool) -> Publication:
     return Publication(folder.resolve(), "/" if alone else f"/{folder.resolve().name}")
 
 
+def require_folder(path: Path, option: str) -> None:
+    """Raise ValueError where what `option` names is there and no folder."""
+    if path.exists() and not path.is_dir():
+        raise ValueError(f"{option}: {path} is not a folder")
+
+
 @contextmanager
-def open_tap(folder: Path | None, name: str) -> Iterator[Tap | None]:
-    """Open a tap for a capture in `folder`, None where there is none; raises CaptureError."""
+def open_tap(folder: Path | None, name: str, protocol: str) -> Iterator[Tap | None]:
+    """Open a tap for a capture in `folder`, None where there is none; raises CaptureError or ValueError."""
+    dialect = find_dialect(protocol)
     if folder is None:
         yield None
         return
+    require_folder(folder, "--capture")
     from specwire.runtime.capture import Tap
-    from specwire.runtime.filemq.dialect import FILEMQ
 
-    tap = Tap.open(folder, protocol=FILEMQ.name, name=name, edition=FILEMQ.edition)
+    tap = Tap.open(folder, protocol=dialect.name, name=name, edition=dialect.edition)
     try:
         yield tap
     finally:

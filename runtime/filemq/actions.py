@@ -135,10 +135,11 @@ class Stored(msgspec.Struct, frozen=True):
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    """Outcome of `DeleteFile`: the file was there and is gone."""
+    """Outcome of `DeleteFile`: the file was there and is gone; `kept` where a copy was put aside."""
 
     connection: int
     name: str
+    kept: bool = False
 
 
 class Failed(msgspec.Struct, frozen=True):

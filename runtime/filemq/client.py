@@ -87,7 +87,8 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         paths: virtual paths to subscribe to.
         resync: ask for everything under the paths that the inbox does not hold, at each connection; without
             it only files that change from now on arrive.
-        window_octets: content that may be under way or wait for the disk.
+        window_octets: content that may be under way or wait for the disk; where the dialect's servers want
+            endless credit, it is the shell that keeps `pending_octets` within it.
         timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
         server: how reports name the server.
 
@@ -107,6 +108,7 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
     ) -> None:
         self.phase = Phase.WAITING
         self.connection = 0
+        self._dialect, self._habits, self._server = dialect, dialect.habits, server
         self._paths: list[str] = []
         for path in paths:
             self._add_path(path)
@@ -119,16 +121,22 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         self._reopen_at = 0.0
         self._repair_at: float | None = None
         self._resync, self._window_octets = resync, window_octets
-        self._dialect, self._server = dialect, server
         self._rtfm_spent = False
         self._begin_connection(0.0)
 
     def _begin_connection(self, now: float) -> None:
         self._dialog = self._dialect.open_dialog("C")
-        self._intake = Intake(self.connection, window_octets=self._window_octets, fault_in=self._fault_in)
-        self._subscribing = Subscribing(resync=self._resync)
+        self._intake = Intake(
+            self.connection, window_octets=self._window_octets, habits=self._habits, screen=self._screen
+        )
+        self._subscribing = Subscribing(resync=self._resync, habits=self._habits)
         self._heard = self._sent = now
         self._asked_for_life = False
+
+    @property
+    def pending_octets(self) -> int:
+        """Content of this connection that was received and is not on the disk yet."""
+        return self._intake.pending_octets
 
     # ---- requests
 
@@ -160,10 +168,10 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
     def receive(self, frames: Sequence[bytes], now: float) -> list[ClientAction]:
         """Take a message from the server, whatever its octets are."""
         try:
-            command = self._dialect.decode(frames)
+            commands = self._dialect.decode(frames)
         except DecodeError as error:
             return [Report(Refused(error.message_name or "a message", str(error)))]
-        return self.obey(command, now)
+        return [action for command in commands for action in self.obey(command, now)]
 
     def obey(self, command: Command, now: float) -> list[ClientAction]:
         """Take a decoded command from the server."""
@@ -253,11 +261,16 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
                 return [] if command is None else [self._send(command, now)]
             case Stored(name=name, size=size, sha1=sha1, verified=verified):
                 return [Report(FileReceived(name, size, sha1, verified))]
-            case Deleted(name=name):
-                return [Report(FileDeleted(name))]
+            case Deleted(name=name, kept=kept):
+                return [Report(FileDeleted(name, kept))]
             case Failed():
                 return self._take_failure(outcome, now)
         return []
+
+    def excuse_silence(self, now: float) -> None:
+        """Nothing was heard because nobody listened: the socket is paused until the disk has caught up."""
+        self._heard = now
+        self._asked_for_life = False  # what we said does not count as unanswered, so we go on saying it
 
     def tick(self, now: float) -> list[ClientAction]:
         """Let time pass: heartbeats, an end to a silent connection, a new one, files asked for again."""
@@ -276,16 +289,17 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
 
     def _add_path(self, path: str) -> None:
         normal = normalise_path(path)
-        fault = fault_in_path(normal)
+        fault = fault_in_path(normal, self._habits.longest_name_octets)
         if fault is not None:
             raise ValueError(f"{path!r} {fault}")
         if normal not in self._paths:
             self._paths.append(normal)
 
-    def _fault_in(self, name: str) -> str | None:
-        fault = fault_in_name(name)
+    def _screen(self, name: str) -> str | None:
+        """Judge a file's name; see `Incoming`."""
+        fault = fault_in_name(name, self._habits.longest_name_octets)
         if fault is None and not any(covers(path, name) for path in self._paths):
-            return "is under no path that was subscribed to"
+            return "is under no path that was subscribed to" if self._habits.server_filters else ""
         return fault
 
     def _ask_next(self, now: float) -> list[ClientAction]:

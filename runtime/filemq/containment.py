@@ -14,7 +14,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
-from specwire.runtime.filemq.names import MAX_NAME_OCTETS, RESERVED, fault_in_name, split_name
+from specwire.runtime.filemq.names import (
+    LONGEST_NAME_OCTETS,
+    MAX_NAME_OCTETS,
+    RESERVED,
+    fault_in_name,
+    split_name,
+)
 
 FOLDER_FLAGS = os.O_RDONLY | os.O_DIRECTORY | os.O_NOFOLLOW | os.O_CLOEXEC
 FILE_FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC  # NONBLOCK: a FIFO must not hang us
@@ -40,7 +46,9 @@ def parent_of(root: int, name: str, *, create: bool = False) -> Iterator[tuple[i
         ContainmentError: the name is faulty, or a component is a symbolic link or no folder.
         FileNotFoundError: a component is missing.
     """
-    fault = fault_in_name(name)  # '..' is a folder like any other to the system: it must not get there
+    fault = fault_in_name(
+        name, LONGEST_NAME_OCTETS
+    )  # '..' is a folder like any other to the system: it must not get there
     if fault is not None:
         raise ContainmentError(fault)
     *folders, leaf = split_name(name)
@@ -108,14 +116,17 @@ def open_file(root: int, name: str) -> int:
     return descriptor
 
 
-def walk_files(folder: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield virtual name and state of every regular file below the open `folder`, in order of name.
+def walk_files(
+    folder: int, prefix: str, longest_octets: int = MAX_NAME_OCTETS
+) -> Iterator[tuple[str, os.stat_result]]:
+    """Yield virtual name and state of everything below the open `folder` but folders, in order of name.
 
-    Symbolic links and devices are passed over, and so is the folder `RESERVED`. A folder whose own name is
-    already too long for any file in it is not entered, and yielded in place of what it holds.
+    What is no regular file is yielded as what it is, nothing is followed. The folder `RESERVED` is passed over.
+    A folder whose own name is already too long for any file in it is not entered, and yielded itself.
 
     Args:
         prefix: virtual name of `folder` with a slash at its end.
+        longest_octets: what the name of a file may have.
     """
     with os.scandir(folder) as listing:
         entries = sorted(listing, key=lambda entry: entry.name)
@@ -124,16 +135,16 @@ def walk_files(folder: int, prefix: str) -> Iterator[tuple[str, os.stat_result]]
             state = stat_leaf(folder, entry.name)
             if state is None or entry.name == RESERVED:
                 continue
-            if stat.S_ISREG(state.st_mode):
+            if not stat.S_ISDIR(state.st_mode):
                 yield name, state
-            elif stat.S_ISDIR(state.st_mode):
-                yield from _walk_folder(folder, entry.name, name, state)
+            else:
+                yield from _walk_folder(folder, entry.name, name, state, longest_octets)
 
 
 def _walk_folder(
-    parent: int, leaf: str, name: str, state: os.stat_result
+    parent: int, leaf: str, name: str, state: os.stat_result, longest_octets: int
 ) -> Iterator[tuple[str, os.stat_result]]:
-    if len(os.fsencode(name)) >= MAX_NAME_OCTETS:
+    if len(os.fsencode(name)) >= longest_octets:
         yield name, state
         return
     try:
@@ -141,15 +152,19 @@ def _walk_folder(
     except OSError:
         return  # gone, swapped or forbidden meanwhile: nothing to list
     try:
-        yield from walk_files(descriptor, f"{name}/")
+        yield from walk_files(descriptor, f"{name}/", longest_octets)
     finally:
         os.close(descriptor)
+
+
+def kind_of(state: os.stat_result) -> str:
+    """Return in words what something that is no regular file is."""
+    kinds = ((stat.S_ISLNK, "a symbolic link"), (stat.S_ISDIR, "a folder"), (stat.S_ISFIFO, "a named pipe"))
+    return next((words for is_kind, words in kinds if is_kind(state.st_mode)), "a device or socket")
 
 
 def _kind(folder: int, leaf: str) -> str:
     state = stat_leaf(folder, leaf)
     if state is None:
         return "gone"
-    if stat.S_ISLNK(state.st_mode):
-        return "a symbolic link"
-    return "a folder" if stat.S_ISDIR(state.st_mode) else "not a folder"
+    return "not a folder" if stat.S_ISREG(state.st_mode) else kind_of(state)

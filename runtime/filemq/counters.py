@@ -26,17 +26,17 @@ class Counters:
     refusals: int = 0
     peerings: int = 0
 
-    def count_in(self, frames: Sequence[bytes]) -> None:
-        """Count a message that came in."""
+    def count_in(self, frames: Sequence[bytes], content_octets: int) -> None:
+        """Count a message that came in, with so much file content in it."""
         self.messages_in += 1
         self.octets_in += sum(map(len, frames))
-        self._count_content(frames)
+        self._count_content(content_octets)
 
-    def count_out(self, frames: Sequence[bytes]) -> None:
-        """Count a message that was handed to the network."""
+    def count_out(self, frames: Sequence[bytes], content_octets: int) -> None:
+        """Count a message that was handed to the network, with so much file content in it."""
         self.messages_out += 1
         self.octets_out += sum(map(len, frames))
-        self._count_content(frames)
+        self._count_content(content_octets)
 
     def count_event(self, event: Event) -> None:
         """Count what an event stands for."""
@@ -54,8 +54,7 @@ class Counters:
         """Return the counts by name."""
         return asdict(self)
 
-    def _count_content(self, frames: Sequence[bytes]) -> None:
-        # Content is a second frame in every dialect that has one; an empty one ends a file.
-        if len(frames) == 2 and frames[1]:
+    def _count_content(self, octets: int) -> None:
+        if octets:  # an empty chunk ends a file
             self.chunks += 1
-            self.content_octets += len(frames[1])
+            self.content_octets += octets

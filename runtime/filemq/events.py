@@ -19,9 +19,10 @@ class FileReceived(msgspec.Struct, frozen=True):
 
 
 class FileDeleted(msgspec.Struct, frozen=True):
-    """A file that came from the server was taken out of the inbox."""
+    """A file that came from the server was taken out of the inbox; `kept` where a copy was put aside."""
 
     path: str
+    kept: bool = False
 
 
 class Subscribed(msgspec.Struct, frozen=True):

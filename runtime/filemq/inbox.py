@@ -3,7 +3,8 @@
 A file under way is written to ``.specwire-inbox/unfinished``, on the same file system. When its size and digest
 are right it is synced and renamed to its place, so a reader sees the old version or the new one, and a shorter
 version leaves no tail. Names are walked by `containment`; a symbolic link on the way, or in the place of the file,
-is refused. A file may be deleted only if it came from a server (the journal knows) and is still a regular file.
+is refused. A file may be deleted only if it came from a server (the journal knows) and is still a regular file;
+where servers are known to delete what is still there, a copy is kept aside (`kept`).
 
 All methods but the constructor are called from one thread. `perform` turns whatever goes wrong into an outcome; a
 full disk spoils one file, not the client.
@@ -43,7 +44,8 @@ from specwire.runtime.filemq.containment import (
 )
 from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
 from specwire.runtime.filemq.journal import Journal, Record
-from specwire.runtime.filemq.names import RESERVED, fault_in_name, split_name
+from specwire.runtime.filemq.kept import Kept
+from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, RESERVED, fault_in_name, split_name
 from specwire.runtime.filemq.part import UNFINISHED, Part
 
 PASSING = {
@@ -70,13 +72,20 @@ class Inbox:
         folder: the folder; files are kept below it under their full virtual path.
         sync: wait for the disk before a file is put in its place. Without it a power cut (not a kill) may
             leave a file that is not whole.
+        keep_deleted: keep a copy of each file that is deleted, until it comes again or a week has passed.
     """
 
-    def __init__(self, folder: Path, *, sync: bool = True) -> None:
+    def __init__(self, folder: Path, *, sync: bool = True, keep_deleted: bool = False) -> None:
         self.folder = folder
-        self._sync = sync
+        self._sync, self._keep_deleted = sync, keep_deleted
+        self._kept: Kept | None = None
         self._root = self._own = -1
         self._spoiled: str | None = None
+
+    @property
+    def lines_lost(self) -> int:
+        """Lines of the journal that could not be read when it was opened."""
+        return self._journal.lines_lost
 
     def open(self) -> None:
         """Open, lock and clean up the inbox; raises InboxError."""
@@ -87,8 +96,11 @@ class Inbox:
             fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._journal = Journal(self._own)
             self._part = Part(self._own)
+            self._kept = Kept(self._own) if self._keep_deleted else None
         except BlockingIOError:
             raise InboxError(f"the inbox {self.folder} is in use by another client") from None
+        except (FileExistsError, NotADirectoryError):
+            raise InboxError(f"the inbox {self.folder} cannot be used: it is not a folder") from None
         except OSError as error:
             raise InboxError(f"the inbox {self.folder} cannot be used: {error.strerror}") from error
         except ContainmentError as error:
@@ -98,6 +110,8 @@ class Inbox:
         """Throw the unfinished file away, and unlock."""
         self._part.discard()
         self._journal.close()
+        if self._kept is not None:
+            self._kept.close()
         os.close(self._own)
         os.close(self._root)
 
@@ -117,7 +131,7 @@ class Inbox:
         """Return the digests of the files under `path` by name; reads only files that are not known yet."""
         held: dict[str, str] = {}
         for name, state in self._files_under(path):
-            if fault_in_name(name) is not None:
+            if not stat.S_ISREG(state.st_mode) or fault_in_name(name, LONGEST_NAME_OCTETS) is not None:
                 continue
             record = self._journal.find(name, state) or self._digest(name)
             if record is not None:
@@ -182,6 +196,8 @@ class Inbox:
             # Before the rename: a file that is there is known, whatever happens in between.
             self._journal.put(action.name, Record(sha1, sign(state), received=True))
             os.rename(UNFINISHED, leaf, src_dir_fd=self._own, dst_dir_fd=folder)
+        if self._kept is not None:
+            self._kept.forget(action.name)
         return [Stored(action.connection, action.name, action.size, sha1, action.sha1 is not None)]
 
     def _delete(self, action: DeleteFile) -> list[Outcome]:
@@ -192,13 +208,15 @@ class Inbox:
                 record = self._journal.find(name)
                 if there and (record is None or not record.received):
                     return self._spoil(action, "did not come from a server, and is kept", again=False)
-                if there:
+                if there and self._kept is not None:
+                    self._kept.put(folder, leaf, name)
+                elif there:
                     os.unlink(leaf, dir_fd=folder)
         except FileNotFoundError:
             there = False
         self._journal.remove(name)
         self._remove_empty_folders(split_name(name)[:-1])
-        return [Deleted(action.connection, name)] if there else []
+        return [Deleted(action.connection, name, self._kept is not None)] if there else []
 
     def _remove_empty_folders(self, folders: list[str]) -> None:
         """FILEMQ carries no empty folders, so one that becomes empty goes with its last file."""
@@ -213,7 +231,7 @@ class Inbox:
 
     def _files_under(self, path: str) -> list[tuple[str, os.stat_result]]:
         if path == "/":
-            return list(walk_files(self._root, "/"))
+            return list(walk_files(self._root, "/", LONGEST_NAME_OCTETS))
         try:
             with parent_of(self._root, path) as (folder, leaf):
                 state = stat_leaf(folder, leaf)
@@ -223,7 +241,7 @@ class Inbox:
         except (FileNotFoundError, ContainmentError):
             return []
         try:
-            return list(walk_files(inner, f"{path}/"))
+            return list(walk_files(inner, f"{path}/", LONGEST_NAME_OCTETS))
         finally:
             os.close(inner)
 

@@ -7,7 +7,7 @@ The specification promises consecutive chunks and leaves open where a file ends.
 - from a server that announces nothing, the first chunk of another file ends it too, and it counts as unverified;
 - a chunk that does not continue the file breaks it: the rest is thrown away until it begins again.
 
-Names are checked before anything is done with them. `take` returns disk actions, and `Report` or `Failed`
+Names are judged before anything is done with them. `take` returns disk actions, and `Report` or `Failed`
 where something was refused; `Failed` means that the file should be asked for again.
 """
 
@@ -54,21 +54,24 @@ class Incoming:
     """The file under way on one connection.
 
     Args:
-        fault_in: returns why a name is not accepted, None where it is.
+        screen: judges a name; returns None where it is accepted, the reason where it is refused, and an
+            empty one where it is to be passed over without a word.
     """
 
-    def __init__(self, connection: int, fault_in: Callable[[str], str | None]) -> None:
+    def __init__(self, connection: int, screen: Callable[[str], str | None]) -> None:
         self._connection = connection
-        self._fault_in = fault_in
+        self._screen = screen
         self._file: Arriving | None = None
 
     def take(self, command: Cheezburger) -> list[Step]:
         """Return what is to be done because of one command."""
         steps = self._leave(command)
-        fault = self._fault_in(command.filename)
+        fault = self._screen(command.filename)
         if fault is not None:
             # Once for each file: a chunk in the middle of a refused file says nothing new.
-            return steps if command.offset else [*steps, Report(Refused(command.filename, fault))]
+            return (
+                steps if command.offset or not fault else [*steps, Report(Refused(command.filename, fault))]
+            )
         if command.operation == Operation.DELETE:
             return [*steps, DeleteFile(self._connection, command.filename)]
         if command.offset == 0:

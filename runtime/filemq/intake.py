@@ -1,6 +1,6 @@
 """Content on one connection: is it within the credit, is a command missing, and what becomes of it.
 
-Our own server counts all its CHEEZBURGER commands from 0 (the specification does not say what `sequence` counts), so
+Our own server of FILEMQ v2 counts all its CHEEZBURGER commands from 0 (the specification does not say what `sequence` counts), so
 a gap means that something was lost, and only a new connection with RESYNC mends that. A server is known to be
 ours by the size in its headers.
 """
@@ -12,6 +12,7 @@ from collections.abc import Callable
 from specwire.generated.filemq import Cheezburger
 from specwire.runtime.filemq.actions import DiscardFile, WriteChunk
 from specwire.runtime.filemq.credit import CreditWindow
+from specwire.runtime.filemq.dialect import Habits
 from specwire.runtime.filemq.incoming import Incoming, Step, read_headers
 
 
@@ -28,15 +29,28 @@ class Intake:
 
     Args:
         window_octets: content that may be under way or wait for the disk.
-        fault_in: returns why a file's name is not accepted, None where it is.
+        screen: judges the name of a file; see `Incoming`.
     """
 
-    def __init__(self, connection: int, *, window_octets: int, fault_in: Callable[[str], str | None]) -> None:
-        self._credit = CreditWindow(window_octets)
-        self._incoming = Incoming(connection, fault_in)
+    def __init__(
+        self,
+        connection: int,
+        *,
+        window_octets: int,
+        habits: Habits,
+        screen: Callable[[str], str | None],
+    ) -> None:
+        self._credit = CreditWindow(habits.credit_octets or window_octets)
+        self._incoming = Incoming(connection, screen)
+        self._counts_commands = habits.counts_commands
         self._expected = 0
         self._missing: int | None = None
         self._counted = False
+
+    @property
+    def pending_octets(self) -> int:
+        """Content that is received and not done with."""
+        return self._credit.pending
 
     def take(self, command: Cheezburger) -> list[Step]:
         """Return what is to be done because of one command; raises OverrunError or GapError."""
@@ -62,6 +76,8 @@ class Intake:
         return self._incoming.stop()
 
     def _check_sequence(self, command: Cheezburger) -> None:
+        if not self._counts_commands:
+            return
         if command.sequence != self._expected and self._missing is None:
             self._missing = self._expected
         self._expected = command.sequence + 1

@@ -1,13 +1,15 @@
 """What an inbox knows of its files: digest by state, and whether the server sent them.
 
 One line of JSON for each change, appended with a single write, so that a kill loses nothing that was done. A
-line that was cut off (by a kill, or a full disk) is skipped when the journal is read; each line begins with its
-line feed so that the next one is whole again. On opening, a journal that grew long is written anew.
+line that was cut off (by a kill, or a full disk) is skipped and counted when the journal is read; each line begins
+with its line feed so that the next one is whole again. On opening, a journal that grew long or has such a line is
+written anew.
 """
 
 from __future__ import annotations
 
 import os
+from contextlib import suppress
 from typing import NamedTuple
 
 import msgspec
@@ -37,15 +39,24 @@ _decoder = msgspec.json.Decoder(_Line)
 
 
 class Journal:
-    """The records of an inbox by virtual name; `folder` is a descriptor of the inbox's own folder."""
+    """The records of an inbox by virtual name; `folder` is a descriptor of the inbox's own folder.
+
+    `lines_lost` counts the lines that could not be read.
+    """
 
     def __init__(self, folder: int) -> None:
         self._folder = folder
         self._records: dict[str, Record] = {}
         self._descriptor = os.open(NAME, _FLAGS, 0o666, dir_fd=folder)
+        self.lines_lost = 0
         lines = self._load()
         if lines > 2 * len(self._records) + 1000:
             self._rewrite()
+        elif self.lines_lost:
+            with suppress(
+                OSError
+            ):  # a full disk may be what cut the line off, and the journal is good as it is
+                self._rewrite()
 
     def find(self, name: str, state: os.stat_result | None = None) -> Record | None:
         """Return the record of `name`; with `state`, only where the file is still in that state."""
@@ -81,7 +92,9 @@ class Journal:
             try:
                 line = _decoder.decode(octets)
             except msgspec.MsgspecError:
-                continue  # a kill can cut the last line off; what it said of its file is then not known
+                # A kill can cut the last line off; what it said of its file is then not known.
+                self.lines_lost += bool(octets)
+                continue
             if line.record is None:
                 self._records.pop(line.name, None)
             else:

@@ -14,14 +14,20 @@ from __future__ import annotations
 MAX_NAME_OCTETS = 255
 """A string's length is one octet (FILEMQ v2, rule `size`)."""
 
+LONGEST_NAME_OCTETS = 4095
+"""What a name may have where lengths are four octets: a path of the system's longest has no more."""
+
 MAX_CACHED_NAME_OCTETS = MAX_NAME_OCTETS - len("=") - 40
 """What is left for the name in a cache entry, ``name=digest`` with the 40 digits of a SHA-1."""
 
 RESERVED = ".specwire-inbox"
 """The folder in which an inbox keeps its unfinished files and its journal; no file may have this name."""
 
+KEPT = "kept"
+"""The folder below `RESERVED` for copies of files that a server without our full trust had us delete."""
 
-def fault_in_name(name: str) -> str | None:
+
+def fault_in_name(name: str, longest_octets: int = MAX_NAME_OCTETS) -> str | None:
     """Return why `name` cannot be the name of a file, None where it can."""
     try:
         octets = len(name.encode())
@@ -29,8 +35,8 @@ def fault_in_name(name: str) -> str | None:
         return "is not valid UTF-8"
     if not name.startswith("/"):
         return "is not a full virtual path: it does not begin with '/'"
-    if octets > MAX_NAME_OCTETS:
-        return f"is {octets} octets long, and {MAX_NAME_OCTETS} are allowed"
+    if octets > longest_octets:
+        return f"is {octets} octets long, and {longest_octets} are allowed"
     if "\0" in name:
         return "contains a NUL"
     components = split_name(name)
@@ -43,9 +49,9 @@ def fault_in_name(name: str) -> str | None:
     return None
 
 
-def fault_in_path(path: str) -> str | None:
+def fault_in_path(path: str, longest_octets: int = MAX_NAME_OCTETS) -> str | None:
     """Return why nobody can subscribe to `path` (as `normalise_path` returns it), None where one can."""
-    return None if path == "/" else fault_in_name(path)
+    return None if path == "/" else fault_in_name(path, longest_octets)
 
 
 def normalise_path(path: str) -> str:

@@ -21,7 +21,9 @@ from specwire.runtime.filemq.events import (
     Refused,
     Subscribed,
 )
+from specwire.runtime.filemq.names import KEPT, RESERVED
 
+KEPT_IN = f"{RESERVED}/{KEPT}"
 REFUSALS = 20
 PER_S = 10.0
 
@@ -32,8 +34,8 @@ def describe(event: Event) -> str:
         case FileReceived(path=path, size=size, sha1=sha1, verified=verified):
             doubt = "" if verified else ", unverified"
             return f"received {show(path)} ({size:,} octets, SHA-1 {sha1}{doubt})"
-        case FileDeleted(path=path):
-            return f"deleted {show(path)}"
+        case FileDeleted(path=path, kept=kept):
+            return f"deleted {show(path)}{f', a copy is kept in {KEPT_IN}' if kept else ''}"
         case FilePublished(path=path, size=size, sha1=sha1):
             return f"published {show(path)} ({size:,} octets, SHA-1 {sha1})"
         case FileWithdrawn(path=path):

@@ -10,6 +10,9 @@ Rules carried out here, from FILEMQ v2:
 The specification has no end of file. Here it is an empty chunk at offset = size, and the headers of every chunk
 carry `size` and `sha-1`, so that the client can check what it got.
 
+A client that writes in place (`Outflow.in_place`, see `Habits`) needs more: a file given up half-way is closed by
+an empty chunk and deleted, and a new version of a file that it may hold comes after a deletion.
+
 At most one chunk is being read for a client at any time, and after about `BATCH` commands the socket is asked
 whether the client takes them, so that a slow client costs little memory.
 """
@@ -33,10 +36,11 @@ MAX_RESTARTS = 3
 
 
 class Transfer(msgspec.Struct):
-    """A file on its way; `offset` counts the octets sent."""
+    """A file on its way; `offset` counts the octets sent, `replaces` tells that an old version may be there."""
 
     number: int
     entry: Entry
+    replaces: bool
     restarts: int = 0
     offset: int = 0
     reading: bool = False
@@ -60,9 +64,11 @@ class Outflow:
         number: Callable[[], int],
     ) -> None:
         self.credit = 0
+        self.in_place = False
         self._peer, self._files, self._chunk_octets = peer, files, chunk_octets
         self._send, self._number = send, number
         self._queue = SendQueue()
+        self._replaced: set[str] = set()
         self._transfer: Transfer | None = None
         self._sequence = 0
         self._paused = False
@@ -77,28 +83,29 @@ class Outflow:
     def queue(self, name: str, operation: Operation) -> None:
         """Send this change later; a file that is under way already is not queued again."""
         if self._transfer is None or self._transfer.entry.name != name:
-            self._queue.put(name, operation)
+            self._put(name, operation, replaces=True)
 
     def stop(self) -> list[ServerAction]:
         """Drop everything."""
         self._queue = SendQueue()
+        self._replaced.clear()
         return self._abandon()
 
-    def publish(self, entry: Entry, now: float) -> list[ServerAction]:
-        """A file is new or has new content."""
+    def publish(self, entry: Entry, now: float, *, replaces: bool = False) -> list[ServerAction]:
+        """A file is new, or has new content (`replaces`)."""
         transfer = self._transfer
         if transfer is None or transfer.entry.name != entry.name:
-            self._queue.put(entry.name, Operation.CREATE)
+            self._put(entry.name, Operation.CREATE, replaces=replaces)
             return self.pump(now)
         return [] if entry.has_content_of(transfer.entry) else self._restart(transfer, entry, now)
 
     def withdraw(self, name: str, now: float) -> list[ServerAction]:
         """A file is gone; where it is under way, its deletion comes next."""
         if self._transfer is None or self._transfer.entry.name != name:
-            self._queue.put(name, Operation.DELETE)
+            self._put(name, Operation.DELETE, replaces=True)
             return self.pump(now)
         self._queue.put_first(name, Operation.DELETE)
-        return [*self._abandon(), *self.pump(now)]
+        return [*self._close_cut(now), *self._abandon(), *self.pump(now)]
 
     def pump(self, now: float) -> list[ServerAction]:
         """Send what credit, the socket and the file under way allow."""
@@ -123,11 +130,11 @@ class Outflow:
         transfer = self._transfer
         if transfer is None or transfer.number != number:
             return []
-        action = self._send(self._chunk(transfer.entry, transfer.offset, chunk), now)
+        actions = self._send_chunk(transfer, chunk, now)
         transfer.offset += len(chunk)
         transfer.reading = False
         self.credit -= len(chunk)
-        return [action, *self.pump(now)]
+        return [*actions, *self.pump(now)]
 
     def file_moved(self, number: int, now: float) -> list[ServerAction]:
         """The file under way is not what was announced any more: begin again with what there is now."""
@@ -147,8 +154,8 @@ class Outflow:
         left = entry.size - transfer.offset
         if left == 0:
             self._transfer = None
-            end = self._send(self._chunk(entry, transfer.offset, b""), now)
-            return [end, Report(FileSent(entry.name, entry.size, self._peer.hex()))]
+            end = self._send_chunk(transfer, b"", now)
+            return [*end, Report(FileSent(entry.name, entry.size, self._peer.hex()))]
         size = min(left, self.credit, self._chunk_octets)
         if transfer.reading or size == 0:
             return []
@@ -158,29 +165,56 @@ class Outflow:
     def _begin_next(self, now: float) -> list[ServerAction]:
         while (change := self._queue.take()) is not None:
             name, operation = change
+            replaces = name in self._replaced
+            self._replaced.discard(name)
             if operation is Operation.DELETE:
-                return [self._send(self._cheezburger(name, operation, 0, (), b""), now)]
+                return [self._send_deletion(name, now)]
             entry = self._files.find(name)
             if entry is not None:  # a file that went meanwhile has its deletion in the queue
-                self._transfer = Transfer(self._number(), entry)
+                self._transfer = Transfer(self._number(), entry, replaces)
                 return self._send_next(now)
         return []
 
     def _restart(self, transfer: Transfer, entry: Entry, now: float) -> list[ServerAction]:
-        actions = self._abandon()
+        actions = self._close_cut(now)
+        if actions:
+            actions.append(self._send_deletion(entry.name, now))
+        actions += self._abandon()
         if transfer.restarts < MAX_RESTARTS or not self._queue:
-            self._transfer = Transfer(self._number(), entry, restarts=transfer.restarts + 1)
+            again = transfer.restarts + 1
+            self._transfer = Transfer(self._number(), entry, transfer.replaces, restarts=again)
         else:
-            self._queue.put(entry.name, Operation.CREATE)
+            self._put(entry.name, Operation.CREATE, replaces=transfer.replaces)
         return [*actions, *self.pump(now)]
+
+    def _put(self, name: str, operation: Operation, *, replaces: bool) -> None:
+        """Queue an operation; that an old version may be there still holds when a later one takes its place."""
+        self._queue.put(name, operation)
+        if replaces and self.in_place:
+            self._replaced.add(name)
+
+    def _close_cut(self, now: float) -> list[ServerAction]:
+        """Close the file under way where the client would take the next chunks for its continuation."""
+        transfer = self._transfer
+        if transfer is None or transfer.offset == 0 or not self.in_place:
+            return []
+        return [*self._send_chunk(transfer, b"", now)]
 
     def _abandon(self) -> list[ServerAction]:
         transfer, self._transfer = self._transfer, None
         return [] if transfer is None else [Abandon(self._peer, transfer.number)]
 
-    def _chunk(self, entry: Entry, offset: int, chunk: bytes) -> Cheezburger:
+    def _send_deletion(self, name: str, now: float) -> Send:
+        return self._send(self._cheezburger(name, Operation.DELETE, 0, (), b""), now)
+
+    def _send_chunk(self, transfer: Transfer, chunk: bytes, now: float) -> list[ServerAction]:
+        entry, actions = transfer.entry, list[ServerAction]()
+        if transfer.replaces and self.in_place:
+            actions.append(self._send_deletion(entry.name, now))
+        transfer.replaces = False
         headers = (("size", str(entry.size)), ("sha-1", entry.sha1))
-        return self._cheezburger(entry.name, Operation.CREATE, offset, headers, chunk)
+        command = self._cheezburger(entry.name, Operation.CREATE, transfer.offset, headers, chunk)
+        return [*actions, self._send(command, now)]
 
     def _cheezburger(
         self, name: str, operation: Operation, offset: int, headers: tuple[tuple[str, str], ...], chunk: bytes

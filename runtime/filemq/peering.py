@@ -31,11 +31,11 @@ from specwire.generated.filemq import (
 from specwire.generated.filemq.machine import ServerHandler, dispatch_to_server
 from specwire.runtime.filemq.actions import Close, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
-from specwire.runtime.filemq.dialect import Command, Dialog, OutOfTurnError
+from specwire.runtime.filemq.dialect import Command, Dialog, Habits, OutOfTurnError
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Refused, Subscribed
 from specwire.runtime.filemq.names import covers, cut_reason, fault_in_path, normalise_path
 from specwire.runtime.filemq.outflow import Outflow
-from specwire.runtime.filemq.resync import PRUNE, RESYNC, ClientCache
+from specwire.runtime.filemq.resync import PRUNE, RESYNC, WHOLE, ClientCache
 
 MAX_SUBSCRIPTIONS = 1000
 
@@ -50,6 +50,7 @@ class Terms(msgspec.Struct, frozen=True):
     heartbeat_s: float
     expiry_s: float
     authorise: Authorise
+    habits: Habits
 
 
 class Peering(ServerHandler[float, list[ServerAction]]):
@@ -72,10 +73,11 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         self.label = peer.hex()
         self.closed = False
         self.outflow = Outflow(peer, files, chunk_octets=terms.chunk_octets, send=self._send, number=number)
+        self.outflow.in_place = terms.habits.writes_in_place
         self._files, self._terms, self._dialog = files, terms, dialog
         self._caches: dict[str, ClientCache] = {}
         self._heard = self._sent = now
-        self._refused = self._asked_for_life = False
+        self._opened = self._refused = self._asked_for_life = False
 
     def obey(self, command: Command, now: float) -> list[ServerAction]:
         """Take a command from the client."""
@@ -88,8 +90,10 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         return dispatch_to_server(self, command, now)
 
     def on_ohai(self, message: Ohai, now: float) -> list[ServerAction]:
-        """Accept the peering."""
-        return [self._send(OhaiOk(), now), Report(PeerOpened(self.label))]
+        """Accept the peering; where the dialog allows a second OHAI, it changes nothing."""
+        news = [] if self._opened else [Report(PeerOpened(self.label))]
+        self._opened = True
+        return [self._send(OhaiOk(), now), *news]
 
     def on_icanhaz(self, message: Icanhaz, now: float) -> list[ServerAction]:
         """Subscribe the client, or refuse."""
@@ -120,9 +124,10 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         return [] if self._refused else self.end(answer, f"sent a malformed message ({answer.NAME})", now)
 
     def stop(self, now: float) -> list[ServerAction]:
-        """The server stops: say so, unless SRSLY has ended the dialog before."""
+        """The server stops: say so, unless SRSLY has ended the dialog before, or the dialect has no word for it."""
         reason = "the server stops"
-        return self.drop(reason) if self._refused else self.end(Kthxbai(), reason, now)
+        silent = self._refused or not self._terms.habits.server_says_goodbye
+        return self.drop(reason) if silent else self.end(Kthxbai(), reason, now)
 
     def end(self, command: Command, reason: str, now: float) -> list[ServerAction]:
         """Send a last command and close."""
@@ -133,9 +138,11 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         self.closed = True
         return [*self.outflow.stop(), Close(reason, self.peer), Report(PeerClosed(self.label, reason))]
 
-    def publish(self, entry: Entry, now: float) -> list[ServerAction]:
-        """A file is new or has new content."""
-        return self.outflow.publish(entry, now) if self._is_subscribed(entry.name) else []
+    def publish(self, entry: Entry, now: float, *, replaces: bool) -> list[ServerAction]:
+        """A file is new, or has new content (`replaces`)."""
+        if not self._is_subscribed(entry.name):
+            return []
+        return self.outflow.publish(entry, now, replaces=replaces)
 
     def withdraw(self, name: str, now: float) -> list[ServerAction]:
         """A file is gone."""
@@ -146,7 +153,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         silence = now - self._heard
         if silence >= self._terms.expiry_s:
             return self.drop(f"silent for {silence:.1f} s")
-        idle = now - self._sent >= self._terms.heartbeat_s
+        idle = self._terms.habits.server_asks_for_life and now - self._sent >= self._terms.heartbeat_s
         if idle and not self._refused and not self._asked_for_life:
             self._asked_for_life = True
             return [self._send(Hugz(), now)]
@@ -167,7 +174,9 @@ class Peering(ServerHandler[float, list[ServerAction]]):
 
     def _subscribe(self, command: Icanhaz, now: float) -> list[ServerAction]:
         path = normalise_path(command.path)
-        fault = fault_in_path(path) or self._terms.authorise(self.peer, path)
+        fault = fault_in_path(path, self._terms.habits.longest_name_octets) or self._terms.authorise(
+            self.peer, path
+        )
         if fault is None and path not in self._caches and len(self._caches) >= MAX_SUBSCRIPTIONS:
             fault = f"is one subscription more than the {MAX_SUBSCRIPTIONS} allowed"
         if fault is not None:
@@ -179,11 +188,17 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         actions: list[ServerAction] = [self._send(IcanhazOk(), now)]
         if is_new:
             actions.append(Report(Subscribed(path, self.label)))
-        if RESYNC in command.options:
+        if WHOLE in command.options:
+            self.outflow.in_place = False
+        if RESYNC in command.options or (is_new and self._cannot_ask(command)):
             self._caches[path] = ClientCache(path)
             for name, operation in cache.missing(self._files, prune=PRUNE in command.options):
                 self.outflow.queue(name, operation)
         return [*actions, *self.outflow.pump(now)]
+
+    def _cannot_ask(self, command: Icanhaz) -> bool:
+        """Tell whether this client would not ask for RESYNC even if it wanted it."""
+        return self._terms.habits.cannot_resync and not command.options
 
     def _is_subscribed(self, name: str) -> bool:
         return any(covers(path, name) for path in self._caches)

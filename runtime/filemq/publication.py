@@ -5,7 +5,8 @@ A publication is looked at by one thread at a time. `scan` compares the whole fo
 file that became a folder leaves before the files in it come. A file that is being written while it is read is
 passed over: its writer causes the next notification.
 
-A name that does not fit FILEMQ (more than 255 octets, not UTF-8) is reported once and not published.
+A name that does not fit the protocol (more than 255 octets, not UTF-8) is reported once and not published, and so
+is what is no regular file: symbolic links are not followed, and named pipes not read.
 """
 
 from __future__ import annotations
@@ -20,13 +21,20 @@ import msgspec
 from specwire.runtime.filemq.catalogue import Entry
 from specwire.runtime.filemq.containment import (
     ContainmentError,
+    kind_of,
     open_file,
     open_folder,
     open_root,
     walk_files,
 )
 from specwire.runtime.filemq.digests import Digest, UnstableError, digest_file
-from specwire.runtime.filemq.names import covers, fault_in_name, fault_in_path, normalise_path
+from specwire.runtime.filemq.names import (
+    MAX_NAME_OCTETS,
+    covers,
+    fault_in_name,
+    fault_in_path,
+    normalise_path,
+)
 
 MANY_PLACES = 1000
 """From so many notifications on, one walk through the folder costs less."""
@@ -69,6 +77,7 @@ class Publication:
         self.folder = folder
         self.path = normalise_path(path)
         fault = fault_in_path(self.path)
+        self._longest_octets = MAX_NAME_OCTETS
         if fault is not None:
             raise ValueError(f"{path!r} {fault}")
         self._prefix = "/" if self.path == "/" else f"{self.path}/"
@@ -76,8 +85,9 @@ class Publication:
         self._known: dict[str, Digest] = {}
         self._unfit: set[str] = set()
 
-    def open(self) -> None:
-        """Open the folder; raises OSError where it is missing or is none."""
+    def open(self, *, longest_octets: int = MAX_NAME_OCTETS) -> None:
+        """Open the folder, for names of so many octets; raises OSError where it is missing or is none."""
+        self._longest_octets = longest_octets
         self.folder = self.folder.resolve()  # notifications name places by it, wherever the process goes
         self._root = open_root(self.folder)
 
@@ -98,7 +108,7 @@ class Publication:
     def scan(self) -> list[Change]:
         """Compare the whole folder with what is known."""
         seen: set[str] = set()
-        found = [*self._look_at(walk_files(self._root, self._prefix), seen)]
+        found = [*self._look_at(walk_files(self._root, self._prefix, self._longest_octets), seen)]
         return [*self._forget(name for name in self._known.keys() - seen), *found]
 
     def examine(self, places: Iterable[str]) -> list[Change]:
@@ -111,9 +121,10 @@ class Publication:
         for name in names:
             here = [*self._list_place(name)]
             found += self._look_at(here, set())
-            if not here:
+            files = [inner for inner, state in here if stat.S_ISREG(state.st_mode)]
+            if not files:
                 gone += self._forget(self._known_under(name))
-            elif here[0][0] != name:
+            elif files[0] != name:
                 gone += self._forget([name])  # a folder now
         return [*gone, *found]
 
@@ -132,7 +143,7 @@ class Publication:
         return [name] if name in self._known else [known for known in self._known if covers(name, known)]
 
     def _list_place(self, name: str) -> Iterator[tuple[str, os.stat_result]]:
-        """Yield the files that are at `name` or below it now."""
+        """Yield what is at `name` or below it now; see `walk_files`."""
         *folders, leaf = self._inner_name(name)[1:].split("/")
         try:
             parent = open_folder(self._root, folders)
@@ -140,12 +151,12 @@ class Publication:
             return
         try:
             state = os.stat(leaf, dir_fd=parent, follow_symlinks=False)
-            if stat.S_ISREG(state.st_mode):
+            if not stat.S_ISDIR(state.st_mode):
                 yield name, state
-            elif stat.S_ISDIR(state.st_mode):
+            else:
                 inner = open_folder(parent, [leaf])
                 try:
-                    yield from walk_files(inner, f"{name}/")
+                    yield from walk_files(inner, f"{name}/", self._longest_octets)
                 finally:
                     os.close(inner)
         except (OSError, ContainmentError):
@@ -155,7 +166,9 @@ class Publication:
 
     def _look_at(self, files: Iterable[tuple[str, os.stat_result]], seen: set[str]) -> Iterator[Change]:
         for name, state in files:
-            fault = fault_in_name(name)
+            fault = fault_in_name(name, self._longest_octets)
+            if fault is None and not stat.S_ISREG(state.st_mode):
+                fault = f"is {kind_of(state)}, and not published"
             if fault is not None:
                 if name not in self._unfit:
                     self._unfit.add(name)

@@ -4,8 +4,9 @@ The client lists its files in the `cache` of ICANHAZ as ``name=digest``. A dicti
 entry 255 octets, so a larger cache travels as several ICANHAZ of the same path whose entries add up; only the
 last asks for RESYNC, and a name too long for an entry is left out (its file is sent again).
 
-`PRUNE=1` is an option of our own: the server also deletes what the cache names and the publication no longer
-has. It is asked for, and not done for everyone, because a cache may list files of other origin.
+Two options are our own. With `PRUNE=1` the server also deletes what the cache names and the publication no longer
+has; it is asked for, and not done for everyone, because a cache may list files of other origin. With `WHOLE=1` a
+client says that it puts files into their places when they are whole, where others of its dialect do not.
 """
 
 from __future__ import annotations
@@ -14,31 +15,36 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from specwire.generated.filemq import Icanhaz, Operation
 from specwire.runtime.filemq.catalogue import Listing
+from specwire.runtime.filemq.dialect import CacheRules, Habits
 from specwire.runtime.filemq.names import (
-    MAX_CACHED_NAME_OCTETS,
     absolute_name,
     covers,
     fault_in_name,
     relative_name,
 )
 
-MAX_CACHE_ENTRIES = 255
 MAX_STALE = 250_000
 RESYNC = ("RESYNC", "1")
 PRUNE = ("PRUNE", "1")
+WHOLE = ("WHOLE", "1")
 
 
-def ask_for_missing(path: str, digests: Mapping[str, str]) -> Iterator[Icanhaz]:
+def ask_for_missing(path: str, digests: Mapping[str, str], habits: Habits) -> Iterator[Icanhaz]:
     """Yield the commands that subscribe to `path` and ask for what differs from `digests`."""
+    rules = habits.cache
     entries = [
         (cached, digest)
         for name, digest in digests.items()
-        if len((cached := relative_name(path, name)).encode()) <= MAX_CACHED_NAME_OCTETS
+        if len((cached := _cached_name(path, name, rules)).encode()) <= rules.name_octets
     ]
-    parts = [entries[i : i + MAX_CACHE_ENTRIES] for i in range(0, len(entries), MAX_CACHE_ENTRIES)] or [[]]
+    parts = [entries[i : i + rules.entries] for i in range(0, len(entries), rules.entries)] or [[]]
     for part in parts[:-1]:
-        yield Icanhaz(path=path, options=(), cache=tuple(part))
-    yield Icanhaz(path=path, options=(RESYNC, PRUNE), cache=tuple(parts[-1]))
+        yield Icanhaz(path=path, options=habits.options, cache=tuple(part))
+    yield Icanhaz(path=path, options=(RESYNC, PRUNE, *habits.options), cache=tuple(parts[-1]))
+
+
+def _cached_name(path: str, name: str, rules: CacheRules) -> str:
+    return name if rules.full_names else relative_name(path, name)
 
 
 class ClientCache:

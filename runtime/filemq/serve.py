@@ -19,7 +19,8 @@ from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.actions import Abandon, Close, Pause, ReadChunk, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Catalogue, Entry
 from specwire.runtime.filemq.counters import Counters
-from specwire.runtime.filemq.dialect import find_dialect
+from specwire.runtime.filemq.dialects import find_dialect
+from specwire.runtime.filemq.endpoint import fault_in_endpoint
 from specwire.runtime.filemq.events import Event, EventHub, FilePublished, FileWithdrawn, Refused, Watch
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.peering import Authorise
@@ -43,7 +44,7 @@ class FilemqServer:
         publications: the folders; their virtual paths must not overlap.
         endpoint: where to listen; the port may be ``*``.
         tap: gets every message of every client, in both directions.
-        protocol: the dialect spoken.
+        protocol: the dialect spoken, one of `specwire.runtime.filemq.dialects.DIALECTS`.
         chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
         rescan_s: how often the folders are walked besides the notifications.
@@ -55,7 +56,7 @@ class FilemqServer:
         counters: what was done so far.
 
     Raises:
-        ValueError: publications overlap, or the protocol is not spoken.
+        ValueError: publications overlap, the endpoint is none, or the protocol is not spoken.
     """
 
     def __init__(
@@ -72,6 +73,8 @@ class FilemqServer:
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         _refuse_overlaps(publications)
+        if fault := fault_in_endpoint(endpoint, listening=True):
+            raise ValueError(f"{endpoint!r} {fault}")
         dialect = find_dialect(protocol)
         self.endpoint = endpoint
         self.counters = Counters()
@@ -113,7 +116,12 @@ class FilemqServer:
         loop = asyncio.get_running_loop()
         self._clock = loop.time
         self._readers = Readers(self._find, self._on_read)
-        self._watcher = Watcher(self._publications, self._on_changes, rescan_s=self._rescan_s)
+        self._watcher = Watcher(
+            self._publications,
+            self._on_changes,
+            rescan_s=self._rescan_s,
+            longest_name_octets=self._dialect.habits.longest_name_octets,
+        )
         self._context = TransportContext()
         self._router = Router(
             self._context,
@@ -132,12 +140,14 @@ class FilemqServer:
         self._start_task(self._tick())
 
     async def stop(self) -> None:
-        """Say KTHXBAI to every client, and release everything."""
+        """Say KTHXBAI to every client where the dialect has it, and release everything."""
         self._router.pause()  # what is still under way is not to be answered after the goodbye
         self._perform(self._engine.close(self._clock()))
-        while self._todo:
-            self._take_turn()
-        await self._release(linger_s=LINGER_S)
+        try:
+            while self._todo:
+                self._take_turn()
+        finally:
+            await self._release(linger_s=LINGER_S)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -163,12 +173,12 @@ class FilemqServer:
     # ---- what happens
 
     def _on_message(self, peer: bytes, frames: list[bytes]) -> None:
-        self.counters.count_in(frames)
+        self.counters.count_in(frames, self._dialect.content_octets(frames))
         self._record("C", peer, frames)
         self._perform(self._engine.receive(peer, frames, self._clock()))
 
     def _on_sent(self, peer: bytes, frames: Sequence[bytes]) -> None:
-        self.counters.count_out(frames)
+        self.counters.count_out(frames, self._dialect.content_octets(frames))
         self._record("S", peer, frames)
 
     def _record(self, sender: str, peer: bytes, frames: Sequence[bytes]) -> None:
@@ -200,9 +210,10 @@ class FilemqServer:
                     self._perform([Report(Refused(name, reason))])
 
     def _publish(self, entry: Entry) -> None:
+        replaces = self._catalogue.find(entry.name) is not None
         if self._catalogue.put(entry) and self._listening:
             news = Report(FilePublished(entry.name, entry.size, entry.sha1))
-            self._perform([news, *self._engine.publish(entry, self._clock())])
+            self._perform([news, *self._engine.publish(entry, self._clock(), replaces=replaces)])
 
     async def _look_again(self, action: ReadChunk) -> None:
         """A file is not what was announced: see what it is now, and let the engine begin it again."""
@@ -221,15 +232,27 @@ class FilemqServer:
     # ---- what is to be done
 
     def _perform(self, actions: Sequence[ServerAction]) -> None:
+        if not any(isinstance(action, Send) for action in actions):
+            for action in actions:
+                if isinstance(action, Close):
+                    self._unsay(action.peer)
         self._todo.extend(actions)
         if self._todo and self._turn is None:
             self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
 
+    def _unsay(self, peer: bytes) -> None:
+        """A client is gone for good: what still waits to be sent to it would come after its KTHXBAI."""
+        self._todo = deque(a for a in self._todo if not (isinstance(a, Send) and a.peer == peer))
+        self._router.forget(peer)
+
     def _take_turn(self) -> None:
-        for _ in range(min(AT_A_TIME, len(self._todo))):
-            self._do(self._todo.popleft())
-        self._turn = None
-        self._perform(())
+        try:
+            for _ in range(AT_A_TIME):
+                if self._todo:  # an action may take others out
+                    self._do(self._todo.popleft())
+        finally:  # a fault of ours in one action is told by the loop, and costs no other client
+            self._turn = None
+            self._perform(())
 
     def _do(self, action: ServerAction) -> None:
         match action:
@@ -265,7 +288,14 @@ class FilemqServer:
     def _start_task(self, work: Coroutine[None, None, None]) -> None:
         task = asyncio.create_task(work)
         self._tasks.add(task)
-        task.add_done_callback(self._tasks.discard)
+        task.add_done_callback(self._end_task)
+
+    def _end_task(self, task: asyncio.Task[None]) -> None:
+        self._tasks.discard(task)
+        if not task.cancelled() and (error := task.exception()) is not None:
+            # Nobody waits for these tasks: without this a server would go on with a part of it dead.
+            context = {"message": "a part of the FILEMQ server has failed", "exception": error, "task": task}
+            asyncio.get_running_loop().call_exception_handler(context)
 
 
 def _refuse_overlaps(publications: Sequence[Publication]) -> None:

@@ -49,7 +49,9 @@ class ServerEngine:
         dialect: Dialect = FILEMQ,
     ) -> None:
         times = {**dialect.timers, **(timers or {})}
-        self._terms = Terms(chunk_octets, times["heartbeat"], times["expiry"], authorise)
+        self._terms = Terms(
+            chunk_octets, times["heartbeat"], times["expiry"], authorise, habits=dialect.habits
+        )
         self._files, self._dialect, self._max_clients = files, dialect, max_clients
         self._peerings: dict[bytes, Peering] = {}
         self._numbers = count()
@@ -67,10 +69,10 @@ class ServerEngine:
     def receive(self, peer: bytes, frames: Sequence[bytes], now: float) -> list[ServerAction]:
         """Take a message from `peer`, whatever its octets are."""
         try:
-            command = self._dialect.decode(frames)
+            commands = self._dialect.decode(frames)
         except DecodeError as error:
             return self._answer_malformed(peer, error, now)
-        return self.obey(peer, command, now)
+        return [action for command in commands for action in self.obey(peer, command, now)]
 
     def obey(self, peer: bytes, command: Command, now: float) -> list[ServerAction]:
         """Take a decoded command from `peer`."""
@@ -83,9 +85,10 @@ class ServerEngine:
             peering = self._open(peer, now)
         return self._tidy(peering, peering.obey(command, now))
 
-    def publish(self, entry: Entry, now: float) -> list[ServerAction]:
-        """Tell every subscriber that a file is new or has new content."""
-        return [action for p in list(self._peerings.values()) for action in p.publish(entry, now)]
+    def publish(self, entry: Entry, now: float, *, replaces: bool = False) -> list[ServerAction]:
+        """Tell every subscriber that a file is new, or has new content (`replaces`)."""
+        peerings = list(self._peerings.values())
+        return [action for p in peerings for action in p.publish(entry, now, replaces=replaces)]
 
     def withdraw(self, name: str, now: float) -> list[ServerAction]:
         """Tell every subscriber that a file is gone."""

@@ -11,6 +11,7 @@ from types import TracebackType
 from typing import Self
 
 from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.actions import (
     ClientAction,
     Close,
@@ -23,16 +24,28 @@ from specwire.runtime.filemq.actions import (
 )
 from specwire.runtime.filemq.client import WINDOW_OCTETS, ClientEngine
 from specwire.runtime.filemq.counters import Counters
-from specwire.runtime.filemq.dialect import find_dialect
+from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.diskwork import DiskWork
-from specwire.runtime.filemq.events import Event, EventHub, FileDeleted, FileReceived, PeerClosed, Watch
+from specwire.runtime.filemq.endpoint import fault_in_endpoint
+from specwire.runtime.filemq.events import (
+    Event,
+    EventHub,
+    FileDeleted,
+    FileReceived,
+    PeerClosed,
+    Refused,
+    Watch,
+)
 from specwire.runtime.filemq.holdings import Holdings
 from specwire.runtime.filemq.inbox import Inbox
+from specwire.runtime.filemq.names import RESERVED
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 
 MAX_BACKLOG = 2000
 LINGER_S = 0.5
+JOURNAL = f"{RESERVED}/{journal.NAME}"
+JOURNAL_LOST = "a file that was told of there alone counts as not received from a server"
 
 
 class FilemqClient:
@@ -47,7 +60,7 @@ class FilemqClient:
             change from now on arrive, and `holdings` counts those alone.
         window_octets: content that may be under way or wait for the disk.
         timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``) in place of the profile's.
-        protocol: the dialect spoken.
+        protocol: the dialect spoken, one of `specwire.runtime.filemq.dialects.DIALECTS`.
         sync: wait for the disk before a file is put in its place.
         on_event: called with each event.
 
@@ -56,7 +69,7 @@ class FilemqClient:
         finished: done with the reason when the client has ended for good, by request or by the server.
 
     Raises:
-        ValueError: a path is not a virtual path, or the protocol is not spoken.
+        ValueError: a path is not a virtual path, the endpoint is none, or the protocol is not spoken.
     """
 
     def __init__(
@@ -73,6 +86,8 @@ class FilemqClient:
         sync: bool = True,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
+        if fault := fault_in_endpoint(endpoint, listening=False):
+            raise ValueError(f"{endpoint!r} {fault}")
         self.counters = Counters()
         self._endpoint = endpoint
         self._dialect = find_dialect(protocol)
@@ -85,8 +100,9 @@ class FilemqClient:
             server=endpoint,
         )
         self._tick_s = min({**self._dialect.timers, **(timers or {})}.values()) / 4
-        self._inbox = Inbox(inbox, sync=sync)
-        self._tap = tap
+        self._inbox = Inbox(inbox, sync=sync, keep_deleted=not self._dialect.habits.deletes_reliably)
+        self._tap, self._window_octets = tap, window_octets
+        self._listening = True
         self._hub = EventHub(on_event)
         self._holdings = Holdings()
         self._dealer: Dealer | None = None
@@ -114,6 +130,10 @@ class FilemqClient:
         self._clock = loop.time
         self.finished: asyncio.Future[str] = loop.create_future()
         await asyncio.to_thread(self._inbox.open)
+        if self._inbox.lines_lost:
+            self._tell(
+                Refused(JOURNAL, f"{self._inbox.lines_lost} of its lines cannot be read; {JOURNAL_LOST}")
+            )
         self._disk = DiskWork(self._inbox.perform, on_outcomes=self._on_outcomes, on_fault=self._on_fault)
         self._context = TransportContext()
         try:
@@ -152,12 +172,12 @@ class FilemqClient:
         self._hub.end()
 
     def _on_message(self, frames: list[bytes]) -> None:
-        self.counters.count_in(frames)
+        self.counters.count_in(frames, self._dialect.content_octets(frames))
         self._record("S", frames)
         self._perform(self._engine.receive(frames, self._clock()))
 
     def _on_sent(self, frames: Sequence[bytes]) -> None:
-        self.counters.count_out(frames)
+        self.counters.count_out(frames, self._dialect.content_octets(frames))
         self._record("C", frames)
 
     def _record(self, sender: str, frames: Sequence[bytes]) -> None:
@@ -171,8 +191,7 @@ class FilemqClient:
             if isinstance(outcome, Held):
                 self._holdings.replace(outcome.path, outcome.digests)
             self._perform(self._engine.settle(outcome, self._clock()))
-        if self._dealer is not None and self._disk.backlog < MAX_BACKLOG:
-            self._dealer.resume()
+        self._listen_or_not()
 
     def _on_fault(self, error: BaseException) -> None:
         """The inbox failed in a way that it does not know of: end, and let `finished` raise it."""
@@ -183,6 +202,8 @@ class FilemqClient:
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(self._tick_s)
+            if not self._listening:
+                self._engine.excuse_silence(self._clock())
             self._perform(self._engine.tick(self._clock()))
 
     def _perform(self, actions: Sequence[ClientAction]) -> None:
@@ -202,14 +223,27 @@ class FilemqClient:
 
     def _order(self, action: DiskAction) -> None:
         self._disk.order(action)
-        if self._dealer is not None and self._disk.backlog >= MAX_BACKLOG:
-            self._dealer.pause()
+        self._listen_or_not()
+
+    def _listen_or_not(self) -> None:
+        """Receive while the disk keeps up: what credit does not hold back, the socket's queue must."""
+        busy = self._disk.backlog >= MAX_BACKLOG or self._engine.pending_octets > self._window_octets
+        self._listening = not busy
+        if self._dealer is not None:
+            if busy:
+                self._dealer.pause()
+            else:
+                self._dealer.resume()
 
     def _connect(self) -> None:
         self._disconnect()
         self._conversation = os.urandom(8).hex()
         self._dealer = Dealer(
-            self._context, self._endpoint, on_message=self._on_message, on_sent=self._on_sent
+            self._context,
+            self._endpoint,
+            on_message=self._on_message,
+            on_sent=self._on_sent,
+            high_water=self._dialect.habits.queue_messages,
         )
 
     def _disconnect(self) -> None:

@@ -10,15 +10,16 @@ from collections import deque
 from collections.abc import Iterator, Mapping
 
 from specwire.generated.filemq import Icanhaz
+from specwire.runtime.filemq.dialect import Habits
 from specwire.runtime.filemq.resync import ask_for_missing
 
 
 class Subscribing:
     """Paths still to be subscribed to, and the one being asked for."""
 
-    def __init__(self, *, resync: bool) -> None:
+    def __init__(self, *, resync: bool, habits: Habits) -> None:
         self.asking: str | None = None
-        self._resync = resync
+        self._resync, self._habits = resync, habits
         self._paths: deque[str] = deque()
         self._parts: Iterator[Icanhaz] = iter(())
 
@@ -37,13 +38,15 @@ class Subscribing:
         if self.asking is not None or not self._paths:
             return None
         self.asking = self._paths.popleft()
-        return self.asking if self._resync else Icanhaz(path=self.asking, options=(), cache=())
+        if self._resync:
+            return self.asking
+        return Icanhaz(path=self.asking, options=self._habits.options, cache=())
 
     def held(self, path: str, digests: Mapping[str, str]) -> Icanhaz | None:
         """Return the first command for `path` now that it is known what the inbox holds of it."""
         if path != self.asking:
             return None
-        self._parts = ask_for_missing(path, digests)
+        self._parts = ask_for_missing(path, digests, self._habits)
         return next(self._parts, None)
 
     def confirm(self) -> Icanhaz | None:

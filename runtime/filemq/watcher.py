@@ -16,6 +16,7 @@ from functools import partial
 
 from watchfiles import awatch
 
+from specwire.runtime.filemq.names import MAX_NAME_OCTETS
 from specwire.runtime.filemq.publication import Change, Publication
 
 logger = logging.getLogger(__name__)
@@ -33,14 +34,20 @@ class Watcher:
 
     Args:
         on_changes: called on the event loop with a publication and its changes, whenever there are any.
+        longest_name_octets: what the name of a published file may have.
     """
 
     def __init__(
-        self, publications: Sequence[Publication], on_changes: ON_CHANGES, *, rescan_s: float = RESCAN_S
+        self,
+        publications: Sequence[Publication],
+        on_changes: ON_CHANGES,
+        *,
+        rescan_s: float = RESCAN_S,
+        longest_name_octets: int = MAX_NAME_OCTETS,
     ) -> None:
         self._publications = publications
         self._on_changes = on_changes
-        self._rescan_s = rescan_s
+        self._rescan_s, self._longest_name_octets = rescan_s, longest_name_octets
         self._stop = asyncio.Event()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="filemq-scan")
         self._tasks: list[asyncio.Task[None]] = []
@@ -48,7 +55,7 @@ class Watcher:
     async def start(self) -> None:
         """Scan once, and watch from then on; what changes during the scan is noticed too. Raises OSError."""
         for publication in self._publications:
-            publication.open()
+            publication.open(longest_octets=self._longest_name_octets)
             self._tasks.append(asyncio.create_task(self._watch(publication)))
         await asyncio.sleep(0)  # lets each watch begin, before the scan looks at anything
         await self.rescan()

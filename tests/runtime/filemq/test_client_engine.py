@@ -477,6 +477,15 @@ def test_no_hugz_before_ohai_ok() -> None:
     assert engine.tick(2.0) == []
 
 
+def test_silence_while_nobody_listens_is_excused() -> None:
+    """A client that is held up by its disk hears nothing: it goes on showing life, and does not leave."""
+    engine = connected()
+    for now in range(1, 12):
+        engine.excuse_silence(float(now))
+        assert sent(engine.tick(float(now))) == [Hugz()]
+    assert engine.phase is Phase.OPEN
+
+
 def test_silent_server_is_left_and_tried_again_with_a_growing_delay() -> None:
     """A server that is silent for the expiry time is lost; a fresh connection follows."""
     engine = client()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import errno
 import hashlib
 import os
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -279,6 +280,7 @@ def test_knowledge_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monkey
         journal.write(b'\n["/cut off')
     second = Inbox(tmp_path, sync=False)
     second.open()
+    assert second.lines_lost == 1
     with monkeypatch.context() as patch:
         patch.setattr("specwire.runtime.filemq.inbox.digest_file", lambda descriptor: pytest.fail("was read"))
         assert second.list_held("/") == {"/a": sha1(b"content")}
@@ -286,6 +288,35 @@ def test_knowledge_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monkey
     assert second.perform(DeleteFile(1, "/a")) == [Deleted(1, "/a")]
     second.close()
     assert visible(tmp_path) == {"c": b"more"}
+    third = Inbox(tmp_path, sync=False)
+    third.open()
+    assert third.lines_lost == 0, "it was told, and the journal written anew"
+    assert third.list_held("/") == {"/c": sha1(b"more")}
+    third.close()
+
+
+def test_deleted_files_are_kept_for_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where servers delete what is still there: a copy until the file comes again, or the week is over."""
+    kept = tmp_path / HIDDEN / "kept"
+    long = "/" + "d" * 200 + "/" + "ü" * 60
+    for later_s in (6 * 86_400, 8 * 86_400):
+        inbox = Inbox(tmp_path, sync=False, keep_deleted=True)
+        inbox.open()
+        for name in ("/a/b", "/a", "/c%", long):
+            receive(inbox, name, name.encode())
+            assert inbox.perform(DeleteFile(1, name)) == [Deleted(1, name, kept=True)]
+        receive(inbox, "/a", b"new")
+        assert {path.read_bytes() for path in kept.iterdir()} == {b"/a/b", b"/c%", long.encode()}
+        assert visible(tmp_path) == {"a": b"new"}
+        inbox.close()
+        inbox = Inbox(tmp_path, sync=False, keep_deleted=True)
+        with monkeypatch.context() as patch:
+            now = time.time() + later_s
+            patch.setattr("specwire.runtime.filemq.kept.time.time", lambda now=now: now)
+            inbox.open()
+        assert len(os.listdir(kept)) == (3 if later_s < 7 * 86_400 else 0)
+        inbox.perform(DeleteFile(1, "/a"))
+        inbox.close()
 
 
 def test_long_journal_is_written_anew(tmp_path: Path) -> None:

@@ -125,13 +125,40 @@ def test_file_that_became_a_folder(publication: Publication) -> None:
     assert isinstance(changes[0], Gone)
 
 
-def test_links_and_devices_are_passed_over(publication: Publication, tmp_path: Path) -> None:
+def test_links_and_devices_are_not_published_and_told_of_once(
+    publication: Publication, tmp_path: Path
+) -> None:
     (tmp_path / "secret").write_bytes(b"secret")
     (publication.folder / "link").symlink_to(tmp_path / "secret")
     (publication.folder / "up").symlink_to(tmp_path)
     os.mkfifo(publication.folder / "fifo")
-    assert publication.scan() == []
-    assert publication.examine([str(publication.folder / name) for name in ("link", "up", "fifo")]) == []
+    places = [str(publication.folder / name) for name in ("link", "up", "fifo")]
+    assert publication.examine(places[:1]) == [Unfit("/pub/link", "is a symbolic link, and not published")]
+    assert publication.scan() == [
+        Unfit("/pub/fifo", "is a named pipe, and not published"),
+        Unfit("/pub/up", "is a symbolic link, and not published"),
+    ]
+    assert publication.scan() == publication.examine(places) == []
+
+
+def test_file_that_becomes_a_link_is_gone(publication: Publication, tmp_path: Path) -> None:
+    file = publication.folder / "file"
+    file.write_bytes(b"1")
+    publication.scan()
+    file.unlink()
+    file.symlink_to(tmp_path)
+    changes = publication.examine([str(file)])
+    assert changes == [Gone("/pub/file"), Unfit("/pub/file", "is a symbolic link, and not published")]
+
+
+def test_names_as_long_as_the_protocol_allows(publication: Publication) -> None:
+    """A format whose names have four octets of length takes what FILEMQ v2 does not."""
+    publication.close()
+    publication.open(longest_octets=4095)
+    long = publication.folder / ("n" * 200)
+    long.mkdir()
+    (long / ("m" * 200)).write_bytes(b"1")
+    assert puts(publication.scan()) == {f"/pub/{'n' * 200}/{'m' * 200}": sha1(b"1")}
 
 
 def test_unfit_names_are_reported_once(publication: Publication) -> None:

@@ -1,0 +1,51 @@
+"""Endpoints that are slips of the pen, and those that a peer may try."""
+
+from __future__ import annotations
+
+import pytest
+
+from specwire.runtime.filemq.endpoint import fault_in_endpoint
+
+
+@pytest.mark.parametrize(
+    "endpoint",
+    [
+        "tcp://127.0.0.1:5670",
+        "tcp://[::1]:5670",
+        "tcp://*:5670",
+        "tcp://eth0;host:0",
+        "tcp://h:65535",
+        "ipc:///a",
+    ],
+)
+def test_endpoints_that_may_be_tried(endpoint: str) -> None:
+    assert fault_in_endpoint(endpoint, listening=True) is None
+    assert fault_in_endpoint(endpoint, listening=False) is None
+
+
+@pytest.mark.parametrize(
+    ("endpoint", "words"),
+    [
+        ("", "is no endpoint"),
+        ("127.0.0.1:5670", "is no endpoint"),
+        ("udp://127.0.0.1:5", "is no endpoint"),
+        ("tcp://", "is no endpoint"),
+        ("ipc://", "is no endpoint"),
+        ("tcp://host", "names no port"),
+        ("tcp://host:", "names no port"),
+        ("tcp://:5670", "names no port"),
+        ("tcp://::1", "names no port"),
+        ("tcp://host:65536", "has the port 65536, and the highest is 65535"),
+        ("tcp://host:-1", "has the port '-1', which is no number"),
+        ("tcp://host:٣", "which is no number"),
+    ],
+)
+def test_slips_of_the_pen(endpoint: str, words: str) -> None:
+    for listening in (True, False):
+        fault = fault_in_endpoint(endpoint, listening=listening)
+        assert fault is not None and words in fault
+
+
+def test_only_a_listener_may_leave_the_port_open() -> None:
+    assert fault_in_endpoint("tcp://127.0.0.1:*", listening=True) is None
+    assert fault_in_endpoint("tcp://127.0.0.1:*", listening=False) == "names no port to connect to"
