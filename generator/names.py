@@ -12,12 +12,14 @@ import keyword
 import re
 
 METHODS = frozenset({"encode", "replace", "to_dict", "wire_flags"})
-MODULES = frozenset({"codec", "columns", "constructs", "machine", "schema"})
+MODULES = frozenset({"codec", "columns", "constructs", "machine", "schema", "strategies"})
 PACKAGE_NAMES = frozenset(
     {
-        "AnyMessage", "Callable", "ClassVar", "DecodeError", "EDITION", "EncodeError", "Flags", "Frames", "IntEnum",
-        "IntFlag", "KeywordOnly", "LAYOUT", "MESSAGES", "Mapping", "MappingProxyType", "Message", "Sequence",
-        "StreamDecoder", "Struct", "StructError", "TYPE_CHECKING", "UNEXPECTED", "Violation", "answer", "decode",
+        "ACCELERATED", "Any", "AnyMessage", "Callable", "ClassVar", "DecodeError", "EDITION", "EncodeError",
+        "Flags", "Frames", "Given", "IntEnum", "IntFlag", "KeywordOnly", "LAYOUT", "MAX_FRAMES",
+        "MAX_OCTETS", "MESSAGES", "Mapping", "MappingProxyType", "Message", "OCTETS", "PureMessage", "PureRecord",
+        "SearchStrategy", "Sequence", "StreamDecoder", "Struct", "StructError", "TYPE_CHECKING",
+        "UNEXPECTED", "Violation", "answer", "decode",
     }
 )  # fmt: skip
 """What a package and its codec name themselves."""
@@ -28,7 +30,11 @@ _CONSTRUCT_NAMES = frozenset(
     }
 )  # fmt: skip
 """What a package's constructs module holds beside the declarations."""
-PARAMETERS = frozenset({"frames", "self", "strict"})
+PARAMETERS = frozenset(
+    {
+        "as_octets", "frames", "index_of", "padded", "self", "sized", "strict", "terminated", "unsigned", "without_nul",
+    }
+)  # fmt: skip
 """Names that the methods of messages use themselves."""
 _TAKEN = (
     PARAMETERS

@@ -13,6 +13,7 @@ from specwire.generator.emit.decoding import (
     record_function,
     union_function,
 )
+from specwire.generator.emit.decoding_frames import copy_parameter, heads
 from specwire.generator.emit.encoding import encode_body, record_writer, union_writer
 from specwire.generator.emit.layout import selected
 from specwire.generator.emit.python import (
@@ -26,12 +27,12 @@ from specwire.generator.emit.python import (
     paragraph,
     sentence,
 )
-from specwire.generator.emit.records import function_name, records, strict_matters, unions
+from specwire.generator.emit.records import function_name, lends_slices, records, strict_matters, unions
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.names import snake_case
 
-_HELPERS = ("as_octets", "padded", "sized", "terminated", "without_nul")
-"""Functions of the support module ``octets`` that encoders and decoders call."""
+_HELPERS = ("OCTETS", "as_octets", "index_of", "padded", "sized", "terminated", "unsigned", "without_nul")
+"""What encoders and decoders use of the support module ``octets``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +51,8 @@ class _Class:
     """The message has no fields: its frames are always the same."""
     decoder: str
     decode: str
+    copy: str
+    """The decoder's parameter that says whether to copy octets, where a message of the protocol holds slices."""
     only: str
     """For a message whose values could spell another one: the condition that they do."""
     sender: str
@@ -98,16 +101,16 @@ def emit(protocol: ir.Protocol) -> str:
         entries=_entries(protocol),
         enum_checks=[(f"_{enum.name.upper()}", tuple(v for _, v in enum.members)) for enum in protocol.enums],
         keyword_only=any(keyword_only(message) for message in protocol.messages),
-        helpers=[
-            *(["head_of"] if pattern else []),
-            *(name for name in _HELPERS if f"{name}(" in bodies),
-        ],
+        helpers=[name for name in _HELPERS if re.search(rf"\b{name}\b", bodies)],
         records=inner,
         functions=[*inner, *choices],
         strict_records=strict_matters(protocol),
         heads=_heads(protocol) if pattern else "",
         shapes=not protocol.selectors,
         by_sender=any(map(_by_sender, protocol.messages)),
+        kept_heads=f", heads={heads(protocol)}" if heads(protocol) else "",
+        copied=", copy" if lends_slices(protocol) else "",
+        frame="Any" if lends_slices(protocol) else "bytes",
         answers=_answers(protocol),
         unexpected=protocol.unexpected,
         roles=[role.letter for role in protocol.roles],
@@ -121,16 +124,17 @@ def _class(message: ir.Message, protocol: ir.Protocol, structs: dict[str, str]) 
     fixed = not list(frame_fields(message))
     return _Class(
         name=message.class_name,
-        doc=_class_doc(message, protocol),
+        doc=class_doc(message, protocol),
         options=", frozen=True, gc=False"
         + (", kw_only=True, metaclass=KeywordOnly" if keyword_only(message) else ""),
         constants=tuple(_constants(message, protocol)),
         fields=tuple(_fields(message, protocol)),
-        wire_flags=_wire_flags(message),
+        wire_flags=wire_flags(message),
         encode=encode.strip().removeprefix("frames = ") if fixed else encode,
         fixed=fixed,
         decoder=f"_decode_{snake_case(message.name)}",
         decode=decode,
+        copy=f", {copy_parameter(message)}: bool" if lends_slices(protocol) else "",
         only=_spells_another(message, protocol),
         sender=f', "{message.senders[0]}"' if _by_sender(message) else "",
     )
@@ -140,10 +144,6 @@ def _record(record: ir.RecordType, protocol: ir.Protocol, structs: dict[str, str
     read, reading = record_function(record, protocol)
     write, writing = record_writer(record, protocol)
     structs |= reading | writing
-    meaning = sentence(record.doc) or sentence(f"a run of fields of {protocol.title}")
-    source = (
-        f"Source: {protocol.edition}, rule {record.rule}." if record.rule else f"Source: {protocol.edition}."
-    )
     constants = [f"NAME: ClassVar[str] = {record.name!r}"]
     if any(record in union.options for union in unions(protocol)):
         constants.append("TAGGED: ClassVar[bool] = True")
@@ -156,10 +156,19 @@ def _record(record: ir.RecordType, protocol: ir.Protocol, structs: dict[str, str
         annotation=record.class_name,
         read=read,
         write=write,
-        doc=f"{paragraph(f'{record.name}: {meaning}', 4)}\n\n    {source}",
+        doc=record_doc(record, protocol),
         constants=tuple(constants),
         fields=tuple(_field(found, False, protocol) for found in record.fields if not found.implied),
     )
+
+
+def record_doc(record: ir.RecordType, protocol: ir.Protocol) -> str:
+    """Return name, meaning and source of a record."""
+    meaning = sentence(record.doc) or sentence(f"a run of fields of {protocol.title}")
+    source = (
+        f"Source: {protocol.edition}, rule {record.rule}." if record.rule else f"Source: {protocol.edition}."
+    )
+    return f"{paragraph(f'{record.name}: {meaning}', 4)}\n\n    {source}"
 
 
 def _union(union: ir.UnionType, protocol: ir.Protocol) -> _Record:
@@ -171,8 +180,8 @@ def _union(union: ir.UnionType, protocol: ir.Protocol) -> _Record:
     )
 
 
-def _class_doc(message: ir.Message, protocol: ir.Protocol) -> str:
-    """Name, meaning, frames and source; each field has a docstring of its own."""
+def class_doc(message: ir.Message, protocol: ir.Protocol) -> str:
+    """Return name, meaning, frames and source of a message; each field has a docstring of its own."""
     meaning = sentence(message.doc) or f"Message {message.name} of {protocol.title}."
     line = f", grammar line {message.line}" if message.line else ""
     return f"{paragraph(f'{message.name}: {meaning}', 4)}\n\n    Source: {protocol.edition}, rule {message.rule}{line}."
@@ -186,7 +195,7 @@ def _constants(message: ir.Message, protocol: ir.Protocol) -> list[str]:
             lines.append(f"{found.attribute}: ClassVar[{kind}] = {value}")
     if keyword_only(message):
         names = tuple(found.attribute for found, _ in frame_fields(message))
-        lines.append(f"__match_args__: ClassVar[tuple[str, ...]] = {names!r}")
+        lines.append(f"__match_args__ = {names!r}")
     return lines
 
 
@@ -197,12 +206,12 @@ def _fields(message: ir.Message, protocol: ir.Protocol) -> list[str]:
 def _field(found: ir.Field, many: bool, protocol: ir.Protocol) -> str:
     value = default(found, protocol.constants)
     line = f"{found.attribute}: {annotation(found, many=many)}" + (f" = {value}" if value is not None else "")
-    doc = paragraph(_field_doc(found, many, announcing_bits(protocol)), 4)
+    doc = paragraph(field_doc(found, many, announcing_bits(protocol)), 4)
     return f'{line}\n    """{doc}"""'
 
 
-def _field_doc(found: ir.Field, many: bool, announcing: int) -> str:
-    """Meaning first, then what the type cannot say: range, unit, sentinels, absence."""
+def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
+    """Return what a field means, then what its type cannot say: range, unit, sentinels, absence."""
     words = sentence(found.doc) or sentence(found.name.replace("_", " "))
     facts: list[str] = []
     match found.type:
@@ -247,8 +256,8 @@ def _power(octets: int) -> str:
     return str(256**octets - 1) if octets <= 4 else f"2**{8 * octets} - 1"
 
 
-def _wire_flags(message: ir.Message) -> str:
-    """The expression for the whole flags octet, an empty text for a message without one."""
+def wire_flags(message: ir.Message) -> str:
+    """Return the expression for the whole flags octet, an empty text for a message without one."""
     flags = next((f for f in message.fields if isinstance(f.type, ir.IntegerType) and f.type.bitmask), None)
     if flags is None:
         return ""
@@ -267,13 +276,16 @@ def _dispatch(protocol: ir.Protocol) -> str:
     """The expression that finds a message's decoder."""
     if not protocol.selectors:
         by_sender = any(map(_by_sender, protocol.messages))
-        return f"class_of(LAYOUT, frames{', sender' if by_sender else ''})"
+        return f"class_of(LAYOUT, given{', sender' if by_sender else ''})"
     if any(selector.pattern for selector in protocol.selectors):
-        return "head_of(_HEADS, frames)"
+        return "head and head.lastindex"
     parts = [
-        f"frames[{selector.frame}]" + ("" if selector.octets is None else f"[:{selector.octets}]")
+        f"given[{selector.frame}]" + ("" if selector.octets is None else f"[:{selector.octets}]")
         for selector in protocol.selectors
     ]
+    if lends_slices(protocol):
+        # A view on memory that somebody can change has no hash.
+        parts = [f"bytes({part})" for part in parts]
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
@@ -323,7 +335,9 @@ def _spells_another(message: ir.Message, protocol: ir.Protocol) -> str:
         sender = f', "{message.senders[0]}"' if _by_sender(message) else ""
         return f'class_of(LAYOUT, frames{sender}) != "{message.class_name}"'
     rows = [n for n, (_, other) in enumerate(_patterns(protocol), start=1) if other is message]
-    return f"head_of(_HEADS, frames) not in {{{', '.join(map(str, rows))}}}"
+    return (
+        f"(head := _HEADS.match(frames[0])) is None or head.lastindex not in {{{', '.join(map(str, rows))}}}"
+    )
 
 
 def _by_sender(message: ir.Message) -> bool:

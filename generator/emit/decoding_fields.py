@@ -1,17 +1,16 @@
 """The fields inside one frame or record, for the fast decoders: runs of fixed size, then one value after another.
 
-A value behind one of variable size is read at a place that is a variable. It moves past the octets whether
-they are there or not: a slice that is too short moves no further than the check that the frame ends where
-its last value does. Only inside a loop must what is missing be noticed at once.
+A frame or record with octets inside may be a view (see ``copy`` of `decode`), of which slices are views too;
+all others are bytes.
 """
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from specwire.generator import ir
+from specwire.generator.emit.decoding_places import Place, plus
 from specwire.generator.emit.python import (
     STRUCT_CODES,
+    Lines,
     announcing_bits,
     element_annotation,
     fixed_size,
@@ -21,24 +20,9 @@ from specwire.generator.emit.records import function_name
 from specwire.generator.names import constant_name
 from specwire.generator.passes.layouts import is_open
 
-if TYPE_CHECKING:
-    from specwire.generator.emit.decoding import Decoder
 
-
-class FieldDecoder:
-    """The fields of one run in turn; the place is a number as long as it is known, then a variable."""
-
-    def __init__(
-        self, decoder: Decoder, frame: str, skip: int, *, place: int | str = 0, at: str = ""
-    ) -> None:
-        self.decoder = decoder
-        self.lines = decoder.lines
-        self.frame = frame
-        self.skip = skip
-        self.known = skip
-        """So many octets of the frame are there: somebody has looked."""
-        self.place = place
-        self.at = at or decoder.local("at")
+class FieldDecoder(Place):
+    """Takes the fields of one run apart in turn."""
 
     def run(self, fields: list[ir.Field]) -> None:
         """Take the fields of a frame apart and check that it ends with the last."""
@@ -52,11 +36,11 @@ class FieldDecoder:
             self._fields(fields)
             return str(self.place)
         self._fields(fields[:size])
-        length = self._size(fields[size].type)
-        end, body = self.decoder.local("stop"), self.decoder.local("body")
+        length = self.size(fields[size].type)
+        end, body = self.names.local("stop"), self.names.local("body")
         self.lines.add(f"{end} = {self.place} + {length}", f"{body} = {self.frame}[{self.place} : {end}]")
         if rest := fields[size + 1 :]:
-            FieldDecoder(self.decoder, body, 0).run(rest)
+            FieldDecoder(self.decoder, body, 0, view=self.view).run(rest)
         else:
             self.decoder.refuse_if(body)
         return end
@@ -76,8 +60,9 @@ class FieldDecoder:
                 continue
             found = fields[index]
             if isinstance(found.type, ir.SizeType):
-                length = self._size(found.type)
-                self.decoder.refuse_if(f"{length} != len({self.frame}) - {self.place}")
+                length = self.size(found.type)
+                self.decoder.refuse_if(f"{self.place} + {length} != len({self.frame})")
+                self.inside = True
             elif found.optional:
                 self._optional(found)
             else:
@@ -89,12 +74,27 @@ class FieldDecoder:
         """One unpack for a run of fields; return whether it has checked the size of the frame."""
         size = sum(fixed_size(f.type) or 0 for f in fields)
         codes, unpacked = self._codes(fields)
-        if not unpacked:
-            if not isinstance(self.place, int):
-                # Nothing else would notice, in a loop, that there is nothing left.
-                self.decoder.refuse_if(f"{self.place} + {size} > len({self.frame})")
-            self._moved(size)
-            return False
+        if unpacked:
+            self._unpack(fields, codes, unpacked, whole)
+        elif not isinstance(self.place, int):
+            # Nothing else would notice, in a loop, that there is nothing left.
+            self.decoder.refuse_if(f"{self.place} + {size} > len({self.frame})")
+        offset = 0
+        for found in fields:
+            if isinstance(found.type, ir.OctetsType):
+                start = plus(self.place, offset)
+                stop = plus(self.place, offset + found.type.length.octets)
+                self.lines.add(f"{found.attribute} = {self.frame}[{start} : {stop}]")
+                self.decoder.values[found.attribute] = found.attribute
+            offset += fixed_size(found.type) or 0
+        self.move(size)
+        if not isinstance(self.place, int):
+            self.inside = True
+        elif unpacked:
+            self.known = self.place
+        return whole and bool(unpacked)
+
+    def _unpack(self, fields: list[ir.Field], codes: str, unpacked: list[ir.Field], whole: bool) -> None:
         suffix = "" if whole or self.place == 0 else f"_{constant_name(fields[0].name)}"
         struct = self.decoder.struct(suffix, codes)
         target = ", ".join(found.attribute for found in unpacked)
@@ -107,13 +107,12 @@ class FieldDecoder:
             self.lines.add(f"{target} = {struct}.unpack_from({self.frame}, {self.place})")
         for found in unpacked:
             self._check(found)
-        self._moved(size)
-        if isinstance(self.place, int):
-            self.known = self.place
-        return whole
 
     def _codes(self, fields: list[ir.Field]) -> tuple[str, list[ir.Field]]:
-        """The struct codes of a run and the fields that the unpack gives; compared constants are skipped."""
+        """The struct codes of a run and the fields that the unpack gives.
+
+        Constants that have been compared are skipped, and octets, which are sliced: of a view they are a view.
+        """
         codes, pad = "", 0
         unpacked: list[ir.Field] = []
         for found in fields:
@@ -121,7 +120,7 @@ class FieldDecoder:
             compared = self.skip >= size and isinstance(found.type, ir.ConstantType)
             if compared:
                 self.skip -= size
-            if compared or isinstance(found.type, ir.PaddingType):
+            if compared or isinstance(found.type, ir.PaddingType | ir.OctetsType):
                 pad += size
                 continue
             if pad:
@@ -137,9 +136,7 @@ class FieldDecoder:
         match found.type:
             case ir.ConstantType() as constant:
                 number = len(constant.octets) in STRUCT_CODES
-                value = (
-                    str(int.from_bytes(constant.octets, "big")) if number else octets_literal(constant.octets)
-                )
+                value = str(int.from_bytes(constant.octets, "big")) if number else _compared(constant.octets)
                 self.decoder.refuse_if(f"{name} != {value}")
             case ir.IntegerType(octets=octets, bitmask=bitmask) as integer:
                 value = name if octets in STRUCT_CODES else f'int.from_bytes({name}, "big")'
@@ -147,10 +144,11 @@ class FieldDecoder:
                 announcing = announcing_bits(self.decoder.protocol)
                 kept = 256**octets - 1 - announcing
                 self.decoder.values[name] = f"{value} & 0x{kept:02x}" if bitmask and announcing else value
-            case ir.TextType() as text:
-                self.decoder.values[name] = _text(text, name)
-            case _:
+            case ir.TextType(terminated=True) as text:
+                self._text(name, text, name, view=False)
                 self.decoder.values[name] = name
+            case ir.TextType() as text:
+                self.decoder.values[name] = text_of(text, name, view=False)
 
     def _in_range(self, type: ir.IntegerType, value: str) -> None:
         if type.enum:
@@ -158,43 +156,40 @@ class FieldDecoder:
         elif type.values:
             self.decoder.refuse_if(f"{value} not in {type.values!r}")
 
-    def _at(self) -> None:
-        """Make the place a variable."""
-        if isinstance(self.place, int):
-            self.lines.add(f"{self.at} = {self.place}")
-        self.place = self.at
-
     def _optional(self, found: ir.Field) -> None:
         """A value that is there where the frame goes on."""
         name = found.attribute
-        self._at()
-        value = self.decoder.fresh("value")
+        self.make_variable()
         self.lines.add(f"{name}: {element_annotation(found.type)} | None = None")
-        with self.lines.block(f"if {self.at} < len({self.frame}):"):
+        with self.lines.block(f"if {self.at} < len({self.frame}):"), self.names.scope():
+            value = self.names.fresh("value", element_annotation(found.type))
             self.lines.add(f"{name} = {self._value(value, found.type)}")
+            if _is_rest(found.type):
+                self.lines.add(f"{self.at} = len({self.frame})")
+        self.inside = False
         self.decoder.values[name] = name
 
     def _value(self, target: str, type: ir.Type) -> str:
         """Read a value at the place into the variable `target`, and move on; return the expression for it."""
         match type:
             case ir.IntegerType():
-                self.lines.add(f"{target} = {self._number(type.octets)}")
+                self.lines.add(f"{target} = {self.number(type.octets)}")
                 self._in_range(type, target)
-                self._moved(type.octets)
+                self.move(type.octets)
+                self.inside = True
             case ir.TextType(length=length):
-                content = self._span(length)
-                self.lines.add(f"{target} = {_text(type, content)}")
+                self._text(target, type, self.span(length), view=self.view)
             case ir.OctetsType(length=length):
-                content = self._span(length)
-                self.lines.add(f"{target} = bytes({content})")
+                self.lines.add(f"{target} = {self.span(length)}")
                 self._bounds(target, type)
             case ir.PairsType() | ir.ListType():
                 return self._counted(target, type)
             case ir.RecordType() | ir.UnionType():
-                self._at()
-                end = self.decoder.local("end")
+                self.make_variable()
+                end = self.names.local("end")
                 self.lines.add(f"{target}, {end} = _read_{function_name(type)}({self.frame}, {self.at})")
                 self.lines.add(f"{self.at} = {end}")
+                self.inside = False
             case _:
                 raise AssertionError(f"{target} fills a frame, or is none of the message's values")
         return target
@@ -209,154 +204,83 @@ class FieldDecoder:
         if type.maximum is not None:
             self.decoder.refuse_if(f"len({target}) > {type.maximum}")
 
-    def _moved(self, octets: int) -> None:
-        if isinstance(self.place, int):
-            self.place += octets
-        else:
-            self.lines.add(f"{self.at} += {octets}")
-
-    def _span(self, length: ir.Length) -> str:
-        """Move past a value; return the slice of the frame that is its content."""
-        if length.kind == "rest":
-            start = self.place
-            if not isinstance(start, int):
-                begin = self.decoder.local("begin")
-                self.decoder.refuse_if(f"{self.at} > len({self.frame})")
-                self.lines.add(f"{begin} = {self.at}", f"{self.at} = len({self.frame})")
-                return f"{self.frame}[{begin}:]"
-            if start > self.known:
-                self.decoder.refuse_if(f"len({self.frame}) < {start}")
-            return f"{self.frame}[{start}:]"
-        if length.kind == "until":
-            return self._until(bytes.fromhex(length.until))
-        if length.kind == "fixed" and isinstance(self.place, int):
-            start = self.place
-            self.place += length.octets
-            return f"{self.frame}[{start} : {self.place}]"
-        first = self.decoder.local("begin") if not isinstance(self.place, int) else ""
-        if length.kind == "fixed":
-            self.lines.add(f"{first} = {self.at}", f"{self.at} += {length.octets}")
-            self.decoder.refuse_if(f"{self.at} > len({self.frame})")
-            return f"{self.frame}[{first} : {self.at}]"
-        number = self._number(length.octets)
-        if isinstance(self.place, int):
-            start = self.place + length.octets
-            self.lines.add(f"{self.at} = {start} + {number}")
-            self.place = self.at
-            return f"{self.frame}[{start} : {self.at}]"
-        self.lines.add(f"{first} = {self.at} + {length.octets}", f"{self.at} = {first} + {number}")
-        return f"{self.frame}[{first} : {self.at}]"
-
-    def _until(self, end: bytes) -> str:
-        """Move to the octets that end a text; what is not there is an error at once."""
-        start = self.place
-        if not isinstance(start, int):
-            start = self.decoder.local("begin")
-            self.lines.add(f"{start} = {self.at}")
-        self.lines.add(f"{self.at} = bytes({self.frame}).index({octets_literal(end)}, {start})")
-        self.place = self.at
-        return f"{self.frame}[{start} : {self.at}]"
-
-    def _number(self, octets: int) -> str:
-        """The expression for an integer at the place."""
-        if octets == 1:
-            return f"{self.frame}[{self.place}]"
-        if octets in STRUCT_CODES:
-            return f"_U{octets * 8}.unpack_from({self.frame}, {self.place})[0]"
-        end = _plus(self.place, octets)
-        self.decoder.refuse_if(f"{end} > len({self.frame})")
-        return f'int.from_bytes({self.frame}[{self.place} : {end}], "big")'
-
-    def _size(self, type: ir.Type) -> str:
-        """Read a size; return the expression for how many octets it says follow."""
-        assert isinstance(type, ir.SizeType)
-        size = self.decoder.local("size")
-        if len(type.forms) == 1:
-            (form,) = type.forms
-            if form.tag:
-                self._tag(form.tag)
-            self.lines.add(f"{size} = {self._number(form.octets)}")
-            self._moved(form.octets)
-            return size
-        self._at()
-        tagged = [form for form in type.forms if form.tag]
-        bare = [form for form in type.forms if not form.tag]
-        for number, form in enumerate((*tagged, *bare)):
-            octets = bytes.fromhex(form.tag)
-            test = f"{self.frame}[{self.at} : {self.at} + {len(octets)}] == {octets_literal(octets)}"
-            with self.lines.block(f"{'elif' if number else 'if'} {test}:" if octets else "else:"):
-                if octets:
-                    self._moved(len(octets))
-                self.lines.add(f"{size} = {self._number(form.octets)}")
-                self._moved(form.octets)
-        if not bare:
-            with self.lines.block("else:"):
-                self.lines.add("raise ValueError")
-        return size
-
-    def _tag(self, tag: str) -> None:
-        octets = bytes.fromhex(tag)
-        end = _plus(self.place, len(octets))
-        self.decoder.refuse_if(f"{self.frame}[{self.place} : {end}] != {octets_literal(octets)}")
-        self._moved(len(octets))
+    def _text(self, target: str, type: ir.TextType, content: str, *, view: bool) -> None:
+        """Read the octets `content` as a text into the variable `target`."""
+        self.lines.add(f"{target} = {text_of(type, content, view=view)}")
+        if type.terminated:
+            drop_nul(self.lines, target)
 
     def _counted(self, target: str, type: ir.PairsType | ir.ListType) -> str:
         """Read a list or a dictionary into the list `target`; return the expression for its tuple."""
         lines = self.lines
         head = f"while {self.at} < len({self.frame}):"
         if type.count_octets:
-            count = self.decoder.local("count")
-            lines.add(f"{count} = {self._number(type.count_octets)}")
+            count = self.names.local("count")
+            lines.add(f"{count} = {self.number(type.count_octets)}")
             if type.minimum:
                 self.decoder.refuse_if(f"{count} < {type.minimum}")
-            self._moved(type.count_octets)
+            self.move(type.count_octets)
             head = f"for _ in range({count}):"
-        self._at()
+        self.make_variable()
         element = element_annotation(type).removeprefix("tuple[").removesuffix(", ...]")
-        lines.add(f"{target}: list[{element}] = []")
-        with lines.block(head):
+        lines.add(f"{self.names.declare(target, f'list[{element}]')} = []")
+        self.inside = False
+        with lines.block(head), self.names.scope():
             if isinstance(type, ir.PairsType):
                 self._pair(target, type)
             else:
-                item = self._value(self.decoder.fresh("item"), type.element)
+                item = self._value(self.names.fresh("item", element), type.element)
                 lines.add(f"{target}.append({item})")
+        self.inside = False
         if type.minimum and not type.count_octets:
             self.decoder.refuse_if(f"len({target}) < {type.minimum}")
         return f"tuple({target})"
 
     def _pair(self, target: str, type: ir.PairsType) -> None:
-        key, value = self.decoder.fresh("name"), self.decoder.fresh("value")
+        kind = "str" if type.value is None else element_annotation(type.value)
+        key, value = self.names.fresh("name", "str"), self.names.fresh("value", kind)
         if type.value is not None:
             self._value(key, type.name)
             self._value(value, type.value)
             self.lines.add(f"{target}.append(({key}, {value}))")
             return
-        equals = self.decoder.fresh("equals")
-        text = f'str({self._span(type.name.length)}, "utf-8")'
+        equals = self.names.fresh("equals", "str")
+        text = text_of(type.name, self.span(type.name.length), view=self.view)
         method = "partition" if type.split == "first" else "rpartition"
         self.lines.add(f'{key}, {equals}, {value} = {text}.{method}("=")')
         self.decoder.refuse_if(f"not {equals}")
         self.lines.add(f"{target}.append(({key}, {value}))")
 
 
+def text_of(type: ir.TextType, content: str, *, view: bool) -> str:
+    """Return the expression for the text that the octets `content` are, which may be a view."""
+    if type.padding is not None:
+        fill = octets_literal(bytes.fromhex(type.padding))
+        return f"{f'bytes({content})' if view else content}.rstrip({fill}).decode()"
+    return f'str({content}, "utf-8")' if view else f"{content}.decode()"
+
+
+def drop_nul(lines: Lines, target: str) -> None:
+    """Take the NUL off the end of the text in the variable `target`."""
+    with lines.block(f'if "\\0" in {target}:'):
+        lines.add(f"{target} = without_nul({target})")
+
+
+def _compared(octets: bytes) -> str:
+    """The literal of octets; many of one kind are a number of them."""
+    if len(octets) > 8 and len(set(octets)) == 1:
+        return f"{octets_literal(octets[:1])} * {len(octets)}"
+    return octets_literal(octets)
+
+
 def _takes_all(found: ir.Field) -> bool:
     """Whether the last field of a frame is whatever is left of it."""
-    rest = isinstance(found.type, ir.TextType | ir.OctetsType) and is_open(found.type)
-    return rest and not found.optional
+    return _is_rest(found.type) and not found.optional
+
+
+def _is_rest(type: ir.Type) -> bool:
+    return isinstance(type, ir.TextType | ir.OctetsType) and is_open(type)
 
 
 def _is_fixed(found: ir.Field) -> bool:
     return fixed_size(found.type) is not None and not found.optional
-
-
-def _text(type: ir.TextType, content: str) -> str:
-    """The expression for a text, given that for its octets."""
-    if type.padding is not None:
-        fill = octets_literal(bytes.fromhex(type.padding))
-        return f'str(bytes({content}).rstrip({fill}), "utf-8")'
-    text = f'str({content}, "utf-8")'
-    return f"without_nul({text})" if type.terminated else text
-
-
-def _plus(place: int | str, octets: int) -> str:
-    return str(place + octets) if isinstance(place, int) else f"{place} + {octets}"

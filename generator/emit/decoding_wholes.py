@@ -1,4 +1,7 @@
-"""Values that are all of their frame, for the fast decoders: one expression each, and what it refuses."""
+"""Values that are all of their frame, for the fast decoders: one expression each, and what it refuses.
+
+The frame may be a view where the caller wants nothing copied; octets stay what the frame is.
+"""
 
 from __future__ import annotations
 
@@ -13,16 +16,21 @@ def is_whole(type: ir.Type) -> bool:
 
 
 def whole_value(type: ir.Type, frame: str) -> str:
-    """Return the expression for a value that fills its frame; octets are bytes also where the frame is a view."""
-    match type:
-        case ir.OctetsType() if frame.isidentifier():
-            # Asking is a quarter of the time that a call takes, and nearly all frames are bytes.
-            return f"{frame} if type({frame}) is bytes else bytes({frame})"
-        case ir.OctetsType():
-            return f"bytes({frame})"
-        case ir.TextType(terminated=True):
-            return f'without_nul(str({frame}, "utf-8"))'
+    """Return the expression for a value that fills its frame."""
+    if isinstance(type, ir.OctetsType):
+        return frame
+    text = text_of(frame)
+    return f"without_nul({text})" if may_end_with_nul(type) else text
+
+
+def text_of(frame: str) -> str:
+    """Return the expression for the text that fills a frame."""
     return f'str({frame}, "utf-8")'
+
+
+def may_end_with_nul(type: ir.Type) -> bool:
+    """Whether a value is a text that the letter ends with NUL, which is no part of it."""
+    return isinstance(type, ir.TextType) and type.terminated
 
 
 def limits(type: ir.Type, frame: str) -> list[str]:
@@ -36,8 +44,8 @@ def limits(type: ir.Type, frame: str) -> list[str]:
     return []
 
 
-def elements(found: ir.Field, frames: str) -> str:
+def elements(type: ir.Type, frames: str) -> str:
     """Return the tuple of a stack's or a rest's frames."""
-    if isinstance(found.type, ir.OctetsType):
-        return f"tuple(map(bytes, {frames}))"
-    return f"tuple([{whole_value(found.type, 'frame')} for frame in {frames}])"
+    if isinstance(type, ir.OctetsType):
+        return f"tuple({frames})"
+    return f"tuple([{whole_value(type, 'frame')} for frame in {frames}])"

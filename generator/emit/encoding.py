@@ -47,9 +47,7 @@ def _append_frames(encoder: Encoder, message: ir.Message) -> None:
     for part in message.parts:
         match part:
             case ir.Rest(field=found):
-                encoder.tuple_only(f"self.{found.attribute}")
-                _check_elements(encoder, found)
-                encoder.lines.add(f"frames += {_elements(found)}")
+                _add_elements(encoder, found)
             case ir.Stack():
                 _stack(encoder, part)
             case ir.Frame(presence=ir.Announced(value=value)):
@@ -84,31 +82,34 @@ def _stack(encoder: Encoder, part: ir.Stack) -> None:
 
 
 def _push(encoder: Encoder, found: ir.Field) -> None:
-    encoder.tuple_only(f"self.{found.attribute}")
-    _check_elements(encoder, found)
-    encoder.lines.add(f"frames += {_elements(found)}")
+    _add_elements(encoder, found, least=1)
     encoder.refuse_if('b"" in frames')
     encoder.lines.add('frames.append(b"")')
 
 
-def _check_elements(encoder: Encoder, found: ir.Field) -> None:
-    """Refuse frames of a stack or a rest that are shorter or longer than they may be."""
-    if not isinstance(found.type, ir.OctetsType):
-        return
-    if found.type.minimum:
-        encoder.refuse_if(f"any(len(item) < {found.type.minimum} for item in self.{found.attribute})")
-    if found.type.maximum is not None:
-        encoder.refuse_if(f"any(len(item) > {found.type.maximum} for item in self.{found.attribute})")
+def _add_elements(encoder: Encoder, found: ir.Field, least: int = 0) -> None:
+    """Add the frames of a stack or a rest; something else sees to it that all have `least` octets."""
+    name, type = f"self.{found.attribute}", found.type
+    encoder.tuple_only(name)
+    if isinstance(type, ir.OctetsType) and (type.minimum > least or type.maximum is not None):
+        items = encoder.names.fresh("items", "list[bytes]")
+        encoder.lines.add(f"{items} = [as_octets(item) for item in {name}]")
+        if type.minimum > least:
+            encoder.refuse_if(f"any(len(item) < {type.minimum} for item in {items})")
+        if type.maximum is not None:
+            encoder.refuse_if(f"any(len(item) > {type.maximum} for item in {items})")
+        encoder.lines.add(f"frames += {items}")
+    else:
+        encoder.lines.add(f"frames += {_elements(type, name)}")
 
 
-def _elements(found: ir.Field) -> str:
-    name = f"self.{found.attribute}"
-    match found.type:
+def _elements(type: ir.Type, items: str) -> str:
+    match type:
         case ir.TextType(terminated=True):
-            return f"[terminated(item, strict) for item in {name}]"
+            return f"[terminated(item, strict) for item in {items}]"
         case ir.TextType():
-            return f"[item.encode() for item in {name}]"
-    return f"[as_octets(item) for item in {name}]"
+            return f"map(str.encode, {items})"
+    return f"[as_octets(item) for item in {items}]"
 
 
 def _frame(encoder: Encoder, part: ir.Frame) -> str:
@@ -129,7 +130,7 @@ def record_writer(record: ir.RecordType, protocol: ir.Protocol) -> tuple[str, di
     encoder = Encoder(record.class_name, record.fields, protocol, Lines(1))
     with encoder.lines.block(f"if not isinstance(record, {record.class_name}):"):
         encoder.lines.add("raise TypeError")
-    owner = encoder.local("record")
+    owner = encoder.names.local("record")
     if owner != "record":
         encoder.lines.add(f"{owner} = record")
     expression = Run(encoder, owner).expression(record.fields)
@@ -151,18 +152,24 @@ def union_writer(union: ir.UnionType, protocol: ir.Protocol) -> str:
 def _whole(encoder: Encoder, found: ir.Field) -> str | None:
     """The expression for a value that fills its frame, None for one that does not."""
     name = f"self.{found.attribute}"
+    # What is no text may have an ``encode`` of its own, as a message has.
+    text = f"str.encode({name})"
     match found.type:
         case ir.KeywordType(options=options):
             encoder.refuse_if(f"{name} not in {options!r}")
-            return f"{name}.encode()"
+            return text
         case ir.TextType(length=ir.Length(kind="rest"), terminated=terminated):
-            return f"terminated({name}, strict)" if terminated else f"{name}.encode()"
+            return f"terminated({name}, strict)" if terminated else text
         case ir.JsonType():
-            return f"{name}.encode()"
-        case ir.OctetsType(length=ir.Length(kind="rest"), minimum=minimum, maximum=maximum):
-            if minimum:
-                encoder.refuse_if(f"len({name}) < {minimum}" if minimum > 1 else f"not {name}")
-            if maximum is not None:
-                encoder.refuse_if(f"len({name}) > {maximum}")
+            return text
+        case ir.OctetsType(length=ir.Length(kind="rest"), minimum=0, maximum=None):
             return f"{name} if type({name}) is bytes else as_octets({name})"
+        case ir.OctetsType(length=ir.Length(kind="rest"), minimum=minimum, maximum=maximum):
+            octets = encoder.names.fresh("octets", "bytes")
+            encoder.lines.add(f"{octets} = as_octets({name})")
+            if minimum:
+                encoder.refuse_if(f"len({octets}) < {minimum}" if minimum > 1 else f"not {octets}")
+            if maximum is not None:
+                encoder.refuse_if(f"len({octets}) > {maximum}")
+            return octets
     return None

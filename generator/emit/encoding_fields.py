@@ -5,12 +5,18 @@ A run of constants, integers, lengths and counts is one `struct` pack; texts, li
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 
 from specwire.generator import ir
-from specwire.generator.emit.python import STRUCT_CODES, Lines, announcing_bits, octets_literal
+from specwire.generator.emit.local_names import LocalNames
+from specwire.generator.emit.python import (
+    STRUCT_CODES,
+    Lines,
+    announcing_bits,
+    element_annotation,
+    octets_literal,
+)
 from specwire.generator.emit.records import function_name, strict_matters
 from specwire.generator.names import constant_name
 from specwire.generator.passes.layouts import least_octets
@@ -26,23 +32,16 @@ class Encoder:
     protocol: ir.Protocol
     lines: Lines = field(default_factory=lambda: Lines(3))
     structs: dict[str, str] = field(default_factory=dict)
-    used: Counter[str] = field(default_factory=Counter)
+    names: LocalNames = field(init=False)
     runs: int = 0
+
+    def __post_init__(self) -> None:
+        self.names = LocalNames(field.attribute for field in self.fields)
 
     def refuse_if(self, condition: str) -> None:
         """Add a check."""
         with self.lines.block(f"if {condition}:"):
             self.lines.add("raise ValueError")
-
-    def local(self, name: str) -> str:
-        """Return a local name that no field has."""
-        return f"{name}_" if name in {f.attribute for f in self.fields} else name
-
-    def fresh(self, name: str) -> str:
-        """Return a local name that no field has and that nobody was given before."""
-        self.used[name] += 1
-        number = f"_{self.used[name]}" if self.used[name] > 1 else ""
-        return self.local(f"{name}{number}")
 
     def tuple_only(self, value: str) -> None:
         """Add the check that keeps out what iterates but would not come back: texts, lists, dictionaries."""
@@ -92,7 +91,7 @@ class Run:
         """A value that may be left out, and nothing behind it then; return the condition that it is."""
         name = f"{self.owner}.{found.attribute}"
         self._flush()
-        octets = self.encoder.fresh("octets")
+        octets = self.encoder.names.fresh("octets", "bytes")
         lines = self.encoder.lines
         lines.add(f'{octets} = b""')
         with lines.block(f"if {name} is not None:"):
@@ -135,8 +134,12 @@ class Run:
             self.pieces.append(self.arguments[0])
             self.codes, self.arguments = "", []
             return
-        name = _WIDTH_STRUCTS.get(self.codes) or self.encoder.struct(self.codes)
-        self.pieces.append(f"{name}.pack({', '.join(self.arguments)})")
+        if self.codes == "B" and self.arguments[0].startswith("len("):
+            # What is longer has no octet in the table; packing it would take three times as long.
+            self.pieces.append(f"OCTETS[{self.arguments[0]}]")
+        else:
+            name = _WIDTH_STRUCTS.get(self.codes) or self.encoder.struct(self.codes)
+            self.pieces.append(f"{name}.pack({', '.join(self.arguments)})")
         self.codes, self.arguments = "", []
 
     def _field(self, found: ir.Field) -> None:
@@ -185,7 +188,7 @@ class Run:
         if octets in STRUCT_CODES:
             self._add(STRUCT_CODES[octets], value)
         else:
-            self._add(f"{octets}s", f'{value}.to_bytes({octets}, "big")')
+            self._add(f"{octets}s", f"unsigned({value}, {octets})")
 
     def _bounds(self, target: str, type: ir.OctetsType) -> None:
         if type.length.kind == "fixed":
@@ -209,35 +212,42 @@ class Run:
         self.pieces.append(name)
 
     def _pairs(self, type: ir.PairsType, value: str, target: str) -> None:
-        lines = self.encoder.lines
-        pair, name, content = (self.encoder.fresh(word) for word in ("pair", "name", "value"))
+        lines, names = self.encoder.lines, self.encoder.names
+        content_type = "str" if type.value is None else element_annotation(type.value)
         self.encoder.tuple_only(value)
         lines.add(f"{target} = []")
-        with lines.block(f"for {pair} in {value}:"):
-            lines.add(f"{name}, {content} = {pair}")
-            if type.value is not None:
-                self.encoder.tuple_only(pair)
-                key, written = self.encoder.fresh("key"), self.encoder.fresh("content")
-                both = Run(self.encoder, self.owner)
-                both.value(type.name, name, key)
-                both.value(type.value, content, written)
-                both._flush()
-                lines.add(f"{target}.append({' + '.join(both.pieces)})")
-            else:
-                undivided = name if type.split == "first" else content
-                self.encoder.refuse_if(f'not isinstance({pair}, tuple) or "=" in {undivided}')
-                entry = self.encoder.fresh("entry")
-                octets = self._of(type.name, f'({name} + "=" + {content})', entry)
-                lines.add(f"{target}.append({octets})")
+        with names.scope():
+            pair = names.fresh("pair", f"tuple[str, {content_type}]")
+            with lines.block(f"for {pair} in {value}:"):
+                name, content = names.fresh("name", "str"), names.fresh("value", content_type)
+                lines.add(f"{name}, {content} = {pair}")
+                lines.add(f"{target}.append({self._pair(type, pair, name, content)})")
         self._joined(target, type)
 
+    def _pair(self, type: ir.PairsType, pair: str, name: str, content: str) -> str:
+        """The octets of one pair as an expression."""
+        names = self.encoder.names
+        if type.value is None:
+            undivided = name if type.split == "first" else content
+            self.encoder.refuse_if(f'not isinstance({pair}, tuple) or "=" in {undivided}')
+            return self._of(type.name, f'({name} + "=" + {content})', names.fresh("entry", "bytes"))
+        self.encoder.tuple_only(pair)
+        both = Run(self.encoder, self.owner)
+        both.value(type.name, name, names.fresh("key", "bytes"))
+        both.value(type.value, content, names.fresh("content", "bytes"))
+        both._flush()
+        return " + ".join(both.pieces)
+
     def _list(self, type: ir.ListType, value: str, target: str) -> None:
-        lines = self.encoder.lines
-        item, entry = self.encoder.fresh("item"), self.encoder.fresh("entry")
+        lines, names = self.encoder.lines, self.encoder.names
         self.encoder.tuple_only(value)
         lines.add(f"{target} = []")
-        with lines.block(f"for {item} in {value}:"):
-            lines.add(f"{target}.append({self._of(type.element, item, entry)})")
+        with names.scope():
+            item = names.fresh("item", element_annotation(type.element))
+            with lines.block(f"for {item} in {value}:"):
+                many = isinstance(type.element, ir.ListType | ir.PairsType)
+                entry = names.fresh("entries" if many else "entry", "list[bytes]" if many else "bytes")
+                lines.add(f"{target}.append({self._of(type.element, item, entry)})")
         self._joined(target, type)
 
     def _joined(self, target: str, type: ir.PairsType | ir.ListType) -> None:

@@ -26,6 +26,37 @@ def strict_matters(protocol: ir.Protocol) -> bool:
     )
 
 
+def lends_slices(protocol: ir.Protocol) -> bool:
+    """Whether some message has octets that are not all of a frame: without a copy, a view on a part of it."""
+    parts = [part for message in protocol.messages for part in message.parts if isinstance(part, ir.Frame)]
+    return any(
+        holds_octets(field.type)
+        for part in parts
+        for field in part.fields
+        if len(part.fields) > 1 or field.optional or not _is_rest(field.type)
+    )
+
+
+def _is_rest(type: ir.Type) -> bool:
+    return isinstance(type, ir.OctetsType) and type.length.kind == "rest"
+
+
+def holds_octets(type: ir.Type) -> bool:
+    """Whether a value is octets, or has octets inside."""
+    match type:
+        case ir.OctetsType():
+            return True
+        case ir.PairsType(value=value):
+            return value is not None and holds_octets(value)
+        case ir.ListType(element=element):
+            return holds_octets(element)
+        case ir.RecordType(fields=fields):
+            return any(holds_octets(field.type) for field in fields)
+        case ir.UnionType(options=options):
+            return any(map(holds_octets, options))
+    return False
+
+
 def function_name(type: ir.RecordType | ir.UnionType) -> str:
     """Return the part of a function's name that says which record, or which union, it is about."""
     if isinstance(type, ir.RecordType):
