@@ -2,7 +2,8 @@
 
 The yardstick is the package's own Construct declaration, interpreted (never ``.compile()``, which changes
 errors), with the same validation. Ratios are what counts: the machine's speed is in both numbers. Each
-number is the best of several rounds, because everything else that a machine does only adds time.
+number is the best of several rounds, because everything else that a machine does only adds time; all ways to
+read or write a message take turns. ``--gate`` fails where a goal of `cases` is missed.
 """
 
 from __future__ import annotations
@@ -10,115 +11,208 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from time import perf_counter
+from importlib import import_module
+from types import ModuleType
 
+import msgspec
 from rich.console import Console
 from rich.table import Table
 
-from specwire.generated import filemq, flux, libfilemq, norfab, norfab_ascii, zmtp
-from specwire.generated.messages import Message
+from tests.benchmarks import kaitai_style
+from tests.benchmarks.cases import CASES, Case, Goals
+from tests.benchmarks.timing import Work, best_ns
+from tests.benchmarks.unchecked import unchecked
 
-PACKAGES = {
-    package.__name__.rpartition(".")[2]: package
-    for package in (filemq, flux, libfilemq, norfab, norfab_ascii, zmtp)
-}
-ROUNDS = 7
-ROUND_S = 0.05
-DIGEST = "407B386BDED4EEB62D59EB8069E0111906DFCC50"
-UUID = "9af3256275334e2fbef389b82dabfb0d"
+CHECKS_AT_MOST = 20
+"""Percent that validation may add to a decode without."""
+KAITAI, UNCHECKED, MSGPACK = "Kaitai style", "without checks", "msgspec, MessagePack"
 
 
 @dataclass(frozen=True)
 class Result:
-    """Nanoseconds a message, and how many times slower the yardstick was."""
+    """A case in a build: nanoseconds a message, and how many times slower interpreted Construct was."""
 
     case: str
+    build: str
     decode_ns: float
     decode_ratio: float
     encode_ns: float
     encode_ratio: float
 
 
-def cases() -> dict[str, Message]:
-    """Return the measured messages by name: those that a busy peer sees most."""
-    cache = tuple((f"folder/file-{number:03}.txt", DIGEST) for number in range(20))
-    options = (("RESYNC", "1"), ("DEPTH", "all"), ("RESUME", "no"))
-    headers = (("size", "1048576"), ("sha-1", DIGEST))
-    body = b'{"task": "add", "kwargs": {"a": 1, "b": 2}, "args": [], "timeout": 600}'
+@dataclass(frozen=True)
+class Other:
+    """Another way to read the message of a case, and how many times as long it takes as the pure decode."""
+
+    case: str
+    way: str
+    decode_ns: float
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Missed:
+    """A goal that is not met: what was wanted, what was measured, and by how much of a hundred it falls short."""
+
+    case: str
+    what: str
+    wanted: float
+    measured: float
+
+    def __str__(self) -> str:
+        short = abs(1 - self.measured / self.wanted) * 100
+        return (
+            f"{self.case}, {self.what}: {self.measured:.1f}, wanted {self.wanted:g}: missed by {short:.0f} %"
+        )
+
+
+def builds(package: str) -> dict[str, ModuleType]:
+    """Return the builds of a package that are there, by their names."""
+    active = import_module(f"specwire.generated.{package}")
+    pure = import_module(f"specwire.generated.{package}.codec")
+    return {"pure": pure} | ({"native": active} if active.ACCELERATED else {})
+
+
+def measure(name: str, case: Case) -> tuple[list[Result], list[Other]]:
+    """Measure one case in every build, and in the other ways to read it."""
+    there = builds(case.package)
+    message = case.message(there["pure"])
+    frames = message.encode()
+    works = _yardsticks(case, frames) | _others(name, case, frames)
+    for build, module in there.items():
+        own = case.message(module)
+        assert own.encode() == frames
+        assert module.decode(frames) == own
+        works[f"{build} decode"] = module.decode, (frames,)
+        works[f"{build} encode"] = own.encode, ()
+    ns = best_ns(works)
+    results = [
+        Result(
+            name,
+            build,
+            ns[f"{build} decode"],
+            ns["construct decode"] / ns[f"{build} decode"],
+            ns[f"{build} encode"],
+            ns["construct encode"] / ns[f"{build} encode"],
+        )
+        for build in there
+    ]
+    ways = [way for way in (KAITAI, UNCHECKED, MSGPACK) if way in ns]
+    return results, [Other(name, way, ns[way], ns[way] / ns["pure decode"]) for way in ways]
+
+
+def _yardsticks(case: Case, frames: list[bytes]) -> dict[str, Work]:
+    """Construct's parsing and building of the same frames."""
+    constructs = import_module(f"specwire.generated.{case.package}.constructs")
+    name, values = constructs.parse(frames)
+    assert constructs.build(name, values) == frames
+    message = case.message(builds(case.package)["pure"])
+    declaration, flags = constructs.MESSAGES[name], getattr(message, "wire_flags", 0)
+    stream = b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
     return {
-        "flux request, header alone": flux.Request(routes=None, nodeid=0, matchtag=7),
-        "flux request": flux.Request(topic="kvs.get", payload=b'{"key":"a"}\0', matchtag=7),
-        "filemq NOM": filemq.Nom(credit=1 << 40),
-        "filemq CHEEZBURGER": filemq.Cheezburger(5, 1, "/photos/a.jpg", 4096, headers, bytes(1024)),
-        "filemq ICANHAZ, 3 options, 20 cached": filemq.Icanhaz("/photos", options, cache),
-        "libfilemq CHEEZBURGER": libfilemq.Cheezburger(5, 1, "/photos/a.jpg", 4096, 0, headers, bytes(1024)),
-        "norfab POST": norfab.PostClient("service", "all", UUID, body),
-        "norfab_ascii RESPONSE": norfab_ascii.ResponseClient(
-            service="service", uuid=UUID, status="200", body=body
-        ),
-        "zmtp READY, 2 properties": zmtp.Ready((("Socket-Type", b"DEALER"), ("Identity", b"peer-1"))),
-        "zmtp frame of 1 KiB": zmtp.MessageLast(bytes(1024)),
+        "construct decode": (lambda octets: declaration.parse(octets, flags=flags), (stream,)),
+        "construct encode": (lambda: constructs.build(name, values), ()),
     }
 
 
-def best_ns(work: Callable[[], object]) -> float:
-    """Return the time of one call in nanoseconds: the best of `ROUNDS` rounds of `ROUND_S` seconds."""
-    begun = perf_counter()
-    work()
-    number = max(1, int(ROUND_S / max(perf_counter() - begun, 1e-7)))
-    best = float("inf")
-    for _ in range(ROUNDS):
-        begun = perf_counter()
-        for _ in range(number):
-            work()
-        best = min(best, (perf_counter() - begun) / number)
-    return best * 1e9
+def _others(name: str, case: Case, frames: list[bytes]) -> dict[str, Work]:
+    """The other ways to read the message; MessagePack carries the same values, to show the scale."""
+    message = case.message(builds(case.package)["pure"])
+    decode = unchecked(case.package).decode
+    assert msgspec.structs.astuple(decode(frames)) == msgspec.structs.astuple(message)
+    packed = msgspec.msgpack.encode(message)
+    decoder = msgspec.msgpack.Decoder(type(message))
+    assert decoder.decode(packed) == message
+    works: dict[str, Work] = {
+        UNCHECKED: (decode, (frames,)),
+        MSGPACK: (decoder.decode, (packed,)),
+    }
+    kaitai = kaitai_style.reader(name, message, frames)
+    return works if kaitai is None else {KAITAI: kaitai, **works}
 
 
-def measure(case: str, message: Message) -> Result:
-    """Measure one message against its package's declaration of it."""
-    package = PACKAGES[message.PROTOCOL]
-    frames = message.encode()
-    name = type(message).__name__
-    declaration = package.constructs.MESSAGES[name]
-    stream = b"".join(len(frame).to_bytes(4, "big") + frame for frame in frames)
-    flags = getattr(message, "wire_flags", 0)
-    _, values = package.constructs.parse(frames)
-    assert package.constructs.build(name, values) == frames
-    decode, yard_decode = (
-        best_ns(lambda: package.decode(frames)),
-        best_ns(lambda: declaration.parse(stream, flags=flags)),
-    )
-    encode, yard_encode = best_ns(message.encode), best_ns(lambda: package.constructs.build(name, values))
-    return Result(case, decode, yard_decode / decode, encode, yard_encode / encode)
+def missed(results: list[Result], others: list[Other]) -> Iterator[Missed]:
+    """Yield the goals that are not met."""
+    for result in results:
+        case = CASES[result.case]
+        goals: Goals = case.pure if result.build == "pure" else case.native
+        for what, wanted, found in (
+            ("decode", goals.decode, result.decode_ratio),
+            ("encode", goals.encode, result.encode_ratio),
+        ):
+            if wanted is not None and found < wanted:
+                yield Missed(result.case, f"{result.build} {what}, x Construct", wanted, found)
+    for other in others:
+        wanted = CASES[other.case].kaitai
+        if other.way == KAITAI and wanted is not None and other.ratio < wanted:
+            yield Missed(other.case, "pure decode, x Kaitai style", wanted, other.ratio)
+        if other.way == UNCHECKED and _cost(other) > CHECKS_AT_MOST:
+            yield Missed(other.case, "cost of the checks in percent", CHECKS_AT_MOST, _cost(other))
 
 
-def main() -> None:
-    """Measure every case and print a table, or JSON with ``--json``."""
+def _cost(other: Other) -> float:
+    """What the checks add to a decode without them, in percent."""
+    return (1 / other.ratio - 1) * 100
+
+
+def main() -> int:
+    """Measure every case and print tables, or JSON with ``--json``; return the exit status."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    as_json = parser.parse_args().json
-    results = [measure(case, message) for case, message in cases().items()]
-    if as_json:
-        json.dump([asdict(result) for result in results], sys.stdout, indent=2)
+    parser.add_argument("--gate", action="store_true", help="fail where a goal is missed")
+    options = parser.parse_args()
+    results: list[Result] = []
+    others: list[Other] = []
+    for name, case in CASES.items():
+        found, beside = measure(name, case)
+        results += found
+        others += beside
+    short = list(missed(results, others))
+    if options.json:
+        rows = {"builds": results, "others": others, "missed": short}
+        figures = {key: list(map(asdict, found)) for key, found in rows.items()}  # type: ignore[call-overload]
+        json.dump(figures, sys.stdout, indent=2)
         sys.stdout.write("\n")
-        return
-    table = Table(title="Generated codec against interpreted Construct, pure Python", title_justify="left")
+    else:
+        _show(results, others, short)
+    return int(options.gate and bool(short))
+
+
+def _show(results: list[Result], others: list[Other], short: list[Missed]) -> None:
+    console = Console(width=110)
+    for build in dict.fromkeys(result.build for result in results):
+        console.print(_build_table(build, [result for result in results if result.build == build]))
+    table = Table(title="Other ways to read the same message", title_justify="left")
+    for head in ("message", "way", "decode ns", "x pure", "the checks cost %"):
+        table.add_column(head, justify="left" if head in ("message", "way") else "right")
+    for other in others:
+        cost = f"{_cost(other):.0f}" if other.way == UNCHECKED else ""
+        table.add_row(other.case, other.way, f"{other.decode_ns:,.0f}", f"{other.ratio:.2f}", cost)
+    console.print(table)
+    console.print("\n".join(map(str, short)) if short else "Every goal is met.", highlight=False)
+
+
+def _build_table(build: str, results: list[Result]) -> Table:
+    table = Table(title=f"Generated codec against interpreted Construct, {build}", title_justify="left")
     table.add_column("message")
-    for head in ("decode ns", "x Construct", "encode ns", "x Construct"):
+    for head in ("decode ns", "x Construct", "wanted", "encode ns", "x Construct", "wanted"):
         table.add_column(head, justify="right")
-    for r in results:
-        cells = (
-            f"{r.decode_ns:,.0f}",
-            f"{r.decode_ratio:.1f}",
-            f"{r.encode_ns:,.0f}",
-            f"{r.encode_ratio:.1f}",
+    for result in results:
+        case = CASES[result.case]
+        goals = case.pure if build == "pure" else case.native
+        table.add_row(
+            result.case,
+            f"{result.decode_ns:,.0f}",
+            f"{result.decode_ratio:.1f}",
+            "" if goals.decode is None else f"{goals.decode:g}",
+            f"{result.encode_ns:,.0f}",
+            f"{result.encode_ratio:.1f}",
+            "" if goals.encode is None else f"{goals.encode:g}",
         )
-        table.add_row(r.case, *cells)
-    Console(width=100).print(table)
+    return table
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())
