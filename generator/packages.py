@@ -118,7 +118,7 @@ def support_files() -> dict[str, str]:
     sources = {
         item.name: SUPPORT_NOTE.format(name=item.name) + item.read_text(encoding="utf-8")
         for item in folder.iterdir()
-        if item.name.endswith(".py")
+        if item.name.endswith((".py", ".pyx", ".pxd"))
     }
     return format_sources(sources)
 

@@ -26,6 +26,9 @@ State = Literal["current", "outdated", "missing"]
 EXTRAS = "dev"
 """The extras of pyproject.toml that are installed; `dev` contains what the main job needs."""
 
+_NOT_OURS = ("PYTHONHOME", "PYTHONPATH", "SPECWIRE_PURE")
+"""Variables of the user that must not reach what is installed: they are meant for programs that run with it."""
+
 
 @dataclass(frozen=True)
 class Environment:
@@ -95,7 +98,7 @@ class Environment:
             say(".venv is unfinished, moved or of another Python: making it anew")
             self._remove()
         say(f"making .venv with Python {sys.version.split()[0]}")
-        self._call(_base_python(), "-m", "venv", str(self.folder))
+        self._run(_base_python(), "-m", "venv", str(self.folder))
 
     def _remove(self) -> None:
         if self.folder.is_symlink() or not self.folder.is_dir():
@@ -107,10 +110,10 @@ class Environment:
         """Install the build back end first, at its pinned release, and build everything with it."""
         say("installing the dependencies (the first time takes a few minutes)")
         project = tomllib.loads((self.root / "pyproject.toml").read_text())
-        pip = (str(self._python), "-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check")
+        pip = ("-m", "pip", "install", "-qq", "--no-input", "--disable-pip-version-check")
         pinned = ("-c", str(self.root / "constraints.txt"))
-        self._call(*pip, *pinned, *project["build-system"]["requires"])
-        self._call(*pip, *pinned, "--no-build-isolation", "--use-pep517", "-e", f"{self.root}[{EXTRAS}]")
+        self.call(*pip, *pinned, *project["build-system"]["requires"])
+        self.call(*pip, *pinned, "--no-build-isolation", "--use-pep517", "-e", f"{self.root}[{EXTRAS}]")
 
     def _write_stamp(self) -> None:
         version = _version_of(self._python)
@@ -119,20 +122,38 @@ class Environment:
         aside.write_text(json.dumps(stamp) + "\n")
         aside.replace(self._stamp)
 
-    def _call(self, *command: str) -> None:
-        """Run `command`, its errors shown; raise `SetUpError` when it fails."""
-        variables = {k: v for k, v in os.environ.items() if k not in ("PYTHONHOME", "PYTHONPATH")}
-        variables["PIP_USER"] = "0"
+    def call(self, *arguments: str, pure: bool = True) -> None:
+        """Run the environment's Python, its output and errors shown; `pure`: it shall compile nothing.
+
+        Raises:
+            SetUpError: it failed.
+        """
+        self._run(str(self._python), *arguments, pure=pure)
+
+    def ask(self, *arguments: str) -> str:
+        """Run the environment's Python and return what it prints.
+
+        Raises:
+            SetUpError: it failed.
+        """
+        return self._run(str(self._python), *arguments, pure=False, stdout=subprocess.PIPE)
+
+    def _run(self, *command: str, pure: bool = True, stdout: int | None = None) -> str:
+        variables = {k: v for k, v in os.environ.items() if k not in _NOT_OURS}
+        variables |= {"PIP_USER": "0"} | ({"SPECWIRE_PURE": "1"} if pure else {})
         run = subprocess.run(
             command,
             cwd=self.root,
             env=variables,
             pass_fds=(self.lock,),
             stdin=subprocess.DEVNULL,
+            stdout=stdout,
+            text=True,
             check=False,
         )
         if run.returncode != 0:
             raise SetUpError(f"this failed, see above: {' '.join(command)}")
+        return run.stdout or ""
 
 
 def _base_python() -> str:

@@ -1,9 +1,10 @@
-"""Make everything that the project's programs need, once: Java, the system's venv package, ``.venv``.
+"""Make everything that the project's programs need, once: Java, the system's venv package, ``.venv``, packages in C.
 
 `make` calls this before every target (through ``setup.sh``, which finds the Python that runs it). When
 nothing has changed it says nothing and is done in a moment. It is redone when ``pyproject.toml`` or
 ``constraints.txt`` change, when the Python of ``.venv`` or the Java found before is gone, when the
-folder was moved, and when an earlier set-up did not come to its end.
+folder was moved, and when an earlier set-up did not come to its end. Packages are compiled again when their
+sources change.
 
 Two calls at once are safe: the second waits for the first. The lock is handed to every program started
 here, so that it holds for as long as an installation is at work, even if this program was killed.
@@ -19,6 +20,7 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import accelerator
 from environment import Environment
 from java import Java, find_java
 from system_packages import JAVA, VENV, SetUpError, install_packages, say
@@ -44,6 +46,8 @@ def set_up(environment: Environment, *, python_is_chosen: bool) -> None:
     state = environment.state(python_is_chosen=python_is_chosen)
     known = Java.read(environment.java_file)
     if state == "current" and known is not None and known.still_there():
+        if not accelerator.is_current(environment):
+            accelerator.compile_packages(environment)
         return
     started = time.monotonic()
     java = find_java()
@@ -58,6 +62,7 @@ def set_up(environment: Environment, *, python_is_chosen: bool) -> None:
     say(f"Java {java.version}")
     environment.bring_up(state)
     java.write(environment.java_file)
+    accelerator.compile_packages(environment)
     say(f"done in {time.monotonic() - started:.0f} s")
 
 

@@ -11,13 +11,15 @@ import difflib
 import os
 import subprocess
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from errno import EEXIST
 from pathlib import Path
 
 from ruff import find_ruff_bin
 
 LINE_LENGTH = 110
+COMPILED = (".so", ".pyd")
+"""How the names of compiled modules end. Generation neither writes nor compares them."""
 
 
 def format_sources(sources: Mapping[str, str]) -> dict[str, str]:
@@ -91,7 +93,7 @@ def replace_files(
         for aside, _ in staged:
             aside.unlink(missing_ok=True)
     strays = _strays(folder, files, stale or owned)
-    for path in strays:
+    for path in (*strays, *_compiled_of(strays)):
         path.unlink(missing_ok=True)
     return [*wrong, *strays]
 
@@ -109,6 +111,17 @@ def differences(folder: Path, files: Mapping[str, str], *, stale: Callable[[Path
     return found
 
 
+def _compiled_of(sources: Iterable[Path]) -> list[Path]:
+    """Return the modules that were compiled of sources in Cython and stand beside them; nobody else made them."""
+    return [
+        path
+        for source in sources
+        if source.suffix == ".pyx"
+        for path in source.parent.glob(f"{source.stem}.*")
+        if path.suffix in COMPILED
+    ]
+
+
 def _holds(path: Path, text: str) -> bool:
     return path.is_file() and path.read_bytes() == text.encode()
 
@@ -119,8 +132,8 @@ def _strays(folder: Path, files: Mapping[str, str], stale: Callable[[Path], bool
 
 
 def _visible(folder: Path) -> list[Path]:
-    """Every path below `folder` but those that Python, editors and other runs of ours keep for themselves."""
-    found = (path for path in folder.rglob("*") if path.suffix not in (".pyc", ".tmp"))
+    """Every path below `folder` but those that Python, compilers, editors and other runs of ours keep for themselves."""
+    found = (path for path in folder.rglob("*") if path.suffix not in (".pyc", ".tmp", *COMPILED))
     return sorted(path for path in found if not path.name.startswith("."))
 
 

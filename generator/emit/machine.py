@@ -77,17 +77,15 @@ program inherits from the handler of its side: a type checker names the methods 
 
 
 def _imports(tables: bool, roles: bool, handlers: bool) -> tuple[str, ...]:
-    lines = ["from abc import abstractmethod"] if handlers else []
+    lines = ["from abc import abstractmethod", "from importlib import import_module"] if handlers else []
     lines.append("from collections.abc import Mapping")
     if roles or tables:
-        lines.append(f"from typing import Literal{', Protocol' if handlers else ''}")
+        lines.append(f"from typing import {'TYPE_CHECKING, Literal, Protocol' if handlers else 'Literal'}")
     if tables:
         variables = "Context_contra, Result_co, " if handlers else ""
         lines.append(f"from specwire.generated.dialog import {variables}Dialog, Phase, Reading")
         lines.append("from specwire.generated.events import Events, events_of")
         lines.append("from specwire.generated.session import OPEN_LIMIT, DialogSession")
-    if handlers:
-        lines.append("from . import codec")
     return tuple(lines)
 
 

@@ -26,6 +26,7 @@ class Step(StrEnum):
     TREE = "tree"
     IR = "ir"
     MACHINE = "machine"
+    BUILDS = "builds"
 
 
 def command(
@@ -33,12 +34,18 @@ def command(
         Step,
         typer.Argument(
             help="blocks: what import cuts out of a document; tree: a protocol's rules as resolved; "
-            "ir: its messages, frames and fields; machine: its dialogs."
+            "ir: its messages, frames and fields; machine: its dialogs; builds: what its package runs in, C or "
+            "Python."
         ),
     ],
     subject: Annotated[
-        str, typer.Argument(help="A document for blocks, else the name of a protocol.", metavar="SUBJECT")
-    ],
+        str | None,
+        typer.Argument(
+            help="A document for blocks, else the name of a protocol; builds without one: all packages.",
+            metavar="SUBJECT",
+            show_default=False,
+        ),
+    ] = None,
     grammars: GrammarsOption = None,
     dialog: Annotated[str | None, typer.Option(help="machine: this dialog only.", show_default="all")] = None,
     role: Annotated[
@@ -50,7 +57,14 @@ def command(
     format: Annotated[Format, typer.Option(help="machine: how the dialogs are drawn.")] = Format.TABLE,
     json: Annotated[bool, typer.Option("--json", help="Print the same as JSON.")] = False,
 ) -> None:
-    """Print the blocks of a document, or a protocol's resolved rules, IR or dialogs."""
+    """Print the blocks of a document, or a protocol's resolved rules, IR, dialogs or build."""
+    if step is Step.BUILDS:
+        from specwire.runtime.cli.show_builds import show_builds
+
+        show_builds(subject, json=json)
+        return
+    if subject is None:
+        fail(f"show {step.value} of what? Name a {'document' if step is Step.BLOCKS else 'protocol'}")
     if step is Step.BLOCKS:
         show_blocks(Path(subject), json=json)
         return

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 import subprocess
+import sysconfig
 from functools import cache
 from pathlib import Path
 
@@ -33,6 +35,13 @@ def python_files(*folders: str) -> list[Path]:
     return [path for path in product_files() if path.suffix == ".py" and _top(path) in folders]
 
 
+@cache
+def has_compiler() -> bool:
+    """Whether extension modules can be compiled here: there is a C compiler, and Python has its headers."""
+    found = shutil.which(os.environ.get("CC", "cc").partition(" ")[0])
+    return bool(found) and Path(sysconfig.get_path("include"), "Python.h").is_file()
+
+
 def is_checkout() -> bool:
     """Whether the tests run in a git checkout, with git there to ask."""
     return (ROOT / ".git").exists() and shutil.which("git") is not None
@@ -51,4 +60,4 @@ def _top(path: Path) -> str:
 
 def _is_made(path: Path) -> bool:
     made = {".venv", ".venv.lock", "out", "build", "dist", "__pycache__", ".hypothesis"}
-    return any(part in made or part.endswith(("_cache", ".egg-info")) for part in path.parts)
+    return any(part in made or part.endswith(("_cache", ".egg-info", ".so")) for part in path.parts)

@@ -15,12 +15,13 @@ import pytest
 
 from tests.house.repository import CODE, ROOT, product_files, python_files
 
+COLUMNS = ("columns", *(path.stem for path in (ROOT / "generator/support").glob("columns_*.py")))
 ONLY_IN = {
     "construct": ("constructs", "construct_values"),
-    "numpy": ("columns", "arrow"),
-    "pyarrow": ("columns", "arrow"),
+    "numpy": (*COLUMNS, "arrow"),
+    "pyarrow": (*COLUMNS, "arrow"),
     "pyspark": ("schema", "spark"),
-    "hypothesis": ("strategies",),
+    "hypothesis": ("strategies", "strategies_frames", "strategies_texts"),
 }
 """Which modules of a generated package, or of what they share, may import a library that is not always there."""
 

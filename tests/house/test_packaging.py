@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
+import os
 import re
 import shutil
 import stat
 import subprocess
 import sys
+import sysconfig
 import tarfile
 import tomllib
 import zipfile
@@ -16,9 +19,14 @@ from pathlib import Path
 import pytest
 
 import specwire
-from tests.house.repository import LINKED, ROOT, product_files
+from tests.house.repository import LINKED, ROOT, has_compiler, product_files
 
-BUILT_FROM = (*LINKED, "src", "pyproject.toml", "README.md", "LICENSE")
+BUILT_FROM = (*LINKED, "src", "pyproject.toml", "setup.py", "README.md", "LICENSE")
+COMPILED = "zre"
+"""The package that is compiled for these tests: one is enough, and all of them take minutes."""
+BROKEN = "flux"
+"""One whose source in Cython has a fault."""
+NEEDS_COMPILER = pytest.mark.skipif(not has_compiler(), reason="no C compiler, or no headers of Python")
 
 
 @pytest.fixture(scope="module")
@@ -31,11 +39,17 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name.parts[0] in BUILT_FROM:
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, clone / name)
+    for path in clone.glob("generated/**/*.pyx"):
+        if path.parent.name == BROKEN:
+            path.write_text("def broken(:")
+        elif path.parent.name != COMPILED and not path.with_suffix(".pxd").exists():
+            path.write_text('BUILD = "of another input"')
     for part in LINKED:
         (clone / "src/specwire" / part).symlink_to(f"../../{part}")
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(clone)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
+    (folder / "log").write_text(run.stdout + run.stderr)
     return folder
 
 
@@ -49,7 +63,7 @@ def wheel(built: Path) -> Path:
 @pytest.mark.slow
 def test_wheel_holds_the_code(wheel: Path) -> None:
     """Every source, grammar and template is in the wheel; a new package needs no list to be found."""
-    kept = {".py", ".lark", ".j2", ".abnf", ".toml"}
+    kept = {".py", ".pyx", ".pxd", ".lark", ".j2", ".abnf", ".toml"}
     wanted = {
         f"specwire/{path.relative_to(ROOT)}"
         for path in product_files()
@@ -125,6 +139,81 @@ def test_wheel_brings_its_grammars(unpacked: Path, tmp_path: Path) -> None:
     command = [sys.executable, "-c", code]
     run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
     assert run.stdout == "Ping(version=2, sequence=1) wire.zre.machine\n", run.stderr
+
+
+def own_lines(text: str) -> list[str]:
+    """What our own part of the build says."""
+    return [line for line in text.splitlines() if line.startswith("specwire: ")]
+
+
+@pytest.mark.slow
+@NEEDS_COMPILER
+def test_wheel_holds_what_could_be_compiled(built: Path, wheel: Path) -> None:
+    """A package whose C cannot be made is left out, with one line; no C source and no stray comes along."""
+    suffix = sysconfig.get_config_var("EXT_SUFFIX")
+    sources = [path.relative_to(ROOT) for path in product_files() if path.suffix == ".pyx" and is_code(path)]
+    modules = {f"specwire/{path.with_suffix('')}{suffix}" for path in sources if path.parts[0] == "generated"}
+    with zipfile.ZipFile(wheel) as archive:
+        names = set(archive.namelist())
+    assert {name for name in names if name.endswith(suffix)} == modules - {
+        f"specwire/generated/{BROKEN}/_native{suffix}"
+    }
+    assert not [name for name in names if name.endswith((".c", ".o"))]
+    assert own_lines((built / "log").read_text()) == [
+        f"specwire: specwire.generated.{BROKEN}._native is left out, its package stays in Python: see above"
+    ]
+
+
+@pytest.mark.slow
+@NEEDS_COMPILER
+def test_installed_packages_choose_their_build(unpacked: Path, tmp_path: Path) -> None:
+    """C where it fits; Python where nothing was compiled, or of another input."""
+    run = run_installed(unpacked, tmp_path, "show", "builds", "--json")
+    reasons = json.loads(run.stdout.partition("\n")[2])
+    assert reasons.pop(COMPILED) == ""
+    assert reasons.pop(BROKEN) == "not compiled"
+    assert set(reasons.values()) == {"compiled before the package was generated anew"}
+    code = f"import sys; sys.path.insert(0, {str(unpacked)!r}); from specwire.generated import {COMPILED} as package;"
+    code += "print(package.ACCELERATED, package.decode([bytes.fromhex('aaa106020001')]))"
+    for pure, told in (("0", "True"), ("1", "False")):
+        command, environment = [sys.executable, "-c", code], {**os.environ, "SPECWIRE_PURE": pure}
+        run = subprocess.run(
+            command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60
+        )
+        assert run.stdout == f"{told} Ping(version=2, sequence=1)\n", run.stderr
+
+
+@pytest.mark.slow
+def test_without_a_compiler_packages_stay_in_python(built: Path, tmp_path: Path) -> None:
+    """From the source archive: one line says what is missing, and the wheel works."""
+    (archive,) = built.glob("*.tar.gz")
+    with tarfile.open(archive) as tar:
+        tar.extractall(tmp_path, filter="data")
+    (source,) = (path for path in tmp_path.iterdir() if path.is_dir())
+    command = [
+        sys.executable,
+        "-m",
+        "build",
+        "--wheel",
+        "--no-isolation",
+        "--outdir",
+        str(tmp_path),
+        str(source),
+    ]
+    run = subprocess.run(
+        command, env={**os.environ, "CC": "false"}, capture_output=True, text=True, check=False, timeout=300
+    )
+    assert run.returncode == 0, run.stdout + run.stderr
+    (line,) = own_lines(run.stdout + run.stderr)
+    assert line.startswith(
+        "specwire: codecs are not compiled and stay in Python: false or the headers of Python"
+    )
+    (wheel,) = tmp_path.glob("*.whl")
+    with zipfile.ZipFile(wheel) as archive_:
+        assert not [name for name in archive_.namelist() if name.endswith((".so", ".pyd"))]
+        archive_.extractall(tmp_path / "installed")
+    run = run_installed(tmp_path / "installed", tmp_path, "show", "builds", "--json")
+    assert set(json.loads(run.stdout.partition("\n")[2]).values()) == {"not compiled"}
 
 
 def test_versions_agree() -> None:

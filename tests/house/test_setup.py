@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+import accelerator
 import system_packages
 from environment import Environment
 from java import Java, find_java
@@ -91,6 +92,78 @@ def test_moved_environment_is_made_anew(project: Path, tmp_path: Path) -> None:
     """The programs in `.venv` name the folder they were made in."""
     moved = project.rename(tmp_path / "moved")
     assert state(moved) == "missing"
+
+
+COMPILES = """
+import pathlib, sys
+folder = pathlib.Path("generated/demo")
+pathlib.Path("log").open("a").write(" ".join(sys.argv[1:3]) + "\\n")
+(folder / "_native.cpython-311.so").write_text((folder / "_native.pyx").read_text())
+"""
+
+
+@pytest.fixture
+def sources(project: Path, empty_path: Path) -> Environment:
+    """The environment of a project with one package to compile, a compiler, and a ``setup.py`` that notes its calls."""
+    program(empty_path / "cc", "exit 0")
+    (project / "setup.py").write_text(COMPILES)
+    (project / "generated/demo").mkdir(parents=True)
+    (project / "generated/demo/_native.pyx").write_text("first")
+    with open(os.devnull) as lock:
+        return Environment(project, lock=os.dup(lock.fileno()))
+
+
+def calls(environment: Environment) -> int:
+    """How often ``setup.py`` was called, each time to compile in place."""
+    lines = (environment.root / "log").read_text().splitlines()
+    assert set(lines) == {"-q build_ext"}
+    return len(lines)
+
+
+def test_packages_are_compiled_once(sources: Environment, capsys: pytest.CaptureFixture[str]) -> None:
+    """The second `make` does nothing, and the first says in one line which packages are in C."""
+    assert not accelerator.is_current(sources)
+    accelerator.compile_packages(sources)
+    said = capsys.readouterr().out.splitlines()
+    assert said[0].startswith("set-up: compiling the packages")
+    assert re.match(r"set-up: packages in (C|Python, .*): \w+(, \w+)*", said[1])
+    assert len(said) == 2
+    assert accelerator.is_current(sources)
+    assert calls(sources) == 1
+
+
+@pytest.mark.parametrize("change", ["source", "new source", "module", "setup.py", "compiler"])
+def test_what_changed_is_compiled_again(sources: Environment, empty_path: Path, change: str) -> None:
+    """Sources are generated anew, a module is lost, and a compiler can go, or come."""
+    accelerator.compile_packages(sources)
+    folder = sources.root / "generated/demo"
+    match change:
+        case "source":
+            (folder / "_native.pyx").write_text("second")
+        case "new source":
+            (folder.parent / "shared.pxd").write_text("")
+        case "module":
+            (folder / "_native.cpython-311.so").unlink()
+        case "setup.py":
+            (sources.root / "setup.py").write_text(COMPILES + "# more")
+        case "compiler":
+            (empty_path / "cc").unlink()
+    assert not accelerator.is_current(sources)
+    accelerator.compile_packages(sources)
+    assert accelerator.is_current(sources)
+    assert calls(sources) == 2
+
+
+def test_set_up_goes_on_without_packages_in_c(
+    sources: Environment, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Not even a broken ``setup.py`` ends it; it is not tried again until something changes."""
+    (sources.root / "setup.py").write_text("raise SystemExit('nothing works here')")
+    accelerator.compile_packages(sources)
+    told = capfd.readouterr()
+    assert "nothing works here" in told.err
+    assert "set-up: they stay in Python: this failed, see above" in told.out
+    assert accelerator.is_current(sources)
 
 
 @pytest.mark.parametrize(
@@ -201,7 +274,7 @@ def test_unusable_python_is_refused() -> None:
 def test_make_lists_every_target() -> None:
     """`make` alone prints one line for each target."""
     run = subprocess.run(["make", "-s"], cwd=ROOT, capture_output=True, text=True, check=True)
-    listed = re.findall(r"^  make (\w+) +\S", run.stdout, re.MULTILINE)
+    listed = re.findall(r"^  make ([\w-]+) +\S", run.stdout, re.MULTILINE)
     declared = re.search(r"^\.PHONY: (.*)$", (ROOT / "Makefile").read_text(), re.MULTILINE)
     assert declared is not None
     assert listed == declared[1].split()

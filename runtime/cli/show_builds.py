@@ -1,0 +1,21 @@
+"""`specwire show builds`: which packages run in C, and why the others do not."""
+
+from __future__ import annotations
+
+from specwire.generated.builds import why_pure
+from specwire.runtime.cli.console import output, print_json
+from specwire.runtime.cli.protocols import load_protocol, protocol_names
+
+
+def show_builds(protocol: str | None, *, json: bool) -> None:
+    """Print a line for each package, or for one; with `json` the reason for Python, an empty text where it is C."""
+    names = protocol_names() if protocol is None else [protocol]
+    reasons = {name: why_pure(load_protocol(name).__name__) for name in names}
+    if json:
+        print_json(reasons)
+        return
+    width = max(map(len, reasons))
+    for name, reason in reasons.items():
+        output().print(
+            f"{name:{width}}  {f'Python: {reason}' if reason else 'C'}", markup=False, soft_wrap=True
+        )
