@@ -1,0 +1,126 @@
+"""Which message frames are, for the compiled codec: a number that says which, found by comparing octets in C.
+
+The statements return the message's number (from 1, in the order of the specification), or 0 where the frames
+are none. Tags of up to eight octets are compared as integers, so the C compiler makes a jump table or a search of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from itertools import groupby
+
+from specwire.generator import ir
+from specwire.generator.emit.layout import selected
+from specwire.generator.emit.native_types import c_number, literal
+from specwire.generator.emit.python import Lines
+from specwire.generator.passes.shapes import weight
+
+
+def kind_function(protocol: ir.Protocol) -> str:
+    """Return the body of ``_kind_of(frames, count)``; `sender` is its third parameter where messages need it."""
+    lines = Lines(1)
+    if not protocol.selectors:
+        _shapes(lines, protocol)
+    elif protocol.selectors[0].pattern:
+        _patterns(lines, protocol)
+    else:
+        _tags(lines, protocol)
+    lines.add("return 0")
+    return str(lines)
+
+
+def _tags(lines: Lines, protocol: ir.Protocol) -> None:
+    """Slices of frames, or whole frames, that are compared with the tags of each message."""
+    for number, selector in enumerate(protocol.selectors):
+        index = f"count - {-selector.frame}" if selector.frame < 0 else str(selector.frame)
+        lines.add(f"cdef bytes frame_{number} = frame_at(frames, {index})")
+    for number, selector in enumerate(protocol.selectors):
+        short = "" if selector.octets is None else f" or len(frame_{number}) < {selector.octets}"
+        with lines.block(f"if frame_{number} is None{short}:"):
+            lines.add("return 0")
+    rows = [(n, pieces) for n, m in enumerate(protocol.messages, 1) for pieces in selected(m, protocol)]
+    (first, *others) = protocol.selectors
+    if not others and first.octets is not None and first.octets <= 8:
+        _switch(lines, first.octets, [(pieces[0], n) for n, pieces in rows])
+        return
+    # Tags in which the last piece is the same stand together: it is what tells most messages apart.
+    rows.sort(key=lambda row: row[1][::-1])
+    last = len(protocol.selectors) - 1
+    for piece, group in groupby(rows, key=lambda row: row[1][last]):
+        with lines.block(f"if {_compared(protocol.selectors[last], last, piece)}:"):
+            for number, pieces in group:
+                tests = [_compared(protocol.selectors[n], n, pieces[n]) for n in range(last)]
+                if not tests:
+                    lines.add(f"return {number}")
+                    continue
+                with lines.block(f"if {' and '.join(tests)}:"):
+                    lines.add(f"return {number}")
+
+
+def _compared(selector: ir.Selector, number: int, piece: bytes) -> str:
+    """The condition that a selector finds these octets."""
+    test = "frame_is" if selector.octets is None else "frame_begins"
+    return f"{test}(frame_{number}, {literal(piece)}, {len(piece)})"
+
+
+def _switch(lines: Lines, octets: int, rows: Iterable[tuple[bytes, int]]) -> None:
+    lines.add(f"cdef uint64_t tag = number(octets_of(frame_0), {octets})")
+    for number, (piece, kind) in enumerate(rows):
+        test = f"tag == {c_number(int.from_bytes(piece, 'big'))}"
+        with lines.block(f"{'elif' if number else 'if'} {test}:"):
+            lines.add(f"return {kind}")
+
+
+def _patterns(lines: Lines, protocol: ir.Protocol) -> None:
+    """How the first frame may begin, the longest pattern first."""
+    lines.add("cdef bytes frame = frame_at(frames, 0)")
+    with lines.block("if frame is None:"):
+        lines.add("return 0")
+    rows = [(tag, n) for n, message in enumerate(protocol.messages, 1) for tag in message.tags]
+    for tag, kind in sorted(rows, key=lambda row: -len(row[0])):
+        with lines.block(f"if len(frame) >= {len(tag) // 2}{_fixed(tag, 'frame')}:"):
+            lines.add(f"return {kind}")
+
+
+def _shapes(lines: Lines, protocol: ir.Protocol) -> None:
+    """What messages look like, those that fix most first; where two look the same, who sent them decides."""
+    rows = [(n, shape) for n, message in enumerate(protocol.messages, 1) for shape in message.shapes]
+    rows.sort(key=lambda row: -weight(row[1]))
+    count = max(len(shape.frames) for _, shape in rows)
+    for number in range(count):
+        lines.add(f"cdef bytes frame_{number} = frame_at(frames, {number})")
+    for kind, shape in rows:
+        with lines.block(f"if {' and '.join(_fitting(shape))}:"):
+            if not shape.senders:
+                lines.add(f"return {kind}")
+                continue
+            with lines.block("if sender is None:"):
+                lines.add("return 0")
+            with lines.block(f"if sender in {shape.senders!r}:"):
+                lines.add(f"return {kind}")
+
+
+def _fitting(shape: ir.Shape) -> list[str]:
+    """The conditions that frames look as a shape says."""
+    least = max(shape.least, len(shape.frames))
+    tests = [f"count >= {least}"] + [f"count <= {shape.most}"] * (shape.most is not None)
+    for number, head in enumerate(shape.frames):
+        size = len(head.octets) // 2
+        if size or head.whole:
+            tests.append(
+                f"len(frame_{number}) {'==' if head.whole else '>='} {size}{_fixed(head.octets, f'frame_{number}')}"
+            )
+    return tests
+
+
+def _fixed(pattern: str, frame: str) -> str:
+    """Conditions, each behind an ``and``, that a frame has the octets that a pattern fixes."""
+    pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
+    tests = ""
+    for fixed, run in groupby(enumerate(pieces), key=lambda entry: entry[1] != "??"):
+        entries = list(run)
+        if fixed:
+            octets = bytes.fromhex("".join(piece for _, piece in entries))
+            at = f" + {entries[0][0]}" if entries[0][0] else ""
+            tests += f" and same(octets_of({frame}){at}, {literal(octets)}, {len(octets)})"
+    return tests
