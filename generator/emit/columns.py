@@ -16,10 +16,21 @@ ARROW: dict[Scalar, str] = {
     "bool": "pa.bool_()",
 }
 
+TYPES = ("BINARY_PAIRS", "PAIRS", "UINT64")
+"""What of the helpers is a type."""
+
+SEVERAL = "lists of binary values, each list the ZeroMQ frames of one message."
+SINGLE = f"binary values, a message each; or {SEVERAL}"
+NEEDED = """for each message the letter of the role that sent it, which tells apart those that look the
+            same; null or empty where nobody knows."""
+NOT_NEEDED = "the letters of the roles that sent them; the octets say all without."
+
 
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's columns module."""
     rows = [(message, columns(message, protocol)) for message in protocol.messages]
+    by_sender = any(shape.senders for message in protocol.messages for shape in message.shapes)
+    single = all(len(m.parts) == 1 and isinstance(m.parts[0], ir.Frame) for m in protocol.messages)
     helpers = {name for _, found in rows for column in found for name in _helpers(column.kind)}
     return render(
         "columns.py.j2",
@@ -30,8 +41,10 @@ def emit(protocol: ir.Protocol) -> str:
              f"({', '.join(map(_source, found))},)")
             for message, found in rows
         ],
-        helpers=sorted(helpers),
-        by_sender=any(shape.senders for message in protocol.messages for shape in message.shapes),
+        helpers=[("columns" if helper in TYPES else "columns_rows", helper) for helper in sorted(helpers)],
+        by_sender=", by_sender=True" if by_sender else "",
+        array=SINGLE if single else SEVERAL,
+        senders=NEEDED if by_sender else NOT_NEEDED,
     )  # fmt: skip
 
 
