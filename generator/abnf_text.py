@@ -63,7 +63,8 @@ def _grouped(element: Element, *kinds: type[Element]) -> str:
 def _write_repeat(repetition: Repetition) -> str:
     least, greatest = repetition.minimum, repetition.maximum
     if greatest == least:
-        return str(least)
+        # A nought alone would make a number of a name that begins with x: 0x0.
+        return str(least) if least else "*0"
     return f"{least or ''}*{'' if greatest is None else greatest}"
 
 

@@ -146,7 +146,8 @@ def size_of_words(words: str) -> int | None:
 
 def _octets(token: Token) -> bytes:
     if token.type == "QUOTED":
-        return str(token)[1:-1].encode()
+        # A document that is not UTF-8 is read so that its octets are kept.
+        return str(token)[1:-1].encode("utf-8", "surrogateescape")
     return bytes(len(token)) if token.type == "ZEROS" else bytes.fromhex(token[2:])
 
 

@@ -12,8 +12,7 @@ from hypothesis import HealthCheck, given, seed, settings
 from hypothesis import strategies as st
 
 from tests.generated import strategies
-from tests.generated.agreement import assert_agreement, check_mutations
-from tests.generated.test_agreement import corpus
+from tests.generated.agreement import assert_agreement, check_mutations, corpus
 from tests.generated.test_encoding import assert_encodes_or_says_why, assert_letter
 from tests.generated.vectors import PACKAGES, package
 
