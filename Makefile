@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup run test generate drift lint types check bench fuzz clean
+.PHONY: help setup run test generate drift lint types check bench fuzz fuzz-short clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -13,10 +13,10 @@ VENV = $(if $(JAVA_HOME_FOUND),JAVA_HOME='$(JAVA_HOME_FOUND)' ).venv/bin
 PYTEST = $(VENV)/python -m pytest -n 2 --dist loadgroup
 
 help: ## list the targets
-	@sed -n 's/^\([a-z]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name line; \
-	do printf '  make %-9s %s\n' "$$name" "$$line"; done
+	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name line; \
+	do printf '  make %-10s %s\n' "$$name" "$$line"; done
 
-setup: ## make .venv, find or install Java; done once, redone when the dependencies change
+setup: ## make .venv, find or install Java, compile the packages; done once, redone when something changed
 	@./scripts/setup.sh
 
 run: setup ## the main job: generate, transfer files, capture, decode on Spark, report
@@ -40,16 +40,24 @@ lint: setup ## layout and style of the code
 types: setup ## mypy, strict
 	@$(VENV)/mypy
 
-check: drift lint types test ## what continuous integration runs: drift, lint, types, test
+check: drift lint types test fuzz-short ## what continuous integration runs: drift, lint, types, test, a minute of fuzzing
 
 bench: setup ## measure speed, as ratios against a baseline of the same run
-	@$(VENV)/python tests/benchmarks/run.py $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.run $(ARGS)
+	@$(VENV)/python tests/benchmarks/columns_encode.py $(ARGS)
 	@$(VENV)/python tests/benchmarks/compiler.py $(ARGS)
 	@$(VENV)/python tests/benchmarks/startup.py $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.columns $(ARGS)
 
-fuzz: setup ## a million mutated messages
-	@SPECWIRE_FUZZ_COUNT=1000000 $(PYTEST) tests/fuzz $(ARGS)
+# Seconds of fuzzing, for all targets together.
+FUZZ_SECONDS = 600
 
-clean: ## remove what the other targets wrote, but not .venv
+fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds
+	@$(VENV)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) $(ARGS)
+
+fuzz-short: setup ## the same for a minute, as a part of check; left out where atheris has no wheel
+	@$(VENV)/python -m tests.fuzz.run --seconds 60 --if-possible
+
+clean: ## remove what the other targets wrote, but not what set-up made
 	@rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info
 	@find generator generated runtime tests scripts -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -7,12 +7,13 @@ same octets and find the same values, a mistake would have to be made twice.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cache
 from types import ModuleType
 from typing import Any
 
 import construct as cs
-import pytest
 
 from specwire.generated.constructs import parse_frames
 from specwire.generated.errors import DecodeError
@@ -28,8 +29,16 @@ from specwire.generated.layout import (
     Union,
 )
 from specwire.generated.messages import Message
+from tests.generated.hand_vectors import HAND
+from tests.generated.vectors import recorded
 
 Frames = Sequence[bytes]
+
+TAKEN_BY_CONSTRUCT = {
+    "limit": "a declaration has no bound on the frames and octets of a message; a codec has, so that a peer "
+    "cannot make it hold what the program has no room for",
+}
+"""Kinds of errors for frames that Construct takes all the same, each with the reason why that is right."""
 
 
 def layout_of(module: ModuleType) -> ProtocolLayout:
@@ -52,13 +61,48 @@ def fields_of(entry: MessageLayout) -> Iterator[Field]:
                 yield field
 
 
-def values_of(module: ModuleType, message: Message) -> dict[str, Any]:
-    """Return a message's values under the grammar's names, the flags as on the wire."""
-    entry = message_layout(module, type(message).__name__)
-    return {
-        field.name: message.wire_flags if field.flags else getattr(message, field.attribute)  # type: ignore[attr-defined]
-        for field in fields_of(entry)
-    }
+@dataclass(frozen=True)
+class Reading:
+    """What a codec makes of frames: a message, or the error that says why not."""
+
+    frames: Frames
+    message: Message | None
+    error: DecodeError | None
+
+    @property
+    def told(self) -> tuple[object, ...]:
+        """All that can be seen of it, in a form that is equal for both builds; `repr` tells types apart."""
+        if self.error is not None:
+            return ("refused", self.error.attributes(), str(self.error))
+        return (repr(self.message), self.values, self.encoded)
+
+    @property
+    def class_name(self) -> str:
+        return type(self.message).__name__
+
+    @property
+    def values(self) -> tuple[object, ...]:
+        """The values in wire order, the flags as on the wire."""
+        message: Any = self.message
+        names = type(message).__match_args__
+        return (*(getattr(message, name) for name in names), getattr(message, "wire_flags", None))
+
+    @property
+    def encoded(self) -> list[bytes]:
+        assert self.message is not None
+        return self.message.encode()
+
+
+def read(module: ModuleType, corpus: Iterable[Frames]) -> list[Reading]:
+    """Return what a package's `decode` makes of each."""
+    return [_read(module, frames) for frames in corpus]
+
+
+def _read(module: ModuleType, frames: Frames) -> Reading:
+    try:
+        return Reading(frames, module.decode(frames), None)
+    except DecodeError as error:
+        return Reading(frames, None, error)
 
 
 def assert_agreement(module: ModuleType, frames: Frames) -> bool:
@@ -67,24 +111,53 @@ def assert_agreement(module: ModuleType, frames: Frames) -> bool:
     A refusal must come with its place from the slow path, and an accepted message must be built by the
     declarations as the codec encodes it.
     """
+    (reading,) = read(module, [frames])
+    if reading.error is not None:
+        assert_explained(module, frames, reading.error)
+    assert_construct_agrees(module, [reading])
+    return reading.error is None
+
+
+def assert_construct_agrees(module: ModuleType, readings: Iterable[Reading]) -> None:
+    """Check the declarations against the readings: what they take, the values, and what they build."""
+    for reading in readings:
+        if reading.error is None:
+            _assert_construct_reads(module, reading)
+        elif reading.error.kind not in TAKEN_BY_CONSTRUCT:
+            assert not construct_takes(module, reading.frames), list(reading.frames)
+
+
+def construct_takes(module: ModuleType, frames: Frames) -> bool:
+    """Whether a declaration of any message reads the frames."""
     try:
-        fast = module.decode(frames)
-    except DecodeError as error:
-        assert_explained(module, frames, error)
-        with pytest.raises(cs.ConstructError):
-            module.constructs.parse(frames)
+        module.constructs.parse(frames)
+    except cs.ConstructError:
         return False
-    name = type(fast).__name__
+    return True
+
+
+def _assert_construct_reads(module: ModuleType, reading: Reading) -> None:
+    name = reading.class_name
     # No other declaration is tried: that would be the same messages again, and most of the time.
     declaration = {name: module.constructs.MESSAGES[name]}
-    _, reference = parse_frames(declaration, module.constructs.FLAGS, frames)
-    fields = tuple(fields_of(message_layout(module, name)))
-    values = values_of(module, fast)
-    assert {f.name: _built(f, reference[f.name]) for f in fields} == {
-        f.name: _held(f, values[f.name]) for f in fields
+    _, values = parse_frames(declaration, module.constructs.FLAGS, reading.frames)
+    built = {field.name: _built(field, values[field.name]) for field in value_fields(module, name)}
+    assert built == held(module, reading), list(reading.frames)
+    assert module.constructs.build(name, values) == reading.encoded, list(reading.frames)
+
+
+def value_fields(module: ModuleType, class_name: str) -> tuple[Field, ...]:
+    """Return the fields of a class in wire order."""
+    return tuple(fields_of(message_layout(module, class_name)))
+
+
+def held(module: ModuleType, reading: Reading) -> dict[str, Any]:
+    """A message's values under the grammar's names, without classes."""
+    message: Any = reading.message
+    return {
+        field.name: _plain(field, message.wire_flags if field.flags else getattr(message, field.attribute))
+        for field in value_fields(module, reading.class_name)
     }
-    assert module.constructs.build(name, reference) == fast.encode()
-    return True
 
 
 def assert_explained(module: ModuleType, frames: Frames, error: DecodeError) -> None:
@@ -98,7 +171,7 @@ def assert_explained(module: ModuleType, frames: Frames, error: DecodeError) -> 
     assert error.expected
     assert error.found
     assert error.message_name is None or error.message_name in {m.name for m in layout_of(module).messages}
-    if error.kind == "frames":
+    if error.kind in ("frames", "limit"):
         assert error.offset is None
         assert error.frame is None or 0 <= error.frame <= len(frames)
     else:
@@ -108,7 +181,7 @@ def assert_explained(module: ModuleType, frames: Frames, error: DecodeError) -> 
         assert error.field is not None or error.kind == "trailing"
 
 
-def _held(field: Field, value: Any) -> Any:
+def _plain(field: Field, value: Any) -> Any:
     """A message's value without classes: records as dictionaries, tuples as lists."""
     return _each(field.type, value, _fields_held, lambda held: (type(held).__name__, held))
 
@@ -119,7 +192,7 @@ def _built(field: Field, value: Any) -> Any:
 
 
 def _fields_held(type: Record, value: Any) -> Any:
-    return {f.name: _held(f, getattr(value, f.attribute)) for f in type.fields if not f.implied}
+    return {f.name: _plain(f, getattr(value, f.attribute)) for f in type.fields if not f.implied}
 
 
 def _fields_built(type: Record, value: Any) -> Any:
@@ -144,6 +217,13 @@ def _each(
             (option,) = (option for option in options if option.class_name == name)
             return name, fields(option, inside)
     return list(value) if isinstance(value, list | tuple) else value
+
+
+@cache
+def corpus(name: str) -> tuple[tuple[bytes, ...], ...]:
+    """Return all recorded and written messages of a package, each once; those it refuses too."""
+    vectors = [*recorded(name), *(vector for vector in HAND if vector.package == name)]
+    return tuple(dict.fromkeys(vector.frames for vector in vectors))
 
 
 def truncations(frames: Frames) -> Iterator[tuple[bytes, ...]]:

@@ -25,8 +25,7 @@ from specwire.generated.layout import (
     Type,
     Union,
 )
-from specwire.generated.messages import Message
-from specwire.generated.messages import Record as RecordBase
+from specwire.generated.messages import PureMessage, PureRecord
 from specwire.generated.refusal import explain_decode
 from specwire.generated.unfit import explain_encode
 
@@ -57,8 +56,8 @@ EXACT = Record("Exact", (field("length", Size(((b"", 1),))), field("word", Text(
 DECODED: list[tuple[str, Field, bytes, str]] = [
     ("record", field("point", POINT), b"\x01\x00", "demo.point.y at octet 2: expected 2 octets, found 1 [Demo v1 y]"),
     ("list of records", field("points", ListOf(1, POINT)), b"\x02\x01\x00\x02\x03\x00", "demo.points[1].y at octet 6: expected 2 octets, found 1 [Demo v1 y]"),
-    ("count", field("points", ListOf(1, POINT)), b"\x09\x01\x00\x02", "demo.points at octet 1: expected at most 3 entries in the octets that are left, found 9 [Demo v1 points]"),
-    ("count of eight octets", field("points", ListOf(8, POINT)), b"\xff" * 8, f"demo.points at octet 1: expected at most 0 entries in the octets that are left, found {2**64 - 1} [Demo v1 points]"),
+    ("count", field("points", ListOf(1, POINT)), b"\x09\x01\x00\x02", "demo.points at octet 1: expected at most 3 entries in 3 octets, found 9 [Demo v1 points]"),
+    ("count of eight octets", field("points", ListOf(8, POINT)), b"\xff" * 8, f"demo.points at octet 1: expected at most 0 entries in 0 octets, found {2**64 - 1} [Demo v1 points]"),
     ("minimum", field("points", ListOf(1, POINT, 2)), b"\x01\x01\x00\x02", "demo.points at octet 1: expected at least 2, found 1 [Demo v1 points]"),
     ("minimum to the end", field("points", ListOf(0, POINT, 2)), b"\x01\x00\x02", "demo.points at octet 1: expected at least 2, found 1 [Demo v1 points]"),
     ("element at the end", field("points", ListOf(0, POINT)), b"\x01\x00\x02\x03", "demo.points[1].y at octet 5: expected 2 octets, found 0 [Demo v1 y]"),
@@ -67,10 +66,10 @@ DECODED: list[tuple[str, Field, bytes, str]] = [
     ("no option", field("item", Union((NOTE, STOP), (b"N", b"S"))), b"", "demo.item at octet 1: expected 0x4e or 0x53, found nothing [Demo v1 item]"),
     ("inside an option", field("items", ListOf(0, Union((NOTE, STOP), (b"N", b"S")))), b"SN\x02\xc3\xc3", "demo.items[1].text at octet 4: 0xc3 is not UTF-8 [Demo v1 text]"),
     ("unknown form", field("length", FORMS), b"\x05\x00", "demo.length at octet 1: expected 0x04 or 0x06, found 0x05 [Demo v1 length]"),
-    ("size too small", field("length", FORMS), b"\x04\x00abc", "demo.length at octet 2: expected 3: the octets that follow it, found 0 [Demo v1 length]"),
-    ("size too large", field("length", FORMS), b"\x06" + b"\xff" * 8, f"demo.length at octet 2: expected 0: the octets that follow it, found {2**64 - 1} [Demo v1 length]"),
+    ("size too small", field("length", FORMS), b"\x04\x00abc", "demo.length at octet 2: expected 3, the number of octets behind it, found 0 [Demo v1 length]"),
+    ("size too large", field("length", FORMS), b"\x06" + b"\xff" * 8, f"demo.length at octet 2: expected 0, the number of octets behind it, found {2**64 - 1} [Demo v1 length]"),
     ("half a size", field("length", FORMS), b"\x06\x00", "demo.length at octet 2: expected 8 octets, found 1 [Demo v1 length]"),
-    ("record beyond the frame", field("part", SIZED), b"\x05\x01a", "demo.part.length at octet 1: expected at most 2: the octets that are left, found 5 [Demo v1 length]"),
+    ("record beyond the frame", field("part", SIZED), b"\x05\x01a", "demo.part.length at octet 1: expected at most 2, the number of octets left, found 5 [Demo v1 length]"),
     ("value beyond its record", field("parts", ListOf(1, EXACT)), b"\x02\x02\x01a\x02\x03abc", "demo.parts[1].word at octet 7: expected 3 octets, found 1 [Demo v1 word]"),
     ("left over in a record", field("parts", ListOf(1, EXACT)), b"\x01\x04\x01axy", "demo.parts[0] at octet 5: expected the end of parts[0], found 2 more octets [Demo v1 exact]"),
     ("padding cut", field("filler", Padding(4, b"\0")), b"\x00\x00", "demo.filler at octet 1: expected 4 octets, found 2 [Demo v1 filler]"),
@@ -118,21 +117,21 @@ def test_kinds_and_octets_left_over() -> None:
 # Encoding
 
 
-class Point(RecordBase, frozen=True, gc=False):
+class Point(PureRecord, frozen=True, gc=False):
     x: object = 0
     y: object = 0
 
 
-class Note(RecordBase, frozen=True, gc=False):
+class Note(PureRecord, frozen=True, gc=False):
     text: object = ""
 
 
-class Sized(RecordBase, frozen=True, gc=False):
+class Sized(PureRecord, frozen=True, gc=False):
     word: object = ""
     rest: object = b""
 
 
-class Demo(Message, frozen=True, gc=False):
+class Demo(PureMessage, frozen=True, gc=False):
     NAME: ClassVar[str] = "demo"
     PROTOCOL: ClassVar[str] = "demo"
     value: object = None
@@ -147,7 +146,7 @@ class Elsewhere:
     """A record of another package: the same name in another module."""
 
     Point = type(
-        "Point", (RecordBase,), {"__module__": "elsewhere", "__annotations__": {}}, frozen=True, gc=False
+        "Point", (PureRecord,), {"__module__": "elsewhere", "__annotations__": {}}, frozen=True, gc=False
     )
 
 
@@ -218,12 +217,12 @@ def patterned() -> ProtocolLayout:
 @pytest.mark.parametrize(
     ("octets", "kind", "sentence"),
     [
-        (b"\x05", "tag", "demo.length at octet 0: expected 0x04 or 0x06 or 0xff7f, found 0x0500 [Demo v1 length]"),
-        (b"", "length", "demo.length at octet 0: expected 0x04 or 0x06 or 0xff7f, found nothing [Demo v1 length]"),
+        (b"\x05", "tag", "demo.length at octet 0: expected 0x04, 0x06 or 0xff7f, found 0x0500 [Demo v1 length]"),
+        (b"", "length", "demo.length at octet 0: expected 0x04, 0x06 or 0xff7f, found nothing [Demo v1 length]"),
         (b"\xff", "length", "demo.signature at octet 0: expected 0xff7f, found 0xff [Demo v1 signature]"),
         (b"\xff\x7e", "tag", "demo.signature at octet 0: expected 0xff7f, found 0xff7e [Demo v1 signature]"),
-        (b"\x04\x09\x05READY", "length", "READY.length at octet 1: expected 6: the octets that follow it, found 9 [Demo v1 length]"),
-        (b"\x04\x09\x05READX", "length", "demo.length at octet 1: expected 6: the octets that follow it, found 9 [Demo v1 length]"),
+        (b"\x04\x09\x05READY", "length", "READY.length at octet 1: expected 6, the number of octets behind it, found 9 [Demo v1 length]"),
+        (b"\x04\x09\x05READX", "length", "demo.length at octet 1: expected 6, the number of octets behind it, found 9 [Demo v1 length]"),
     ],
 )  # fmt: skip
 def test_the_longest_pattern_says_what_it_is(octets: bytes, kind: str, sentence: str) -> None:

@@ -10,18 +10,6 @@ from typing import Any
 
 import pytest
 
-from specwire.generated import flux, libfilemq, norfab, zre
-from specwire.generated.filemq import (
-    Cheezburger,
-    Hugz,
-    HugzOk,
-    Icanhaz,
-    Kthxbai,
-    Nom,
-    Ohai,
-    OhaiOk,
-    machine,
-)
 from specwire.generator.packages import package_files
 from specwire.generator.pipeline import compile_protocol
 
@@ -134,49 +122,51 @@ class Writes:
 
 
 @pytest.mark.parametrize(
-    ("message", "method"),
+    ("name", "fields", "method"),
     [
-        (Ohai(), "on_ohai"),
-        (Icanhaz(path="/"), "on_icanhaz"),
-        (Nom(credit=1), "on_nom"),
-        (Hugz(), "on_hugz"),
-        (HugzOk(), "on_hugz_ok"),
-        (Kthxbai(), "on_kthxbai"),
+        ("Ohai", {}, "on_ohai"),
+        ("Icanhaz", {"path": "/"}, "on_icanhaz"),
+        ("Nom", {"credit": 1}, "on_nom"),
+        ("Hugz", {}, "on_hugz"),
+        ("HugzOk", {}, "on_hugz_ok"),
+        ("Kthxbai", {}, "on_kthxbai"),
     ],
 )
-def test_each_message_goes_to_its_method(message: Any, method: str) -> None:
+def test_each_message_goes_to_its_method(filemq: Any, name: str, fields: dict[str, Any], method: str) -> None:
     handler: Any = Writes()
-    assert machine.dispatch_to_server(handler, message, 1.5) == (method, message, 1.5)
+    message = filemq.MESSAGES[name](**fields)
+    assert filemq.machine.dispatch_to_server(handler, message, 1.5) == (method, message, 1.5)
 
 
-@pytest.mark.parametrize(
-    "message", [OhaiOk(), Cheezburger(sequence=0, operation=1, filename="/", offset=0, headers=(), chunk=b"")]
-)
-def test_message_that_a_side_never_gets_is_refused_at_once(message: Any) -> None:
+@pytest.mark.parametrize("name", ["OhaiOk", "Cheezburger"])
+def test_message_that_a_side_never_gets_is_refused_at_once(filemq: Any, name: str) -> None:
     handler: Any = Writes()
-    name = type(message).__name__
+    messages = filemq.OhaiOk(), filemq.Cheezburger(0, 1, "/", 0, (), b"")
+    (message,) = (message for message in messages if type(message).__name__ == name)
     with pytest.raises(TypeError, match=f"^dialog peering has no such message for the server: {name}$"):
-        machine.dispatch_to_server(handler, message, 0.0)
+        filemq.machine.dispatch_to_server(handler, message, 0.0)
 
 
-def test_handler_that_lacks_a_method_cannot_be_made() -> None:
+def test_handler_that_lacks_a_method_cannot_be_made(filemq: Any) -> None:
     """At run time as well: a method that is missing is no silent None later."""
 
-    class Deaf(machine.ServerHandler[None, None]):
-        def on_ohai(self, message: Ohai, context: None) -> None:
+    class Deaf(filemq.machine.ServerHandler):  # type: ignore[misc]
+        def on_ohai(self, message: object, context: None) -> None:
             return None
 
     with pytest.raises(TypeError, match="on_hugz"):
-        Deaf()  # type: ignore[abstract]
+        Deaf()
 
 
 def methods(handler: type) -> list[str]:
     return [name for name in vars(handler) if name.startswith("on_")]
 
 
-def test_handlers_are_named_after_who_receives() -> None:
+def test_handlers_are_named_after_who_receives(
+    filemq: Any, flux: Any, libfilemq: Any, norfab: Any, zre: Any
+) -> None:
     """One for each role; for each dialog of a role that speaks in several; one for both of a symmetric dialog."""
-    assert methods(machine.ClientHandler) == [
+    assert methods(filemq.machine.ClientHandler) == [
         "on_ohai_ok", "on_icanhaz_ok", "on_cheezburger", "on_hugz", "on_hugz_ok", "on_kthxbai", "on_srsly", "on_rtfm",
         "on_wat",
     ]  # fmt: skip

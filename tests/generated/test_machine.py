@@ -11,7 +11,6 @@ import msgspec
 import pytest
 from ruff import find_ruff_bin
 
-from specwire.generated import cmb1, filemq, flux
 from specwire.generated.dialog import Dialog, Phase, step
 from specwire.generated.errors import Violation
 from specwire.generator.names import class_name
@@ -336,14 +335,14 @@ def test_protocol_without_dialog_has_no_session() -> None:
     assert not hasattr(module, "Session")
 
 
-def test_packages_have_the_tables_that_the_traces_were_shown_to() -> None:
+def test_packages_have_the_tables_that_the_traces_were_shown_to(filemq: Any, flux: Any) -> None:
     """The traces above are about FILEMQ v2 and Flux as they are committed."""
     assert filemq.machine.PEERING == machine("filemq").PEERING
     written = machine("flux").RPC
     assert msgspec.structs.replace(written, rule="flux-dialog") == flux.machine.RPC
 
 
-def test_cmb1_pairs_by_matchtag_and_repeats() -> None:
+def test_cmb1_pairs_by_matchtag_and_repeats(cmb1: Any) -> None:
     """CMB1's dialog is one exchange without an end; many responses have the matchtag of one request."""
     session = cmb1.machine.Session("C")
     request = cmb1.Request(topic="a.b", matchtag=7)

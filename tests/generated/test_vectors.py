@@ -5,9 +5,10 @@ from __future__ import annotations
 import pytest
 
 from specwire.generated.errors import DecodeError
+from tests.generated.builds import package
 from tests.generated.hand_vectors import HAND
 from tests.generated.refused import CUT, NEITHER, REFUSED, REWRITTEN, Fault
-from tests.generated.vectors import PACKAGES, Vector, entries, package, recorded
+from tests.generated.vectors import PACKAGES, Vector, entries, recorded
 
 GOOD = [
     vector
@@ -24,8 +25,8 @@ FAULTY = [
 
 
 @pytest.mark.parametrize("vector", [*GOOD, *HAND], ids=str)
-def test_decodes_to_the_stated_fields(vector: Vector) -> None:
-    message = package(vector.package).decode(vector.frames)
+def test_decodes_to_the_stated_fields(vector: Vector, build: str) -> None:
+    message = package(vector.package, build).decode(vector.frames)
     assert type(message).__name__ == vector.class_name
     values = message.to_dict()
     if "flags" in values:
@@ -39,16 +40,16 @@ def test_decodes_to_the_stated_fields(vector: Vector) -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_encodes_back_to_the_same_octets(name: str) -> None:
-    module = package(name)
+def test_encodes_back_to_the_same_octets(name: str, build: str) -> None:
+    module = package(name, build)
     kept = [vector for vector in [*GOOD, *HAND] if vector.package == name and str(vector) not in REWRITTEN]
     frames = [list(vector.frames) for vector in kept]
     assert [module.decode(item).encode() for item in frames] == frames
 
 
 @pytest.mark.parametrize(("vector", "fault"), FAULTY, ids=[str(vector) for vector, _ in FAULTY])
-def test_faulty_message_is_refused_at_its_place(vector: Vector, fault: Fault) -> None:
-    module = package(vector.package)
+def test_faulty_message_is_refused_at_its_place(vector: Vector, fault: Fault, build: str) -> None:
+    module = package(vector.package, build)
     with pytest.raises(DecodeError) as caught:
         module.decode(vector.frames)
     error = caught.value
@@ -68,26 +69,26 @@ def test_tables_name_recorded_messages_only(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-def test_every_message_class_has_a_vector(name: str) -> None:
+def test_every_message_class_has_a_vector(name: str, build: str) -> None:
     """By capture or by hand, no class is tested by its own encoder alone."""
     shown = {vector.class_name for vector in [*GOOD, *HAND] if vector.package == name}
-    assert shown == set(package(name).MESSAGES)
+    assert shown == set(package(name, build).MESSAGES)
 
 
-def test_no_frames_are_no_message() -> None:
+def test_no_frames_are_no_message(build: str) -> None:
     """The octet before the first message of a Flux connection has no frames."""
     for name in PACKAGES:
         with pytest.raises(DecodeError) as caught:
-            package(name).decode([])
+            package(name, build).decode([])
         assert (caught.value.kind, caught.value.frame, caught.value.offset) == ("frames", None, None)
         assert "found 0 frames" in str(caught.value)
 
 
-def test_one_octet_command_is_the_specified_post() -> None:
+def test_one_octet_command_is_the_specified_post(build: str) -> None:
     """The recorder sent the specification's POST to a peer that does not know it."""
     (name,) = NEITHER["norfab"]
     vector = next(vector for vector in recorded("norfab") if vector.name == name)
-    message = package("norfab").decode(vector.frames)
+    message = package("norfab", build).decode(vector.frames)
     assert type(message).__name__ == "PostClient"
     assert (message.service, message.target) == ("echosvc", "w1")
     assert message.encode() == list(vector.frames)

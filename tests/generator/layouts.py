@@ -13,7 +13,8 @@ from specwire.generator.names import attribute
 T = TypeVar("T")
 NAMES = (
     "alpha", "class", "frames", "frame", "at", "self", "encode", "octets", "size", "count", "name", "value",
-    "replace", "items", "strict", "type", "id", "end", "text", "count_2", "message", "record", "bytes", "len", "tuple",
+    "replace", "items", "strict", "copy", "head", "pair", "entry", "sized", "padded", "type",
+    "id", "end", "text", "count_2", "message", "record", "bytes", "len", "tuple",
 )  # fmt: skip
 PREFIXES = (1, 2, 3, 4, 8)
 DEEPEST = 2

@@ -17,20 +17,20 @@ from random import Random
 from types import ModuleType
 from typing import Any
 
-import pyarrow as pa
 import pyspark.sql.types as spark
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from specwire.generated.errors import EncodeError
-from specwire.generated.messages import Message
+from specwire.generated.errors import DecodeError, EncodeError
+from specwire.generated.messages import Message, Record
 from specwire.generated.refusal import explain_decode
 from specwire.generator import ir
 from specwire.generator.packages import package_files
 from specwire.generator.pipeline import compile_protocol
 from tests.generated import strategies
 from tests.generated.agreement import assert_agreement, layout_of, mutated, truncations
+from tests.generated.column_agreement import assert_same_columns
 from tests.generated.test_columns import as_spark_field
 from tests.generated.test_encoding import assert_encodes_or_says_why
 from tests.generator import interpreter, layouts
@@ -43,6 +43,10 @@ RANDOM = settings(
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
+
+
+MOST = 300
+"""Spoilt messages that are looked at, of all that long ones give."""
 
 
 @pytest.fixture(scope="module")
@@ -168,6 +172,7 @@ def check_decoding(protocol: ir.Protocol, module: ModuleType, frames: list[bytes
     assert read == ("disagreement" in explain_decode(layout_of(module), frames).found), (
         "of fast and slow path"
     )
+    check_lending(module, frames)
     try:
         layout, contents = interpreter.decode(protocol, frames)
     except Refused:
@@ -181,12 +186,50 @@ def check_decoding(protocol: ir.Protocol, module: ModuleType, frames: list[bytes
     return True
 
 
+def check_lending(module: ModuleType, frames: list[bytes]) -> None:
+    """From frames of another kind, with octets copied or not, comes the same; the limits are exact."""
+    others = [memoryview(bytearray(frame)) for frame in frames]
+    try:
+        message = module.decode(frames)
+    except DecodeError as error:
+        for copy in (True, False):
+            with pytest.raises(DecodeError) as caught:
+                module.decode(others, copy=copy)
+            assert caught.value.attributes() == error.attributes()
+        return
+    for copy in (True, False):
+        assert module.decode(frames, copy=copy) == message
+        assert module.decode(others, copy=copy) == message
+    lent = list(leaves(module.decode(others, copy=False)))
+    copied = list(leaves(message))
+    # Where octets are copied, and only there, is a view where they are not.
+    assert [type(value) is bytes for value in copied] == [type(value) is memoryview for value in lent]
+    octets = sum(map(len, frames))
+    assert module.decode(others, max_frames=len(frames), max_octets=octets) == message
+    for limits in ({"max_frames": len(frames) - 1}, {"max_octets": octets - 1}):
+        for given_frames in (frames, others):
+            with pytest.raises(DecodeError) as caught:
+                module.decode(given_frames, **limits)
+            assert caught.value.kind == "limit"
+
+
+def leaves(value: Any) -> Iterator[Any]:
+    """The values in a message that have no values inside."""
+    if isinstance(value, Record):
+        for name in type(value).__match_args__:
+            yield from leaves(getattr(value, name))
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from leaves(item)
+    else:
+        yield value
+
+
 def check_columns(protocol: ir.Protocol, module: ModuleType, corpus: list[list[bytes]]) -> None:
-    """Arrow's schema and Spark's are twins, and rows hold what messages do."""
+    """Arrow's schema and Spark's are twins, and rows hold what messages do; none was decoded by itself."""
     twin = spark.StructType([as_spark_field(field) for field in module.columns.SCHEMA])
     assert twin.jsonValue() == module.schema.DECODED.jsonValue()
-    batch = module.columns.decode(pa.array(corpus, pa.list_(pa.binary())))
-    batch.validate(full=True)
+    batch = assert_same_columns(module, corpus)
     for frames, row in zip(corpus, batch.to_pylist(), strict=True):
         message = module.decode(frames)
         name = type(message).__name__
@@ -245,13 +288,14 @@ def check_protocol(home: Path, protocol: ir.Protocol, data: st.DataObject) -> No
         for message in data.draw(st.lists(strategies.anything(module), max_size=8)):
             assert_encodes_or_says_why(module, message)
         chance = Random(data.draw(st.integers(0, 2**32)))
-        for frames in corpus:
-            for short in truncations(frames):
-                check_decoding(protocol, module, list(short))
-            for _ in range(20):
-                check_decoding(protocol, module, mutated(frames, chance))
+        spoilt = [list(short) for frames in corpus for short in truncations(frames)]
+        spoilt += [mutated(frames, chance) for frames in corpus for _ in range(20)]
+        spoilt = chance.sample(spoilt, min(len(spoilt), MOST))
+        for frames in spoilt:
+            check_decoding(protocol, module, frames)
         check_decoding(protocol, module, [chance.randbytes(chance.randrange(30))])
         check_columns(protocol, module, corpus)
+        assert_same_columns(module, [*corpus, *spoilt, *corpus])
 
 
 @RANDOM

@@ -113,7 +113,7 @@ def test_a_package_without_late_modules(project: Path, capfd: pytest.CaptureFixt
     """Messages only: no dependency but msgspec."""
     assert specwire(capfd, "generate", "--out", "wire", "--target", "codec").status == 0
     text = (project / "wire/demo/__init__.py").read_text(encoding="utf-8")
-    assert "TYPE_CHECKING" not in text and "__getattr__" not in text
+    assert "if TYPE_CHECKING:" not in text and "__getattr__" not in text
     compile(text, "__init__.py", "exec")
 
 

@@ -98,6 +98,19 @@ def test_a_stale_file_is_removed_and_a_hand_written_one_is_kept(folder: Path) ->
     assert not stale.exists() and own.exists()
 
 
+def test_compiled_modules_go_only_with_their_source(folder: Path) -> None:
+    """They are nobody's output and no drift; of a source that is removed they are of no use."""
+    kept, source, gone = (
+        folder / "demo" / name for name in ("_native.cpython-311.so", "old.pyx", "old.cpython-311.so")
+    )
+    source.write_text(OURS)
+    for path in (kept, gone):
+        path.write_text(OURS)
+    assert differences(folder, FILES, stale=is_generated) == [f"{source}: no grammar generates this file\n"]
+    assert replace_files(folder, FILES, owned=is_generated) == [source]
+    assert (kept.exists(), gone.exists()) == (True, False)
+
+
 def test_a_hand_written_file_in_the_way_stops_everything(folder: Path) -> None:
     path = folder / "demo" / "codec.py"
     path.write_text('"""Mine."""\n')

@@ -6,6 +6,7 @@ stands under any name: its modules find each other beside them, and what all pac
 
 from __future__ import annotations
 
+import os
 import pickle
 import shutil
 import subprocess
@@ -24,7 +25,7 @@ from specwire.generated.messages import Message
 from specwire.runtime.cli.main import main
 from tests.generated.vectors import Vector, recorded
 from tests.generator.documents import published
-from tests.house.repository import ROOT
+from tests.house.repository import ROOT, has_compiler
 
 VECTORS = recorded("zre")
 MODULES = {"__init__", "codec", "columns", "constructs", "layout", "machine", "schema"}
@@ -89,7 +90,7 @@ def test_messages_of_another_implementation(zre: ModuleType, vector: Vector) -> 
     assert type(message).__name__ == vector.class_name
     assert message.to_dict() == vector.fields
     assert message.encode() == list(vector.frames)
-    assert type(message).__module__ == "myapp.wire.zre.codec"
+    assert type(message).__module__ == "myapp.wire.zre"
     assert pickle.loads(pickle.dumps(message)) == message
 
 
@@ -191,4 +192,34 @@ def test_a_moved_package_works_as_it_is(project: Path, tmp_path: Path) -> None:
             check=False,
             timeout=60,
         )
-        assert run.stdout == f"True <class '{name}.codec.Ping'>\n", run.stderr
+        assert run.stdout == f"True <class '{name}.Ping'>\n", run.stderr
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not has_compiler(), reason="no C compiler, or no headers of Python")
+def test_the_package_can_be_compiled_where_it_stands(project: Path, tmp_path: Path) -> None:
+    """One command of Cython; what it leaves in the folder is no drift, and the messages keep their name."""
+    shutil.copytree(project, tmp_path, dirs_exist_ok=True)
+    source = tmp_path / "src/myapp/wire/zre/_native.pyx"
+    command = [sys.executable, "-m", "Cython.Build.Cythonize", "--inplace", str(source)]
+    run = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=False, timeout=300)
+    assert run.returncode == 0, run.stdout + run.stderr
+    code = (
+        "import pickle; from myapp.wire import zre; from specwire.generated.builds import why_pure;"
+        "message = zre.Ping(version=2, sequence=1); assert pickle.loads(pickle.dumps(message)) == message;"
+        "print(zre.ACCELERATED, why_pure('myapp.wire.zre'), zre.Ping, message.encode()[0].hex())"
+    )
+    for pure, told in (("0", "True "), ("1", "False SPECWIRE_PURE=1 is set")):
+        run = subprocess.run(
+            [sys.executable, "-c", code],
+            cwd=tmp_path / "src",
+            env={**os.environ, "SPECWIRE_PURE": pure},
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert run.stdout == f"{told} <class 'myapp.wire.zre.Ping'> aaa106020001\n", run.stderr
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(tmp_path)
+        run_command("generate", "zre", "--grammars", "g", "--out", "src/myapp/wire", "--check")

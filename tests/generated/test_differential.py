@@ -1,0 +1,234 @@
+"""Every reader of a protocol makes the same of the same frames: both builds, the columns, the declarations.
+
+The frames are recorded messages, these cut at every octet and short of every frame, short messages with every octet
+changed to every value, longer ones with an octet changed here and there, and what the packages' own strategies draw.
+Construct, which is slow, sees fewer of them: those of the shortest messages, and fewer values for an octet.
+`SPECWIRE_FUZZ_COUNT` asks for more of what is drawn (100 where it is not set), and from 1000 on all readers see all.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Sequence
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from random import Random
+from types import ModuleType
+from typing import Any
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from specwire.generated import zre
+from specwire.generated.errors import DecodeError
+from tests.generated.agreement import (
+    ODD,
+    TAKEN_BY_CONSTRUCT,
+    Frames,
+    Reading,
+    assert_construct_agrees,
+    assert_explained,
+    construct_takes,
+    corpus,
+    mutated,
+    read,
+    truncations,
+)
+from tests.generated.builds import package
+from tests.generated.column_agreement import column_build
+from tests.generated.differential import (
+    assert_codec_agrees,
+    assert_columns_agree,
+    octets_of,
+    shortest,
+    some_with_other_octets,
+    with_other_octets,
+)
+from tests.generated.vectors import PACKAGES, entries, frames_of
+from tests.house.repository import ROOT
+
+COUNT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "100"))
+DEEP = COUNT >= 1000
+SHARED = ROOT.parent / "shared" / "vectors"
+FULLY = 32
+"""So many octets of a package's shortest messages are changed to every value."""
+
+Check = Callable[[str, Sequence[Reading]], None]
+
+
+def against_native(name: str, readings: Sequence[Reading]) -> None:
+    assert_codec_agrees(package(name, "native"), readings)
+
+
+def against_columns(name: str, readings: Sequence[Reading]) -> None:
+    with column_build("numpy"):
+        assert_columns_agree(import_module(f"specwire.generated.{name}"), readings)
+
+
+def against_compiled_columns(name: str, readings: Sequence[Reading]) -> None:
+    with column_build("compiled"):
+        assert_columns_agree(import_module(f"specwire.generated.{name}"), readings)
+
+
+def against_construct(name: str, readings: Sequence[Reading]) -> None:
+    assert_construct_agrees(package(name, "pure"), readings)
+
+
+READERS = [against_native, against_columns, against_compiled_columns, against_construct]
+every_reader = pytest.mark.parametrize("against", READERS, ids=[reader.__name__ for reader in READERS])
+every_package = pytest.mark.parametrize("name", PACKAGES)
+
+
+def readings_of(name: str, frames: Sequence[Frames]) -> list[Reading]:
+    """What the codec in Python makes of them; its refusals say all they must."""
+    module = package(name, "pure")
+    readings = read(module, frames)
+    for reading in readings:
+        if reading.error is not None:
+            assert_explained(module, reading.frames, reading.error)
+    return readings
+
+
+@cache
+def whole(name: str) -> list[Reading]:
+    return readings_of(name, corpus(name))
+
+
+@cache
+def foreign(name: str) -> list[Reading]:
+    """Messages of all the other protocols."""
+    files = ("filemq-libfilemq.json", "flux-core-0.88.json", "norfab-0.25-0.6.json", "zre-rfc36.json")
+    return readings_of(name, sorted({frames_of(entry) for file in files for entry in entries(file)}))
+
+
+@cache
+def cut(name: str, *, every: bool) -> list[Reading]:
+    """Each frame left out, each cut at each octet, and messages short of frames at their end and at their start.
+
+    Of every recorded message, or of the shortest of each class.
+    """
+    whole = corpus(name) if every else shortest(package(name, "pure"), corpus(name))
+    found: set[tuple[bytes, ...]] = {short for frames in whole for short in truncations(frames)}
+    found |= {part for frames in whole for n in range(len(frames)) for part in (frames[:n], frames[n:])}
+    return readings_of(name, sorted(found))
+
+
+@cache
+def changed(name: str) -> list[Reading]:
+    """The shortest message of each class with each octet changed: in the shortest of them to every value."""
+    found: list[Frames] = []
+    octets = 0
+    for frames in shortest(package(name, "pure"), corpus(name)):
+        octets += octets_of(frames)
+        found += with_other_octets(frames, range(256) if octets <= FULLY or DEEP else ODD)
+    return readings_of(name, found)
+
+
+@cache
+def telling(name: str) -> list[Reading]:
+    """The same with fewer values: those at which something changes, in long messages only some of them."""
+    found: list[Frames] = []
+    for frames in shortest(package(name, "pure"), corpus(name)):
+        found += with_other_octets(frames, ODD if octets_of(frames) <= FULLY else ODD[::3])
+    return readings_of(name, found)
+
+
+@cache
+def sampled(name: str) -> list[Reading]:
+    """Any message with any octet changed, by chance; and with changes of any kind."""
+    chance = Random(20)
+    found = some_with_other_octets(corpus(name), COUNT * 5, seed=4)
+    found += [tuple(mutated(chance.choice(corpus(name)), chance)) for _ in range(COUNT * 10)]
+    return readings_of(name, found)
+
+
+@every_reader
+@every_package
+def test_every_message(name: str, against: Check) -> None:
+    taken = [reading for reading in whole(name) if reading.error is None]
+    assert len(taken) > len(whole(name)) / 2
+    against(name, whole(name))
+
+
+@every_package
+def test_the_first_declaration_that_reads_a_message_is_that_of_its_class(name: str) -> None:
+    for reading in whole(name):
+        if reading.error is None:
+            assert package(name, "pure").constructs.parse(reading.frames)[0] == reading.class_name
+
+
+@every_reader
+@every_package
+def test_messages_of_other_protocols(name: str, against: Check) -> None:
+    against(name, foreign(name))
+
+
+@every_reader
+@every_package
+def test_every_truncation(name: str, against: Check) -> None:
+    rows = cut(name, every=against is not against_construct or DEEP)
+    taken = [reading.error is None for reading in rows]
+    # Every message of ZMTP says how long it is, so none is another one cut.
+    assert (True in taken or name == "zmtp") and False in taken
+    against(name, rows)
+
+
+@every_reader
+@every_package
+def test_every_octet(name: str, against: Check) -> None:
+    rows = telling(name) if against is against_construct and not DEEP else changed(name)
+    taken = sum(reading.error is None for reading in rows)
+    assert 0 < taken < len(rows)
+    against(name, rows)
+
+
+@every_reader
+@every_package
+def test_random_changes(name: str, against: Check) -> None:
+    taken = sum(reading.error is None for reading in sampled(name))
+    # Neither nearly all nothing but noise, nor nearly all harmless.
+    assert len(sampled(name)) / 50 < taken < len(sampled(name)) * 9 / 10
+    against(name, sampled(name))
+
+
+@every_reader
+@every_package
+@settings(
+    max_examples=max(10, COUNT // 5), deadline=None, database=None, suppress_health_check=list(HealthCheck)
+)
+@given(data=st.data())
+def test_what_the_strategies_draw(name: str, against: Check, data: st.DataObject) -> None:
+    """Messages, and messages with something wrong; several at once, as columns have it."""
+    drawn = package(name, "pure").strategies
+    frames = data.draw(st.lists(drawn.frames() | drawn.mutated_frames(), min_size=1, max_size=6))
+    against(name, readings_of(name, [tuple(one) for one in frames]))
+
+
+@every_reader
+@every_package
+def test_vectors_of_the_workshop(name: str, against: Check) -> None:
+    """The recordings that the repository's own were chosen from, where they are at hand."""
+    if not SHARED.is_dir():
+        pytest.skip("no folder of shared vectors beside the repository")
+    found = {frames for path in sorted(SHARED.glob("*.json")) for frames in _frames_in(path)}
+    assert found
+    against(name, readings_of(name, sorted(found)))
+
+
+def _frames_in(path: Path) -> list[tuple[bytes, ...]]:
+    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
+    return [frames_of(row) for row in rows if "frames_hex" in row]
+
+
+def test_what_only_construct_takes() -> None:
+    """Each of the stated exceptions is one."""
+    assert TAKEN_BY_CONSTRUCT.keys() == {"limit"}
+    module: ModuleType = zre
+    frames = (*module.Whisper(sequence=1, content=()).encode(), *[b""] * 70_000)
+    with pytest.raises(DecodeError) as caught:
+        module.decode(frames)
+    assert caught.value.kind == "limit"
+    assert construct_takes(module, frames)
