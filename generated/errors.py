@@ -96,7 +96,15 @@ class DecodeError(CodecError):
 
 
 class EncodeError(CodecError):
-    """A message whose field values cannot be put on the wire."""
+    """A message whose field values cannot be put on the wire.
+
+    `row` is its number in the columns that it came from, from 0; None for a message by itself.
+    """
+
+    row: int | None = None
+
+    def __str__(self) -> str:
+        return super().__str__() if self.row is None else f"row {self.row}: {super().__str__()}"
 
 
 class Violation(msgspec.Struct, frozen=True):

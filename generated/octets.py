@@ -3,8 +3,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
+from operator import index
+from typing import SupportsIndex
+
+OCTETS = tuple(bytes((octet,)) for octet in range(256))
+"""Every octet by its number."""
 
 
 def as_octets(value: object) -> bytes:
@@ -13,6 +17,8 @@ def as_octets(value: object) -> bytes:
     Raises:
         TypeError: `value` is not bytes, bytearray or memoryview.
     """
+    if type(value) is bytes:
+        return value
     if isinstance(value, bytes | bytearray | memoryview):
         return bytes(value)
     raise TypeError(f"octets wanted, not {type(value).__name__}")
@@ -27,6 +33,16 @@ def as_frames(frames: Sequence[bytes]) -> list[bytes]:
     if not isinstance(frames, Sequence):
         raise TypeError(f"a sequence of frames wanted, not {type(frames).__name__}")
     return [as_octets(frame) for frame in frames]
+
+
+def unsigned(value: SupportsIndex, octets: int) -> bytes:
+    """Return an integer as so many octets, most significant first; as `struct` does for the widths it has.
+
+    Raises:
+        OverflowError: it is negative, or too large for them.
+        TypeError: it is no integer.
+    """
+    return index(value).to_bytes(octets, "big")
 
 
 def terminated(text: str, strict: bool) -> bytes:
@@ -50,6 +66,20 @@ def without_nul(text: str) -> str:
     if "\0" in text:
         raise ValueError("NUL inside a text")
     return text
+
+
+def index_of(frame: bytes | memoryview, end: bytes, at: int) -> int:
+    """Return where the octets `end` stand first, from octet `at` on, without copying more than twice as much.
+
+    Raises:
+        ValueError: they stand nowhere.
+    """
+    width = 64
+    while (found := bytes(frame[at : at + width]).find(end)) < 0:
+        if at + width >= len(frame):
+            raise ValueError("the octets that end a text are missing")
+        width *= 2
+    return at + found
 
 
 def padded(text: str, octets: int, fill: bytes) -> bytes:
@@ -78,15 +108,3 @@ def sized(octets: bytes, forms: tuple[tuple[bytes, int], ...]) -> bytes:
             if tag or not any(other and number.startswith(other) for other, _ in forms):
                 return tag + number + octets
     raise OverflowError("more octets than their size can say")
-
-
-def head_of(heads: re.Pattern[bytes], frames: Sequence[bytes]) -> int:
-    """Return the number of the alternative of `heads` that the first frame begins as.
-
-    Raises:
-        LookupError: it begins as none, or there is no frame.
-    """
-    found = heads.match(frames[0])
-    if found is None or found.lastindex is None:
-        raise LookupError("no message begins so")
-    return found.lastindex

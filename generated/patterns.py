@@ -22,7 +22,7 @@ from specwire.generated.layout import (
     Text,
     Type,
 )
-from specwire.generated.words import one_of, show
+from specwire.generated.words import octets_word, one_of, show
 
 ANY = "??"
 
@@ -51,10 +51,15 @@ def explain_pattern(layout: ProtocolLayout, frame: bytes) -> DecodeError:
     nearest = [(message, pattern) for message, pattern in rows if _fitting(pattern, frame) == at]
     field, start = _field_at(*nearest[0], at)
     options = tuple(dict.fromkeys(_word(pattern, start) for _, pattern in nearest))
+    expected, found = one_of(options), show(frame[start : start + max(map(len, options))])
+    size = _octets_of(field.type, nearest[0][1][2 * start :])
+    if at == len(frame) and size and not all(options):
+        # It could be any octets, of which there are too few.
+        expected, found = octets_word(size), str(len(frame) - start)
     return DecodeError(
         protocol=layout.protocol, message_name=None, field=field.name, frame=0, offset=start,
-        kind="length" if at == len(frame) else "tag", expected=one_of(options),
-        found=show(frame[start : start + max(map(len, options))]), rule=f"{layout.edition} {field.rule}",
+        kind="length" if at == len(frame) else "tag", expected=expected, found=found,
+        rule=f"{layout.edition} {field.rule}",
     )  # fmt: skip
 
 

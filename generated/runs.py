@@ -15,7 +15,7 @@ from specwire.generated.errors import Kind
 from specwire.generated.layout import Field, ListOf, Pairs, Record, Size, Type, Union
 from specwire.generated.place import Place
 from specwire.generated.values import check_scalar, check_text, spanned
-from specwire.generated.words import number_of, one_of, show
+from specwire.generated.words import number_of, octets_word, one_of, show
 
 
 def check_frame(place: Place, fields: tuple[Field, ...]) -> int:
@@ -29,7 +29,7 @@ def check_frame(place: Place, fields: tuple[Field, ...]) -> int:
             start, size, at = _read_size(place, field.type, at)
             if size != place.end - at:
                 left = place.end - at
-                place.refuse("length", f"{left}: the octets that follow it", str(size), start)
+                place.refuse("length", f"{left}, the number of octets behind it", str(size), start)
         else:
             at = check_value(place, field.type, at)
     return at
@@ -63,9 +63,9 @@ def _check_record(place: Place, type: Record, at: int) -> int:
             start, size, at = _read_size(place, field.type, at)
             left = place.end - at
             if size > left:
-                place.refuse("length", f"at most {left}: the octets that are left", str(size), start)
+                place.refuse("length", f"at most {left}, the number of octets left", str(size), start)
             if bounded and size < left:
-                place.refuse("length", f"{left}: the octets that follow it", str(size), start)
+                place.refuse("length", f"{left}, the number of octets behind it", str(size), start)
             place.end, bounded = at + size, True
         else:
             at = check_value(place, field.type, at)
@@ -159,7 +159,7 @@ def _count(place: Place, type: ListOf | Pairs, at: int) -> tuple[int | None, int
     count = int.from_bytes(place.take(at, octets), "big")
     left = place.end - at - octets
     if count > left:
-        place.refuse("count", f"at most {left} entries in the octets that are left", str(count), at)
+        place.refuse("count", f"at most {left} entries in {octets_word(left)}", str(count), at)
     _check_number(place, type, count, at)
     return count, at + octets
 

@@ -101,11 +101,12 @@ def _unknown(layout: ProtocolLayout, frames: list[bytes]) -> DecodeError:
         if found not in options:
             # The last tag is the message's own number; those before it say which protocol this is.
             return _no_such_tag(layout, frames, row[0], options, number == len(rows) - 1)
-    last = rows[-1][0]
+    *tags, last = [row[0] for row in rows]
+    others = [f"{tag.field.name} {show(tag.found(frames) or b'')}" for tag in tags]
     return DecodeError(
         protocol=layout.protocol, message_name=None, field=last.field.name, frame=last.frame % len(frames),
-        offset=last.offset, kind="tag", expected="tags that go together",
-        found=" and ".join(show(row[0].found(frames) or b"") for row in rows),
+        offset=last.offset, kind="tag", expected=f"one that goes with {' and '.join(others)}",
+        found=show(last.found(frames) or b""),
         rule=f"{layout.edition} {last.field.rule}",
     )  # fmt: skip
 
@@ -122,7 +123,8 @@ def _no_such_tag(
     return DecodeError(
         protocol=layout.protocol, message_name=None, field=tag.field.name,
         frame=None if found is None else tag.frame % len(frames), offset=None if found is None else tag.offset,
-        kind=kind, expected=one_of(options), found=frames_word(frames) if found is None else show(found),
+        kind=kind, expected=f"a frame with {tag.field.name}" if found is None else one_of(options),
+        found=frames_word(frames) if found is None else show(found),
         rule=f"{layout.edition} {tag.field.rule}",
     )  # fmt: skip
 

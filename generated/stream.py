@@ -120,7 +120,9 @@ class PartFraming(Framing):
         magic = bytes(buffer[:header])
         if not any(known.startswith(magic) for known in self.magics):
             expected = " or ".join(known.hex(" ") for known in self.magics)
-            raise self.error("constant", expected, magic.hex(" "), 0)
+            # Up to the first octet that is wrong: what came behind it depends on how the stream is cut.
+            wrong = max(_common(known, buffer) for known in self.magics)
+            raise self.error("constant", expected, magic[: wrong + 1].hex(" "), 0)
         start = header + self.length_octets
         if len(buffer) < start:
             return None
@@ -188,9 +190,9 @@ class UnitFraming(Framing):
         if at == len(buffer):
             return None
         nearest = [prefix[at:] for prefix, octets in zip(prefixes, common, strict=True) if octets == at]
-        found = bytes(buffer[at : at + max(map(len, nearest))])
         kind: Kind = "constant" if len({prefix[at : at + 1] for prefix in prefixes}) == 1 else "tag"
-        raise self.error(kind, one_of(dict.fromkeys(nearest)), show(found), at)
+        # The one octet that is wrong: what came behind it depends on how the stream is cut.
+        raise self.error(kind, one_of(dict.fromkeys(nearest)), show(bytes(buffer[at : at + 1])), at)
 
 
 def _common(prefix: bytes, octets: bytearray) -> int:

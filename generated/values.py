@@ -21,7 +21,7 @@ from specwire.generated.layout import (
 )
 from specwire.generated.place import Place
 from specwire.generated.selection import spellings
-from specwire.generated.words import octets_word, one_of, show
+from specwire.generated.words import either, octets_word, one_of, show
 
 Scalar = Constant | Keyword | Padding | Integer | Text | Octets | Json
 """A type whose values have no values inside."""
@@ -35,7 +35,7 @@ def check_scalar(place: Place, type: Scalar, at: int) -> int:
         case Integer(octets=octets, members=members):
             value = int.from_bytes(place.take(at, octets), "big")
             if members and value not in members:
-                place.refuse("range", " or ".join(map(str, members)), str(value), at)
+                place.refuse("range", either(map(str, members)), str(value), at)
             return at + octets
         case Text(span=span):
             start, raw = spanned(place, span, at)
@@ -82,8 +82,19 @@ def _check_constant(place: Place, type: Constant, at: int) -> int:
     if found != octets:
         if len(found) < len(octets) and octets.startswith(found):
             place.refuse("length", octets_word(len(octets)), str(len(found)), at)
-        place.refuse("constant", type.words, show(found), at)
+        place.refuse("constant", *_unlike(type, found), at)
     return at + len(octets)
+
+
+def _unlike(type: Constant, found: bytes) -> tuple[str, str]:
+    """A constant and what is there instead, in words; where it is a text behind its length, both without that."""
+    text = type.words.strip("'").encode()
+    length = type.octets.removesuffix(text)
+    if length in (b"", type.octets):
+        return type.words, show(found)
+    if found.startswith(length):
+        return type.words, show(found.removeprefix(length))
+    return f"0x{type.octets.hex()} ({type.words})", f"0x{found.hex()}"
 
 
 def _check_octets(place: Place, type: Octets, at: int) -> int:

@@ -24,7 +24,7 @@ from specwire.generated.layout import (
 from specwire.generated.place import Place
 from specwire.generated.runs import check_frame, check_value
 from specwire.generated.values import check_words
-from specwire.generated.words import frames_word, number_of
+from specwire.generated.words import either, frames_word, number_of
 
 
 class Walk:
@@ -180,7 +180,7 @@ class Walk:
         for mask, values in allowed.items():
             known |= mask
             if flags & mask not in values:
-                self._refuse_flags(flags & mask, " or ".join(f"0x{v:02x}" for v in sorted(values)), offset)
+                self._refuse_flags(flags & mask, either(f"0x{v:02x}" for v in sorted(values)), offset)
         absent = flags & self.layout.announcing & ~known
         if absent:
             self._refuse_flags(absent, "0x00: the message has no such part", offset)

@@ -23,7 +23,13 @@ def frames_word(frames: Sequence[object]) -> str:
 
 def one_of(options: Iterable[bytes]) -> str:
     """Return the octets that may stand in a place."""
-    return " or ".join(show(option) for option in options)
+    return either(map(show, options))
+
+
+def either(words: Iterable[str]) -> str:
+    """Return words with "or" before the last, and commas between the others."""
+    *several, last = words
+    return f"{', '.join(several)} or {last}" if several else last
 
 
 def show(octets: bytes) -> str:

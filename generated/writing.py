@@ -33,7 +33,7 @@ from specwire.generated.layout import (
     Type,
     Union,
 )
-from specwire.generated.words import octets_word, show
+from specwire.generated.words import either, octets_word, show
 
 Pieces = list[tuple[Field, bytes]]
 """The fields of a run and their octets."""
@@ -108,7 +108,7 @@ class Writer:
                 return self._integer(type, value)
             case Keyword(options=options):
                 if value not in options:
-                    self.refuse("constant", " or ".join(options), describe(value))
+                    self.refuse("constant", either(options), describe(value))
                 return self._encoded(value)
             case Text():
                 return self._text(type, value)
@@ -131,7 +131,7 @@ class Writer:
             found = str(number) if number.bit_length() <= 128 else describe(number)
             self.refuse("range", f"0 to {most}", found)
         if type.members and number not in type.members:
-            self.refuse("range", " or ".join(map(str, type.members)), str(number))
+            self.refuse("range", either(map(str, type.members)), str(number))
         return number.to_bytes(type.octets, "big")
 
     def _size(self, type: Size, behind: int) -> bytes:
@@ -262,7 +262,7 @@ class Writer:
                 pieces = self.run(option.fields, value, f"{path}.")
                 self.enter(field, path)
                 return b"".join(octets for _, octets in pieces)
-        self.refuse("tag", " or ".join(option.class_name for option in options), describe(value))
+        self.refuse("tag", either(option.class_name for option in options), describe(value))
 
     def refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
         """Raise the EncodeError for a fault where the writer is."""

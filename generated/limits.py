@@ -1,0 +1,111 @@
+# Written by specwire from generator/support/limits.py. Do not edit; change that file and run `make generate`.
+"""How much a decoder takes at once, and frames in the form that decoders read: `bytes`, or views where nothing is copied.
+
+The limits bound what a peer can make a program hold and look at; a program that knows its peers better gives
+its own. They are checked before anything is decoded.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NoReturn, Protocol
+
+from specwire.generated.errors import DecodeError
+from specwire.generated.layout import ProtocolLayout
+from specwire.generated.words import number_of, octets_word
+
+MAX_FRAMES = 65_536
+"""The most frames of one message, unless the caller says otherwise."""
+
+MAX_OCTETS = 2**31
+"""The most octets of all frames of one message together, unless the caller says otherwise."""
+
+if TYPE_CHECKING:
+
+    class _Buffer(Protocol):
+        """What gives its octets as a buffer."""
+
+        def __buffer__(self, flags: int, /) -> memoryview: ...
+
+    class _Frame(Protocol):
+        """What `zmq.Frame` is to a type checker, which cannot see that it is a buffer too."""
+
+        @property
+        def buffer(self) -> memoryview: ...
+
+    Frames = Sequence[_Buffer | _Frame]
+else:
+    Frames = Sequence[bytes | bytearray | memoryview]
+"""The ZeroMQ frames of one message, without the routing id of a ROUTER."""
+
+
+def admit(
+    layout: ProtocolLayout,
+    frames: Frames,
+    copy: bool,
+    max_frames: int,
+    max_octets: int,
+    heads: tuple[int, ...] = (),
+) -> Sequence[Any]:
+    """Return `frames` as decoders read them: each `bytes`, or, without `copy`, a read-only view on what is none.
+
+    The frames at `heads` are `bytes` in any case: they say which message this is, and hold no octets to lend.
+
+    Raises:
+        DecodeError: the frames are over a limit.
+        TypeError: they are no sequence (an iterator can be read only once), or one is not octets.
+    """
+    if (type(frames) is list or type(frames) is tuple) and len(frames) <= max_frames:
+        left = max_octets
+        for frame in frames:
+            if type(frame) is not bytes:
+                break
+            left -= len(frame)
+        else:
+            if left >= 0:
+                return frames
+    return _convert(layout, frames, copy, max_frames, max_octets, heads)
+
+
+def _convert(
+    layout: ProtocolLayout,
+    frames: Frames,
+    copy: bool,
+    max_frames: int,
+    max_octets: int,
+    heads: tuple[int, ...],
+) -> Sequence[Any]:
+    """What `admit` does with frames that cannot be taken as they are."""
+    if not isinstance(frames, Sequence):
+        raise TypeError(f"a sequence of frames wanted, not {type(frames).__name__}")
+    if len(frames) > max_frames:
+        _refuse(layout, None, number_of(max_frames, "frame"), str(len(frames)))
+    given: Sequence[Any] = frames
+    views = [memoryview(frame) for frame in given]
+    octets = 0
+    for number, view in enumerate(views):
+        octets += view.nbytes
+        if octets > max_octets:
+            found = f"{octets} up to the end of this one"
+            _refuse(layout, number, f"{octets_word(max_octets)} in all frames", found)
+    copied = range(len(given)) if copy else {head % len(given) for head in heads if given}
+    return [
+        frame if type(frame) is bytes else bytes(view) if number in copied else _lent(view)
+        for number, (frame, view) in enumerate(zip(given, views, strict=True))
+    ]
+
+
+def _lent(view: memoryview) -> memoryview | bytes:
+    """A read-only view of single octets; a copy where the octets do not stand one after another."""
+    if view.format == "B" and view.ndim == 1 and view.c_contiguous:
+        return view.toreadonly()
+    if view.nbytes and view.c_contiguous:
+        return view.cast("B").toreadonly()
+    return bytes(view)
+
+
+def _refuse(layout: ProtocolLayout, frame: int | None, most: str, found: str) -> NoReturn:
+    raise DecodeError(
+        protocol=layout.protocol, message_name=None, field=None, frame=frame, offset=None, kind="limit",
+        expected=f"at most {most}", found=found, rule=layout.edition,
+    )  # fmt: skip

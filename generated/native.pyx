@@ -1,0 +1,215 @@
+# Written by specwire from generator/support/native.pyx. Do not edit; change that file and run `make generate`.
+# cython: language_level=3, boundscheck=False, wraparound=False, auto_pickle=False, binding=True
+"""What the compiled messages of all packages can do: the same as those of `specwire.generated.messages`.
+
+A compiled class keeps integers as C integers. A value that no such field can hold (one out of range, a bool, any
+other object) is taken all the same, as the pure class takes it: then the tuple `kept__` holds all values as they
+were given. Each compiled class has a *twin*, the class of the same name in the package's pure codec. What the
+compiled one cannot write, or finds wrong, is handed to the twin, so both builds give the same octets and raise the
+same errors.
+
+Fields are not collected by the garbage collector, as those of the pure classes are not.
+"""
+
+cimport cython
+from cpython.object cimport PyObject, PyTypeObject
+from cpython.ref cimport Py_INCREF
+from cpython.tuple cimport PyTuple_New, PyTuple_SET_ITEM
+
+from specwire.generated.messages import Message, Record, hash_values
+
+cdef extern from "Python.h":
+    Py_ssize_t PyVectorcall_NARGS(size_t) nogil
+    const char* PyUnicode_AsUTF8(object) except NULL
+
+cdef extern from *:
+    """
+    /* Calls go through tp_vectorcall: arguments come as an array, with no tuple and no dictionary made. Who calls a
+       class in another way, as `__new__` and compiled Cython do, is sent there: no message is made without its fields. */
+    static PyObject *new_by_vectorcall(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
+        PyObject *const *items = ((PyTupleObject *)args)->ob_item;
+        return PyObject_VectorcallDict((PyObject *)type, items, (size_t)PyTuple_GET_SIZE(args), kwargs);
+    }
+
+    static int set_up_type(PyTypeObject *type, const char *name, void *constructor, PyObject *annotations) {
+        type->tp_name = name;
+        type->tp_vectorcall = (vectorcallfunc)constructor;
+        type->tp_new = new_by_vectorcall;
+        if (PyDict_SetItemString(type->tp_dict, "__annotations__", annotations) < 0)
+            return -1;
+        PyType_Modified(type);
+        return 0;
+    }
+    """
+    int set_up_type(PyTypeObject*, const char*, void*, object) except -1
+
+cdef object _REQUIRED = object()
+cdef dict _TWINS = {}
+"""Compiled class -> pure class."""
+cdef dict _NATIVES = {}
+"""Pure class -> compiled class."""
+cdef list _KEPT_NAMES = []
+"""The names of classes, which point into these texts."""
+
+
+@cython.final
+@cython.no_gc
+cdef class Signature:
+
+    def __cinit__(self, str name, tuple fields, dict defaults, bint keywords=False):
+        self.name = name
+        self.fields = fields
+        self.defaults = [defaults.get(field, _REQUIRED) for field in fields]
+        self.keywords = keywords
+
+    cdef int bind(self, PyObject* const* args, size_t nargs, PyObject* names, PyObject** values) except -1:
+        """Put the arguments of a call (borrowed) in the order of the fields.
+
+        Raises:
+            TypeError: an argument too many, one that is missing, one given twice, or of a name that no field has.
+        """
+        cdef Py_ssize_t count = len(self.fields), given = PyVectorcall_NARGS(nargs), index
+        cdef object default
+        if given > (0 if self.keywords else count):
+            raise TypeError(f"{self.name} takes {0 if self.keywords else count} positional arguments, not {given}")
+        for index in range(count):
+            values[index] = args[index] if index < given else NULL
+        if names != NULL:
+            self.by_name(args + given, <tuple>names, values)
+        for index in range(count):
+            if values[index] == NULL:
+                default = self.defaults[index]
+                if default is _REQUIRED:
+                    raise TypeError(f"{self.name} lacks the argument {self.fields[index]!r}")
+                values[index] = <PyObject*>default
+        return 0
+
+    cdef int by_name(self, PyObject* const* args, tuple names, PyObject** values) except -1:
+        cdef Py_ssize_t index, number
+        for number in range(len(names)):
+            index = self.place_of(names[number])
+            if values[index] != NULL:
+                raise TypeError(f"{self.name} got two values for {names[number]!r}")
+            values[index] = args[number]
+        return 0
+
+    cdef Py_ssize_t place_of(self, object name) except -1:
+        cdef Py_ssize_t index
+        for index in range(len(self.fields)):
+            # Names in a program's source are one object each, so nearly always the first look finds them.
+            if self.fields[index] is name:
+                return index
+        if name not in self.fields:
+            raise TypeError(f"{self.name} has no field {name!r}")
+        return self.fields.index(name)
+
+
+@cython.no_gc
+cdef class NativeRoot:
+
+    cdef tuple values__(self):
+        """The values of the fields in wire order."""
+        return ()
+
+
+class _SignatureOfTwin:
+    """How a class is called, for `inspect` and `help`: with types, which C does not keep."""
+
+    def __get__(self, instance, owner):
+        from inspect import signature
+
+        return signature(_TWINS[owner]) if owner in _TWINS else None
+
+
+@cython.no_gc
+cdef class NativeRecord(NativeRoot, Record):
+    """A run of fields with C members; what it can do is said in `Record`."""
+
+    __match_args__ = ()
+    __signature__ = _SignatureOfTwin()
+
+    def _values(self):
+        return self.values__()
+
+    def __eq__(self, other):
+        if type(self) is type(other):
+            return self is other or self.values__() == (<NativeRoot>other).values__()
+        if type(other) is _TWINS.get(type(self)):
+            return self.values__() == tuple([getattr(other, name) for name in type(other).__match_args__])
+        return NotImplemented
+
+    def __hash__(self):
+        return hash_values(self.NAME, self.values__())
+
+
+@cython.no_gc
+cdef class NativeMessage(NativeRecord, Message):
+    """A message with C members; what it can do is said in `Message`."""
+
+    cdef list frames__(self):
+        """The frames of the message, None where the twin shall write them, or say why it cannot."""
+        return None
+
+    def encode(self, *, strict=False):
+        """Return the ZeroMQ frames of the message.
+
+        Args:
+            strict: write the letter of the specification instead of what deployed peers read.
+
+        Raises:
+            EncodeError: a field's value cannot be put on the wire.
+        """
+        cdef list frames = None
+        if strict is False and self.kept__ is None:
+            frames = self.frames__()
+        if frames is not None:
+            return frames
+        if type(self) not in _TWINS:
+            return Message.encode(self, strict=strict)
+        return pure(self).encode(strict=strict)
+
+
+cdef tuple keep(PyObject** values, Py_ssize_t count):
+    """Return values as they were given to a constructor."""
+    cdef tuple kept = PyTuple_New(count)
+    cdef Py_ssize_t index
+    for index in range(count):
+        Py_INCREF(<object>values[index])
+        PyTuple_SET_ITEM(kept, index, <object>values[index])
+    return kept
+
+
+cdef object pure(object value):
+    """Return `value` with every compiled record or message in it as its twin."""
+    if type(value) in _TWINS:
+        return _TWINS[type(value)](**_named(value, pure))
+    if type(value) is tuple:
+        return tuple([pure(item) for item in value])
+    return value
+
+
+cdef object native(object value):
+    """Return `value` with every pure record or message in it as the compiled one."""
+    if type(value) in _NATIVES:
+        return _NATIVES[type(value)](**_named(value, native))
+    if type(value) is tuple:
+        return tuple([native(item) for item in value])
+    return value
+
+
+cdef dict _named(object record, object (*converted)(object)):
+    """The fields of a record by name, each converted."""
+    return {name: converted(getattr(record, name)) for name in type(record).__match_args__}
+
+
+cdef int enrol(type cls, object twin, void* constructor) except -1:
+    """Make a compiled class known; `constructor` is what a call of the class runs, a `vectorcallfunc`.
+
+    It gets the name under which its package exports it, and the annotations, both as its twin has them.
+    """
+    cdef str name = f"{twin.__module__}.{twin.__qualname__}"
+    _KEPT_NAMES.append(name)
+    _TWINS[cls] = twin
+    _NATIVES[twin] = cls
+    set_up_type(<PyTypeObject*>cls, PyUnicode_AsUTF8(name), constructor, twin.__annotations__)
+    return 0

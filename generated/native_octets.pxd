@@ -1,0 +1,219 @@
+# Written by specwire from generator/support/native_octets.pxd. Do not edit; change that file and run `make generate`.
+"""Octets in memory for the compiled codecs: frames, numbers, texts.
+
+Nothing here raises. What is refused gives None (or -1, False); the caller then lets the pure codec decide, which
+raises the error or finds that there is none. So an error that Python set on the way, such as that of octets which
+are not UTF-8, is dropped here.
+"""
+
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.exc cimport PyErr_Clear
+from cpython.list cimport PyList_CheckExact, PyList_GET_SIZE
+from cpython.object cimport PyObject
+from cpython.tuple cimport PyTuple_CheckExact, PyTuple_GET_SIZE
+from libc.stdint cimport uint8_t, uint16_t, uint32_t, uint64_t
+from libc.string cimport memchr, memcmp, memcpy
+
+cdef extern from "Python.h":
+    const char* PyUnicode_AsUTF8AndSize(PyObject*, Py_ssize_t*)
+    PyObject* PyUnicode_DecodeUTF8(const char*, Py_ssize_t, const char*)
+    unsigned long long PyLong_AsUnsignedLongLong(PyObject*)
+    bint PyLong_CheckExact(object)
+    bint PyUnicode_CheckExact(object)
+    PyObject* PyErr_Occurred()
+    void Py_DECREF(PyObject*)
+    bint is_bytes "PyBytes_CheckExact" (PyObject*)
+    Py_ssize_t size_of "PyBytes_GET_SIZE" (PyObject*)
+    PyObject* list_item "PyList_GET_ITEM" (PyObject*, Py_ssize_t)
+    PyObject* tuple_item "PyTuple_GET_ITEM" (PyObject*, Py_ssize_t)
+
+
+cdef struct Run:
+    # Octets that are still to be read.
+    const uint8_t* at
+    const uint8_t* end
+
+
+# Frames
+
+cdef inline Py_ssize_t plain_count(object frames, Py_ssize_t most, Py_ssize_t most_octets) noexcept:
+    """The number of frames in a list or tuple of bytes, -1 for anything else and beyond the limits."""
+    cdef Py_ssize_t count, index, octets = 0
+    cdef bint listed = PyList_CheckExact(frames)
+    cdef PyObject* frame
+    if listed:
+        count = PyList_GET_SIZE(frames)
+    elif PyTuple_CheckExact(frames):
+        count = PyTuple_GET_SIZE(frames)
+    else:
+        return -1
+    if count > most:
+        return -1
+    for index in range(count):
+        frame = list_item(<PyObject*>frames, index) if listed else tuple_item(<PyObject*>frames, index)
+        if not is_bytes(frame):
+            return -1
+        octets += size_of(frame)
+    return -1 if octets > most_octets else count
+
+
+cdef inline bytes frame_at(object frames, Py_ssize_t index):
+    """A frame of a list or tuple, held; None where there is none (a list can change while Python runs)."""
+    cdef object frame = None
+    if PyList_CheckExact(frames):
+        if 0 <= index < PyList_GET_SIZE(frames):
+            frame = <object>list_item(<PyObject*>frames, index)
+    elif 0 <= index < PyTuple_GET_SIZE(frames):
+        frame = <object>tuple_item(<PyObject*>frames, index)
+    return <bytes>frame if PyBytes_CheckExact(frame) else None
+
+
+cdef inline const uint8_t* octets_of(bytes frame) noexcept:
+    return <const uint8_t*>PyBytes_AS_STRING(frame)
+
+
+cdef inline Run run_of(bytes frame) noexcept:
+    """All octets of a frame that somebody holds."""
+    cdef Run run
+    run.at = octets_of(frame)
+    run.end = run.at + PyBytes_GET_SIZE(frame)
+    return run
+
+
+cdef inline bint same(const uint8_t* at, const char* octets, size_t count) noexcept nogil:
+    return memcmp(at, octets, count) == 0
+
+
+cdef inline bint frame_is(bytes frame, const char* octets, Py_ssize_t count) noexcept:
+    return PyBytes_GET_SIZE(frame) == count and same(octets_of(frame), octets, count)
+
+
+cdef inline bint frame_begins(bytes frame, const char* octets, Py_ssize_t count) noexcept:
+    return PyBytes_GET_SIZE(frame) >= count and same(octets_of(frame), octets, count)
+
+
+cdef inline Py_ssize_t left(const Run* run) noexcept nogil:
+    return run.end - run.at
+
+
+# Numbers in network order; the caller has seen that the octets are there
+
+cdef inline uint64_t number(const uint8_t* at, int octets) noexcept nogil:
+    """An unsigned integer of 1 to 8 octets; compilers turn the loop into one load where the width is known."""
+    cdef uint64_t value = 0
+    cdef int index
+    for index in range(octets):
+        value = value << 8 | at[index]
+    return value
+
+
+cdef inline void put_number(uint8_t* at, uint64_t value, int octets) noexcept nogil:
+    cdef int index
+    for index in range(octets):
+        at[index] = <uint8_t>(value >> 8 * (octets - 1 - index))
+
+
+cdef inline bint fits(PyObject* given, uint64_t most, uint64_t* value) noexcept:
+    """Whether an object is an integer, of no subclass, up to `most`; `value` is set then."""
+    if not PyLong_CheckExact(<object>given):
+        return False
+    value[0] = PyLong_AsUnsignedLongLong(given)
+    if value[0] == <uint64_t>-1 and PyErr_Occurred() != NULL:
+        PyErr_Clear()
+        return False
+    return value[0] <= most
+
+
+# Texts and octets
+
+cdef inline bint is_utf8(const uint8_t* at, const uint8_t* end) noexcept nogil:
+    """Whether octets are UTF-8 as Python reads it: shortest forms, no surrogates, up to U+10FFFF."""
+    cdef uint64_t eight
+    cdef uint8_t first
+    cdef Py_ssize_t more
+    while at < end:
+        if end - at >= 8:
+            memcpy(&eight, at, 8)
+            if not eight & 0x8080808080808080u:
+                at += 8
+                continue
+        first = at[0]
+        if first < 0x80:
+            at += 1
+            continue
+        if first < 0xC2 or first > 0xF4:
+            return False
+        more = 1 if first < 0xE0 else 2 if first < 0xF0 else 3
+        if end - at <= more:
+            return False
+        if (first == 0xE0 and at[1] < 0xA0) or (first == 0xED and at[1] > 0x9F):
+            return False
+        if (first == 0xF0 and at[1] < 0x90) or (first == 0xF4 and at[1] > 0x8F):
+            return False
+        at += 1
+        while more:
+            if at[0] & 0xC0 != 0x80:
+                return False
+            at += 1
+            more -= 1
+    return True
+
+
+cdef inline str text_of(const uint8_t* at, Py_ssize_t octets):
+    """The text that octets are, None where they are not UTF-8."""
+    cdef PyObject* text = PyUnicode_DecodeUTF8(<const char*>at, octets, NULL)
+    if text == NULL:
+        PyErr_Clear()
+        return None
+    cdef object held = <object>text
+    Py_DECREF(text)
+    return <str>held
+
+
+cdef inline bytes bytes_of(const uint8_t* at, Py_ssize_t octets):
+    return PyBytes_FromStringAndSize(<const char*>at, octets)
+
+
+cdef inline const uint8_t* utf8_of(object text, Py_ssize_t* octets) noexcept:
+    """The UTF-8 octets of a text, which keeps them; NULL where it is no `str` or has surrogates."""
+    cdef const char* found
+    if not PyUnicode_CheckExact(text):
+        return NULL
+    found = PyUnicode_AsUTF8AndSize(<PyObject*>text, octets)
+    if found == NULL:
+        PyErr_Clear()
+    return <const uint8_t*>found
+
+
+cdef inline const uint8_t* content_of(object octets, Py_ssize_t* count) noexcept:
+    """The octets of `bytes`; NULL for anything else, views and byte arrays too."""
+    if not PyBytes_CheckExact(octets):
+        return NULL
+    count[0] = PyBytes_GET_SIZE(octets)
+    return octets_of(<bytes>octets)
+
+
+cdef inline bytes frame_of_text(object text):
+    """A text as a frame of its own, None where it is none that can be written."""
+    cdef Py_ssize_t octets
+    cdef const uint8_t* at = utf8_of(text, &octets)
+    return None if at == NULL else bytes_of(at, octets)
+
+
+cdef inline const uint8_t* find(const uint8_t* at, const uint8_t* end, const char* octets, Py_ssize_t count) noexcept nogil:
+    """Where `octets` stand first, NULL where they do not."""
+    while end - at >= count:
+        at = <const uint8_t*>memchr(at, (<const uint8_t*>octets)[0], end - at - count + 1)
+        if at == NULL:
+            return NULL
+        if same(at, octets, count):
+            return at
+        at += 1
+    return NULL
+
+
+cdef inline bytes frame_of_terminated(object text):
+    """A text in which no NUL can stand as a frame of its own, None where it is none that can be written."""
+    cdef Py_ssize_t octets
+    cdef const uint8_t* at = utf8_of(text, &octets)
+    return None if at == NULL or (octets and memchr(at, 0, octets) != NULL) else bytes_of(at, octets)

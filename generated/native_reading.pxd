@@ -1,0 +1,107 @@
+# Written by specwire from generator/support/native_reading.pxd. Do not edit; change that file and run `make generate`.
+"""Values at the front of a run of octets, for the compiled decoders: each is taken, or refused, and the run moves on.
+
+A *take* gives the value as an object, None where it is refused. A *skip* only looks whether the value is good,
+for what is made into objects when somebody asks. Widths are the octets of the length in front of a value.
+"""
+
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memchr
+
+from specwire.generated.native_octets cimport Run, bytes_of, find, is_utf8, left, number, text_of
+
+
+cdef inline bint skip(Run* run, Py_ssize_t octets) noexcept nogil:
+    if left(run) < octets:
+        return False
+    run.at += octets
+    return True
+
+
+cdef inline bint split_prefixed(Run* run, int width, Run* value) noexcept nogil:
+    """Split off a value behind its length."""
+    cdef uint64_t octets
+    if left(run) < width:
+        return False
+    octets = number(run.at, width)
+    if octets > <uint64_t>(left(run) - width):
+        return False
+    value.at = run.at + width
+    value.end = run.at = value.at + octets
+    return True
+
+
+cdef inline bint split_fixed(Run* run, Py_ssize_t octets, Run* value) noexcept nogil:
+    """Split off a value of so many octets."""
+    if left(run) < octets:
+        return False
+    value.at = run.at
+    value.end = run.at = run.at + octets
+    return True
+
+
+cdef inline bint split_until(Run* run, const char* octets, Py_ssize_t count, Run* value) noexcept nogil:
+    """Split off a value in front of the octets that end it, which stay."""
+    cdef const uint8_t* end = find(run.at, run.end, octets, count)
+    if end == NULL:
+        return False
+    value.at = run.at
+    value.end = run.at = end
+    return True
+
+
+cdef inline bint split_rest(Run* run, Run* value) noexcept nogil:
+    value[0] = run[0]
+    run.at = run.end
+    return True
+
+
+cdef inline void strip(Run* value, uint8_t fill) noexcept nogil:
+    """Leave the padding at the end of a text out."""
+    while value.end > value.at and value.end[-1] == fill:
+        value.end -= 1
+
+
+cdef inline bint strip_nul(Run* value) noexcept nogil:
+    """Leave the NUL at the end of a text out; False where another stands in it."""
+    if value.end > value.at and value.end[-1] == 0:
+        value.end -= 1
+    return value.end == value.at or memchr(value.at, 0, value.end - value.at) == NULL
+
+
+cdef inline bint text_is_good(const Run* value) noexcept nogil:
+    return is_utf8(value.at, value.end)
+
+
+cdef inline str text_in(const Run* value):
+    return text_of(value.at, left(value))
+
+
+cdef inline bytes bytes_in(const Run* value):
+    return bytes_of(value.at, left(value))
+
+
+cdef inline const uint8_t* equals_in(const Run* value, bint first) noexcept nogil:
+    """The first or the last ``=`` in a text, NULL where it has none."""
+    cdef const uint8_t* at = value.end
+    if first:
+        return <const uint8_t*>memchr(value.at, c"=", left(value)) if value.at < value.end else NULL
+    while at > value.at:
+        at -= 1
+        if at[0] == c"=":
+            return at
+    return NULL
+
+
+cdef inline tuple divided_in(const Run* value, bint first):
+    """The name and the value that one text holds, divided at its first or last ``=``; None where it is no such text."""
+    cdef const uint8_t* equals = equals_in(value, first)
+    if equals == NULL:
+        return None
+    cdef str name = text_of(value.at, equals - value.at)
+    cdef str content = text_of(equals + 1, value.end - equals - 1)
+    return None if name is None or content is None else (name, content)
+
+
+cdef inline bint divided_is_good(const Run* value, bint first) noexcept nogil:
+    return equals_in(value, first) != NULL and is_utf8(value.at, value.end)

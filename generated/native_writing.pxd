@@ -1,0 +1,204 @@
+# Written by specwire from generator/support/native_writing.pxd. Do not edit; change that file and run `make generate`.
+"""Values at the end of a frame in the making, for the compiled encoders.
+
+A frame grows in memory of the stack and becomes `bytes` at its end: one allocation for each frame. One that
+outgrows the stack goes on in an object of its own, which is cut to size. A *put* is False where the value cannot be
+written as it stands; the caller gives up then, and the pure codec writes it or says why not.
+"""
+
+from cpython.bytes cimport PyBytes_FromStringAndSize
+from cpython.exc cimport PyErr_Clear
+from cpython.object cimport PyObject
+from libc.stdint cimport uint8_t, uint64_t
+from libc.string cimport memchr, memcpy, memmove, memset
+
+from specwire.generated.native_octets cimport content_of, find, put_number, utf8_of
+
+cdef extern from "Python.h":
+    PyObject* new_bytes "PyBytes_FromStringAndSize" (const char*, Py_ssize_t)
+    int resize_bytes "_PyBytes_Resize" (PyObject**, Py_ssize_t)
+    char* address_of "PyBytes_AS_STRING" (PyObject*)
+    void Py_XDECREF(PyObject*)
+    void Py_DECREF(PyObject*)
+
+cdef enum:
+    LOCAL_OCTETS = 1000
+
+
+cdef struct Writer:
+    uint8_t* begin
+    uint8_t* at
+    uint8_t* end
+    PyObject* grown
+    uint8_t local[LOCAL_OCTETS]
+
+
+cdef inline void begin(Writer* out) noexcept:
+    out.begin = out.at = out.local
+    out.end = out.begin + LOCAL_OCTETS
+    out.grown = NULL
+
+
+cdef inline bytes finish(Writer* out):
+    """The octets that were put."""
+    cdef Py_ssize_t octets = out.at - out.begin
+    if out.grown == NULL:
+        return PyBytes_FromStringAndSize(<char*>out.begin, octets)
+    if resize_bytes(&out.grown, octets) < 0:
+        PyErr_Clear()
+        return None
+    cdef object frame = <object>out.grown
+    Py_DECREF(out.grown)
+    out.grown = NULL
+    return <bytes>frame
+
+
+cdef inline object drop(Writer* out):
+    """Give up; what was put is lost."""
+    Py_XDECREF(out.grown)
+    out.grown = NULL
+    return None
+
+
+cdef inline bint grow(Writer* out, Py_ssize_t octets) noexcept:
+    cdef Py_ssize_t used = out.at - out.begin
+    cdef Py_ssize_t wanted = 2 * used + octets + 64
+    if out.grown == NULL:
+        out.grown = new_bytes(NULL, wanted)
+        if out.grown != NULL:
+            memcpy(address_of(out.grown), out.begin, used)
+    elif resize_bytes(&out.grown, wanted) < 0:
+        out.grown = NULL
+    if out.grown == NULL:
+        PyErr_Clear()
+        # Nothing of it is left; with no room nothing is put there either.
+        out.begin = out.at = out.end = out.local
+        return False
+    out.begin = <uint8_t*>address_of(out.grown)
+    out.at = out.begin + used
+    out.end = out.begin + wanted
+    return True
+
+
+cdef inline bint room(Writer* out, Py_ssize_t octets) noexcept:
+    return out.end - out.at >= octets or grow(out, octets)
+
+
+cdef inline Py_ssize_t written(const Writer* out) noexcept nogil:
+    return out.at - out.begin
+
+
+cdef inline bint put_octets(Writer* out, const uint8_t* octets, Py_ssize_t count) noexcept:
+    if not room(out, count):
+        return False
+    memcpy(out.at, octets, count)
+    out.at += count
+    return True
+
+
+cdef inline bint put_literal(Writer* out, const char* octets, Py_ssize_t count) noexcept:
+    return put_octets(out, <const uint8_t*>octets, count)
+
+
+cdef inline bint put_integer(Writer* out, uint64_t value, int octets) noexcept:
+    if octets < 8 and value >> 8 * octets:
+        return False
+    if not room(out, octets):
+        return False
+    put_number(out.at, value, octets)
+    out.at += octets
+    return True
+
+
+cdef inline bint put_spanned(Writer* out, const uint8_t* octets, Py_ssize_t count, int width) noexcept:
+    """Octets with their number, of `width` octets, in front; without one where it is 0."""
+    if width and not put_integer(out, count, width):
+        return False
+    return put_octets(out, octets, count)
+
+
+cdef inline bint put_text(Writer* out, object text, int width) noexcept:
+    cdef Py_ssize_t count
+    cdef const uint8_t* octets = utf8_of(text, &count)
+    return octets != NULL and put_spanned(out, octets, count, width)
+
+
+cdef inline bint put_terminated(Writer* out, object text, int width) noexcept:
+    """A text in which no NUL can stand."""
+    cdef Py_ssize_t count
+    cdef const uint8_t* octets = utf8_of(text, &count)
+    if octets == NULL or (count and memchr(octets, 0, count) != NULL):
+        return False
+    return put_spanned(out, octets, count, width)
+
+
+cdef inline bint put_text_until(Writer* out, object text, const char* until, Py_ssize_t size) noexcept:
+    """A text that ends where `until`, which follows it, stands first."""
+    cdef Py_ssize_t count
+    cdef const uint8_t* octets = utf8_of(text, &count)
+    cdef uint8_t* start
+    if octets == NULL or not put_octets(out, octets, count) or not room(out, size):
+        return False
+    memcpy(out.at, until, size)
+    start = out.at - count
+    return find(start, out.at + size, until, size) == out.at
+
+
+cdef inline bint put_fixed_text(Writer* out, object text, Py_ssize_t size) noexcept:
+    cdef Py_ssize_t count
+    cdef const uint8_t* octets = utf8_of(text, &count)
+    return octets != NULL and count == size and put_octets(out, octets, count)
+
+
+cdef inline bint put_padded(Writer* out, object text, Py_ssize_t size, uint8_t fill) noexcept:
+    cdef Py_ssize_t count
+    cdef const uint8_t* octets = utf8_of(text, &count)
+    if octets == NULL or count > size or (count and octets[count - 1] == fill) or not room(out, size):
+        return False
+    memcpy(out.at, octets, count)
+    memset(out.at + count, fill, size - count)
+    out.at += size
+    return True
+
+
+cdef inline bint put_content(Writer* out, object octets, int width, Py_ssize_t least, Py_ssize_t most) noexcept:
+    """Opaque octets; `most` is -1 where there is no limit."""
+    cdef Py_ssize_t count
+    cdef const uint8_t* at = content_of(octets, &count)
+    if at == NULL or count < least or (most >= 0 and count > most):
+        return False
+    return put_spanned(out, at, count, width)
+
+
+cdef inline bint put_divided(Writer* out, object name, object value, bint first, int width) noexcept:
+    """A name and a value in one text; the side of the ``=`` that it divides at must hold no other."""
+    cdef Py_ssize_t before, after
+    cdef const uint8_t* name_octets = utf8_of(name, &before)
+    cdef const uint8_t* value_octets = utf8_of(value, &after)
+    if name_octets == NULL or value_octets == NULL:
+        return False
+    if memchr(name_octets if first else value_octets, c"=", before if first else after) != NULL:
+        return False
+    if width and not put_integer(out, before + 1 + after, width):
+        return False
+    if not room(out, before + 1 + after):
+        return False
+    memcpy(out.at, name_octets, before)
+    out.at[before] = c"="
+    memcpy(out.at + before + 1, value_octets, after)
+    out.at += before + 1 + after
+    return True
+
+
+cdef inline bint insert_size(Writer* out, Py_ssize_t mark, const char* tag, int tag_octets, int width) noexcept:
+    """Put a tag and the number of octets since `mark` in front of them."""
+    cdef Py_ssize_t size = written(out) - mark
+    cdef uint8_t* start
+    if not room(out, tag_octets + width):
+        return False
+    start = out.begin + mark
+    memmove(start + tag_octets + width, start, size)
+    memcpy(start, tag, tag_octets)
+    put_number(start + tag_octets, size, width)
+    out.at += tag_octets + width
+    return True
