@@ -40,7 +40,7 @@ def write_element(element: Element) -> str:
             return " ".join(_grouped(item, Alternation, Concatenation) for item in element.items)
         case Repetition():
             repeated = _grouped(element.element, Alternation, Concatenation, Repetition)
-            return _write_repeat(element) + repeated
+            return _write_repeat(element, repeated) + repeated
         case Option():
             return f"[ {write_element(element.element)} ]"
         case Reference():
@@ -60,11 +60,11 @@ def _grouped(element: Element, *kinds: type[Element]) -> str:
     return f"( {text} )" if isinstance(element, kinds) else text
 
 
-def _write_repeat(repetition: Repetition) -> str:
+def _write_repeat(repetition: Repetition, repeated: str) -> str:
     least, greatest = repetition.minimum, repetition.maximum
     if greatest == least:
         # A nought alone would make a number of a name that begins with x: 0x0.
-        return str(least) if least else "*0"
+        return "*0" if least == 0 and repeated[0] in "xX" else str(least)
     return f"{least or ''}*{'' if greatest is None else greatest}"
 
 

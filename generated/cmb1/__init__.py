@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "695a59322f556ddd"):
+if TYPE_CHECKING or not is_native(__name__, "dbb54acbd7d3551f"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -27,7 +27,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "96d6af35a8263d6b"):
+if TYPE_CHECKING or not is_native(__name__, "4c058b5701bf2f08"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "d85a2f3d7786821f"):
+if TYPE_CHECKING or not is_native(__name__, "ed76951166e7b0bf"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -64,7 +64,7 @@ from .codec import (
     Operation,
 )
 
-BUILD = "d85a2f3d7786821f"
+BUILD = "ed76951166e7b0bf"
 """What the package compares with its own: a compiled codec of another edition is not used."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -985,29 +985,29 @@ cdef int _kind_of(object frames, Py_ssize_t count) except -1:
     if frame_0 is None or len(frame_0) < 3:
         return 0
     cdef uint64_t tag = number(octets_of(frame_0), 3)
-    if tag == 11182849:
+    if tag == 0xaaa301:
         return 1
-    elif tag == 11182852:
+    elif tag == 0xaaa304:
         return 2
-    elif tag == 11182853:
+    elif tag == 0xaaa305:
         return 3
-    elif tag == 11182854:
+    elif tag == 0xaaa306:
         return 4
-    elif tag == 11182855:
+    elif tag == 0xaaa307:
         return 5
-    elif tag == 11182856:
+    elif tag == 0xaaa308:
         return 6
-    elif tag == 11182857:
+    elif tag == 0xaaa309:
         return 7
-    elif tag == 11182858:
+    elif tag == 0xaaa30a:
         return 8
-    elif tag == 11182859:
+    elif tag == 0xaaa30b:
         return 9
-    elif tag == 11182976:
+    elif tag == 0xaaa380:
         return 10
-    elif tag == 11182977:
+    elif tag == 0xaaa381:
         return 11
-    elif tag == 11182978:
+    elif tag == 0xaaa382:
         return 12
     return 0
 

@@ -31,7 +31,7 @@ from .codec import (
     Flags,
 )
 
-if TYPE_CHECKING or not is_native(__name__, "3f8280169ad59902"):
+if TYPE_CHECKING or not is_native(__name__, "8902df19172e16b3"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -61,7 +61,7 @@ from .codec import (
     USERID_UNKNOWN,
 )
 
-BUILD = "3f8280169ad59902"
+BUILD = "8902df19172e16b3"
 """What the package compares with its own: a compiled codec of another edition is not used."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -859,13 +859,13 @@ cdef int _kind_of(object frames, Py_ssize_t count) except -1:
     if frame_0 is None or len(frame_0) < 3:
         return 0
     cdef uint64_t tag = number(octets_of(frame_0), 3)
-    if tag == 9306369:
+    if tag == 0x8e0101:
         return 1
-    elif tag == 9306370:
+    elif tag == 0x8e0102:
         return 2
-    elif tag == 9306372:
+    elif tag == 0x8e0104:
         return 3
-    elif tag == 9306376:
+    elif tag == 0x8e0108:
         return 4
     return 0
 

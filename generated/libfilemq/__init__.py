@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION, Operation
 
-if TYPE_CHECKING or not is_native(__name__, "0604b6fbb16ca2f7"):
+if TYPE_CHECKING or not is_native(__name__, "a32153b07b28e5ce"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

@@ -19,7 +19,7 @@ from specwire.generated.errors import DecodeError, EncodeError, Violation
 
 from .codec import EDITION
 
-if TYPE_CHECKING or not is_native(__name__, "3dcf295fc686e978"):
+if TYPE_CHECKING or not is_native(__name__, "8b269d506418f906"):
     from .codec import (
         MESSAGES,
         UNEXPECTED,

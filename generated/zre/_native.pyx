@@ -61,7 +61,7 @@ from .codec import (
     EDITION,
 )
 
-BUILD = "3dcf295fc686e978"
+BUILD = "8b269d506418f906"
 """What the package compares with its own: a compiled codec of another edition is not used."""
 
 cdef object _MAX_FRAMES = MAX_FRAMES
@@ -900,19 +900,19 @@ cdef int _kind_of(object frames, Py_ssize_t count) except -1:
     if frame_0 is None or len(frame_0) < 3:
         return 0
     cdef uint64_t tag = number(octets_of(frame_0), 3)
-    if tag == 11182337:
+    if tag == 0xaaa101:
         return 1
-    elif tag == 11182338:
+    elif tag == 0xaaa102:
         return 2
-    elif tag == 11182339:
+    elif tag == 0xaaa103:
         return 3
-    elif tag == 11182340:
+    elif tag == 0xaaa104:
         return 4
-    elif tag == 11182341:
+    elif tag == 0xaaa105:
         return 5
-    elif tag == 11182342:
+    elif tag == 0xaaa106:
         return 6
-    elif tag == 11182343:
+    elif tag == 0xaaa107:
         return 7
     return 0
 

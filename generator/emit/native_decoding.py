@@ -177,10 +177,10 @@ class Reader:
                 self.lines.add(f"{target} = _take_{self.names[type]}({self.run})")
                 self.refuse_if(f"{target} is None")
             case ir.ConstantType() as constant:
-                octets = constant.octets
-                self.refuse_if(f"left({self.run}) < {len(octets)}")
-                self.refuse_if(f"not same({self.front}, {literal(octets)}, {len(octets)})")
-                self.lines.add(f"{self.front} += {len(octets)}")
+                fixed = constant.octets
+                self.refuse_if(f"left({self.run}) < {len(fixed)}")
+                self.refuse_if(f"not same({self.front}, {literal(fixed)}, {len(fixed)})")
+                self.lines.add(f"{self.front} += {len(fixed)}")
             case ir.PaddingType(octets=number):
                 self.refuse_if(f"not skip({self.run}, {number})")
             case ir.JsonType():

@@ -11,7 +11,7 @@ from itertools import groupby
 
 from specwire.generator import ir
 from specwire.generator.emit.layout import selected
-from specwire.generator.emit.native_types import c_number, literal
+from specwire.generator.emit.native_types import literal
 from specwire.generator.emit.python import Lines
 from specwire.generator.passes.shapes import weight
 
@@ -66,7 +66,7 @@ def _compared(selector: ir.Selector, number: int, piece: bytes) -> str:
 def _switch(lines: Lines, octets: int, rows: Iterable[tuple[bytes, int]]) -> None:
     lines.add(f"cdef uint64_t tag = number(octets_of(frame_0), {octets})")
     for number, (piece, kind) in enumerate(rows):
-        test = f"tag == {c_number(int.from_bytes(piece, 'big'))}"
+        test = f"tag == 0x{piece.hex()}{'ULL' if len(piece) > 3 else ''}"
         with lines.block(f"{'elif' if number else 'if'} {test}:"):
             lines.add(f"return {kind}")
 

@@ -38,7 +38,7 @@ class _Parts:
             frames = ", ".join(literal(octets) for octets in constant if octets is not None)
             self.lines.add(f"{self.putter.local('made')} = [{frames}]")
             return
-        if len(self.parts) == 1:
+        if len(self.parts) == 1 and isinstance(self.parts[0], ir.Frame):
             self._frame(self.parts[0])
             self.lines.add(f"{self.putter.local('made')} = [frame]")
             return
@@ -110,9 +110,8 @@ class _Parts:
                 self.putter.refuse_if("not len(frame)")
             self.lines.add("made.append(frame)")
 
-    def _frame(self, part: ir.Part) -> None:
+    def _frame(self, part: ir.Frame) -> None:
         """Make the octets of one frame: the variable ``frame``."""
-        assert isinstance(part, ir.Frame)
         fields = part.fields
         if len(fields) == 1 and not fields[0].optional and _whole_type(fields[0].type):
             self._whole(fields[0].type, f"self._{fields[0].attribute}")

@@ -67,7 +67,8 @@ class Grammar:
         return self.rule(f"{self.integer()} {self.value(depth + 1)} {self.string()}")
 
     def union(self, depth: int) -> str:
-        options = [self.rule(f"%x{number:02x} {self.value(depth + 1)}") for number in (65, 66)]
+        # Of constants alone it would be a choice of words, which a frame does not hold among other values.
+        options = [self.rule(f"%x{number:02x} {self.value(depth + 1, element=True)}") for number in (65, 66)]
         return self.rule(" / ".join(options))
 
     def value(self, depth: int = 0, *, element: bool = False) -> str:

@@ -106,9 +106,9 @@ class Layouts:
     # Runs
 
     def run(self, depth: int, head: str, *, closed: bool = False) -> tuple[ir.Field, ...]:
-        """The constant `head`, then fields; the last may be open where the run is not `closed` or has a size."""
+        """The constant `head` as the field ``mark``, then fields; the last may be open where the run is not `closed` or has a size."""
         names = iter(self.draw(st.lists(st.sampled_from(NAMES), min_size=6, max_size=6, unique=True)))
-        fields = [field("head", ir.ConstantType(head))] if head else []
+        fields = [field("mark", ir.ConstantType(head))] if head else []
         fields += [field(next(names), self.closed(depth)) for _ in range(self.draw(st.integers(0, 2)))]
         if self.maybe() and self.maybe():
             self.records += 1
@@ -279,7 +279,7 @@ def patterned(draw: st.DrawFn) -> ir.Protocol:
     ready = (size, named, *layouts.run(1, ""))
     other = (size, field("word", ir.TextType(ir.Length("prefix", 1))), *layouts.run(1, ""))
     fixed = (
-        field("head", ir.ConstantType("ff00")),
+        field("mark", ir.ConstantType("ff00")),
         field("filler", ir.PaddingType(2)),
         field("number", layouts.integer()),
     )

@@ -159,7 +159,8 @@ def check(files: dict[str, str]) -> ir.Protocol | None:
 def emitted(protocol: ir.Protocol) -> None:
     for target in choose_targets():
         for name, text in target.emit(protocol).items():
-            compile(text, name, "exec")
+            if name.endswith(".py"):
+                compile(text, name, "exec")
 
 
 @BOUNDED

@@ -80,7 +80,7 @@ def test_an_encoder_makes_a_frame_of_fixed_size_in_one_piece(tmp_path: Path) -> 
 
 def test_messages_are_told_apart_by_an_integer(tmp_path: Path) -> None:
     lines = body(source(tmp_path), "cdef int _kind_of(")
-    assert lines[-5:] == ["if tag == 43521:", "return 1", "elif tag == 43522:", "return 2", "return 0"]
+    assert lines[-5:] == ["if tag == 0xaa01:", "return 1", "elif tag == 0xaa02:", "return 2", "return 0"]
 
 
 def test_only_what_is_used_is_taken_from_others(tmp_path: Path) -> None:
