@@ -162,7 +162,7 @@ class Reader:
     def take(self, type: ir.Type, target: str) -> None:
         """Take a value into `target`."""
         match type:
-            case ir.IntegerType(octets=octets):
+            case ir.IntegerType():
                 self.integer(type)
                 self.lines.add(f"{target} = value")
             case ir.TextType():
