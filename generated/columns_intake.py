@@ -125,7 +125,8 @@ def list_values(found: pa.DataType, path: str) -> pa.DataType:
         return found
     if not isinstance(found, _LISTS):
         _refuse(path, "a list", found)
-    inside: pa.DataType = found.value_type
+    listed: Any = found
+    inside: pa.DataType = listed.value_type
     return inside
 
 

@@ -64,7 +64,7 @@ class Walk:
         if isinstance(part, Frame) and len(part.fields) > 1:
             self.place.enter(None, part.name)
         else:
-            field = part.fields[0] if isinstance(part, Frame) else part.field
+            field = next(iter(part.fields)) if isinstance(part, Frame) else part.field
             self.place.enter(field, field.name)
 
     def _part(self, part: Frame | Stack) -> None:

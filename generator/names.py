@@ -32,7 +32,7 @@ _CONSTRUCT_NAMES = frozenset(
 """What a package's constructs module holds beside the declarations."""
 PARAMETERS = frozenset(
     {
-        "as_octets", "frames", "index_of", "padded", "self", "sized", "strict", "terminated", "unsigned", "without_nul",
+        "as_octets", "frames", "index_of", "padded", "self", "sized", "strict", "terminated", "unsigned", "view_of", "without_nul",
     }
 )  # fmt: skip
 """Names that the methods of messages use themselves."""

@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from specwire.generated.errors import DecodeError
 from specwire.generated.limits import MAX_FRAMES, MAX_OCTETS, Frames, admit
 from specwire.generated.messages import PureMessage
-from specwire.generated.octets import OCTETS, as_octets
+from specwire.generated.octets import OCTETS, as_octets, view_of
 from specwire.generated.refusal import check_letter, explain_decode
 from specwire.generated.unfit import check_encoded, explain_encode
 
@@ -455,7 +455,7 @@ def _decode_nom(frames: Sequence[Any], copy: bool) -> Nom:
 def _decode_cheezburger(frames: Sequence[Any], copy: bool) -> Cheezburger:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     sequence, operation = _READ_CHEEZBURGER.unpack_from(frame)
     if operation not in _OPERATION:
         raise ValueError

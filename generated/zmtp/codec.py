@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 from specwire.generated.errors import DecodeError
 from specwire.generated.limits import MAX_FRAMES, MAX_OCTETS, Frames, admit
 from specwire.generated.messages import PureMessage
-from specwire.generated.octets import OCTETS, as_octets, padded, sized
+from specwire.generated.octets import OCTETS, as_octets, padded, sized, view_of
 from specwire.generated.refusal import check_letter, explain_decode
 from specwire.generated.unfit import check_encoded, explain_encode
 
@@ -465,7 +465,7 @@ def _decode_greeting(frames: Sequence[Any], copy: bool) -> Greeting:
 def _decode_ready(frames: Sequence[Any], copy: bool) -> Ready:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     if frame[0] == 0x04:
         size = frame[1]
         at = 2
@@ -523,7 +523,7 @@ def _decode_error(frames: Sequence[Any], copy: bool) -> Error:
 def _decode_subscribe(frames: Sequence[Any], copy: bool) -> Subscribe:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     if frame[0] == 0x04:
         size = frame[1]
         at = 2
@@ -545,7 +545,7 @@ def _decode_subscribe(frames: Sequence[Any], copy: bool) -> Subscribe:
 def _decode_cancel(frames: Sequence[Any], copy: bool) -> Cancel:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     if frame[0] == 0x04:
         size = frame[1]
         at = 2
@@ -611,7 +611,7 @@ def _decode_leave(frames: Sequence[Any], copy: bool) -> Leave:
 def _decode_ping(frames: Sequence[Any], copy: bool) -> Ping:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     if frame[0] == 0x04:
         size = frame[1]
         at = 2
@@ -635,7 +635,7 @@ def _decode_ping(frames: Sequence[Any], copy: bool) -> Ping:
 def _decode_pong(frames: Sequence[Any], copy: bool) -> Pong:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     if frame[0] == 0x04:
         size = frame[1]
         at = 2
@@ -659,7 +659,7 @@ def _decode_pong(frames: Sequence[Any], copy: bool) -> Pong:
 def _decode_command(frames: Sequence[Any], copy: bool) -> Command:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     if frame[0] == 0x04:
         size = frame[1]
         at = 2
@@ -682,7 +682,7 @@ def _decode_command(frames: Sequence[Any], copy: bool) -> Command:
 def _decode_message_more(frames: Sequence[Any], copy: bool) -> MessageMore:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     if frame[0] == 0x01:
         size_ = frame[1]
         at = 2
@@ -700,7 +700,7 @@ def _decode_message_more(frames: Sequence[Any], copy: bool) -> MessageMore:
 def _decode_message_last(frames: Sequence[Any], copy: bool) -> MessageLast:
     (frame,) = frames
     if not copy:
-        frame = memoryview(frame)
+        frame = view_of(frame)
     if frame[0] == 0x00:
         size_ = frame[1]
         at = 2

@@ -31,7 +31,17 @@ from specwire.generator.emit.records import function_name, lends_slices, records
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.names import snake_case
 
-_HELPERS = ("OCTETS", "as_octets", "index_of", "padded", "sized", "terminated", "unsigned", "without_nul")
+_HELPERS = (
+    "OCTETS",
+    "as_octets",
+    "index_of",
+    "padded",
+    "sized",
+    "terminated",
+    "unsigned",
+    "view_of",
+    "without_nul",
+)
 """What encoders and decoders use of the support module ``octets``."""
 
 

@@ -78,7 +78,7 @@ def take_fields(
             whole, frame = frame, decoder.names.fresh("head", "frame")
             lines.add(f"{frame} = {whole}")
         with lines.block(f"if not {_copy(decoder.names)}:" if view else f"if type({frame}) is not bytes:"):
-            lines.add(f"{frame} = {'memoryview' if view else 'bytes'}({frame})")
+            lines.add(f"{frame} = {'view_of' if view else 'bytes'}({frame})")
     FieldDecoder(decoder, frame, skip, view=view, at=at).run(fields)
 
 

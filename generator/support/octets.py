@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from operator import index
-from typing import SupportsIndex
+from typing import Any, SupportsIndex
 
 OCTETS = tuple(bytes((octet,)) for octet in range(256))
 """Every octet by its number."""
@@ -42,6 +42,14 @@ def unsigned(value: SupportsIndex, octets: int) -> bytes:
         TypeError: it is no integer.
     """
     return index(value).to_bytes(octets, "big")
+
+
+def view_of(octets: Any) -> Any:
+    """Return a read-only view of octets, whose slices take their place without being copied.
+
+    It passes for `bytes` with a type checker, as the fields do that it ends up in.
+    """
+    return memoryview(octets).toreadonly()
 
 
 def terminated(text: str, strict: bool) -> bytes:

@@ -84,7 +84,7 @@ def _field_at(message: MessageLayout, pattern: str, at: int) -> tuple[Field, int
     """The field that octet `at` of the first frame belongs to, and where it begins, as the pattern has it."""
     head = message.parts[0]
     assert isinstance(head, Frame)
-    start = 0
+    start, field = 0, head.fields[0]
     for field in head.fields:
         size = _octets_of(field.type, pattern[2 * start :])
         if size is None or at < start + size:
