@@ -7,12 +7,12 @@ then walks the frames with these tables, field by field, and finds *what* is wro
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Literal
 
+import msgspec
 
-@dataclass(frozen=True, slots=True)
-class Span:
+
+class Span(msgspec.Struct, frozen=True):
     """How many octets: counted by an integer in front, always the same, all that is left, or up to other octets."""
 
     kind: Literal["prefix", "fixed", "rest", "until"]
@@ -20,8 +20,7 @@ class Span:
     until: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
-class Constant:
+class Constant(msgspec.Struct, frozen=True):
     """Octets that are always the same."""
 
     octets: bytes
@@ -29,23 +28,20 @@ class Constant:
     """The value as errors print it."""
 
 
-@dataclass(frozen=True, slots=True)
-class Keyword:
+class Keyword(msgspec.Struct, frozen=True):
     """One of several words that fill a frame."""
 
     options: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Integer:
+class Integer(msgspec.Struct, frozen=True):
     """An unsigned big-endian integer; `members` are the values that it may have, empty for any."""
 
     octets: int
     members: tuple[int, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Text:
+class Text(msgspec.Struct, frozen=True):
     """UTF-8 text; `pattern` (over octets) and a NUL at the end are demanded under strict only.
 
     `padding`: the octet that fills a text of fixed length behind its content.
@@ -57,8 +53,7 @@ class Text:
     padding: bytes | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Octets:
+class Octets(msgspec.Struct, frozen=True):
     """Opaque octets, at least `minimum`, at most `maximum`."""
 
     span: Span
@@ -66,16 +61,14 @@ class Octets:
     maximum: int | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Padding:
+class Padding(msgspec.Struct, frozen=True):
     """So many octets that mean nothing, written as `fill`."""
 
     octets: int
     fill: bytes
 
 
-@dataclass(frozen=True, slots=True)
-class Size:
+class Size(msgspec.Struct, frozen=True):
     """How many octets follow in the run; each form is a tag and the octets of the integer after it.
 
     A form without a tag is what begins as none of the others.
@@ -84,13 +77,11 @@ class Size:
     forms: tuple[tuple[bytes, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Json:
+class Json(msgspec.Struct, frozen=True):
     """UTF-8 JSON text up to the end of the run; strict demands an object."""
 
 
-@dataclass(frozen=True, slots=True)
-class ListOf:
+class ListOf(msgspec.Struct, frozen=True):
     """A count, then so many elements; with `count_octets` 0 elements up to the end of the run."""
 
     count_octets: int
@@ -98,8 +89,7 @@ class ListOf:
     minimum: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Pairs:
+class Pairs(msgspec.Struct, frozen=True):
     """A count, then so many names and values; with `split` one text, divided at its first or last ``=``.
 
     With `count_octets` 0 the pairs go on to the end of the run.
@@ -114,8 +104,7 @@ class Pairs:
     minimum: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Record:
+class Record(msgspec.Struct, frozen=True):
     """A run of fields inside another; the value is an instance of the class `class_name`."""
 
     class_name: str
@@ -123,8 +112,7 @@ class Record:
     rule: str | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Union:
+class Union(msgspec.Struct, frozen=True):
     """One of several records, told apart by the octets (`tags`) that each begins with."""
 
     options: tuple[Record, ...]
@@ -135,8 +123,7 @@ Element = Integer | Text | Octets | ListOf | Pairs | Record | Union
 Type = Constant | Keyword | Padding | Size | Json | Element
 
 
-@dataclass(frozen=True, slots=True)
-class Field:
+class Field(msgspec.Struct, frozen=True):
     """A value in a frame: its name in errors, the attribute of the message, the rule of the grammar."""
 
     name: str
@@ -154,8 +141,7 @@ class Field:
         return isinstance(self.type, Constant | Padding | Size)
 
 
-@dataclass(frozen=True, slots=True)
-class Presence:
+class Presence(msgspec.Struct, frozen=True):
     """When a part is there: always, when ``flags & mask == value``, or when there are frames enough."""
 
     kind: Literal["always", "announced", "counted"] = "always"
@@ -166,8 +152,7 @@ class Presence:
 ALWAYS = Presence()
 
 
-@dataclass(frozen=True, slots=True)
-class Frame:
+class Frame(msgspec.Struct, frozen=True):
     """One ZeroMQ frame."""
 
     name: str
@@ -176,8 +161,7 @@ class Frame:
     letter: Literal["required", "forbidden"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Stack:
+class Stack(msgspec.Struct, frozen=True):
     """Frames up to an empty delimiter."""
 
     name: str
@@ -186,8 +170,7 @@ class Stack:
     letter: Literal["required", "forbidden"] | None = None
 
 
-@dataclass(frozen=True, slots=True)
-class Rest:
+class Rest(msgspec.Struct, frozen=True):
     """All frames that are left."""
 
     name: str
@@ -197,8 +180,7 @@ class Rest:
 Part = Frame | Stack | Rest
 
 
-@dataclass(frozen=True, slots=True)
-class MessageLayout:
+class MessageLayout(msgspec.Struct, frozen=True):
     """One message: the grammar's name, its tags (what the selectors find in it), its parts.
 
     `patterns` are there instead of tags where messages are told apart by how their first frame begins: octets
@@ -212,8 +194,7 @@ class MessageLayout:
     patterns: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class Shape:
+class Shape(msgspec.Struct, frozen=True):
     """What a message looks like: how its first frames begin (octets, and whether that is all), and their number.
 
     With `senders` it is the message that one of these roles sends.
@@ -225,8 +206,7 @@ class Shape:
     senders: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ProtocolLayout:
+class ProtocolLayout(msgspec.Struct, frozen=True):
     """All messages; `selectors` are the slices (frame, octets or None for all) that tell them apart.
 
     `announcing` are the bits of the flags octet that announce parts. A protocol without selectors has `shapes`:

@@ -7,8 +7,7 @@ foreign signature is another finding than an unknown number after the right one.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
+import msgspec
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.layout import (
     Constant,
@@ -67,8 +66,7 @@ def spellings(type: Type) -> tuple[bytes, ...]:
     return ()
 
 
-@dataclass(frozen=True, slots=True)
-class _Tag:
+class _Tag(msgspec.Struct, frozen=True):
     """A constant that a selector covers, and where it stands."""
 
     field: Field
