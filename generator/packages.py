@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from itertools import chain
 from pathlib import Path
 
@@ -114,13 +115,19 @@ def _check_python(sources: _Sources) -> None:
 
 def support_files() -> dict[str, str]:
     """Return the modules that all packages share, formatted, and the ``__init__`` above them."""
-    folder = files("specwire.generator") / "support"
     sources = {
-        item.name: SUPPORT_NOTE.format(name=item.name) + item.read_text(encoding="utf-8")
-        for item in folder.iterdir()
-        if item.name.endswith((".py", ".pyx", ".pxd"))
+        name: SUPPORT_NOTE.format(name=name) + item.read_text(encoding="utf-8")
+        for name, item in _support_sources(files("specwire.generator") / "support")
     }
     return format_sources(sources)
+
+
+def _support_sources(folder: Traversable, prefix: str = "") -> Iterator[tuple[str, Traversable]]:
+    for item in folder.iterdir():
+        if item.is_dir():
+            yield from _support_sources(item, f"{prefix}{item.name}/")
+        elif item.name.endswith((".py", ".pyx", ".pxd")):
+            yield f"{prefix}{item.name}", item
 
 
 def is_generated(path: Path) -> bool:

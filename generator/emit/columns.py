@@ -41,7 +41,7 @@ def emit(protocol: ir.Protocol) -> str:
              f"({', '.join(map(_source, found))},)")
             for message, found in rows
         ],
-        helpers=[("columns" if helper in TYPES else "columns_rows", helper) for helper in sorted(helpers)],
+        helpers=[("columns" if helper in TYPES else "columns.rows", helper) for helper in sorted(helpers)],
         by_sender=", by_sender=True" if by_sender else "",
         array=SINGLE if single else SEVERAL,
         senders=NEEDED if by_sender else NOT_NEEDED,

@@ -159,7 +159,7 @@ def make_plan(
     if whole and (grammars.resolve().parent / "generator" / "support").is_dir():
         shared = support_files()
         for name in compilations:
-            if f"{name}.py" in shared:
+            if shared.keys() & {f"{name}.py", f"{name}/__init__.py"}:
                 fail(f"{name!r} is a module that all packages share: give the protocol another name")
         files = shared | files
     # Those that were asked for, and the default ones where all of them are written.

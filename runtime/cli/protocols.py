@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import pkgutil
 import sys
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
@@ -23,7 +22,8 @@ _KEPT: list[TemporaryDirectory[str]] = []
 
 def protocol_names() -> list[str]:
     """Return the names of the generated packages, sorted."""
-    return sorted(module.name for module in pkgutil.iter_modules(generated.__path__) if module.ispkg)
+    # A package of a protocol has a codec; what the packages share stands beside them, in folders as well.
+    return sorted(codec.parent.name for root in generated.__path__ for codec in Path(root).glob("*/codec.py"))
 
 
 def load_protocol(name: str, grammars: Path | None = None) -> ModuleType:

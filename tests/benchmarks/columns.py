@@ -25,8 +25,9 @@ import pyarrow as pa
 from rich.console import Console
 from rich.table import Table
 
-from specwire.generated import columns_native, filemq, flux, norfab, zmtp
-from specwire.generated.columns_rows import decode_rows
+from specwire.generated import filemq, flux, norfab, zmtp
+from specwire.generated.columns import native as columns_native
+from specwire.generated.columns.rows import decode_rows
 from specwire.generated.messages import Message
 
 ROWS = 1_000_000

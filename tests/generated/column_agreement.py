@@ -14,8 +14,10 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from specwire.generated import columns_decoding, columns_lists, columns_native
-from specwire.generated.columns_rows import decode_rows
+from specwire.generated.columns import decoding as columns_decoding
+from specwire.generated.columns import lists as columns_lists
+from specwire.generated.columns import native as columns_native
+from specwire.generated.columns.rows import decode_rows
 
 FRAMES = pa.list_(pa.binary())
 Rows = Sequence[Sequence[bytes | None] | None]

@@ -15,8 +15,11 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from specwire.generated import columns_frames, columns_gathering, columns_lists, columns_native
 from specwire.generated.builds import PURE
+from specwire.generated.columns import frames as columns_frames
+from specwire.generated.columns import gathering as columns_gathering
+from specwire.generated.columns import lists as columns_lists
+from specwire.generated.columns import native as columns_native
 from tests.generated import strategies
 from tests.generated.agreement import mutated, truncations
 from tests.generated.column_agreement import (
@@ -276,11 +279,11 @@ def test_octets_behind_a_null_are_nobodys_message() -> None:
 
 def test_kernels_of_another_version_are_not_used(monkeypatch: pytest.MonkeyPatch) -> None:
     """What an older specwire left compiled, and what the user does not want."""
-    source = Path(columns_native.__file__).with_name("columns_kernels.pyx").read_text(encoding="utf-8")
+    source = Path(columns_native.__file__).with_name("kernels.pyx").read_text(encoding="utf-8")
     assert f"\nVERSION = {columns_native.VERSION}\n" in source
     monkeypatch.delenv(PURE, raising=False)
     compiled = SimpleNamespace(VERSION=columns_native.VERSION)
-    monkeypatch.setitem(sys.modules, "specwire.generated.columns_kernels", cast(Any, compiled))
+    monkeypatch.setitem(sys.modules, "specwire.generated.columns.kernels", cast(Any, compiled))
     assert columns_native.load() is compiled
     compiled.VERSION -= 1
     assert columns_native.load() is None

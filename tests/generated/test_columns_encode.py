@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyarrow import parquet
 
-from specwire.generated import columns_encoding
+from specwire.generated.columns import encoding as columns_encoding
 from specwire.generated.errors import EncodeError
 from specwire.generated.messages import Message
 from tests.generated import strategies

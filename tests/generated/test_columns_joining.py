@@ -12,9 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specwire.generated import columns_joining
-from specwire.generated.columns_joining import joined
-from specwire.generated.columns_pieces import Block, Component, Numbers, Pieces, pieces_of, starts_of
+from specwire.generated.columns import joining as columns_joining
+from specwire.generated.columns.joining import joined
+from specwire.generated.columns.pieces import Block, Component, Numbers, Pieces, pieces_of, starts_of
 
 COMPILED = columns_joining._compiled()
 WAYS = ("arrow", "compiled")
@@ -24,7 +24,7 @@ WAYS = ("arrow", "compiled")
 def joining(way: str) -> Iterator[None]:
     """Join in one of the ways for a while."""
     if way == "compiled" and COMPILED is None:
-        pytest.skip("columns_copying is not compiled, or not wanted")
+        pytest.skip("columns.copying is not compiled, or not wanted")
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(columns_joining, "_COPY", COMPILED if way == "compiled" else None)
         yield
@@ -94,7 +94,7 @@ def test_the_compiled_join_reads_and_writes_nothing_outside(
 ) -> None:
     """Offsets that leave their octets, go back, or have more octets than there is room for."""
     if COMPILED is None:
-        pytest.skip("columns_copying is not compiled, or not wanted")
+        pytest.skip("columns.copying is not compiled, or not wanted")
     with pytest.raises(ValueError, match="source"):
         COMPILED(
             [np.array(offsets, size)],

@@ -10,7 +10,7 @@ import pyarrow as pa
 import pytest
 
 from specwire.generated.columns import BINARY_PAIRS, COMMON, PAIRS, UINT64
-from specwire.generated.columns_decoding import ColumnDecoder
+from specwire.generated.columns.decoding import ColumnDecoder
 from specwire.generated.layout import (
     Constant,
     Field,

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import pyarrow as pa
 import pytest
 
-from specwire.generated.columns_readers import TextReader
-from specwire.generated.columns_runs import Run
+from specwire.generated.columns.readers import TextReader
+from specwire.generated.columns.runs import Run
 from tests.generated.column_agreement import FRAMES, column_build, counted_rows
 from tests.generated.vectors import package
 

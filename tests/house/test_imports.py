@@ -15,15 +15,14 @@ import pytest
 
 from tests.house.repository import CODE, ROOT, product_files, python_files
 
-COLUMNS = ("columns", *(path.stem for path in (ROOT / "generator/support").glob("columns_*.py")))
 ONLY_IN = {
     "construct": ("constructs", "construct_values"),
-    "numpy": (*COLUMNS, "arrow"),
-    "pyarrow": (*COLUMNS, "arrow"),
+    "numpy": ("columns", "arrow"),
+    "pyarrow": ("columns", "arrow"),
     "pyspark": ("schema", "spark"),
-    "hypothesis": ("strategies", "strategies_frames", "strategies_texts"),
+    "hypothesis": ("strategies",),
 }
-"""Which modules of a generated package, or of what they share, may import a library that is not always there."""
+"""Which modules and folders of a generated package, or of what they share, may import a library that is not always there."""
 
 
 def imports(path: Path) -> Iterator[tuple[int, str]]:
@@ -90,7 +89,8 @@ def test_generated_code_needs_little() -> None:
         if within(name, "specwire.generated"):
             return not in_a_protocol(name)
         library = name.partition(".")[0]
-        return is_standard(name) or library == "msgspec" or path.stem in ONLY_IN.get(library, ())
+        places = {path.stem, path.parent.name}
+        return is_standard(name) or library == "msgspec" or bool(places & set(ONLY_IN.get(library, ())))
 
     paths = python_files("generated") + [path for path in python_files("generator") if is_support(path)]
     assert offences(paths, allowed) == []
@@ -131,10 +131,10 @@ def is_support(path: Path) -> bool:
 
 def is_package_module(path: Path) -> bool:
     """Whether `path` is a module of one protocol's package."""
-    return path.parent.parent == ROOT / "generated"
+    return path.parent.parent == ROOT / "generated" and path.with_name("codec.py").is_file()
 
 
 def in_a_protocol(name: str) -> bool:
     """Whether `name` is in the package of a protocol: not even in its own may a module name it in full."""
     package = name.removeprefix("specwire.generated").strip(".").partition(".")[0]
-    return bool(package) and (ROOT / "generated" / package).is_dir()
+    return bool(package) and (ROOT / "generated" / package / "codec.py").is_file()

@@ -1,0 +1,109 @@
+# Written by specwire from generator/support/columns/assembly.py. Do not edit; change that file and run `make generate`.
+"""Rows of frames in the making: from several sources, in any order, to Arrow's lists.
+
+Each message of a protocol is written by itself, and raw frames are taken as they are; here they are put in the order of
+the rows.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, cast
+
+import numpy as np
+import pyarrow as pa
+from specwire.generated.columns.intake import elements, plain, there
+from specwire.generated.columns.joining import concatenated
+from specwire.generated.columns.pieces import (
+    Mask,
+    Whole,
+    as_buffer,
+    pieces_of,
+    ranges,
+    starts_of,
+)
+from specwire.generated.columns.writing_parts import Frames
+
+FRAMES: Any = pa.list_(pa.binary())
+
+_NONE = np.zeros(0, np.int64)
+
+
+@dataclass(slots=True)
+class Rows:
+    """Some rows in the making."""
+
+    which: Whole
+    """The number of each row's message, -1 where there is none."""
+    order: Whole
+    """Where each row stands among all that were written; -1 where it is null."""
+    doubtful: Mask
+    sources: list[Frames] = field(default_factory=list)
+    written: int = 0
+
+    def add(self, frames: Frames, places: Whole) -> None:
+        """Take in frames of the rows at `places`, instead of what was there."""
+        self.order[places] = np.arange(self.written, self.written + len(places))
+        self.written += len(places)
+        self.sources.append(frames)
+
+
+def in_order(rows: Rows) -> tuple[Frames, Mask | None]:
+    """Return the frames of all rows in their order, and which rows are not null; None: all are."""
+    known = rows.order >= 0
+    if len(rows.sources) == 1 and known.all() and not rows.doubtful.any():
+        return rows.sources[0], None
+    octets = concatenated([source.rows for source in rows.sources])
+    counts = np.concatenate([_NONE, *(source.counts for source in rows.sources)])
+    sizes = np.concatenate([_NONE, *(source.sizes for source in rows.sources)])
+    taken = np.zeros(len(known), np.int64)
+    taken[known] = counts[rows.order[known]]
+    places = ranges(starts_of(counts)[np.where(known, rows.order, 0)], taken)
+    each = [
+        np.ones(len(source.sizes), np.bool_) if source.known is None else source.known
+        for source in rows.sources
+    ]
+    some = any(source.known is not None for source in rows.sources)
+    order: Any = pa.array(rows.order, mask=~known)
+    ordered = Frames(
+        rows=pieces_of(octets.take(order)),
+        counts=taken,
+        sizes=sizes[places],
+        known=np.concatenate(each)[places] if some else None,
+    )
+    return ordered, None if known.all() else known
+
+
+def raw_frames(column: pa.Array[Any]) -> Frames:
+    """Return the frames in an array of lists without nulls; one of the frames may be null."""
+    starts, values = elements(column)
+    values = plain(values)
+    known = there(values) if values.null_count else None
+    if known is not None:
+        values = values.fill_null(b"") if not pa.types.is_null(values.type) else pa.array([b""] * len(values))
+    pieces = pieces_of(values)
+    return Frames(pieces.grouped(starts), np.diff(starts), pieces.sizes, known)
+
+
+def as_lists(frames: Frames, known: Mask | None) -> pa.ListArray[Any]:
+    """Return rows of frames as Arrow has them; those that are not `known` are null."""
+    nulls = None if frames.known is None else pa.array(frames.known).buffers()[1]
+    ends = starts_of(frames.sizes).astype(np.int32)
+    buffers = [nulls, as_buffer(ends), as_buffer(frames.rows.octets)]
+    values = pa.Array.from_buffers(pa.binary(), len(frames.sizes), buffers)
+    starts: Any = pa.array(starts_of(frames.counts).astype(np.int32))
+    mask: Any = None if known is None else pa.array(~known)
+    found: pa.ListArray[Any] = pa.ListArray.from_arrays(starts, values, type=FRAMES, mask=mask)
+    return found
+
+
+def one_array(chunks: list[pa.ListArray[Any]]) -> pa.ListArray[Any]:
+    """Return the rows of all chunks in one array."""
+    found: Any = pa.concat_arrays(chunks) if chunks else pa.array([], FRAMES)
+    return cast("pa.ListArray[Any]", found)
+
+
+def chunked(chunks: list[pa.ListArray[Any]]) -> pa.ChunkedArray[Any]:
+    """Return the rows of all chunks as they are."""
+    found: pa.ChunkedArray[Any] = pa.chunked_array(chunks, FRAMES)
+    return found

@@ -1,0 +1,200 @@
+# Written by specwire from generator/support/columns/frames.py. Do not edit; change that file and run `make generate`.
+"""Arrays of messages as they come, and where the octets of their frames stand.
+
+A message is a list of binary values; of a protocol whose messages have one frame each it may be the value
+itself. Whatever the Arrow type, what the decoder works on is one buffer of octets and two rows of positions:
+where each frame begins, and which frame each row begins with. No octet is copied for lists of binary values,
+sliced or not; views, dictionaries and values of fixed size are cast first.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, TypeAlias, cast
+
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from specwire.generated.columns.arrow import ArrowType, buffer_of, numbers_in
+
+Octets = NDArray[np.uint8]
+Positions = NDArray[np.int64]
+Mask = NDArray[np.bool_]
+
+Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
+
+ROWS = 1 << 15
+"""Rows that are decoded together: what they need fits the cache."""
+OCTETS = 1 << 26
+"""Octets that are decoded together at most; a row that has more goes the row codec's way."""
+FRAMES = 1 << 12
+"""A row with more frames than this goes the row codec's way, too."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frames:
+    """The frames of some rows: frame `i` is ``octets[bounds[i]:bounds[i + 1]]``, row `r` begins with frame ``rows[r]``."""
+
+    octets: Octets
+    buffer: pa.Buffer
+    """The same octets."""
+    bounds: Positions
+    rows: Positions
+    step: int = 0
+    """How many octets every frame has, 0 where they differ."""
+
+    def __len__(self) -> int:
+        return len(self.rows) - 1
+
+    def extents(self, numbers: Positions, *, ascending: bool = True) -> tuple[Positions, Positions, int]:
+        """Return where some frames, by number, begin and end, and how far apart they are where that is even."""
+        if ascending and len(numbers) and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
+            # So these are all frames from the first to the last, which need not be looked up.
+            first, last = int(numbers[0]), int(numbers[-1])
+            return self.bounds[first : last + 1], self.bounds[first + 1 : last + 2], self.step
+        return self.bounds[numbers], self.bounds[numbers + 1], 0
+
+
+@dataclass(frozen=True, slots=True)
+class Source:
+    """One Arrow array of messages."""
+
+    octets: Octets
+    bounds: NDArray[Any]
+    rows: NDArray[Any]
+    unsure: Mask | None
+    """Rows that are null, or have a frame that is."""
+
+    def __len__(self) -> int:
+        return len(self.rows) - 1
+
+    def cut(self, low: int) -> tuple[Frames, Mask | None]:
+        """Return the frames of the next rows from row `low` on, and which of them are not to be looked at."""
+        high = min(low + ROWS, len(self))
+        if self._octets(low, high) > OCTETS:
+            starts = self.bounds[self.rows[low : high + 1]]
+            high = low + max(1, int(np.searchsorted(starts, int(starts[0]) + OCTETS, "right")) - 1)
+            if self._octets(low, high) > OCTETS:
+                return _nothing(high - low), np.ones(high - low, bool)
+        rows = self.rows[low : high + 1].astype(np.int64)
+        unsure = None if self.unsure is None else self.unsure[low:high]
+        crowded = np.diff(rows) > FRAMES
+        if crowded.any():
+            unsure = crowded if unsure is None else crowded | unsure
+        first = int(rows[0])
+        bounds = self.bounds[first : int(rows[-1]) + 1].astype(np.int64)
+        begin, end = int(bounds[0]), int(bounds[-1])
+        octets = self.octets[begin:end]
+        bounds -= begin
+        rows -= first
+        return Frames(octets, buffer_of(octets), bounds, rows, _step(bounds)), unsure
+
+    def _octets(self, low: int, high: int) -> int:
+        return int(self.bounds[self.rows[high]]) - int(self.bounds[self.rows[low]])
+
+
+def _step(bounds: Positions) -> int:
+    """How far apart all bounds are, 0 where that differs."""
+    step = int(bounds[1]) if len(bounds) > 1 else 0
+    if step * (len(bounds) - 1) != int(bounds[-1]):
+        return 0
+    return step if bool((bounds[1:] - bounds[:-1] == step).all()) else 0
+
+
+def _nothing(rows: int) -> Frames:
+    octets = np.zeros(0, np.uint8)
+    return Frames(octets, buffer_of(octets), np.zeros(1, np.int64), np.zeros(rows + 1, np.int64))
+
+
+def as_lists(array: pa.Array[Any], *, single: bool) -> pa.Array[Any]:
+    """Return messages as lists of binary values, each with the frames of one.
+
+    Raises:
+        TypeError: these are no messages.
+    """
+    type = array.type
+    if isinstance(array, pa.ExtensionArray):
+        return as_lists(array.storage, single=single)
+    if pa.types.is_null(type):
+        return pa.nulls(len(array), pa.list_(pa.binary()))
+    if single and _is_octets(type):
+        return _lists(array, _as_binary(array), np.arange(len(array) + 1))
+    if pa.types.is_list_view(type) or pa.types.is_large_list_view(type):
+        sizes = cast(Any, array).value_lengths().fill_null(0)
+        rows = np.concatenate(([0], np.cumsum(sizes.to_numpy(zero_copy_only=False))))
+        return as_lists(_lists(array, cast(Any, array).flatten(), rows), single=single)
+    lists = pa.types.is_list(type) or pa.types.is_large_list(type)
+    fixed = pa.types.is_fixed_size_list(type)
+    if not (lists or fixed) or not (_is_octets(type.value_type) or pa.types.is_null(type.value_type)):
+        wanted = "binary values, or lists of them" if single else "lists of binary values"
+        raise TypeError(f"{wanted} are wanted, a message each; not {type}")
+    values = array.values  # type: ignore[attr-defined]
+    if lists and _is_plain(values.type):
+        return array
+    rows = (array.offset + np.arange(len(array) + 1)) * type.list_size if fixed else _offsets(array)
+    return _lists(array, _as_binary(values), rows)
+
+
+def _is_plain(type: ArrowType) -> bool:
+    return bool(pa.types.is_binary(type) or pa.types.is_large_binary(type))
+
+
+def _is_octets(type: ArrowType) -> bool:
+    if pa.types.is_dictionary(type):
+        return _is_octets(type.value_type)
+    wide = (
+        pa.types.is_large_binary(type)
+        or pa.types.is_large_string(type)
+        or pa.types.is_fixed_size_binary(type)
+    )
+    views = pa.types.is_binary_view(type) or pa.types.is_string_view(type)
+    return bool(wide or views or pa.types.is_binary(type) or pa.types.is_string(type))
+
+
+def _lists(array: pa.Array[Any], values: pa.Array[Any], rows: NDArray[Any]) -> pa.Array[Any]:
+    """Lists of `values`, null where `array` is."""
+    valid = buffer_of(np.packbits(_valid(array), bitorder="little")) if array.null_count else None
+    bounds = buffer_of(rows.astype(np.int64))
+    return pa.Array.from_buffers(pa.large_list(values.type), len(array), [valid, bounds], children=[values])
+
+
+def open_source(lists: pa.Array[Any]) -> Source:
+    """Return where the octets of messages stand, which are as `as_lists` returns them."""
+    rows = _offsets(lists)
+    values = lists.values  # type: ignore[attr-defined]
+    bounds = _offsets(values)
+    data = values.buffers()[2]
+    octets = np.zeros(0, np.uint8) if data is None else numbers_in(data, np.uint8)
+    unsure = ~_valid(lists) if lists.null_count else None
+    if values.null_count:
+        nulls = np.concatenate(([0], np.cumsum(~_valid(values))))
+        partly = nulls[rows[1:]] != nulls[rows[:-1]]
+        unsure = partly if unsure is None else unsure | partly
+    return Source(octets, bounds, rows, unsure)
+
+
+def _as_binary(values: pa.Array[Any]) -> pa.Array[Any]:
+    """Values as binary ones, which need no copy where they are text."""
+    if _is_plain(values.type):
+        return values
+    if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
+        type = pa.binary() if pa.types.is_string(values.type) else pa.large_binary()
+        return pa.Array.from_buffers(type, len(values), values.buffers(), offset=values.offset)
+    if pa.types.is_dictionary(values.type):
+        return _as_binary(values.dictionary_decode())  # type: ignore[attr-defined]
+    if pa.types.is_string_view(values.type):
+        values = values.cast(pa.binary_view())
+    return values.cast(pa.large_binary())
+
+
+def _offsets(array: pa.Array[Any]) -> NDArray[Any]:
+    """The offsets of lists or of binary values."""
+    wide = pa.types.is_large_list(array.type) or pa.types.is_large_binary(array.type)
+    dtype = np.int64 if wide else np.int32
+    if not len(array):
+        return np.zeros(1, dtype)
+    return numbers_in(array.buffers()[1], dtype)[array.offset : array.offset + len(array) + 1]
+
+
+def _valid(array: pa.Array[Any]) -> Mask:
+    return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), bool)

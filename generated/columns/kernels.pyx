@@ -1,0 +1,148 @@
+# Written by specwire from generator/support/columns/kernels.pyx. Do not edit; change that file and run `make generate`.
+# cython: language_level=3, boundscheck=False, wraparound=False, auto_pickle=False
+"""What takes most of the time of decoding columns, compiled: copying texts, walking over entries, dividing them.
+
+Nothing here knows a protocol. Each function does what the numpy code beside its call does, and is held equal to
+it by tests. Positions are trusted to lie within the octets; lengths that stand in the octets are not.
+"""
+
+from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
+from libc.string cimport memchr, memcpy
+
+VERSION = 1
+"""As `specwire.generated.columns.native` wants it: raised with every change of a function's meaning."""
+
+cdef enum:
+    SHORT = 16
+
+
+def copy_slices(
+    const uint8_t[::1] octets, const int64_t[::1] start, const int64_t[::1] size, int32_t[::1] offsets,
+    uint8_t[::1] data,
+):
+    """Copy slices behind each other into `data`; return whether all octets are ASCII."""
+    cdef Py_ssize_t row, count = start.shape[0], room = data.shape[0], source = octets.shape[0]
+    cdef int64_t at = 0, length, begin
+    cdef const uint8_t* read = &octets[0] if source else NULL
+    cdef uint8_t* write = &data[0] if room else NULL
+    with nogil:
+        offsets[0] = 0
+        for row in range(count):
+            length = size[row]
+            begin = start[row]
+            if length <= SHORT and begin + SHORT <= source and at + SHORT <= room:
+                # What is copied too much is written over by the next slice.
+                memcpy(write + at, read + begin, SHORT)
+            elif length:
+                memcpy(write + at, read + begin, length)
+            at += length
+            offsets[row + 1] = <int32_t>at
+    return _is_ascii(write, at)
+
+
+cdef bint _is_ascii(const uint8_t* octets, int64_t count) noexcept nogil:
+    cdef uint64_t found = 0, eight
+    cdef int64_t at = 0
+    while at + 8 <= count:
+        memcpy(&eight, octets + at, 8)
+        found |= eight
+        at += 8
+    while at < count:
+        found |= octets[at]
+        at += 1
+    return not found & 0x8080808080808080u
+
+
+cdef inline uint64_t _number(const uint8_t* octets, int width) noexcept nogil:
+    cdef uint64_t found = 0
+    cdef int place
+    for place in range(width):
+        found = found << 8 | octets[place]
+    return found
+
+
+def walk_entries(
+    const uint8_t[::1] octets, int64_t[::1] at, const int64_t[::1] end, const int64_t[::1] counts, int first,
+    int second, int64_t[::1] taken, uint8_t[::1] ok,
+):
+    """Go over the entries of every row: a length of `first` octets and so many octets, and the same for `second`.
+
+    Args:
+        at: where the entries begin; where they end on return, 0 in a row that does not fit.
+        end: where the rows end.
+        counts: how many entries there are, -1 where the end of the row says.
+        first, second: octets of the length of each side; `second` is 0 where an entry has one side.
+        taken: how many entries fitted.
+        ok: whether all did.
+    """
+    cdef Py_ssize_t row, rows = at.shape[0]
+    cdef int64_t place, stop, number, wanted
+    cdef const uint8_t* read = &octets[0] if octets.shape[0] else NULL
+    with nogil:
+        for row in range(rows):
+            place, stop, wanted, number = at[row], end[row], counts[row], 0
+            while place < stop if wanted < 0 else number < wanted:
+                place = _behind(read, place, stop, first)
+                if place >= 0 and second:
+                    place = _behind(read, place, stop, second)
+                if place < 0:
+                    break
+                number += 1
+            taken[row] = number
+            ok[row] = place >= 0
+            at[row] = place if place >= 0 else 0
+
+
+cdef inline int64_t _behind(const uint8_t* octets, int64_t at, int64_t end, int width) noexcept nogil:
+    """Where the octets end that a length at `at` counts; -1 where there are fewer."""
+    cdef uint64_t length
+    if end - at < width:
+        return -1
+    length = _number(octets + at, width)
+    at += width
+    return -1 if length > <uint64_t>(end - at) else at + <int64_t>length
+
+
+def fill_entries(
+    const uint8_t[::1] octets, const int64_t[::1] at, const int64_t[::1] taken, int first, int second,
+    int64_t[::1] start, int64_t[::1] size, int64_t[::1] begin, int64_t[::1] length,
+):
+    """Note where the sides of all entries stand that `walk_entries` went over."""
+    cdef Py_ssize_t row, rows = at.shape[0], entry = 0
+    cdef int64_t place, number, found
+    cdef const uint8_t* read = &octets[0] if octets.shape[0] else NULL
+    with nogil:
+        for row in range(rows):
+            place = at[row]
+            for number in range(taken[row]):
+                found = <int64_t>_number(read + place, first)
+                place += first
+                start[entry], size[entry] = place, found
+                place += found
+                if second:
+                    found = <int64_t>_number(read + place, second)
+                    place += second
+                    begin[entry], length[entry] = place, found
+                    place += found
+                entry += 1
+
+
+def divide(
+    const uint8_t[::1] octets, const int64_t[::1] start, const int64_t[::1] size, uint8_t octet, bint last,
+    int64_t[::1] found,
+):
+    """Note where `octet` stands first (or last) in each slice, -1 where it does not."""
+    cdef Py_ssize_t row, rows = start.shape[0]
+    cdef int64_t place
+    cdef const uint8_t* read = &octets[0] if octets.shape[0] else NULL
+    cdef const void* where
+    with nogil:
+        for row in range(rows):
+            if last:
+                place = start[row] + size[row] - 1
+                while place >= start[row] and read[place] != octet:
+                    place -= 1
+                found[row] = place if place >= start[row] else -1
+            else:
+                where = memchr(read + start[row], octet, size[row]) if size[row] else NULL
+                found[row] = <const uint8_t*>where - read if where != NULL else -1

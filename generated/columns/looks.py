@@ -1,0 +1,100 @@
+# Written by specwire from generator/support/columns/looks.py. Do not edit; change that file and run `make generate`.
+"""Which encoded rows may look like another message: the column twin of the last checks in ``unfit.py``.
+
+In a protocol whose messages are told apart by how their frames begin, octets of an open field can spell another
+message. Such a row is not refused here: the row codec has the last word.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+from specwire.generated.columns.pieces import Mask, Whole, starts_of
+from specwire.generated.columns.writing import either
+from specwire.generated.columns.writing_parts import Frames
+from specwire.generated.layout import MessageLayout, ProtocolLayout, Shape
+from specwire.generated.patterns import fixed_octets
+
+
+def doubtful_looks(layout: ProtocolLayout, entry: MessageLayout, frames: Frames) -> Mask | None:
+    """Return which rows begin as other messages do; None where none does."""
+    if layout.shapes:
+        own = [shape for name, shape in layout.shapes if name == entry.class_name]
+        rivals = [shape for shape in _before(layout, entry.class_name) if not _apart(shape, own)]
+        return either(*(_fits(shape, frames) for shape in rivals))
+    if not entry.patterns:
+        return None
+    least = min(map(len, entry.patterns))
+    other = {
+        pattern
+        for message in layout.messages
+        if message is not entry
+        for pattern in message.patterns
+        if len(pattern) >= least
+    }
+    claims = [pattern for pattern in sorted(other) if any(_meet(pattern, own) for own in entry.patterns)]
+    return either(*(_begins(pattern, False, frames, 0) for pattern in claims))
+
+
+def _before(layout: ProtocolLayout, class_name: str) -> list[Shape]:
+    """The shapes of others that are looked at before the last of a class, and that its sender may send."""
+    names = [name for name, _ in layout.shapes]
+    last = len(names) - names[::-1].index(class_name)
+    senders = {one for name, shape in layout.shapes if name == class_name for one in shape.senders}
+    return [
+        shape
+        for name, shape in layout.shapes[:last]
+        if name != class_name and (not shape.senders or not senders or senders & set(shape.senders))
+    ]
+
+
+def _apart(shape: Shape, own: Sequence[Shape]) -> bool:
+    """Whether frames that look as one of `own` cannot look as `shape`."""
+    return all(
+        (shape.most is not None and shape.most < mine.least)
+        or (mine.most is not None and mine.most < shape.least)
+        or any(
+            not _meet(theirs, ours) for (theirs, _), (ours, _) in zip(shape.frames, mine.frames, strict=False)
+        )
+        for mine in own
+    )
+
+
+def _meet(one: str, other: str) -> bool:
+    """Whether octets can begin in both ways."""
+    pairs = zip(fixed_octets(one), fixed_octets(other), strict=False)
+    return all(first is None or second is None or first == second for first, second in pairs)
+
+
+def _fits(shape: Shape, frames: Frames) -> Mask:
+    found = frames.counts >= shape.least
+    if shape.most is not None:
+        found &= frames.counts <= shape.most
+    for index, (octets, whole) in enumerate(shape.frames):
+        if not found.any():
+            break
+        found &= _begins(octets, whole, frames, index)
+    return np.asarray(found, np.bool_)
+
+
+def _begins(octets: str, whole: bool, frames: Frames, index: int) -> Mask:
+    """Which rows have a frame of that index that begins so, and ends there where that is all."""
+    fixed = fixed_octets(octets)
+    places, sizes = _frame_places(frames, index)
+    found = sizes == len(fixed) if whole else sizes >= len(fixed)
+    for at, octet in enumerate(fixed):
+        if octet is not None:
+            found[found] = frames.rows.data[places[found] + at] == octet[0]
+    return found
+
+
+def _frame_places(frames: Frames, index: int) -> tuple[Whole, Whole]:
+    """Where the frame of that index begins in each row's octets, and its size; -1 for rows that have none."""
+    first = starts_of(frames.counts)[:-1]
+    begin = starts_of(frames.sizes) + int(frames.rows.offsets[0])
+    there = frames.counts > index
+    places, sizes = np.zeros(len(first), np.int64), np.full(len(first), -1, np.int64)
+    places[there] = begin[first[there] + index]
+    sizes[there] = frames.sizes[first[there] + index]
+    return places, sizes

@@ -1,0 +1,268 @@
+"""Columns of messages back to arrays of frames: the inverse of a package's ``columns.decode``.
+
+A batch is written some thousand rows at a time. Each message column that has values in these rows is written as a
+whole (`specwire.generated.columns.writing_parts`), raw frames of rows that did not decode are kept as they are, and
+the rows are put in order by one ``take``. Rows that the column writers are not sure of go through the row codec, one
+by one: it refuses them with its own error, or writes them. So no check here has to be as fine as the row codec's.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from types import ModuleType
+from typing import Any, overload
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from specwire.generated.columns.assembly import Rows, as_lists, chunked, in_order, one_array, raw_frames
+from specwire.generated.columns.intake import (
+    Expected,
+    check_fields,
+    check_type,
+    plain,
+    there,
+    valued,
+)
+from specwire.generated.columns.looks import doubtful_looks
+from specwire.generated.columns.pieces import (
+    MOST_OCTETS,
+    Pieces,
+    starts_of,
+)
+from specwire.generated.columns.unfit import encode_row, refuse
+from specwire.generated.columns.writing import either
+from specwire.generated.columns.writing_parts import Frames, write_messages
+from specwire.generated.columns.writing_runs import Writer
+from specwire.generated.errors import EncodeError
+from specwire.generated.layout import (
+    Frame,
+    ListOf,
+    MessageLayout,
+    Octets,
+    ProtocolLayout,
+    Record,
+    Span,
+    Text,
+    Type,
+    Union,
+)
+
+MOST_ROWS = 65_536
+"""How many rows are written at once: their arrays stay in the processor's cache."""
+MOST_BEFORE = 2**24
+"""How many octets of columns are written at once, so that what is made on the way stays small."""
+
+_COMMON: Mapping[str, Type] = {"_message": Text(Span("rest")), "_frames": ListOf(0, Octets(Span("rest")))}
+"""The columns that are not messages and mean something here, with what they hold."""
+
+
+@overload
+def encode_columns(
+    batch: pa.RecordBatch, layout: ProtocolLayout, home: ModuleType, *, strict: bool = False
+) -> pa.ListArray[Any]: ...
+@overload
+def encode_columns(
+    batch: pa.Table, layout: ProtocolLayout, home: ModuleType, *, strict: bool = False
+) -> pa.ChunkedArray[Any]: ...
+def encode_columns(
+    batch: pa.RecordBatch | pa.Table, layout: ProtocolLayout, home: ModuleType, *, strict: bool = False
+) -> pa.ListArray[Any] | pa.ChunkedArray[Any]:
+    """Return the frames of the messages in `batch`, a row for a row; of a table in chunks.
+
+    Args:
+        batch: the columns of decoded messages.
+        layout: of the protocol.
+        home: the module that has the classes of messages and records.
+        strict: write the letter of the specification.
+
+    Raises:
+        EncodeError: a row cannot be put on the wire, or all rows have more octets than one array can hold.
+        TypeError: `batch` is neither of the two, or a column has a type that holds something else.
+        ValueError: a column is none of the protocol's, or is there twice.
+    """
+    if not isinstance(batch, pa.RecordBatch | pa.Table):
+        raise TypeError(f"a RecordBatch or Table wanted, not {type(batch).__name__}")
+    names = {one: vars(home)[one].NAME for one in _option_classes(layout)}
+    _check_columns(batch.schema, layout, names)
+    table = pa.Table.from_batches([batch]) if isinstance(batch, pa.RecordBatch) else batch
+    encoder = _Encoder(layout, home, Writer(names, strict))
+    chunks: list[pa.ListArray[Any]] = []
+    total = first = 0
+    for rows in _slices(table):
+        for chunk, octets in encoder.chunks(rows, first):
+            chunks.append(chunk)
+            total += octets
+        first += rows.num_rows
+    if isinstance(batch, pa.Table):
+        return chunked(chunks)
+    if total > MOST_OCTETS:
+        expected = f"at most {MOST_OCTETS} octets in one array; a Table is encoded in chunks"
+        refuse(layout, None, None, "limit", expected, str(total))
+    return one_array(chunks)
+
+
+@dataclass(frozen=True, slots=True)
+class _Encoder:
+    """Writes rows of one protocol."""
+
+    layout: ProtocolLayout
+    home: ModuleType
+    writer: Writer
+
+    def chunks(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[pa.ListArray[Any], int]]:
+        """Yield the frames of rows, the first of which is number `first`, and how many octets they have.
+
+        It is one array where that can hold them.
+        """
+        frames, known = in_order(self._rows(batch, first))
+        total = int(frames.sizes.sum())
+        if total <= MOST_OCTETS:
+            yield as_lists(frames, known), total
+        elif batch.num_rows == 1:
+            refuse(self.layout, None, None, "limit", f"at most {MOST_OCTETS} octets", str(total), row=first)
+        else:
+            half = batch.num_rows // 2
+            yield from self.chunks(batch.slice(0, half), first)
+            yield from self.chunks(batch.slice(half), first + half)
+
+    def _rows(self, batch: pa.RecordBatch, first: int) -> Rows:
+        rows = Rows(
+            which=np.full(batch.num_rows, -1),
+            order=np.full(batch.num_rows, -1),
+            doubtful=np.zeros(batch.num_rows, np.bool_),
+        )
+        for number, entry in enumerate(self.layout.messages):
+            if entry.class_name in batch.schema.names:
+                self._messages(rows, number, entry, plain(batch.column(entry.class_name)))
+        self._raw(rows, batch)
+        self._said(rows, batch)
+        if rows.doubtful.any():
+            self._one_by_one(rows, batch, first)
+        return rows
+
+    def _said(self, rows: Rows, batch: pa.RecordBatch) -> None:
+        """Doubt rows that say by name that they are another message."""
+        said = plain(batch.column("_message")) if "_message" in batch.schema.names else None
+        if said is None or said.null_count == len(said):
+            return
+        names = pa.array([entry.class_name for entry in self.layout.messages], said.type)
+        other = pc.index_in(said, value_set=names).fill_null(-1).to_numpy(zero_copy_only=False)
+        rows.doubtful |= there(said) & (other != rows.which)
+
+    def _messages(self, rows: Rows, number: int, entry: MessageLayout, column: pa.Array[Any]) -> None:
+        """Write the rows of one message."""
+        if column.null_count == len(column):
+            return
+        now = there(column)
+        rows.doubtful |= now & (rows.which >= 0)
+        rows.which[now] = number
+        column = column.drop_null() if column.null_count else column
+        frames, wrong = write_messages(self.layout, entry, column, self.writer)
+        places = np.flatnonzero(now)
+        rows.add(frames, places)
+        wrong = either(wrong, doubtful_looks(self.layout, entry, frames))
+        if wrong is not None:
+            rows.doubtful[places[wrong]] = True
+
+    def _raw(self, rows: Rows, batch: pa.RecordBatch) -> None:
+        """Keep the frames of rows that did not decode."""
+        if "_frames" not in batch.schema.names:
+            if "_error" in batch.schema.names:
+                rows.doubtful |= there(plain(batch.column("_error"))) & (rows.which < 0)
+            return
+        column = plain(batch.column("_frames"))
+        now = there(column)
+        if now.any():
+            rows.doubtful |= now & (rows.which >= 0)
+            rows.add(raw_frames(column.drop_null()), np.flatnonzero(now))
+
+    def _one_by_one(self, rows: Rows, batch: pa.RecordBatch, first: int) -> None:
+        """Write the doubtful rows with the row codec.
+
+        Raises:
+            EncodeError: the first that cannot be written.
+        """
+        places = np.flatnonzero(rows.doubtful)
+        found: list[list[bytes]] = []
+        for place in places.tolist():
+            self._check_one(batch, place, first)
+            entry = self.layout.messages[rows.which[place]]
+            row = plain(batch.column(entry.class_name).slice(place, 1))
+            try:
+                found.append(encode_row(self.layout, entry, self.home, row, self.writer.strict))
+            except EncodeError as error:
+                error.row = first + place
+                raise
+        sizes = np.array([len(frame) for frames in found for frame in frames], np.int64)
+        counts = np.array([len(frames) for frames in found], np.int64)
+        octets = np.frombuffer(b"".join(frame for frames in found for frame in frames), np.uint8)
+        rows.add(Frames(Pieces(starts_of(sizes)[starts_of(counts)], octets), counts, sizes), places)
+
+    def _check_one(self, batch: pa.RecordBatch, place: int, first: int) -> None:
+        """Refuse a row that is not one message, or says that it is another one."""
+        names = [entry.class_name for entry in self.layout.messages] + ["_frames"]
+        held = [name for name in names if name in batch.schema.names and batch.column(name)[place].is_valid]
+        if len(held) > 1:
+            both = " and ".join(held)
+            refuse(self.layout, None, held[1], "tag", "one message, or raw frames", both, row=first + place)
+        said = batch.column("_message")[place].as_py() if "_message" in batch.schema.names else None
+        if said is not None and held != [said]:
+            refuse(self.layout, None, "_message", "tag", held[0] if held else "null", said, row=first + place)
+        if not held:
+            refuse(self.layout, None, "_frames", "frames", "the raw frames", "no column", row=first + place)
+
+
+def _check_columns(schema: pa.Schema, layout: ProtocolLayout, names: dict[str, str]) -> None:
+    messages = {entry.class_name: entry for entry in layout.messages}
+    for column in schema:
+        if len(schema.get_all_field_indices(column.name)) > 1:
+            raise ValueError(f"there are two columns {column.name}")
+        if column.name in _COMMON:
+            check_type(_COMMON[column.name], column.type, column.name, names)
+        elif column.name in messages:
+            check_fields(_fields(messages[column.name]), column.type, column.name, names)
+        elif not column.name.startswith("_"):
+            raise ValueError(f"there is no message {column.name} in {layout.edition}: {', '.join(messages)}")
+
+
+def _fields(entry: MessageLayout) -> list[Expected]:
+    """The columns of a message."""
+    found: list[Expected] = []
+    for part in entry.parts:
+        many = not isinstance(part, Frame)
+        found += valued(part.fields if isinstance(part, Frame) else (part.field,), many=many)
+    return found
+
+
+def _slices(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    """Rows in portions of a good size."""
+    for batch in table.to_batches(max_chunksize=MOST_ROWS):
+        step = max(1, batch.num_rows * MOST_BEFORE // max(batch.nbytes, MOST_BEFORE))
+        for start in range(0, batch.num_rows, step):
+            yield batch.slice(start, step)
+
+
+def _option_classes(layout: ProtocolLayout) -> set[str]:
+    """The classes of the records that stand in a place of several."""
+    found: set[str] = set()
+
+    def look(type: Type) -> None:
+        match type:
+            case ListOf(element=element):
+                look(element)
+            case Record(fields=fields):
+                for one in fields:
+                    look(one.type)
+            case Union(options=options):
+                found.update(option.class_name for option in options)
+                for option in options:
+                    look(option)
+
+    for entry in layout.messages:
+        for part in entry.parts:
+            for one in part.fields if isinstance(part, Frame) else (part.field,):
+                look(one.type)
+    return found
