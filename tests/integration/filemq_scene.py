@@ -1,0 +1,76 @@
+"""A FILEMQ server and a client in this process, with the dialog of both watched, for tests that disturb them.
+
+The watches are looked at when a peer has stopped: no test of a fault passes where it broke the dialog.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+from collections.abc import AsyncIterator, Callable, Coroutine, Mapping
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any, TypeVar
+
+from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
+from specwire.runtime.filemq.events import Event, Watch
+from tests.integration.filemq_watch import DialogWatch
+
+STORY_S = 60.0
+NEVER_S = 3600.0
+RESERVED = ".specwire-inbox"
+
+E = TypeVar("E", bound=Event)
+
+
+def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a story, which has a minute."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(STORY_S):
+            await story()
+
+    asyncio.run(bounded())
+
+
+@asynccontextmanager
+async def serving(
+    source: Path, *, timers: Mapping[str, float] | None = None, rescan_s: float = NEVER_S
+) -> AsyncIterator[tuple[FilemqServer, DialogWatch]]:
+    """Serve a folder; what changes in it is known from notifications alone."""
+    watch = DialogWatch("S")
+    async with FilemqServer([Publication(source)], tap=watch, timers=timers, rescan_s=rescan_s) as server:
+        yield server, watch
+    assert not watch.violations, watch.violations
+
+
+@asynccontextmanager
+async def subscribing(
+    endpoint: str, inbox: Path, *, timers: Mapping[str, float] | None = None
+) -> AsyncIterator[tuple[FilemqClient, DialogWatch]]:
+    """Keep an inbox equal to all that is served at `endpoint`."""
+    watch = DialogWatch("C")
+    async with FilemqClient(endpoint, inbox, ["/"], tap=watch, timers=timers, sync=False) as client:
+        yield client, watch
+    assert not watch.violations, watch.violations
+
+
+async def event_of(watch: Watch, kind: type[E], wanted: Callable[[E], bool] = lambda _: True) -> E:
+    """Return the next event of this kind that is wanted."""
+    async for event in watch:
+        if isinstance(event, kind) and wanted(event):
+            return event
+    raise AssertionError(f"the service stopped before {kind.__name__} came")
+
+
+def digests(folder: Path) -> dict[str, str]:
+    """Return the digests of the files in a folder by virtual name, without an inbox's own."""
+    files = (path for path in folder.rglob("*") if path.is_file() and RESERVED not in path.parts)
+    return {
+        f"/{path.relative_to(folder)}": hashlib.sha1(path.read_bytes()).hexdigest().upper() for path in files
+    }
+
+
+def own_files(inbox: Path) -> set[str]:
+    """Return what an inbox keeps for itself."""
+    return {path.name for path in (inbox / RESERVED).iterdir()}
