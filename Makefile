@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup run test generate drift lint types check bench fuzz fuzz-short clean
+.PHONY: help setup run test generate drift lint types check bench fuzz fuzz-short soak clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -48,6 +48,7 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python tests/benchmarks/compiler.py $(ARGS)
 	@$(VENV)/python tests/benchmarks/startup.py $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.columns $(ARGS)
+	@$(VENV)/python tests/benchmarks/filemq.py $(ARGS)
 
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
@@ -57,6 +58,10 @@ fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds
 
 fuzz-short: setup ## the same for a minute, as a part of check; left out where atheris has no wheel
 	@$(VENV)/python -m tests.fuzz.run --seconds 60 --if-possible
+
+soak: setup ## FILEMQ peers killed, cut off and flooded with changes, at full count
+	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 \
+	$(PYTEST) tests/integration/test_filemq_faults_*.py $(ARGS)
 
 clean: ## remove what the other targets wrote, but not what set-up made
 	@rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -1,4 +1,4 @@
-"""What all tests share: how golden files are renewed, and who runs the tests that need Spark.
+"""What all tests share: how golden files are renewed, no deadlines, and who runs the tests that need Spark.
 
 `pytest --bless` writes what came out as what is expected. Tests marked `spark` share one session, which
 takes seconds to start, so with two workers they all go to the same one.
@@ -12,6 +12,11 @@ import sys
 from collections.abc import Iterator
 
 import pytest
+from hypothesis import settings
+
+# A test says what is right, not how fast the machine is.
+settings.register_profile("specwire", deadline=None)
+settings.load_profile("specwire")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

@@ -7,6 +7,7 @@ and what was left out comes with the next start. A subscriber that the server re
 from __future__ import annotations
 
 import asyncio
+import os
 import signal
 import sys
 import time
@@ -20,10 +21,15 @@ import typer
 from specwire.runtime.cli.console import fail
 from specwire.runtime.filemq import FilemqClient, FilemqServer, InboxError, Publication
 from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.credentials import (
+    PASSWORD_VARIABLE,
+    read_client_security,
+    read_server_security,
+)
 from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
 from specwire.runtime.filemq.narration import Narrator
-from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.errors import ExposureError, TransportError
 
 if TYPE_CHECKING:
     from specwire.runtime.capture import Tap
@@ -51,6 +57,15 @@ CaptureOption = Annotated[
     typer.Option(help="Write every message to capture segments in this folder.", show_default=False),
 ]
 
+CurveOption = Annotated[
+    Path | None,
+    typer.Option(
+        metavar="FILE",
+        help="Encrypt, and prove who this is, with this secret key (.key_secret; `specwire keys` makes one).",
+        show_default=False,
+    ),
+]
+
 
 @app.callback()
 def filemq() -> None:
@@ -70,15 +85,45 @@ def serve(
     endpoint: Annotated[str, typer.Option(help="Where to listen; port * takes any.")] = DEFAULT_ENDPOINT,
     protocol: ProtocolOption = DEFAULT_PROTOCOL,
     capture: CaptureOption = None,
+    curve: CurveOption = None,
+    clients: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TOML",
+            help="With --curve: let in only these clients, each with a table [NAME], its key and its paths.",
+            show_default=False,
+        ),
+    ] = None,
+    plain: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TOML",
+            help="Ask for passwords: for each user a table [NAME] with password and paths. Not encrypted.",
+            show_default=False,
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Listen beyond this machine even without --curve.")
+    ] = False,
 ) -> None:
     """Publish folders, and send every change to the clients that subscribed."""
     narrator = Narrator(log, time.monotonic)
     try:
+        security, known = read_server_security(curve=curve, clients=clients, plain=plain)
         publications = [read_publication(text, alone=len(folders) == 1) for text in folders]
         with open_tap(capture, "server", protocol) as tap:
-            server = FilemqServer(publications, endpoint, tap=tap, protocol=protocol, on_event=narrator.tell)
+            server = FilemqServer(
+                publications,
+                endpoint,
+                tap=tap,
+                protocol=protocol,
+                security=security,
+                clients=known,
+                insecure=insecure,
+                on_event=narrator.tell,
+            )
             asyncio.run(_serve(server))
-    except ValueError as error:
+    except (ValueError, ExposureError) as error:
         fail(str(error))
     except TransportError as error:
         fail(str(error), status=JOB_FAILED)
@@ -91,13 +136,45 @@ def subscribe(
     inbox: Annotated[Path, typer.Option(help="Folder that receives the files.", show_default=False)],
     protocol: ProtocolOption = DEFAULT_PROTOCOL,
     capture: CaptureOption = None,
+    curve: CurveOption = None,
+    server_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="With --curve: the public key that the server has to prove, or its .key file.",
+            show_default=False,
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="Name for a server that asks for passwords; the password is in the variable "
+            f"{PASSWORD_VARIABLE}, or in a file.",
+            show_default=False,
+        ),
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File with the password of --user in its first line.", show_default=False
+        ),
+    ] = None,
 ) -> None:
     """Keep a folder equal to what a server publishes under the paths."""
     narrator = Narrator(log, time.monotonic)
     try:
+        security = read_client_security(
+            curve=curve,
+            server_key=server_key,
+            user=user,
+            password_file=password_file,
+            environment=os.environ,
+        )
         require_folder(inbox, "--inbox")
         with open_tap(capture, "client", protocol) as tap:
-            client = FilemqClient(server, inbox, paths, tap=tap, protocol=protocol, on_event=narrator.tell)
+            client = FilemqClient(
+                server, inbox, paths, tap=tap, protocol=protocol, security=security, on_event=narrator.tell
+            )
             reason = asyncio.run(_subscribe(client))
     except ValueError as error:
         fail(str(error))

@@ -23,12 +23,16 @@ class Signature(NamedTuple):
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One published file: `sha1` is the digest in upper-case hexadecimal, as FILEMQ peers print it."""
+    """One published file: `sha1` is the digest in upper-case hexadecimal, as FILEMQ peers print it.
+
+    `fresh` where it was taken so soon after a change that the signature may miss another one, see `Digest`.
+    """
 
     name: str
     size: int
     sha1: str
     signature: Signature
+    fresh: bool = True
 
     def has_content_of(self, other: Entry | None) -> bool:
         """Tell whether a client that holds `other` has this content."""

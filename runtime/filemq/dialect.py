@@ -129,7 +129,7 @@ class Published:
 
     def decode(self, frames: Sequence[bytes]) -> Sequence[Command]:
         """See `Dialect.decode`."""
-        return (filemq.decode(frames),)
+        return (filemq.decode(frames, copy=False),)
 
     def encode(self, command: Command) -> list[bytes]:
         """See `Dialect.encode`."""

@@ -8,26 +8,28 @@ credit window, and the client stops receiving where deletions and empty files pi
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 
-from specwire.runtime.filemq.actions import DiskAction, Outcome
+from specwire.runtime.filemq.actions import DiskAction, Outcome, WriteChunk
 
 BATCH = 256
+BATCH_OCTETS = 1 << 20
+"""A batch ends with the piece that brings its content here: the server gets credit again while the rest is written."""
 
 
 class DiskWork:
     """Performs disk actions.
 
     Args:
-        perform: does one piece of work and returns its outcomes; called in the thread.
+        perform: does pieces of work in order and returns their outcomes; called in the thread.
         on_outcomes: called on the event loop with the outcomes of a batch.
         on_fault: called on the event loop when `perform` raised; nothing is done after that.
     """
 
     def __init__(
         self,
-        perform: Callable[[DiskAction], list[Outcome]],
+        perform: Callable[[Sequence[DiskAction]], list[Outcome]],
         *,
         on_outcomes: Callable[[list[Outcome]], None],
         on_fault: Callable[[BaseException], None],
@@ -60,12 +62,19 @@ class DiskWork:
         if not self._waiting:
             self._idle.set()
             return
-        batch, self._waiting = self._waiting[:BATCH], self._waiting[BATCH:]
-        done = asyncio.get_running_loop().run_in_executor(self._thread, self._perform_all, batch)
+        batch = self._take_batch()
+        done = asyncio.get_running_loop().run_in_executor(self._thread, self._perform, batch)
         done.add_done_callback(self._end)
 
-    def _perform_all(self, batch: list[DiskAction]) -> list[Outcome]:
-        return [outcome for action in batch for outcome in self._perform(action)]
+    def _take_batch(self) -> list[DiskAction]:
+        count = octets = 0
+        for action in self._waiting[:BATCH]:
+            count += 1
+            octets += len(action.chunk) if isinstance(action, WriteChunk) else 0
+            if octets >= BATCH_OCTETS:
+                break
+        batch, self._waiting = self._waiting[:count], self._waiting[count:]
+        return batch
 
     def _end(self, done: asyncio.Future[list[Outcome]]) -> None:
         error = done.exception()

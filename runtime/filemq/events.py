@@ -41,9 +41,10 @@ class Refused(msgspec.Struct, frozen=True):
 
 
 class PeerOpened(msgspec.Struct, frozen=True):
-    """A peering was opened."""
+    """A peering was opened; `user` is the name that a client has proved to have."""
 
     peer: str
+    user: str = ""
 
 
 class PeerClosed(msgspec.Struct, frozen=True):

@@ -1,21 +1,21 @@
 """The folder that a client fills: every file in it is whole, and nothing outside it is ever touched.
 
-A file under way is written to ``.specwire-inbox/unfinished``, on the same file system. When its size and digest
-are right it is synced and renamed to its place, so a reader sees the old version or the new one, and a shorter
-version leaves no tail. Names are walked by `containment`; a symbolic link on the way, or in the place of the file,
+A file under way is written to ``.specwire-inbox``, on the same file system. When its size and digest are right it
+is synced, together with others that are whole, and renamed to its place, so a reader sees the old version or the
+new one, and a shorter version leaves no tail. Names are walked by `containment`; a symbolic link on the way, or in the place of the file,
 is refused. A file may be deleted only if it came from a server (the journal knows) and is still a regular file;
 where servers are known to delete what is still there, a copy is kept aside (`kept`).
 
-All methods but the constructor are called from one thread. `perform` turns whatever goes wrong into an outcome; a
+All methods but the constructor are called from one thread. `perform_all` turns whatever goes wrong into an outcome; a
 full disk spoils one file, not the client.
 """
 
 from __future__ import annotations
 
-import errno
 import fcntl
 import os
 import stat
+from collections.abc import Sequence
 from pathlib import Path
 
 from specwire.runtime.filemq.actions import (
@@ -26,9 +26,7 @@ from specwire.runtime.filemq.actions import (
     DiskAction,
     Failed,
     Held,
-    ListHeld,
     Outcome,
-    Stored,
     WriteChunk,
     Wrote,
 )
@@ -42,23 +40,12 @@ from specwire.runtime.filemq.containment import (
     stat_leaf,
     walk_files,
 )
-from specwire.runtime.filemq.digests import UnstableError, digest_file, sign
+from specwire.runtime.filemq.digests import UnstableError, digest_file
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.kept import Kept
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, RESERVED, fault_in_name, split_name
-from specwire.runtime.filemq.part import UNFINISHED, Part
-
-PASSING = {
-    errno.ENOSPC,
-    errno.EDQUOT,
-    errno.EIO,
-    errno.EMFILE,
-    errno.ENFILE,
-    errno.ENOMEM,
-    errno.EAGAIN,
-    errno.EINTR,
-}
-"""Errors that may be over when the file is tried again."""
+from specwire.runtime.filemq.part import Part
+from specwire.runtime.filemq.placing import Placing, explain_failure
 
 
 class InboxError(Exception):
@@ -97,6 +84,7 @@ class Inbox:
             self._journal = Journal(self._own)
             self._part = Part(self._own)
             self._kept = Kept(self._own) if self._keep_deleted else None
+            self._placing = Placing(self._root, self._own, self._journal, kept=self._kept, sync=self._sync)
         except BlockingIOError:
             raise InboxError(f"the inbox {self.folder} is in use by another client") from None
         except (FileExistsError, NotADirectoryError):
@@ -107,8 +95,9 @@ class Inbox:
             raise InboxError(f"the inbox {self.folder} cannot be used: {RESERVED} {error}") from error
 
     def close(self) -> None:
-        """Throw the unfinished file away, and unlock."""
-        self._part.discard()
+        """Throw away what is not in its place, and unlock."""
+        self._part.close()
+        self._placing.close()
         self._journal.close()
         if self._kept is not None:
             self._kept.close()
@@ -117,15 +106,27 @@ class Inbox:
 
     def perform(self, action: DiskAction) -> list[Outcome]:
         """Do one piece of work and return what came of it."""
+        return self.perform_all([action])
+
+    def perform_all(self, actions: Sequence[DiskAction]) -> list[Outcome]:
+        """Do pieces of work in order and return what came of them: after this, each is done."""
+        outcomes = [outcome for action in actions for outcome in self._perform(action)]
+        return [*outcomes, *self._placing.place_all()]
+
+    def _perform(self, action: DiskAction) -> list[Outcome]:
         match action:
             case WriteChunk():
                 return [Wrote(action.connection, len(action.chunk)), *self._guard(action)]
-            case ListHeld():
-                return [Held(action.connection, action.path, self.list_held(action.path))]
+            case CompleteFile():
+                return self._guard(action)
             case DiscardFile():
                 self._part.discard()
                 return []
-        return self._guard(action)
+        # What is listed or deleted must be in its place first.
+        stored = self._placing.place_all()
+        if isinstance(action, DeleteFile):
+            return [*stored, *self._guard(action)]
+        return [*stored, Held(action.connection, action.path, self.list_held(action.path))]
 
     def list_held(self, path: str) -> dict[str, str]:
         """Return the digests of the files under `path` by name; reads only files that are not known yet."""
@@ -147,20 +148,19 @@ class Inbox:
                     return self._complete(action)
                 case DeleteFile():
                     return self._delete(action)
-        except ContainmentError as error:
-            return self._spoil(action, str(error), again=False)
-        except OSError as error:
-            return self._spoil(action, error.strerror or str(error), again=error.errno in PASSING)
+        except (ContainmentError, OSError) as error:
+            if not isinstance(action, DeleteFile):
+                self._give_up(action.name)
+            return [explain_failure(action, error)]
 
-    def _spoil(
-        self, action: WriteChunk | CompleteFile | DeleteFile, reason: str, *, again: bool
-    ) -> list[Outcome]:
+    def _spoil(self, action: WriteChunk | CompleteFile, reason: str) -> list[Outcome]:
+        self._give_up(action.name)
+        return [Failed(action.connection, action.name, reason, again=True)]
+
+    def _give_up(self, name: str) -> None:
         """Give up a file, once: what still comes of it is dropped without a word until it begins again."""
-        if isinstance(action, DeleteFile):
-            return [Failed(action.connection, action.name, reason, again)]
         self._part.discard()
-        self._spoiled = action.name
-        return [Failed(action.connection, action.name, reason, again)]
+        self._spoiled = name
 
     def _write(self, action: WriteChunk) -> list[Outcome]:
         if action.offset == 0:
@@ -186,19 +186,11 @@ class Inbox:
         if self._spoiled == action.name:
             return []
         if self._part.name != action.name or self._part.size != action.size:
-            return self._spoil(action, "was not received whole", again=True)
+            return self._spoil(action, "was not received whole")
         sha1 = self._part.sha1
         if action.sha1 not in (None, sha1):
-            return self._spoil(action, f"has the SHA-1 {sha1} where {action.sha1} was announced", again=True)
-        state = self._part.finish(sync=self._sync)
-        with parent_of(self._root, action.name, create=True) as (folder, leaf):
-            require_file(folder, leaf)
-            # Before the rename: a file that is there is known, whatever happens in between.
-            self._journal.put(action.name, Record(sha1, sign(state), received=True))
-            os.rename(UNFINISHED, leaf, src_dir_fd=self._own, dst_dir_fd=folder)
-        if self._kept is not None:
-            self._kept.forget(action.name)
-        return [Stored(action.connection, action.name, action.size, sha1, action.sha1 is not None)]
+            return self._spoil(action, f"has the SHA-1 {sha1} where {action.sha1} was announced")
+        return self._placing.add(action, self._part.finish())
 
     def _delete(self, action: DeleteFile) -> list[Outcome]:
         name = action.name
@@ -207,7 +199,7 @@ class Inbox:
                 there = require_file(folder, leaf) is not None
                 record = self._journal.find(name)
                 if there and (record is None or not record.received):
-                    return self._spoil(action, "did not come from a server, and is kept", again=False)
+                    raise ContainmentError("did not come from a server, and is kept")
                 if there and self._kept is not None:
                     self._kept.put(folder, leaf, name)
                 elif there:

@@ -46,8 +46,8 @@ def describe(event: Event) -> str:
             return f"subscribed to {show(path)}" if not peer else f"{peer} subscribed to {show(path)}"
         case Refused(name=name, reason=reason, peer=peer):
             return f"refused {show(name)}{f' of {peer}' if peer else ''}: {show(reason)}"
-        case PeerOpened(peer=peer):
-            return f"connected with {peer}"
+        case PeerOpened(peer=peer, user=user):
+            return f"connected with {peer}{f' of {show(user)}' if user else ''}"
         case PeerClosed(peer=peer, reason=reason):
             return f"disconnected from {peer}: {show(reason)}"
         case _:

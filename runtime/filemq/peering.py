@@ -39,8 +39,8 @@ from specwire.runtime.filemq.resync import PRUNE, RESYNC, WHOLE, ClientCache
 
 MAX_SUBSCRIPTIONS = 1000
 
-Authorise = Callable[[bytes, str], str | None]
-"""Given routing id and path: the reason to refuse the subscription, None to allow it."""
+Authorise = Callable[[str, str], str | None]
+"""Given the client's name and a path: the reason to refuse the subscription, None to allow it."""
 
 
 class Terms(msgspec.Struct, frozen=True):
@@ -57,6 +57,9 @@ class Peering(ServerHandler[float, list[ServerAction]]):
     """The state of one client, and what each event makes of it.
 
     `obey` takes any command; the handler's methods take those that the dialog allows, with the time.
+
+    Attributes:
+        user: the name that the client has proved to have; empty where nobody has to.
     """
 
     def __init__(
@@ -68,8 +71,9 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         dialog: Dialog,
         number: Callable[[], int],
         now: float,
+        user: str = "",
     ) -> None:
-        self.peer = peer
+        self.peer, self.user = peer, user
         self.label = peer.hex()
         self.closed = False
         self.outflow = Outflow(peer, files, chunk_octets=terms.chunk_octets, send=self._send, number=number)
@@ -91,7 +95,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
 
     def on_ohai(self, message: Ohai, now: float) -> list[ServerAction]:
         """Accept the peering; where the dialog allows a second OHAI, it changes nothing."""
-        news = [] if self._opened else [Report(PeerOpened(self.label))]
+        news = [] if self._opened else [Report(PeerOpened(self.label, self.user))]
         self._opened = True
         return [self._send(OhaiOk(), now), *news]
 
@@ -175,7 +179,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
     def _subscribe(self, command: Icanhaz, now: float) -> list[ServerAction]:
         path = normalise_path(command.path)
         fault = fault_in_path(path, self._terms.habits.longest_name_octets) or self._terms.authorise(
-            self.peer, path
+            self.user, path
         )
         if fault is None and path not in self._caches and len(self._caches) >= MAX_SUBSCRIPTIONS:
             fault = f"is one subscription more than the {MAX_SUBSCRIPTIONS} allowed"

@@ -195,7 +195,7 @@ class Publication:
         finally:
             os.close(descriptor)
         self._known[name] = digest
-        yield Put(Entry(name, digest.signature.size, digest.sha1, digest.signature))
+        yield Put(Entry(name, digest.signature.size, digest.sha1, digest.signature, digest.fresh))
 
     def _forget(self, names: Iterable[str]) -> list[Change]:
         return [Gone(name) for name in sorted(names) if self._known.pop(name, None) is not None]

@@ -16,11 +16,13 @@ from types import TracebackType
 from typing import Self
 
 from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.filemq.access import Clients, ServerSecurity, judge_by
 from specwire.runtime.filemq.actions import Abandon, Close, Pause, ReadChunk, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Catalogue, Entry
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.endpoint import fault_in_endpoint
+from specwire.runtime.filemq.entrance import Entrance
 from specwire.runtime.filemq.events import Event, EventHub, FilePublished, FileWithdrawn, Refused, Watch
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.peering import Authorise
@@ -28,8 +30,7 @@ from specwire.runtime.filemq.publication import Change, Gone, Publication, Put, 
 from specwire.runtime.filemq.readers import Readers
 from specwire.runtime.filemq.server import CHUNK_OCTETS, ServerEngine, allow_all
 from specwire.runtime.filemq.watcher import RESCAN_S, Watcher
-from specwire.runtime.transport.context import TransportContext
-from specwire.runtime.transport.router import Router
+from specwire.runtime.transport.security import NULL
 
 LOOPBACK = "tcp://127.0.0.1:*"
 AT_A_TIME = 64
@@ -48,7 +49,10 @@ class FilemqServer:
         chunk_octets: the largest chunk of content.
         timers: seconds by name (``heartbeat``, ``expiry``) in place of the profile's.
         rescan_s: how often the folders are walked besides the notifications.
-        authorise: given routing id and path of a subscription, the reason to refuse it, None to allow it.
+        authorise: given client's name and path of a subscription, the reason to refuse it, None to allow it.
+        security: what clients have to prove.
+        clients: who is let in, and to which paths; without it whoever knows the server's CURVE key.
+        insecure: listen beyond this machine even without CURVE.
         on_event: called with each event.
 
     Attributes:
@@ -56,7 +60,8 @@ class FilemqServer:
         counters: what was done so far.
 
     Raises:
-        ValueError: publications overlap, the endpoint is none, or the protocol is not spoken.
+        ValueError: publications overlap, the endpoint is none, the protocol is not spoken, or `clients` do not go with
+            `security`.
     """
 
     def __init__(
@@ -70,6 +75,9 @@ class FilemqServer:
         timers: Mapping[str, float] | None = None,
         rescan_s: float = RESCAN_S,
         authorise: Authorise = allow_all,
+        security: ServerSecurity = NULL,
+        clients: Clients | None = None,
+        insecure: bool = False,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         _refuse_overlaps(publications)
@@ -82,8 +90,13 @@ class FilemqServer:
         self._catalogue = Catalogue()
         self._dialect = dialect
         self._engine = ServerEngine(
-            self._catalogue, chunk_octets=chunk_octets, timers=timers, authorise=authorise, dialect=dialect
+            self._catalogue,
+            chunk_octets=chunk_octets,
+            timers=timers,
+            authorise=judge_by(clients, authorise),
+            dialect=dialect,
         )
+        self._entrance = Entrance(security, clients, insecure=insecure)
         self._tick_s = min({**dialect.timers, **(timers or {})}.values()) / 4
         self._tap, self._rescan_s = tap, rescan_s
         self._hub = EventHub(on_event)
@@ -112,23 +125,29 @@ class FilemqServer:
         await self._watcher.rescan()
 
     async def start(self) -> None:
-        """Scan the publications and listen; raises OSError or TransportError."""
+        """Scan the publications and listen.
+
+        Raises:
+            OSError: a publication cannot be read.
+            TransportError: the endpoint cannot be listened on, or is not to be without CURVE (ExposureError).
+        """
         loop = asyncio.get_running_loop()
         self._clock = loop.time
+        await self._entrance.open(
+            self.endpoint,
+            on_message=self._on_message,
+            on_sent=self._on_sent,
+            on_room=self._on_room,
+            on_gone=lambda peer, reason: self._perform(self._engine.gone(peer, reason)),
+            on_turned_away=lambda reason: self._perform([Report(Refused("a client", reason))]),
+        )
+        self._router = self._entrance.router
         self._readers = Readers(self._find, self._on_read)
         self._watcher = Watcher(
             self._publications,
             self._on_changes,
             rescan_s=self._rescan_s,
             longest_name_octets=self._dialect.habits.longest_name_octets,
-        )
-        self._context = TransportContext()
-        self._router = Router(
-            self._context,
-            on_message=self._on_message,
-            on_sent=self._on_sent,
-            on_room=self._on_room,
-            on_gone=lambda peer, reason: self._perform(self._engine.gone(peer, reason)),
         )
         try:
             await self._watcher.start()
@@ -166,8 +185,7 @@ class FilemqServer:
         await self._readers.close()
         if self._turn is not None:
             self._turn.cancel()
-        self._router.close(linger_s=linger_s)
-        await self._context.close()
+        await self._entrance.close(linger_s=linger_s)
         self._hub.end()
 
     # ---- what happens
@@ -175,7 +193,10 @@ class FilemqServer:
     def _on_message(self, peer: bytes, frames: list[bytes]) -> None:
         self.counters.count_in(frames, self._dialect.content_octets(frames))
         self._record("C", peer, frames)
-        self._perform(self._engine.receive(peer, frames, self._clock()))
+        user = self._router.user
+        # Performed by itself: what still waits for the one that was displaced is not for the newcomer.
+        self._perform(self._engine.displace(peer, user))
+        self._perform(self._engine.receive(peer, frames, self._clock(), user=user))
 
     def _on_sent(self, peer: bytes, frames: Sequence[bytes]) -> None:
         self.counters.count_out(frames, self._dialect.content_octets(frames))

@@ -18,11 +18,11 @@ from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.events import Refused
 from specwire.runtime.filemq.peering import Authorise, Peering, Terms
 
-CHUNK_OCTETS = 256 * 1024
+CHUNK_OCTETS = 512 * 1024
 MAX_CLIENTS = 10_000
 
 
-def allow_all(peer: bytes, path: str) -> str | None:
+def allow_all(user: str, path: str) -> str | None:
     """Allow every subscription."""
     return None
 
@@ -66,24 +66,40 @@ class ServerEngine:
         peering = self._peerings.get(peer)
         return 0 if peering is None else peering.outflow.credit
 
-    def receive(self, peer: bytes, frames: Sequence[bytes], now: float) -> list[ServerAction]:
-        """Take a message from `peer`, whatever its octets are."""
+    def receive(
+        self, peer: bytes, frames: Sequence[bytes], now: float, *, user: str = ""
+    ) -> list[ServerAction]:
+        """Take a message from `peer`, whatever its octets are.
+
+        Args:
+            user: the name that the peer has proved to have.
+        """
         try:
             commands = self._dialect.decode(frames)
         except DecodeError as error:
             return self._answer_malformed(peer, error, now)
-        return [action for command in commands for action in self.obey(peer, command, now)]
+        return [action for command in commands for action in self.obey(peer, command, now, user=user)]
 
-    def obey(self, peer: bytes, command: Command, now: float) -> list[ServerAction]:
-        """Take a decoded command from `peer`."""
+    def obey(self, peer: bytes, command: Command, now: float, *, user: str = "") -> list[ServerAction]:
+        """Take a decoded command from `peer`, which has proved to be `user`."""
         peering = self._peerings.get(peer)
         if peering is None:
             if not isinstance(command, Ohai):
                 return [Send(Rtfm(reason=f"{command.NAME} before OHAI"), peer)]
             if len(self._peerings) >= self._max_clients:
                 return [Send(Srsly(reason=f"already {self._max_clients} clients"), peer)]
-            peering = self._open(peer, now)
+            peering = self._open(peer, now, user)
         return self._tidy(peering, peering.obey(command, now))
+
+    def displace(self, peer: bytes, user: str) -> list[ServerAction]:
+        """A message came from `peer` under the name `user`: a peering under another name is over.
+
+        A client chooses its routing id, and may choose that of one that has just left.
+        """
+        peering = self._peerings.get(peer)
+        if peering is None or peering.user == user:
+            return []
+        return self._tidy(peering, peering.drop("another client has its routing id now"))
 
     def publish(self, entry: Entry, now: float, *, replaces: bool = False) -> list[ServerAction]:
         """Tell every subscriber that a file is new, or has new content (`replaces`)."""
@@ -122,7 +138,7 @@ class ServerEngine:
         """End every peering."""
         return [action for p in list(self._peerings.values()) for action in self._tidy(p, p.stop(now))]
 
-    def _open(self, peer: bytes, now: float) -> Peering:
+    def _open(self, peer: bytes, now: float, user: str) -> Peering:
         peering = self._peerings[peer] = Peering(
             peer,
             self._files,
@@ -130,6 +146,7 @@ class ServerEngine:
             dialog=self._dialect.open_dialog("S"),
             number=self._numbers.__next__,
             now=now,
+            user=user,
         )
         return peering
 

@@ -10,6 +10,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.actions import (
@@ -24,6 +26,7 @@ from specwire.runtime.filemq.actions import (
 )
 from specwire.runtime.filemq.client import WINDOW_OCTETS, ClientEngine
 from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.credentials import ClientSecurity
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.diskwork import DiskWork
 from specwire.runtime.filemq.endpoint import fault_in_endpoint
@@ -41,10 +44,12 @@ from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import RESERVED
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
+from specwire.runtime.transport.security import NULL
 
 MAX_BACKLOG = 2000
 LINGER_S = 0.5
 JOURNAL = f"{RESERVED}/{journal.NAME}"
+NEVER_ANSWERED = "no answer at all: it is not there, or its keys or passwords and ours do not fit"
 JOURNAL_LOST = "a file that was told of there alone counts as not received from a server"
 
 
@@ -62,6 +67,7 @@ class FilemqClient:
         timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``) in place of the profile's.
         protocol: the dialect spoken, one of `specwire.runtime.filemq.dialects.DIALECTS`.
         sync: wait for the disk before a file is put in its place.
+        security: how this client proves who it is, and which server it expects.
         on_event: called with each event.
 
     Attributes:
@@ -84,6 +90,7 @@ class FilemqClient:
         timers: Mapping[str, float] | None = None,
         protocol: str = "filemq",
         sync: bool = True,
+        security: ClientSecurity = NULL,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         if fault := fault_in_endpoint(endpoint, listening=False):
@@ -101,11 +108,12 @@ class FilemqClient:
         )
         self._tick_s = min({**self._dialect.timers, **(timers or {})}.values()) / 4
         self._inbox = Inbox(inbox, sync=sync, keep_deleted=not self._dialect.habits.deletes_reliably)
-        self._tap, self._window_octets = tap, window_octets
+        self._tap, self._window_octets, self._security = tap, window_octets, security
         self._listening = True
         self._hub = EventHub(on_event)
         self._holdings = Holdings()
         self._dealer: Dealer | None = None
+        self._answered = False
         self._conversation = ""
 
     @property
@@ -134,7 +142,7 @@ class FilemqClient:
             self._tell(
                 Refused(JOURNAL, f"{self._inbox.lines_lost} of its lines cannot be read; {JOURNAL_LOST}")
             )
-        self._disk = DiskWork(self._inbox.perform, on_outcomes=self._on_outcomes, on_fault=self._on_fault)
+        self._disk = DiskWork(self._inbox.perform_all, on_outcomes=self._on_outcomes, on_fault=self._on_fault)
         self._context = TransportContext()
         try:
             self._perform(self._engine.open(self._clock()))
@@ -172,6 +180,7 @@ class FilemqClient:
         self._hub.end()
 
     def _on_message(self, frames: list[bytes]) -> None:
+        self._answered = True
         self.counters.count_in(frames, self._dialect.content_octets(frames))
         self._record("S", frames)
         self._perform(self._engine.receive(frames, self._clock()))
@@ -213,7 +222,7 @@ class FilemqClient:
                     if self._dealer is not None:
                         self._dealer.send(self._dialect.encode(command))
                 case Report(event=event):
-                    self._tell(event)
+                    self._tell(self._explain(event))
                 case Close():
                     self._disconnect()
                 case Connect():
@@ -238,18 +247,26 @@ class FilemqClient:
     def _connect(self) -> None:
         self._disconnect()
         self._conversation = os.urandom(8).hex()
+        self._answered = False
         self._dealer = Dealer(
             self._context,
             self._endpoint,
             on_message=self._on_message,
             on_sent=self._on_sent,
             high_water=self._dialect.habits.queue_messages,
+            security=self._security,
         )
 
     def _disconnect(self) -> None:
         dealer, self._dealer = self._dealer, None
         if dealer is not None:
             dealer.close(linger_s=LINGER_S)
+
+    def _explain(self, event: Event) -> Event:
+        """ZMTP tells a client nothing about why it is kept out: say what silence from the start may mean."""
+        if isinstance(event, PeerClosed) and not event.final and not self._answered:
+            return msgspec.structs.replace(event, reason=f"{event.reason}, {NEVER_ANSWERED}")
+        return event
 
     def _tell(self, event: Event) -> None:
         self.counters.count_event(event)

@@ -5,3 +5,7 @@ from __future__ import annotations
 
 class TransportError(Exception):
     """An endpoint cannot be bound or connected; `str()` names the endpoint and the reason."""
+
+
+class ExposureError(TransportError):
+    """An endpoint would be open to others who prove nothing; `str()` says what to do instead."""

@@ -19,6 +19,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from hashlib import sha1
+from typing import cast
 
 import zmq
 
@@ -33,9 +34,10 @@ RETRY_S = 0.01
 MAX_FRAMES = 16
 MAX_PORT = 65_535
 COPY_LIMIT_OCTETS = 64 * 1024
-"""From this size on, handing a frame to libzmq by reference costs less than copying it."""
+"""From this size on, handing a frame to libzmq by reference, or looking at libzmq's own, costs less than copying."""
 
 Frames = list[bytes]
+"""The frames of a message; a large one that came in is a view of libzmq's memory, which lives as long as the view."""
 
 
 class Link:
@@ -185,18 +187,21 @@ class Link:
     def _take(self) -> Frames:
         """Return the frames of the next message; none where libzmq's promise of one was not kept."""
         try:
-            frames = [self._take_first()]
+            frame = self.socket.recv(zmq.NOBLOCK, copy=False)
         except zmq.Again:
             return []
-        while self.socket.getsockopt(zmq.RCVMORE):
-            frame = self.socket.recv(zmq.NOBLOCK)
+        if self._guarded:
+            self.user = str(frame.get("User-Id"))
+        frames = [_octets_of(frame)]
+        while frame.more:
+            frame = self.socket.recv(zmq.NOBLOCK, copy=False)
             if len(frames) < MAX_FRAMES:
-                frames.append(frame)
+                frames.append(_octets_of(frame))
         return frames
 
-    def _take_first(self) -> bytes:
-        if not self._guarded:
-            return self.socket.recv(zmq.NOBLOCK)
-        frame = self.socket.recv(zmq.NOBLOCK, copy=False)
-        self.user = str(frame.get("User-Id"))
+
+def _octets_of(frame: zmq.Frame) -> bytes:
+    """Return the octets of a small frame, and a read-only view of a large one."""
+    if len(frame) < COPY_LIMIT_OCTETS:
         return frame.bytes
+    return cast("bytes", frame.buffer.toreadonly())

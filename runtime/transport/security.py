@@ -12,7 +12,7 @@ import ipaddress
 import msgspec
 import zmq
 
-from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.errors import ExposureError, TransportError
 from specwire.runtime.transport.keys import KeyPair
 
 
@@ -100,7 +100,7 @@ def refuse_exposure(endpoint: str, security: Security, *, insecure: bool = False
         insecure: the user has said that it is meant so.
 
     Raises:
-        TransportError: the endpoint is beyond this machine and `security` is not CURVE.
+        ExposureError: the endpoint is beyond this machine and `security` is not CURVE.
     """
     if insecure or isinstance(security, CurveServer) or not is_exposed(endpoint):
         return
@@ -109,7 +109,7 @@ def refuse_exposure(endpoint: str, security: Security, *, insecure: bool = False
         if isinstance(security, PlainServer)
         else "to anybody"
     )
-    raise TransportError(
+    raise ExposureError(
         f"{endpoint} would be open {kind}: use CURVE (`specwire keys` makes the keys), listen on 127.0.0.1, "
         "or say --insecure"
     )

@@ -152,7 +152,7 @@ def test_killed_client_resumes(tmp_path: Path, source: Path) -> None:
         (("serve", "{tmp}/source", "--endpoint", "tcp://127.0.0.1:99999"), "port 99999, and the highest", 2),
         (("serve", "{tmp}/source", "--endpoint", "udp://127.0.0.1:5"), "is no endpoint", 2),
         (
-            ("serve", "{tmp}/source", "--endpoint", "tcp://192.0.2.1:5"),
+            ("serve", "{tmp}/source", "--endpoint", "tcp://192.0.2.1:5", "--insecure"),
             "cannot listen on tcp://192.0.2.1:5",
             1,
         ),

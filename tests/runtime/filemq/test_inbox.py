@@ -14,11 +14,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specwire.runtime.filemq import part as part_module
+from specwire.runtime.filemq import syncing
 from specwire.runtime.filemq.actions import (
     CompleteFile,
     Deleted,
     DeleteFile,
     DiscardFile,
+    DiskAction,
     Failed,
     Held,
     ListHeld,
@@ -112,6 +114,87 @@ def test_discarded_file_leaves_nothing(inbox: Inbox) -> None:
     inbox.perform(WriteChunk(1, "/a", 0, b"abc"))
     assert inbox.perform(DiscardFile(1, "/a")) == []
     assert [path.name for path in inbox.folder.rglob("*") if path.is_file()] == ["journal"]
+
+
+# ---- many files at once
+
+
+def pieces(*names: str) -> list[DiskAction]:
+    """What is ordered for files whose content is their name."""
+    orders: list[DiskAction] = []
+    for name in names:
+        content = name.encode()
+        orders += [
+            WriteChunk(1, name, 0, content),
+            CompleteFile(1, name, len(content), sha1(content)),
+        ]
+    return orders
+
+
+def test_files_of_a_batch_are_on_the_disk_before_any_is_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    synced: list[tuple[bytes, dict[str, bytes]]] = []
+
+    def sync_file(descriptor: int) -> OSError | None:
+        content = Path(f"/proc/self/fd/{descriptor}").read_bytes()
+        synced.append((content, visible(tmp_path)))
+        return OSError(errno.EIO, "broken") if content == b"/b" else None
+
+    monkeypatch.setattr(syncing, "sync_file", sync_file)
+    inbox = Inbox(tmp_path)
+    inbox.open()
+    outcomes = inbox.perform_all(pieces("/a", "/b", "/d/c"))
+    inbox.close()
+    assert sorted(synced) == [(b"/a", {}), (b"/b", {}), (b"/d/c", {})]
+    assert [outcome for outcome in outcomes if not isinstance(outcome, Wrote)] == [
+        Stored(1, "/a", 2, sha1(b"/a"), True),
+        Failed(1, "/b", "broken", True),
+        Stored(1, "/d/c", 4, sha1(b"/d/c"), True),
+    ]
+    assert visible(tmp_path) == {"a": b"/a", "d/c": b"/d/c"}
+    assert os.listdir(tmp_path / HIDDEN) == ["journal"]
+
+
+def test_work_of_a_batch_is_done_in_order(inbox: Inbox) -> None:
+    orders = [*pieces("/a", "/b"), DeleteFile(1, "/a"), ListHeld(1, "/"), *pieces("/a/c")]
+    outcomes = inbox.perform_all(orders)
+    assert [outcome for outcome in outcomes if not isinstance(outcome, Wrote)] == [
+        Stored(1, "/a", 2, sha1(b"/a"), True),
+        Stored(1, "/b", 2, sha1(b"/b"), True),
+        Deleted(1, "/a"),
+        Held(1, "/", {"/b": sha1(b"/b")}),
+        Stored(1, "/a/c", 4, sha1(b"/a/c"), True),
+    ]
+
+
+def test_batch_of_any_length_is_stored(inbox: Inbox) -> None:
+    """More files than may be open at once."""
+    names = [f"/{number}" for number in range(1100)]
+    inbox.perform_all(pieces(*names))
+    assert visible(inbox.folder) == {name[1:]: name.encode() for name in names}
+
+
+def test_large_chunks_are_digested_as_they_are_written(inbox: Inbox) -> None:
+    first, second = os.urandom(part_module.ASIDE_OCTETS), os.urandom(part_module.ASIDE_OCTETS + 1)
+    inbox.perform_all([WriteChunk(1, "/a", 0, first), WriteChunk(1, "/a", len(first), second)])
+    whole = first + second
+    assert inbox.perform(CompleteFile(1, "/a", len(whole), None)) == [
+        Stored(1, "/a", len(whole), sha1(whole), False)
+    ]
+
+
+def test_what_a_kill_left_behind_is_removed(tmp_path: Path) -> None:
+    """Of this version and of the one before, which had one name for it."""
+    (tmp_path / HIDDEN).mkdir()
+    for leaf in ("unfinished", "unfinished-1", "unfinished-27"):
+        (tmp_path / HIDDEN / leaf).write_bytes(b"half")
+    inbox = Inbox(tmp_path, sync=False)
+    inbox.open()
+    inbox.perform_all(pieces("/a"))
+    inbox.close()
+    assert os.listdir(tmp_path / HIDDEN) == ["journal"]
+    assert visible(tmp_path) == {"a": b"/a"}
 
 
 # ---- containment

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from specwire.runtime.filemq import reading
 from specwire.runtime.filemq.publication import Change, Gone, Publication, Put, Unfit
 from specwire.runtime.filemq.reading import FileMovedError, TransferReader
 
@@ -244,6 +245,36 @@ def test_change_without_a_trace_in_the_file_system_is_found_by_the_digest(public
     os.utime(file, ns=(state.st_atime_ns, state.st_mtime_ns))
     with pytest.raises(FileMovedError, match="digest"):
         reader.read(6)
+    reader.close()
+
+
+def test_file_at_rest_is_not_digested_again(
+    publication: Publication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (publication.folder / "a").write_bytes(b"0123456789")
+    os.utime(publication.folder / "a", ns=(0, 0))
+    reader = reader_of(publication, "/pub/a")
+    monkeypatch.setattr(reading, "new_sha1", lambda: pytest.fail("was digested"))
+    assert [reader.read(4), reader.read(6), reader.complete] == [b"0123", b"456789", True]
+    reader.close()
+
+
+@pytest.mark.parametrize("new", [b"0123XXXXXX", b"0123456789"])
+def test_file_at_rest_that_was_touched_meanwhile_is_digested(publication: Publication, new: bytes) -> None:
+    file = publication.folder / "a"
+    file.write_bytes(b"0123456789")
+    os.utime(file, ns=(0, 0))
+    reader = reader_of(publication, "/pub/a")
+    reader.read(4)
+    before = file.stat().st_ctime_ns
+    while file.stat().st_ctime_ns == before:  # a file system counts time in steps
+        file.write_bytes(new)
+        os.utime(file, ns=(0, 0))
+    if new == b"0123456789":
+        assert reader.read(6) == b"456789"
+    else:
+        with pytest.raises(FileMovedError, match="digest"):
+            reader.read(6)
     reader.close()
 
 

@@ -1,0 +1,108 @@
+"""From what a user says about security to what a socket is told: key files, lists of clients, passwords.
+
+A password comes from a file or from the environment, never from a command line, which everybody on the machine
+can read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from specwire.runtime.filemq.access import Clients, ServerSecurity
+from specwire.runtime.filemq.clients_file import (
+    AccessError,
+    load_clients,
+    load_passwords,
+    read_key,
+    refuse_readable,
+)
+from specwire.runtime.transport.keys import KeyFileError, KeyPair, load_keys
+from specwire.runtime.transport.security import NULL, CurveClient, CurveServer, Null, PlainClient, PlainServer
+
+ClientSecurity = Null | PlainClient | CurveClient
+
+PASSWORD_VARIABLE = "SPECWIRE_PASSWORD"
+
+
+def read_server_security(
+    *, curve: Path | None, clients: Path | None, plain: Path | None
+) -> tuple[ServerSecurity, Clients | None]:
+    """Return how a server has its clients prove themselves, and who they are (None: whoever knows its key).
+
+    Args:
+        curve: file of the server's secret key.
+        clients: list of the clients' keys.
+        plain: list of users with passwords.
+
+    Raises:
+        AccessError: a file cannot be used, or two of the arguments do not go together.
+    """
+    if curve is not None and plain is not None:
+        raise AccessError("--curve and --plain are two ways to prove a name: choose one")
+    if plain is not None and clients is not None:
+        raise AccessError(
+            "--clients lists keys, which belong to --curve; users of --plain have their paths there"
+        )
+    if clients is not None and curve is None:
+        raise AccessError("--clients needs --curve: without it nobody proves to be one of them")
+    if plain is not None:
+        return PlainServer(), load_passwords(plain)
+    if curve is None:
+        return NULL, None
+    return CurveServer(_load_pair(curve)), None if clients is None else load_clients(clients)
+
+
+def read_client_security(
+    *,
+    curve: Path | None,
+    server_key: str | None,
+    user: str | None,
+    password_file: Path | None,
+    environment: Mapping[str, str],
+) -> ClientSecurity:
+    """Return how a client proves itself, and whom it expects.
+
+    Args:
+        curve: file of the client's secret key.
+        server_key: the server's public key, or the path of its file.
+        password_file: the password is its first line.
+        environment: has the password as `PASSWORD_VARIABLE` where no file is named.
+
+    Raises:
+        AccessError: a file cannot be used, or two of the arguments do not go together.
+    """
+    if curve is not None and user is not None:
+        raise AccessError("--curve and --user are two ways to prove a name: choose one")
+    if (curve is None) != (server_key is None):
+        raise AccessError("--curve (the client's own secret key) and --server-key go together: name both")
+    if password_file is not None and user is None:
+        raise AccessError("--password-file needs --user: whose password is it?")
+    if curve is not None and server_key is not None:
+        return CurveClient(_load_pair(curve), read_key(server_key, Path()))
+    if user is None:
+        return NULL
+    return PlainClient(user, _read_password(password_file, environment))
+
+
+def _load_pair(file: Path) -> KeyPair:
+    try:
+        return load_keys(file)
+    except KeyFileError as error:
+        raise AccessError(str(error)) from None
+
+
+def _read_password(file: Path | None, environment: Mapping[str, str]) -> str:
+    if file is None:
+        password = environment.get(PASSWORD_VARIABLE, "")
+        if not password:
+            raise AccessError(f"--user needs a password: name --password-file, or set {PASSWORD_VARIABLE}")
+        return password
+    refuse_readable(file)
+    try:
+        lines = file.read_text(encoding="utf-8").splitlines()
+    except (OSError, UnicodeDecodeError):
+        raise AccessError(f"{file} cannot be read as UTF-8 text") from None
+    if not lines or not lines[0]:
+        raise AccessError(f"{file} has no password in its first line")
+    return lines[0]
