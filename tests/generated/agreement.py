@@ -260,9 +260,3 @@ def mutated(frames: Frames, chance: random.Random) -> list[bytes]:
         else:
             changed.insert(index, bytearray(chance.choice((b"", b"\0", b"x", bytes(frame)))))
     return [bytes(frame) for frame in changed]
-
-
-def check_mutations(module: ModuleType, corpus: Sequence[Frames], *, count: int, seed: int) -> int:
-    """Check `count` mutations of messages of `corpus`; return how many of them were messages still."""
-    chance = random.Random(seed)
-    return sum(assert_agreement(module, mutated(chance.choice(corpus), chance)) for _ in range(count))
