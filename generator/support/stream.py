@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from typing import Generic, TypeVar
 
 from specwire.generated.errors import DecodeError, Kind
-from specwire.generated.octets import as_octets
+from specwire.generated.octets import OCTETS, as_octets
 from specwire.generated.words import one_of, show
 
 M = TypeVar("M")
@@ -41,8 +41,8 @@ class Framing(ABC):
         """Return the octets that carry `parts`."""
 
     @abstractmethod
-    def cut(self, buffer: bytearray, max_octets: int) -> tuple[int, list[bytes]] | None:
-        """Return how many octets the first message in `buffer` takes, and its parts; None while it is not whole.
+    def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
+        """Return where the message that begins at `at` ends, and its parts; None while it is not whole.
 
         Raises:
             DecodeError: the octets begin no message, or one that is longer than it may be.
@@ -79,14 +79,16 @@ class PartFraming(Framing):
 
     def frame(self, parts: Sequence[bytes]) -> bytes:
         """Return the octets that carry `parts`."""
-        body = b"".join(self._sized(part) for part in parts)
+        pieces: list[bytes] = []
+        for part in parts:
+            size = len(part)
+            pieces.append(OCTETS[size] if size < self.escape else self._long(size))
+            pieces.append(part)
+        body = b"".join(pieces)
         return self.native + len(body).to_bytes(self.length_octets, "big") + body
 
-    def _sized(self, part: bytes) -> bytes:
-        size = len(part)
-        if size < self.escape:
-            return bytes((size,)) + part
-        return bytes((self.escape,)) + size.to_bytes(self.long_octets, "big") + part
+    def _long(self, size: int) -> bytes:
+        return OCTETS[self.escape] + size.to_bytes(self.long_octets, "big")
 
     def split(self, body: bytes) -> list[bytes]:
         """Return the parts in the octets after magic and length.
@@ -95,41 +97,46 @@ class PartFraming(Framing):
             DecodeError: a size runs past the end, or there is no part at all.
         """
         parts: list[bytes] = []
-        at = 0
-        while at < len(body):
-            start, size = at + 1, body[at]
-            if size == self.escape:
+        at, end, escape = 0, len(body), self.escape
+        while at < end:
+            size = body[at]
+            start = at + 1
+            if size == escape:
                 start += self.long_octets
-                if start > len(body):
-                    raise self.error(
-                        "length", f"{self.long_octets} octets of size", str(len(body) - at - 1), at
-                    )
+                if start > end:
+                    raise self.error("length", f"{self.long_octets} octets of size", str(end - at - 1), at)
                 size = int.from_bytes(body[at + 1 : start], "big")
-            if size > len(body) - start:
-                raise self.error("length", f"a part of {size} octets", f"{len(body) - start}", at)
-            parts.append(body[start : start + size])
-            at = start + size
+            stop = start + size
+            if stop > end:
+                raise self.error("length", f"a part of {size} octets", f"{end - start}", at)
+            parts.append(body[start:stop])
+            at = stop
         if not parts:
             raise self.error("frames", "at least 1 part", "none", 0)
         return parts
 
-    def cut(self, buffer: bytearray, max_octets: int) -> tuple[int, list[bytes]] | None:
+    def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
         """See `Framing.cut`; the longest message is one whose parts and their sizes take `max_octets`."""
-        header = len(self.magics[0])
-        magic = bytes(buffer[:header])
+        sized = at + len(self.magics[0])
+        if buffer[at:sized] not in self.magics:
+            self._check_beginning(bytes(buffer[at:sized]))
+            return None
+        start = sized + self.length_octets
+        if len(buffer) < start:
+            return None
+        length = int.from_bytes(buffer[sized:start], "big")
+        if length > max_octets:
+            raise self.error("limit", f"at most {max_octets} octets", str(length), sized - at)
+        end = start + length
+        return (end, self.split(bytes(buffer[start:end]))) if len(buffer) >= end else None
+
+    def _check_beginning(self, magic: bytes) -> None:
+        """Raise DecodeError unless `magic` can become one."""
         if not any(known.startswith(magic) for known in self.magics):
             expected = " or ".join(known.hex(" ") for known in self.magics)
             # Up to the first octet that is wrong: what came behind it depends on how the stream is cut.
-            wrong = max(_common(known, buffer) for known in self.magics)
+            wrong = max(_common(known, magic) for known in self.magics)
             raise self.error("constant", expected, magic[: wrong + 1].hex(" "), 0)
-        start = header + self.length_octets
-        if len(buffer) < start:
-            return None
-        length = int.from_bytes(buffer[header:start], "big")
-        if length > max_octets:
-            raise self.error("limit", f"at most {max_octets} octets", str(length), header)
-        end = start + length
-        return (end, self.split(bytes(buffer[start:end]))) if len(buffer) >= end else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,41 +167,45 @@ class UnitFraming(Framing):
         (part,) = parts
         return part
 
-    def cut(self, buffer: bytearray, max_octets: int) -> tuple[int, list[bytes]] | None:
+    def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
         """See `Framing.cut`; the longest message is one that takes `max_octets` in all."""
-        head = self._head(buffer)
+        head = self._head(buffer, at)
         if head is None:
             return None
-        start = len(head.prefix) + head.skip
-        end = head.octets
+        start = at + len(head.prefix) + head.skip
+        end = at + head.octets
         if head.size_octets:
             if len(buffer) < start + head.size_octets:
                 return None
             end = start + head.size_octets
             end += int.from_bytes(buffer[start:end], "big")
-        if end > max_octets:
+        if end - at > max_octets:
             raise self.error(
-                "limit", f"at most {max_octets} octets", str(end), start if head.size_octets else 0
+                "limit",
+                f"at most {max_octets} octets",
+                str(end - at),
+                start - at if head.size_octets else 0,
             )
-        return (end, [bytes(buffer[:end])]) if len(buffer) >= end else None
+        return (end, [bytes(buffer[at:end])]) if len(buffer) >= end else None
 
-    def _head(self, buffer: bytearray) -> Head | None:
-        """The head that the octets begin with; None while that is open."""
+    def _head(self, buffer: bytearray, at: int) -> Head | None:
+        """The head that the octets from `at` begin with; None while that is open."""
         for head in self.heads:
-            if buffer.startswith(head.prefix):
+            if buffer.startswith(head.prefix, at):
                 return head
         prefixes = [head.prefix for head in self.heads]
-        common = [_common(prefix, buffer) for prefix in prefixes]
-        at = max(common)
-        if at == len(buffer):
+        octets = bytes(buffer[at : at + max(map(len, prefixes)) + 1])
+        common = [_common(prefix, octets) for prefix in prefixes]
+        wrong = max(common)
+        if wrong == len(octets):
             return None
-        nearest = [prefix[at:] for prefix, octets in zip(prefixes, common, strict=True) if octets == at]
-        kind: Kind = "constant" if len({prefix[at : at + 1] for prefix in prefixes}) == 1 else "tag"
+        nearest = [prefix[wrong:] for prefix, same in zip(prefixes, common, strict=True) if same == wrong]
+        kind: Kind = "constant" if len({prefix[wrong : wrong + 1] for prefix in prefixes}) == 1 else "tag"
         # The one octet that is wrong: what came behind it depends on how the stream is cut.
-        raise self.error(kind, one_of(dict.fromkeys(nearest)), show(bytes(buffer[at : at + 1])), at)
+        raise self.error(kind, one_of(dict.fromkeys(nearest)), show(octets[wrong : wrong + 1]), wrong)
 
 
-def _common(prefix: bytes, octets: bytearray) -> int:
+def _common(prefix: bytes, octets: bytes) -> int:
     """How many octets both begin with."""
     return next(
         (at for at, (a, b) in enumerate(zip(prefix, octets, strict=False)) if a != b),
@@ -232,16 +243,21 @@ class MessageStream(Generic[M]):
         if self.fault is None:
             self._buffer += as_octets(octets)
             try:
-                while self._buffer and (found := self._framing.cut(self._buffer, self._max_octets)):
-                    end, parts = found
-                    del self._buffer[:end]
-                    messages.append(self._decode(parts))
+                self._take(messages)
             except DecodeError as error:
                 self.fault = error
                 self._buffer.clear()
         if self.fault is not None and not messages:
             raise self.fault
         return messages
+
+    def _take(self, messages: list[M]) -> None:
+        """Add every message that is whole, and drop the octets of all of them at once."""
+        buffer, at = self._buffer, 0
+        while at < len(buffer) and (found := self._framing.cut(buffer, at, self._max_octets)):
+            at, parts = found
+            messages.append(self._decode(parts))
+        del buffer[:at]
 
     def eof(self) -> None:
         """Say that no more octets will come.
