@@ -1,8 +1,16 @@
-"""A ZeroMQ context that a service owns: its I/O threads, and an end that waits for what is still to be sent."""
+"""A ZeroMQ context that a service owns: its I/O threads, and an end that waits for what is still to be sent.
+
+What would surprise: a ROUTER numbers the peers that bring no routing id of their own, from a start that libzmq takes
+from the C library's `rand`. libzmq never seeds it, so every process would begin at the same number. Who knows it
+can bring the next number as a routing id of its own: ZMTP forbids such ids, libzmq takes them, and ends the process
+(an assertion) when it comes to give that number to another. So `rand` is seeded here with what nobody knows.
+"""
 
 from __future__ import annotations
 
 import asyncio
+import ctypes
+import os
 
 import zmq
 
@@ -15,6 +23,7 @@ class TransportContext:
     """
 
     def __init__(self, *, io_threads: int = 1) -> None:
+        ctypes.CDLL(None).srand(ctypes.c_uint(int.from_bytes(os.urandom(4))))
         self.zmq: zmq.Context[zmq.Socket[bytes]] = zmq.Context(io_threads)
 
     async def close(self) -> None:

@@ -5,11 +5,12 @@ NOBLOCK until there are none or `DRAIN` of them have been taken, so that a busy 
 others. The traps this module is about:
 
 - ZMQ_FD is edge-triggered, and *any* call on the socket may consume the edge. So after each batch of
-  receives, and after each send, EVENTS is asked again and another round is scheduled where it says POLLIN.
+  receives, with what was sent during it, and after each other send, EVENTS is asked again and another round is
+  scheduled where it says POLLIN.
 - A send that would block raises EAGAIN. It is kept by the caller (`router`, `dealer`) and tried again when
   the descriptor wakes next, because libzmq tells "there is room again" through the same descriptor. A send to
   one peer may consume the edge that was meant for another, so a timer asks again as well while one waits.
-- A multipart message is taken whole, but only its first `MAX_FRAMES` frames are kept: no message of ours
+- A multipart message is taken whole, but only its first `max_frames` frames are kept: no message of ours
   has so many, so what is cut is malformed anyway, and its memory is bounded.
 """
 
@@ -24,7 +25,7 @@ from typing import cast
 import zmq
 
 from specwire.runtime.transport.context import TransportContext
-from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.errors import ShortageError, TransportError
 from specwire.runtime.transport.security import NULL, CurveServer, PlainServer, Security, apply_security
 
 logger = logging.getLogger(__name__)
@@ -33,8 +34,11 @@ DRAIN = 64
 RETRY_S = 0.01
 MAX_FRAMES = 16
 MAX_PORT = 65_535
-COPY_LIMIT_OCTETS = 64 * 1024
-"""From this size on, handing a frame to libzmq by reference, or looking at libzmq's own, costs less than copying."""
+COPY_LIMIT_OCTETS = 16 * 1024
+"""From this size on a frame is handed to libzmq by reference, and libzmq's own is looked at: none is copied."""
+
+NOW = int(zmq.NOBLOCK)
+NOW_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 
 Frames = list[bytes]
 """The frames of a message; a large one that came in is a view of libzmq's memory, which lives as long as the view."""
@@ -50,9 +54,15 @@ class Link:
         high_water: messages that libzmq queues for each peer and direction.
         max_frame_octets: a peer that sends a larger frame is disconnected by libzmq.
         security: how the two sides prove who they are.
+        max_frames: frames of a message that are kept.
+        give_up_s: a TCP connection on which nothing is acknowledged for so long is lost; None: the system's time.
 
     Attributes:
         user: who sent the message that is being handled, by the name that the `Guard` knows; empty without one.
+
+    Raises:
+        ShortageError: there are not enough descriptors, or memory.
+        TransportError: the credentials are none.
     """
 
     def __init__(
@@ -65,21 +75,33 @@ class Link:
         high_water: int,
         max_frame_octets: int,
         security: Security = NULL,
+        max_frames: int = MAX_FRAMES,
+        give_up_s: float | None = None,
     ) -> None:
         self.user = ""
         self._loop = asyncio.get_running_loop()
-        self.socket: zmq.Socket[bytes] = context.zmq.socket(kind)
+        self.socket = _make_socket(context, kind)
+        self.socket.copy_threshold = COPY_LIMIT_OCTETS
+        # pyzmq's own `send` asks for options that only other kinds of sockets have, which takes longer than sending.
+        self._put = super(zmq.Socket, self.socket).send
         self.socket.set_hwm(high_water)
         self.socket.setsockopt(zmq.MAXMSGSIZE, max_frame_octets)
+        if give_up_s is not None:
+            self.socket.setsockopt(zmq.TCP_MAXRT, int(give_up_s * 1000))
         apply_security(self.socket, security)
+        self._max_frames = max_frames
         self._guarded = isinstance(security, PlainServer | CurveServer)
         self._on_message = on_message
         self._on_room = on_room
-        self._paused = False
+        self._paused = self._draining = False
         self._scheduled: asyncio.Handle | None = None
         self._retry: asyncio.TimerHandle | None = None
         self._fd = int(self.socket.getsockopt(zmq.FD))
-        self._loop.add_reader(self._fd, self._wake)
+        try:
+            self._loop.add_reader(self._fd, self._wake)
+        except OSError as error:
+            self.socket.close(linger=0)
+            raise ShortageError(f"no socket can be watched: {error.strerror}") from error
 
     def bind(self, endpoint: str) -> str:
         """Bind and return the endpoint as it is, the port in place of ``*``; raises TransportError."""
@@ -98,6 +120,7 @@ class Link:
             self.socket.connect(endpoint)
         except zmq.ZMQError as error:
             raise TransportError(f"cannot connect to {endpoint}: {zmq.strerror(error.errno or 0)}") from error
+        self._schedule()  # a connection inside the process is made without a signal, and gives none until asked
 
     def _prepare(self, endpoint: str) -> None:
         scheme, _, address = endpoint.partition("://")
@@ -108,7 +131,7 @@ class Link:
         if "[" in endpoint:
             self.socket.setsockopt(zmq.IPV6, 1)
 
-    def send(self, frames: Sequence[bytes]) -> bool:
+    def send(self, frames: Sequence[bytes | memoryview]) -> bool:
         """Send without waiting; False where the socket has no room now.
 
         Raises ConnectionResetError where a ROUTER no longer knows the peer.
@@ -116,15 +139,22 @@ class Link:
         last = frames[-1]
         try:
             for frame in frames[:-1]:
-                self.socket.send(frame, zmq.NOBLOCK | zmq.SNDMORE)
-            self.socket.send(last, zmq.NOBLOCK, copy=len(last) < COPY_LIMIT_OCTETS)
+                if len(frame) < COPY_LIMIT_OCTETS:
+                    self._put(frame, NOW_AND_MORE)
+                else:
+                    self._put(frame, NOW_AND_MORE, copy=False)
+            if len(last) < COPY_LIMIT_OCTETS:
+                self._put(last, NOW)
+            else:
+                self._put(last, NOW, copy=False)
         except zmq.Again:
             if self._retry is None:
                 self._retry = self._loop.call_later(RETRY_S, self._ask_again)
             return False
         except zmq.ZMQError as error:
             raise ConnectionResetError(error.strerror) from error
-        self._schedule()
+        if not self._draining:
+            self._schedule()
         return True
 
     def pause(self) -> None:
@@ -136,6 +166,14 @@ class Link:
         if self._paused:
             self._paused = False
             self._schedule()
+
+    def exhausted(self) -> bool:
+        """Tell whether all that has come was handed over; where not, it soon is, or waits for `resume`."""
+        if not self._readable():
+            return True
+        if not self._paused:
+            self._schedule()  # having asked may have consumed the edge
+        return False
 
     def close(self, *, linger_s: float = 0.0) -> None:
         """Close; messages still queued are sent for at most `linger_s`. May be called twice."""
@@ -159,7 +197,11 @@ class Link:
         if self._scheduled is not None:
             self._scheduled.cancel()
             self._scheduled = None
-        self._drain()
+        self._draining = True
+        try:
+            self._drain()
+        finally:
+            self._draining = False
         if self.socket.closed:
             return
         self._on_room()
@@ -171,7 +213,7 @@ class Link:
 
     def _drain(self) -> None:
         for _ in range(DRAIN):
-            if self._paused or self.socket.closed or not self._readable():
+            if self._paused or self.socket.closed:
                 return
             frames = self._take()
             if not frames:
@@ -185,17 +227,17 @@ class Link:
                 raise
 
     def _take(self) -> Frames:
-        """Return the frames of the next message; none where libzmq's promise of one was not kept."""
+        """Return the frames of the next message; none where there is none."""
         try:
-            frame = self.socket.recv(zmq.NOBLOCK, copy=False)
+            frame = self.socket.recv(NOW, copy=False)
         except zmq.Again:
             return []
         if self._guarded:
             self.user = str(frame.get("User-Id"))
         frames = [_octets_of(frame)]
         while frame.more:
-            frame = self.socket.recv(zmq.NOBLOCK, copy=False)
-            if len(frames) < MAX_FRAMES:
+            frame = self.socket.recv(NOW, copy=False)
+            if len(frames) < self._max_frames:
                 frames.append(_octets_of(frame))
         return frames
 
@@ -205,3 +247,10 @@ def _octets_of(frame: zmq.Frame) -> bytes:
     if len(frame) < COPY_LIMIT_OCTETS:
         return frame.bytes
     return cast("bytes", frame.buffer.toreadonly())
+
+
+def _make_socket(context: TransportContext, kind: int) -> zmq.Socket[bytes]:
+    try:
+        return context.zmq.socket(kind)
+    except zmq.ZMQError as error:
+        raise ShortageError(f"no socket can be made: {error.strerror}") from error

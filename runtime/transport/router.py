@@ -2,7 +2,8 @@
 
 ROUTER_MANDATORY makes libzmq say when a peer is gone or full, where it would otherwise drop without a word.
 A full peer gets its messages later, in order, and holds back no other peer; a peer that lets more than
-`max_waiting` messages gather does not read what it asked for and is given up.
+`max_waiting` messages gather does not read what it asked for and is given up. `reserve` says how large a frame
+a peer should be sent, so that all together cost bounded memory (`freight`).
 """
 
 from __future__ import annotations
@@ -13,7 +14,8 @@ from collections.abc import Callable, Sequence
 import zmq
 
 from specwire.runtime.transport.context import TransportContext
-from specwire.runtime.transport.link import Frames, Link
+from specwire.runtime.transport.freight import Freight, view_largest
+from specwire.runtime.transport.link import MAX_FRAMES, Frames, Link
 from specwire.runtime.transport.security import NULL, Security
 
 HIGH_WATER = 32
@@ -27,11 +29,14 @@ class Router:
     Args:
         on_message: called with the routing id and the frames of each message.
         on_sent: called with the routing id and the frames when the socket has taken a message.
-        on_room: called with the routing id when everything that waited for this peer has been taken.
+        on_room: called with the routing id when everything that waited for this peer has been taken, or it has
+            room for more.
         on_gone: called with the routing id and the reason when a message for this peer had to be dropped.
-        high_water: messages that libzmq queues for each peer; with large frames this bounds the memory that
-            a slow peer costs.
+        high_water: messages that libzmq queues for each peer.
         security: what clients have to prove; with more than NULL the context needs a `Guard`.
+        paced: a large frame waits here while its peer has no room, for a caller that does not `reserve`.
+        max_frames: frames of a message that are kept, the routing id among them.
+        give_up_s: a TCP connection on which nothing is acknowledged for so long is lost.
     """
 
     def __init__(
@@ -46,10 +51,15 @@ class Router:
         max_waiting: int = MAX_WAITING,
         max_frame_octets: int = MAX_FRAME_OCTETS,
         security: Security = NULL,
+        paced: bool = False,
+        max_frames: int = MAX_FRAMES,
+        give_up_s: float | None = None,
     ) -> None:
         self._receive, self._on_sent, self._on_room, self._on_gone = on_message, on_sent, on_room, on_gone
         self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
         self._max_waiting = max_waiting
+        self._paced = paced
+        self._freight = Freight(self._tell_room)
         self._link = Link(
             context,
             zmq.ROUTER,
@@ -58,8 +68,15 @@ class Router:
             high_water=high_water,
             max_frame_octets=max_frame_octets,
             security=security,
+            max_frames=max_frames,
+            give_up_s=give_up_s,
         )
         self._link.socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+
+    @property
+    def link(self) -> Link:
+        """The socket, for whoever watches its connections."""
+        return self._link
 
     @property
     def user(self) -> str:
@@ -73,6 +90,20 @@ class Router:
     def ready(self, peer: bytes) -> bool:
         """Tell whether nothing waits for this peer."""
         return peer not in self._waiting
+
+    def reserve(self, peer: bytes, wanted: int) -> int:
+        """Return how much of `wanted` octets may be prepared for `peer` in a frame, which counts until `redeem`.
+
+        It is 0 where `on_room` will tell when it may be asked again.
+        """
+        room = self._freight.room(peer, wanted) if self.ready(peer) else 0
+        if room:
+            self._freight.promise(peer, room)
+        return room
+
+    def redeem(self, peer: bytes, octets: int) -> None:
+        """What was reserved is sent now, or never."""
+        self._freight.redeem(peer, octets)
 
     def send(self, peer: bytes, frames: Sequence[bytes]) -> None:
         """Send to `peer` now, or when it has room again; `on_gone` tells where neither is possible."""
@@ -100,15 +131,26 @@ class Router:
 
     def _offer(self, peer: bytes, frames: Sequence[bytes]) -> bool:
         """Return False where the peer has no room; a peer that is gone counts as served."""
+        viewed, view = view_largest(frames)
+        if view is not None and self._paced and not self._freight.room(peer, view.nbytes):
+            return False
         try:
-            if not self._link.send([peer, *frames]):
+            if not self._link.send([peer, *viewed]):
                 return False
         except ConnectionResetError:
             self._waiting.pop(peer, None)
             self._on_gone(peer, "has disconnected")
             return True
+        if view is not None:
+            self._freight.add(peer, view)
         self._on_sent(peer, frames)
         return True
+
+    def _tell_room(self, peer: bytes) -> None:
+        if self._paced:
+            self._flush_peer(peer)
+        if self.ready(peer):
+            self._on_room(peer)
 
     def _flush(self) -> None:
         for peer in list(self._waiting):

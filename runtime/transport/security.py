@@ -42,9 +42,10 @@ class CurveClient(msgspec.Struct, frozen=True):
 
 
 class CurveServer(msgspec.Struct, frozen=True):
-    """The server's own keys; a `Guard` knows the clients."""
+    """The server's own keys, and the domain that the `Guard`, who knows the clients, is told."""
 
     keys: KeyPair
+    domain: str = ""
 
 
 Security = Null | PlainClient | PlainServer | CurveClient | CurveServer
@@ -83,7 +84,9 @@ def _apply(socket: zmq.Socket[bytes], security: Security) -> None:
         case CurveClient(keys=keys, server_key=server_key):
             _set_keys(socket, keys)
             socket.setsockopt_string(zmq.CURVE_SERVERKEY, server_key)
-        case CurveServer(keys=keys):
+        case CurveServer(keys=keys, domain=domain):
+            if domain:
+                socket.setsockopt_string(zmq.ZAP_DOMAIN, domain)
             _set_keys(socket, keys)
             socket.setsockopt(zmq.CURVE_SERVER, 1)
 
@@ -93,11 +96,11 @@ def _set_keys(socket: zmq.Socket[bytes], keys: KeyPair) -> None:
     socket.setsockopt_string(zmq.CURVE_SECRETKEY, keys.secret)
 
 
-def refuse_exposure(endpoint: str, security: Security, *, insecure: bool = False) -> None:
+def refuse_exposure(endpoint: str, security: Security, *, insecure: bool | None = False) -> None:
     """Refuse to listen where others can reach it without CURVE.
 
     Args:
-        insecure: the user has said that it is meant so.
+        insecure: the user has said that it is meant so; None where that cannot be said.
 
     Raises:
         ExposureError: the endpoint is beyond this machine and `security` is not CURVE.
@@ -109,9 +112,11 @@ def refuse_exposure(endpoint: str, security: Security, *, insecure: bool = False
         if isinstance(security, PlainServer)
         else "to anybody"
     )
+    ways = ["use CURVE (`specwire keys` makes the keys)", "listen on 127.0.0.1"]
+    if insecure is not None:
+        ways.append("say --insecure")
     raise ExposureError(
-        f"{endpoint} would be open {kind}: use CURVE (`specwire keys` makes the keys), listen on 127.0.0.1, "
-        "or say --insecure"
+        f"{endpoint} would be open {kind}: {', '.join(ways[:-1])}{',' * (len(ways) > 2)} or {ways[-1]}"
     )
 
 

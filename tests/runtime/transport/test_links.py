@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import ctypes
 import os
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
@@ -12,10 +13,12 @@ import pytest
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.freight import BUDGET_OCTETS, SHARE
 from specwire.runtime.transport.link import MAX_FRAMES
 from specwire.runtime.transport.router import Router
 
 TIMEOUT_S = 20.0
+FRAME_OCTETS = 512 * 1024
 
 
 class Ends:
@@ -27,6 +30,7 @@ class Ends:
         self.room: asyncio.Queue[bytes] = asyncio.Queue()
         self.gone: asyncio.Queue[tuple[bytes, str]] = asyncio.Queue()
         self.sent: list[Sequence[bytes]] = []
+        self.lost: asyncio.Queue[str] = asyncio.Queue()
         self.router = Router(
             self.context,
             on_message=lambda peer, frames: self.heard.put_nowait((peer, frames)),
@@ -46,6 +50,7 @@ class Ends:
             self.endpoint,
             on_message=got.put_nowait,
             on_sent=lambda frames: None,
+            on_lost=self.lost.put_nowait,
             high_water=high_water,
         )
         self.dealers.append(dealer)
@@ -116,6 +121,34 @@ def test_full_peer_gets_everything_later_and_holds_back_nobody() -> None:
             slow.resume()
             assert [(await from_slow.get())[0] for _ in range(40)] == [str(i).encode() for i in range(40)]
             assert slow_peer == await e.room.get()
+
+    asyncio.run(story())
+
+
+def test_everything_arrives_at_a_peer_that_is_sent_only_what_it_has_room_for() -> None:
+    """It has room again when the network has taken something; another peer has room all the while."""
+
+    async def story() -> None:
+        async with ends(high_water=1000) as e:
+            dealer, got = e.dealer(high_water=2)
+            dealer.send([b"here"])
+            peer, _ = await e.heard.get()
+            dealer.pause()
+            sent: list[int] = []
+            paused = True
+            while sum(sent) < BUDGET_OCTETS * 2:
+                while room := e.router.reserve(peer, FRAME_OCTETS):
+                    assert e.router.ready(peer), "messages in libzmq's queue are far fewer than it takes"
+                    e.router.redeem(peer, room)
+                    e.router.send(peer, [b"", bytes(room)])
+                    sent.append(room)
+                if paused:  # so far the loop has not turned, and nothing is known to have left
+                    assert FRAME_OCTETS < sum(sent) <= BUDGET_OCTETS // SHARE
+                    assert e.router.reserve(b"another", FRAME_OCTETS) == FRAME_OCTETS
+                    dealer.resume()
+                    paused = False
+                assert await e.room.get() == peer
+            assert [len((await got.get())[1]) for _ in sent] == sent
 
     asyncio.run(story())
 
@@ -206,3 +239,19 @@ def test_port_in_use_is_told() -> None:
                 other.router.bind(e.endpoint)
 
     asyncio.run(story())
+
+
+def test_nobody_can_know_the_routing_ids_that_libzmq_gives() -> None:
+    """It counts from what the C library draws, which is the same in every process unless somebody seeds it."""
+
+    async def first_id() -> bytes:
+        ctypes.CDLL(None).srand(1)  # as in a process that has just begun
+        async with ends() as e:
+            dealer, _ = e.dealer()
+            dealer.send([b"hello"])
+            peer, _ = await e.heard.get()
+            return peer
+
+    first, second = asyncio.run(first_id()), asyncio.run(first_id())
+    assert first[0] == second[0] == 0, "given by libzmq"
+    assert first != second

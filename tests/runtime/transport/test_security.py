@@ -79,6 +79,7 @@ class Gate:
             self.endpoint,
             on_message=lambda frames: None,
             on_sent=lambda frames: None,
+            on_lost=lambda reason: None,
             security=security,
         )
         self.dealers.append(dealer)
