@@ -36,6 +36,7 @@ COMMANDS: Mapping[str, str] = {
     "diff": "Report what changed between two editions of a protocol, and who can still read whom.",
     "match": "Say whether a text matches a rule of a grammar, and where it stops.",
     "filemq": "Serve a folder to FILEMQ clients, or fetch one.",
+    "flux": "Run an instance of Flux brokers, and talk to it.",
     "keys": "Make the CURVE keys of a peer.",
     "pipeline": "Decode captures on Spark into typed tables and a report.",
 }

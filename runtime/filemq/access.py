@@ -53,6 +53,16 @@ class Clients:
                 raise ValueError(f"client {client.name!r}: {fault}")
             self._add(client)
 
+    def __len__(self) -> int:
+        return len(self._paths)
+
+    def become(self, others: Clients) -> None:
+        """Be the list that `others` is, for everyone who has this one."""
+        for mine, theirs in ((self.names, others.names), (self.passwords, others.passwords)):
+            mine.clear()
+            mine.update(theirs)
+        self._paths = dict(others._paths)
+
     def refusal(self, user: str, path: str) -> str | None:
         """Return why `user` may not subscribe to `path` (normalised), None where it may."""
         if any(covers(permitted, path) for permitted in self._paths.get(user, ())):

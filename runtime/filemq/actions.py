@@ -1,8 +1,9 @@
 """What the engines want done. A shell performs these values in order and tells the engine how it went.
 
 `Send` and `Report` belong to both sides. The server's engine asks for file content with `ReadChunk` and is
-answered by `ServerEngine.chunk_read` or `ServerEngine.file_moved`; it lets a slow peer catch up with `Pause`
-and goes on at `ServerEngine.resume`. The client's engine orders disk work, each piece of which carries the
+answered by `ServerEngine.chunk_read` or `ServerEngine.file_moved`; `CheckPart` is answered by
+`ServerEngine.part_checked` or `file_moved`; it lets a slow peer catch up with `Pause` and goes on at
+`ServerEngine.resume`. The client's engine orders disk work, each piece of which carries the
 number of the connection it came from and is answered by an `Outcome`.
 """
 
@@ -35,12 +36,21 @@ class Close(msgspec.Struct, frozen=True):
 
 
 class ReadChunk(msgspec.Struct, frozen=True):
-    """Read `size` octets at `offset` of the file of `transfer`, a number that is never used twice."""
+    """Read up to `size` octets at `offset` of the file of `transfer`, a number that is never used twice."""
 
     peer: bytes
     transfer: int
     name: str
     offset: int
+    size: int
+
+
+class CheckPart(msgspec.Struct, frozen=True):
+    """Take the SHA-1 of the first `size` octets of the file of `transfer`, as it is published now."""
+
+    peer: bytes
+    transfer: int
+    name: str
     size: int
 
 
@@ -57,7 +67,7 @@ class Pause(msgspec.Struct, frozen=True):
     peer: bytes
 
 
-ServerAction = Send | Report | Close | ReadChunk | Abandon | Pause
+ServerAction = Send | Report | Close | ReadChunk | CheckPart | Abandon | Pause
 
 
 class Connect(msgspec.Struct, frozen=True):
@@ -98,6 +108,13 @@ class DiscardFile(msgspec.Struct, frozen=True):
     name: str
 
 
+class KeepFile(msgspec.Struct, frozen=True):
+    """From now on keep the unfinished file `name` whatever ends, the connection or the process: it can be resumed."""
+
+    connection: int
+    name: str
+
+
 class DeleteFile(msgspec.Struct, frozen=True):
     """Take `name` out of the inbox."""
 
@@ -105,16 +122,25 @@ class DeleteFile(msgspec.Struct, frozen=True):
     name: str
 
 
-DiskAction = ListHeld | WriteChunk | CompleteFile | DiscardFile | DeleteFile
+DiskAction = ListHeld | WriteChunk | CompleteFile | DiscardFile | KeepFile | DeleteFile
 ClientAction = Send | Report | Close | Connect | DiskAction
 
 
+class Unfinished(msgspec.Struct, frozen=True):
+    """The beginning of a file that was interrupted: its `size` so far, and the SHA-1 of that."""
+
+    name: str
+    size: int
+    sha1: str
+
+
 class Held(msgspec.Struct, frozen=True):
-    """Outcome of `ListHeld`: digests by full virtual name, in order of name."""
+    """Outcome of `ListHeld`: digests by full virtual name, in order of name, and what is kept unfinished."""
 
     connection: int
     path: str
     digests: dict[str, str]
+    unfinished: Unfinished | None = None
 
 
 class Wrote(msgspec.Struct, frozen=True):

@@ -11,7 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
-from specwire.runtime.filemq.names import covers
+from specwire.runtime.filemq.sortednames import Order, SortedNames
 
 
 class Signature(NamedTuple):
@@ -42,11 +42,17 @@ class Entry(msgspec.Struct, frozen=True):
 class Listing(Protocol):
     """What the engine asks of the files."""
 
+    def __len__(self) -> int:
+        """Return how many there are."""
+
     def find(self, name: str) -> Entry | None:
         """Return the file called `name`."""
 
     def under(self, path: str) -> Iterator[Entry]:
         """Return the files that a subscription to `path` covers, in order of name."""
+
+    def order(self) -> Order:
+        """Return the names of all files as they are now."""
 
 
 class Catalogue:
@@ -54,6 +60,7 @@ class Catalogue:
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
+        self._names = SortedNames()
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -64,18 +71,26 @@ class Catalogue:
 
     def under(self, path: str) -> Iterator[Entry]:
         """See `Listing.under`."""
-        names = sorted(name for name in self._entries if covers(path, name))
-        return (self._entries[name] for name in names)
+        return (self._entries[name] for name in self.order().under(path))
+
+    def order(self) -> Order:
+        """See `Listing.order`."""
+        return self._names.order()
 
     def put(self, entry: Entry) -> bool:
         """Take a file in; True where its content is new, False where only its signature changed."""
         old = self._entries.get(entry.name)
         self._entries[entry.name] = entry
+        if old is None:
+            self._names.add(entry.name)
         return not entry.has_content_of(old)
 
     def remove(self, name: str) -> bool:
         """Take a file out; False where it was not there."""
-        return self._entries.pop(name, None) is not None
+        if self._entries.pop(name, None) is None:
+            return False
+        self._names.remove(name)
+        return True
 
     def digests(self, path: str = "/") -> dict[str, str]:
         """Return the digest of each file that a subscription to `path` covers, by name."""

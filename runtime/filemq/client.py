@@ -4,7 +4,7 @@ A connection goes through these phases (the dialog's own states are watched by t
 
     OPENING     OHAI is sent; OHAI-OK makes it OPEN, RTFM means another version and is final
     OPEN        credit is granted, and each path subscribed to, one ICANHAZ at a time
-    WAITING     the connection was lost or ended by the server; it is opened again after a delay that doubles
+    WAITING     the connection was lost or ended by the server; it is opened again after a while (`reconnecting`)
     ENDED       closed by request, or for good by the server
 
 Every error of the server ends the connection. What follows (FILEMQ v2, "The SRSLY Command" and after): SRSLY is
@@ -12,8 +12,10 @@ final; WAT in answer to ICANHAZ gives up that path, any other WAT is final, beca
 repeated; RTFM after OHAI-OK opens a fresh connection once, and again only when that one was of use. Silence and
 KTHXBAI lead to a fresh connection.
 
-With RESYNC each connection begins with a comparison of digests, so nothing that happened meanwhile is lost. A
-file that could not be stored (a full disk, a digest that does not fit) is asked for again in the same way.
+With RESYNC each connection begins with a comparison of digests, so nothing that happened meanwhile is lost, and
+with the request for the rest of a file that was interrupted (`resuming`). An error in answer to that makes the
+client give up what it has of the file, and nothing else. A file that could not be stored (a full disk, a digest that
+does not fit) is asked for again in the same way.
 """
 
 from __future__ import annotations
@@ -41,6 +43,7 @@ from specwire.runtime.filemq.actions import (
     Close,
     Connect,
     Deleted,
+    DiscardFile,
     Failed,
     Held,
     ListHeld,
@@ -50,7 +53,6 @@ from specwire.runtime.filemq.actions import (
     Stored,
     Wrote,
 )
-from specwire.runtime.filemq.backoff import Backoff
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect, ErrorCommand, OutOfTurnError
 from specwire.runtime.filemq.events import (
     FileDeleted,
@@ -61,11 +63,15 @@ from specwire.runtime.filemq.events import (
     Subscribed,
 )
 from specwire.runtime.filemq.intake import GapError, Intake, OverrunError
-from specwire.runtime.filemq.names import covers, fault_in_name, fault_in_path, normalise_path
+from specwire.runtime.filemq.names import normalise_path
+from specwire.runtime.filemq.paths import Paths
+from specwire.runtime.filemq.progress import UnderWay
+from specwire.runtime.filemq.reconnecting import Reconnecting
+from specwire.runtime.filemq.resuming import Resuming
 from specwire.runtime.filemq.subscribing import Subscribing
+from specwire.runtime.transport.backoff import Backoff
 
 WINDOW_OCTETS = 4 << 20
-LONGEST_DELAY_S = 5.0
 LONGEST_REPAIR_DELAY_S = 60.0
 
 
@@ -109,25 +115,24 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         self.phase = Phase.WAITING
         self.connection = 0
         self._dialect, self._habits, self._server = dialect, dialect.habits, server
-        self._paths: list[str] = []
-        for path in paths:
-            self._add_path(path)
+        self._paths = Paths(paths, dialect.habits)
         times = {**dialect.timers, **(timers or {})}
         self._heartbeat_s, self._expiry_s = times["heartbeat"], times["expiry"]
-        self._reconnect = Backoff(
-            first_s=times["reconnect"], longest_s=LONGEST_DELAY_S, calm_s=2 * self._expiry_s
-        )
+        self._reconnecting = Reconnecting(first_s=times["reconnect"], calm_s=2 * self._expiry_s)
         self._repair = Backoff(first_s=times["reconnect"], longest_s=LONGEST_REPAIR_DELAY_S, calm_s=60.0)
-        self._reopen_at = 0.0
         self._repair_at: float | None = None
         self._resync, self._window_octets = resync, window_octets
-        self._rtfm_spent = False
         self._begin_connection(0.0)
 
     def _begin_connection(self, now: float) -> None:
         self._dialog = self._dialect.open_dialog("C")
+        self._resuming = Resuming(self.connection, self._habits, resync=self._resync)
         self._intake = Intake(
-            self.connection, window_octets=self._window_octets, habits=self._habits, screen=self._screen
+            self.connection,
+            window_octets=self._window_octets,
+            habits=self._habits,
+            screen=self._paths.screen,
+            resuming=self._resuming,
         )
         self._subscribing = Subscribing(resync=self._resync, habits=self._habits)
         self._heard = self._sent = now
@@ -137,6 +142,16 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
     def pending_octets(self) -> int:
         """Content of this connection that was received and is not on the disk yet."""
         return self._intake.pending_octets
+
+    @property
+    def under_way(self) -> UnderWay | None:
+        """The file that is coming in, None where there is none."""
+        return self._intake.under_way
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """What is subscribed to, whether or not there is a connection."""
+        return tuple(self._paths)
 
     # ---- requests
 
@@ -149,7 +164,7 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
 
     def subscribe(self, path: str, now: float) -> list[ClientAction]:
         """Subscribe to a further path; raises ValueError where nobody can."""
-        self._add_path(path)
+        self._paths.add(path)
         if self.phase is not Phase.OPEN:
             return []
         self._subscribing.add(normalise_path(path))
@@ -181,6 +196,9 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         violation = self._dialog.receive(command)
         if violation is not None and not isinstance(command, ErrorCommand):
             return [Report(Refused(command.NAME, str(violation)))]
+        if isinstance(command, ErrorCommand) and self._subscribing.resuming:
+            reason = f"the server does not go on with a file: {command.reason}"
+            return [*self._resuming.give_up(), *self._lose(reason, now)]
         return dispatch_to_client(self, command, now)
 
     def on_ohai_ok(self, message: OhaiOk, now: float) -> list[ClientAction]:
@@ -191,11 +209,11 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         return [Report(PeerOpened(self._server)), *self._grant(now), *self._ask_next(now)]
 
     def on_icanhaz_ok(self, message: IcanhazOk, now: float) -> list[ClientAction]:
-        """Go on with the next part of the cache, or the next path."""
-        self._rtfm_spent = False
-        command = self._subscribing.confirm()
-        if command is not None:
-            return [self._send(command, now)]
+        """Go on with the next parts of the cache, or the next path."""
+        self._reconnecting.was_of_use()
+        commands = self._subscribing.confirm()
+        if not self._subscribing.done:
+            return [self._send(command, now) for command in commands]
         path = self._subscribing.finish()
         return [*([Report(Subscribed(path))] if path else []), *self._ask_next(now)]
 
@@ -233,9 +251,8 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         """Try once more on a fresh connection, unless it is the version that does not fit."""
         if self.phase is Phase.OPENING:
             return self._end(f"the server does not speak this version: {message.reason}")
-        if self._rtfm_spent:
+        if not self._reconnecting.may_follow_rtfm():
             return self._end(f"the server expected something else, twice: {message.reason}")
-        self._rtfm_spent = True
         return self._lose(f"the server expected something else: {message.reason}", now)
 
     def on_wat(self, message: Wat, now: float) -> list[ClientAction]:
@@ -256,9 +273,8 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
             case Wrote(octets=octets) if current:
                 self._intake.finish(octets)
                 return self._grant(now)
-            case Held(path=path, digests=digests) if current:
-                command = self._subscribing.held(path, digests)
-                return [] if command is None else [self._send(command, now)]
+            case Held() if current:
+                return self._ask_for_missing(outcome, now)
             case Stored(name=name, size=size, sha1=sha1, verified=verified):
                 return [Report(FileReceived(name, size, sha1, verified))]
             case Deleted(name=name, kept=kept):
@@ -266,6 +282,10 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
             case Failed():
                 return self._take_failure(outcome, now)
         return []
+
+    def lost(self, reason: str, now: float) -> list[ClientAction]:
+        """The connection is gone, or none could be made: open another after a while."""
+        return self._lose(reason, now) if self.phase in (Phase.OPENING, Phase.OPEN) else []
 
     def excuse_silence(self, now: float) -> None:
         """Nothing was heard because nobody listened: the socket is paused until the disk has caught up."""
@@ -277,7 +297,7 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         if self.phase is Phase.ENDED:
             return []
         if self.phase is Phase.WAITING:
-            return self.open(now) if now >= self._reopen_at else []
+            return self.open(now) if now >= self._reconnecting.at else []
         silence = now - self._heard
         if silence >= self._expiry_s:
             return self._lose(f"silent for {silence:.1f} s", now)
@@ -287,26 +307,18 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
 
     # ---- subscribing
 
-    def _add_path(self, path: str) -> None:
-        normal = normalise_path(path)
-        fault = fault_in_path(normal, self._habits.longest_name_octets)
-        if fault is not None:
-            raise ValueError(f"{path!r} {fault}")
-        if normal not in self._paths:
-            self._paths.append(normal)
-
-    def _screen(self, name: str) -> str | None:
-        """Judge a file's name; see `Incoming`."""
-        fault = fault_in_name(name, self._habits.longest_name_octets)
-        if fault is None and not any(covers(path, name) for path in self._paths):
-            return "is under no path that was subscribed to" if self._habits.server_filters else ""
-        return fault
-
     def _ask_next(self, now: float) -> list[ClientAction]:
         step = self._subscribing.begin()
         if step is None:
             return []
         return [ListHeld(self.connection, step) if isinstance(step, str) else self._send(step, now)]
+
+    def _ask_for_missing(self, held: Held, now: float) -> list[ClientAction]:
+        rest = self._resuming.ask(held.unfinished, self._paths)
+        if isinstance(rest, DiscardFile):
+            return [rest, *self._ask_for_missing(held, now)]
+        commands = self._subscribing.held(held.path, held.digests, rest)
+        return [self._send(command, now) for command in commands]
 
     # ---- content
 
@@ -336,16 +348,17 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         return [self._send(Hugz(), now)]
 
     def _lose(self, reason: str, now: float) -> list[ClientAction]:
+        told = self._reconnecting.lose(reason, now, answered=self.phase is Phase.OPEN)
         self.phase = Phase.WAITING
-        self._reopen_at = self._reconnect.next_try(now)
-        return self._disconnect(reason, final=False)
+        news = [] if told is None else [Report(PeerClosed(self._server, told))]
+        return [*self._disconnect(reason), *news]
 
     def _end(self, reason: str) -> list[ClientAction]:
         self.phase = Phase.ENDED
-        return self._disconnect(reason, final=True)
+        return [*self._disconnect(reason), Report(PeerClosed(self._server, reason, final=True))]
 
-    def _disconnect(self, reason: str, *, final: bool) -> list[ClientAction]:
-        return [*self._intake.stop(), Close(reason), Report(PeerClosed(self._server, reason, final))]
+    def _disconnect(self, reason: str) -> list[ClientAction]:
+        return [*self._intake.stop(), Close(reason)]
 
     def _send(self, command: Command, now: float) -> Send:
         if violation := self._dialog.send(command):

@@ -52,6 +52,9 @@ def parent_of(root: int, name: str, *, create: bool = False) -> Iterator[tuple[i
     if fault is not None:
         raise ContainmentError(fault)
     *folders, leaf = split_name(name)
+    if not folders:
+        yield root, leaf
+        return
     descriptor = open_folder(root, folders, create=create)
     try:
         yield descriptor, leaf
@@ -121,8 +124,8 @@ def walk_files(
 ) -> Iterator[tuple[str, os.stat_result]]:
     """Yield virtual name and state of everything below the open `folder` but folders, in order of name.
 
-    What is no regular file is yielded as what it is, nothing is followed. The folder `RESERVED` is passed over.
-    A folder whose own name is already too long for any file in it is not entered, and yielded itself.
+    What is no regular file is yielded as what it is, nothing is followed. A folder that is called `RESERVED`, or whose
+    own name is already too long for any file in it, is not entered, and yielded itself.
 
     Args:
         prefix: virtual name of `folder` with a slash at its end.
@@ -133,9 +136,9 @@ def walk_files(
         for entry in entries:
             name = prefix + entry.name
             state = stat_leaf(folder, entry.name)
-            if state is None or entry.name == RESERVED:
+            if state is None:
                 continue
-            if not stat.S_ISDIR(state.st_mode):
+            if not stat.S_ISDIR(state.st_mode) or entry.name == RESERVED:
                 yield name, state
             else:
                 yield from _walk_folder(folder, entry.name, name, state, longest_octets)

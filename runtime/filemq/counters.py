@@ -3,16 +3,36 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass
+from copy import copy
+from typing import Any
 
-from specwire.runtime.filemq.events import Event, FileDeleted, FileReceived, FileSent, PeerOpened, Refused
+import msgspec
+
+from specwire.generated.filemq import Cheezburger, Icanhaz
+from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.events import (
+    Event,
+    FileDeleted,
+    FileReceived,
+    FileResumed,
+    FileSent,
+    FileWithdrawn,
+    PeerOpened,
+    Refused,
+)
+from specwire.runtime.filemq.resync import RESYNC
+
+ERRORS = ("SRSLY", "RTFM", "WAT")
 
 
-@dataclass(slots=True)
-class Counters:
+class Counters(msgspec.Struct):
     """Counts since the start; they only grow.
 
-    `octets_*` are those of all frames, `content_octets` those of file content alone, in either direction.
+    `octets_*` are those of all frames, `content_octets` those of file content alone, in either direction;
+    `files` were received or sent, `deletions` taken out of the inbox or of a publication.
+    `octets_saved` is content that had not to travel again because a file was resumed. `commands_*` go by the names
+    of the specification (`SRSLY`, `RTFM` and `WAT` are the refusals among them); `malformed` counts messages that
+    are no command at all. `refusals` counts what was not accepted here, whatever the other side was told.
     """
 
     messages_in: int = 0
@@ -24,37 +44,71 @@ class Counters:
     files: int = 0
     deletions: int = 0
     refusals: int = 0
+    malformed: int = 0
     peerings: int = 0
+    resyncs: int = 0
+    resumed: int = 0
+    octets_saved: int = 0
+    commands_in: dict[str, int] = {}
+    commands_out: dict[str, int] = {}
 
-    def count_in(self, frames: Sequence[bytes], content_octets: int) -> None:
-        """Count a message that came in, with so much file content in it."""
+    def count_in(self, frames: Sequence[bytes]) -> None:
+        """Count a message that came in."""
         self.messages_in += 1
         self.octets_in += sum(map(len, frames))
-        self._count_content(content_octets)
 
-    def count_out(self, frames: Sequence[bytes], content_octets: int) -> None:
-        """Count a message that was handed to the network, with so much file content in it."""
+    def count_out(self, frames: Sequence[bytes]) -> None:
+        """Count a message that was handed to the network."""
         self.messages_out += 1
         self.octets_out += sum(map(len, frames))
-        self._count_content(content_octets)
+
+    def count_command_in(self, command: Command) -> None:
+        """Count a command that was understood, and the content in it."""
+        self._count(command, self.commands_in)
+
+    def count_command_out(self, command: Command) -> None:
+        """Count a command that is being sent, and the content in it."""
+        self._count(command, self.commands_out)
 
     def count_event(self, event: Event) -> None:
         """Count what an event stands for."""
         match event:
             case FileReceived() | FileSent():
                 self.files += 1
-            case FileDeleted():
+            case FileDeleted() | FileWithdrawn():
                 self.deletions += 1
             case Refused():
                 self.refusals += 1
             case PeerOpened():
                 self.peerings += 1
+            case FileResumed(offset=offset):
+                self.resumed += 1
+                self.octets_saved += offset
 
-    def to_dict(self) -> dict[str, int]:
+    def errors_sent(self) -> int:
+        """Return how often the other side was told SRSLY, RTFM or WAT."""
+        return sum(self.commands_out.get(name, 0) for name in ERRORS)
+
+    def errors_received(self) -> int:
+        """Return how often the other side said SRSLY, RTFM or WAT."""
+        return sum(self.commands_in.get(name, 0) for name in ERRORS)
+
+    def snapshot(self) -> Counters:
+        """Return the counts of this moment."""
+        now = copy(self)
+        now.commands_in, now.commands_out = dict(self.commands_in), dict(self.commands_out)
+        return now
+
+    def to_dict(self) -> dict[str, Any]:
         """Return the counts by name."""
-        return asdict(self)
+        return msgspec.structs.asdict(self.snapshot())
 
-    def _count_content(self, octets: int) -> None:
-        if octets:  # an empty chunk ends a file
-            self.chunks += 1
-            self.content_octets += octets
+    def _count(self, command: Command, counts: dict[str, int]) -> None:
+        name = command.NAME
+        counts[name] = counts.get(name, 0) + 1
+        if isinstance(command, Cheezburger):
+            if command.chunk:  # an empty chunk ends a file
+                self.chunks += 1
+                self.content_octets += len(command.chunk)
+        elif isinstance(command, Icanhaz) and RESYNC in command.options:
+            self.resyncs += 1

@@ -53,6 +53,13 @@ def read_server_security(
     return CurveServer(_load_pair(curve)), None if clients is None else load_clients(clients)
 
 
+def read_clients_again(*, clients: Path | None, plain: Path | None) -> Clients | None:
+    """Return who the clients are by now, None where no list was named; raises AccessError."""
+    if plain is not None:
+        return load_passwords(plain)
+    return None if clients is None else load_clients(clients)
+
+
 def read_client_security(
     *,
     curve: Path | None,

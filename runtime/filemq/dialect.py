@@ -29,11 +29,15 @@ class OutOfTurnError(Exception):
 
 
 class CacheRules(msgspec.Struct, frozen=True):
-    """How the `cache` of ICANHAZ is filled: entries in one command, octets in a name, full names or not."""
+    """How the `cache` of ICANHAZ is filled: entries in one command, octets in a name, full names or not.
+
+    `in_flight` is how many commands for one path may wait for their ICANHAZ-OK at a time.
+    """
 
     entries: int = 255
     name_octets: int = MAX_CACHED_NAME_OCTETS
     full_names: bool = False
+    in_flight: int = 16
 
 
 class Habits(msgspec.Struct, frozen=True):
@@ -63,6 +67,8 @@ class Habits(msgspec.Struct, frozen=True):
     """Messages that our client's socket takes in advance: with endless credit only this bounds its memory."""
     server_filters: bool = True
     """A server sends only what was subscribed to; else the client passes over the rest without a word."""
+    resumes: bool = True
+    """A server that announces size and digest can go on with a file that was interrupted."""
     counts_commands: bool = True
     """A server that announces sizes also numbers its CHEEZBURGER commands without a gap."""
     deletes_reliably: bool = True
@@ -108,9 +114,6 @@ class Dialect(Protocol):
     def encode(self, command: Command) -> list[bytes]:
         """Return the frames of `command`; raises EncodeError."""
 
-    def content_octets(self, frames: Sequence[bytes]) -> int:
-        """Return how many octets of file content there are in the frames of a message, 0 for a malformed one."""
-
     def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
         """Return what `role` answers to a message that gave `error`, None for silence."""
 
@@ -134,10 +137,6 @@ class Published:
     def encode(self, command: Command) -> list[bytes]:
         """See `Dialect.encode`."""
         return command.encode()
-
-    def content_octets(self, frames: Sequence[bytes]) -> int:
-        """See `Dialect.content_octets`: content is the second frame, and no other message has one."""
-        return len(frames[1]) if len(frames) == 2 else 0
 
     def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
         """See `Dialect.answer`."""

@@ -22,7 +22,9 @@ class DiskWork:
     """Performs disk actions.
 
     Args:
-        perform: does pieces of work in order and returns their outcomes; called in the thread.
+        perform: does pieces of work in order and returns outcomes, of some with a later batch; called in the
+            thread.
+        pending: tells whether outcomes are missing, which an empty batch is to bring.
         on_outcomes: called on the event loop with the outcomes of a batch.
         on_fault: called on the event loop when `perform` raised; nothing is done after that.
     """
@@ -31,10 +33,12 @@ class DiskWork:
         self,
         perform: Callable[[Sequence[DiskAction]], list[Outcome]],
         *,
+        pending: Callable[[], bool],
         on_outcomes: Callable[[list[Outcome]], None],
         on_fault: Callable[[BaseException], None],
     ) -> None:
-        self._perform, self._on_outcomes, self._on_fault = perform, on_outcomes, on_fault
+        self._perform, self._pending = perform, pending
+        self._on_outcomes, self._on_fault = on_outcomes, on_fault
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="filemq-disk")
         self._waiting: list[DiskAction] = []
         self._idle = asyncio.Event()
@@ -59,7 +63,7 @@ class DiskWork:
         await asyncio.to_thread(self._thread.shutdown)
 
     def _begin(self) -> None:
-        if not self._waiting:
+        if not self._waiting and not self._pending():
             self._idle.set()
             return
         batch = self._take_batch()

@@ -1,7 +1,9 @@
-"""Where clients come in: a server's ROUTER with its context and, where clients have to prove a name, its guard.
+"""Where clients come in: a server's ROUTER with its context, a watch on who does not get in and, where clients have
+to prove a name, its guard.
 
-The three are opened and closed together, in the order that libzmq wants: the guard is at its post before the
-socket is bound, and its own socket is closed before the context, which would wait for it without end.
+They are opened and closed together, in the order that libzmq wants: guard and watch are at their posts before the
+socket is bound, the watch ends before the socket, and the guard's own socket is closed before the context, which
+would wait for it without end.
 """
 
 from __future__ import annotations
@@ -9,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security
+from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.guard import Guard
 from specwire.runtime.transport.router import Router
@@ -67,9 +70,16 @@ class Entrance:
         except BaseException:
             await self._close_context()
             raise
+        try:
+            self._arrivals = Arrivals(self._context, self.router.link, on_turned_away)
+        except BaseException:
+            self.router.close()
+            await self._close_context()
+            raise
 
     async def close(self, *, linger_s: float) -> None:
         """Close; messages that libzmq has queued are sent for at most `linger_s`."""
+        self._arrivals.close()
         self.router.close(linger_s=linger_s)
         await self._close_context()
 

@@ -77,6 +77,28 @@ class FileSent(msgspec.Struct, frozen=True):
     peer: str
 
 
+class FileResumed(msgspec.Struct, frozen=True):
+    """A file that was interrupted goes on at `offset` instead of from its beginning; `peer` as in `FileSent`."""
+
+    path: str
+    offset: int
+    peer: str = ""
+
+
+class Progress(msgspec.Struct, frozen=True):
+    """A file has been under way for more than a second: `octets` of its `size` have been sent, or have come.
+
+    There is one a second at most for each file, and none while nothing moves. `size` is None where the server does
+    not tell it; `peer` names the client on the server's side, and is empty on the client's.
+    """
+
+    path: str
+    octets: int
+    size: int | None
+    octets_per_s: float
+    peer: str = ""
+
+
 Event = (
     FileReceived
     | FileDeleted
@@ -87,6 +109,8 @@ Event = (
     | FilePublished
     | FileWithdrawn
     | FileSent
+    | FileResumed
+    | Progress
 )
 
 MAX_UNREAD = 100_000

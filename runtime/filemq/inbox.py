@@ -3,8 +3,12 @@
 A file under way is written to ``.specwire-inbox``, on the same file system. When its size and digest are right it
 is synced, together with others that are whole, and renamed to its place, so a reader sees the old version or the
 new one, and a shorter version leaves no tail. Names are walked by `containment`; a symbolic link on the way, or in the place of the file,
-is refused. A file may be deleted only if it came from a server (the journal knows) and is still a regular file;
+is refused. A file may be deleted only if it came from the same server (the journal knows) and is still a regular file;
 where servers are known to delete what is still there, a copy is kept aside (`kept`).
+
+A file that the engine says can be resumed (`KeepFile`) is left unfinished when the connection ends, the inbox is
+closed, or the process killed, and is told of with the next listing; the next file that begins takes its place. One
+that found no room on the disk is not kept: others may need the space before there is enough for it.
 
 All methods but the constructor are called from one thread. `perform_all` turns whatever goes wrong into an outcome; a
 full disk spoils one file, not the client.
@@ -14,8 +18,8 @@ from __future__ import annotations
 
 import fcntl
 import os
-import stat
 from collections.abc import Sequence
+from contextlib import suppress
 from pathlib import Path
 
 from specwire.runtime.filemq.actions import (
@@ -26,24 +30,24 @@ from specwire.runtime.filemq.actions import (
     DiskAction,
     Failed,
     Held,
+    KeepFile,
     Outcome,
+    Unfinished,
     WriteChunk,
     Wrote,
 )
 from specwire.runtime.filemq.containment import (
     ContainmentError,
-    open_file,
     open_folder,
     open_root,
     parent_of,
     require_file,
-    stat_leaf,
-    walk_files,
 )
-from specwire.runtime.filemq.digests import UnstableError, digest_file
-from specwire.runtime.filemq.journal import Journal, Record
+from specwire.runtime.filemq.folders import Folders
+from specwire.runtime.filemq.inventory import Inventory
+from specwire.runtime.filemq.journal import Journal
 from specwire.runtime.filemq.kept import Kept
-from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, RESERVED, fault_in_name, split_name
+from specwire.runtime.filemq.names import RESERVED, split_name
 from specwire.runtime.filemq.part import Part
 from specwire.runtime.filemq.placing import Placing, explain_failure
 
@@ -60,10 +64,14 @@ class Inbox:
         sync: wait for the disk before a file is put in its place. Without it a power cut (not a kill) may
             leave a file that is not whole.
         keep_deleted: keep a copy of each file that is deleted, until it comes again or a week has passed.
+        origin: how the inbox knows the server whose files are coming (`origin`); empty: a server unknown.
     """
 
-    def __init__(self, folder: Path, *, sync: bool = True, keep_deleted: bool = False) -> None:
+    def __init__(
+        self, folder: Path, *, sync: bool = True, keep_deleted: bool = False, origin: str = ""
+    ) -> None:
         self.folder = folder
+        self._origin = origin
         self._sync, self._keep_deleted = sync, keep_deleted
         self._kept: Kept | None = None
         self._root = self._own = -1
@@ -81,9 +89,11 @@ class Inbox:
             self._root = open_root(self.folder)
             self._own = open_folder(self._root, [RESERVED], create=True)
             fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            self._journal = Journal(self._own)
+            self._journal = Journal(self._own, self._origin)
+            self._inventory = Inventory(self._root, self._journal)
             self._part = Part(self._own)
             self._kept = Kept(self._own) if self._keep_deleted else None
+            self._folders = Folders(self._root)
             self._placing = Placing(self._root, self._own, self._journal, kept=self._kept, sync=self._sync)
         except BlockingIOError:
             raise InboxError(f"the inbox {self.folder} is in use by another client") from None
@@ -95,7 +105,7 @@ class Inbox:
             raise InboxError(f"the inbox {self.folder} cannot be used: {RESERVED} {error}") from error
 
     def close(self) -> None:
-        """Throw away what is not in its place, and unlock."""
+        """Throw away what is not in its place and not to be kept, and unlock."""
         self._part.close()
         self._placing.close()
         self._journal.close()
@@ -108,10 +118,29 @@ class Inbox:
         """Do one piece of work and return what came of it."""
         return self.perform_all([action])
 
+    @property
+    def pending(self) -> bool:
+        """Whether there are files that are whole and not in their places: some work, or none, has still to be done."""
+        return self._placing.pending
+
     def perform_all(self, actions: Sequence[DiskAction]) -> list[Outcome]:
         """Do pieces of work in order and return what came of them: after this, each is done."""
-        outcomes = [outcome for action in actions for outcome in self._perform(action)]
-        return [*outcomes, *self._placing.place_all()]
+        return [*self.perform_some(actions), *self.perform_some([])]
+
+    def perform_some(self, actions: Sequence[DiskAction]) -> list[Outcome]:
+        """Do pieces of work in order and return what came of them, and of those before.
+
+        Files that are whole now are brought to the disk meanwhile, and into their places with the next work, or
+        with none.
+        """
+        outcomes: list[Outcome] = []
+        with self._folders:
+            for action in actions:
+                outcomes += self._perform(action)
+        outcomes += self._placing.place_next() if actions else self._placing.place_all()
+        if not self._placing.pending:
+            self._part.forget_whole()
+        return outcomes
 
     def _perform(self, action: DiskAction) -> list[Outcome]:
         match action:
@@ -122,22 +151,20 @@ class Inbox:
             case DiscardFile():
                 self._part.discard()
                 return []
+            case KeepFile():
+                self._keep(action.name)
+                return []
         # What is listed or deleted must be in its place first.
+        self._folders.forget()
         stored = self._placing.place_all()
         if isinstance(action, DeleteFile):
             return [*stored, *self._guard(action)]
-        return [*stored, Held(action.connection, action.path, self.list_held(action.path))]
+        held = Held(action.connection, action.path, self.list_held(action.path), self._find_unfinished())
+        return [*stored, held]
 
     def list_held(self, path: str) -> dict[str, str]:
         """Return the digests of the files under `path` by name; reads only files that are not known yet."""
-        held: dict[str, str] = {}
-        for name, state in self._files_under(path):
-            if not stat.S_ISREG(state.st_mode) or fault_in_name(name, LONGEST_NAME_OCTETS) is not None:
-                continue
-            record = self._journal.find(name, state) or self._digest(name)
-            if record is not None:
-                held[name] = record.sha1
-        return held
+        return self._inventory.take(path)
 
     def _guard(self, action: WriteChunk | CompleteFile | DeleteFile) -> list[Outcome]:
         try:
@@ -173,12 +200,26 @@ class Inbox:
         """Start a file anew; refuses a bad place before any content is written."""
         self._spoiled = None
         self._part.discard()
-        try:
-            with parent_of(self._root, name) as (folder, leaf):
-                require_file(folder, leaf)
-        except FileNotFoundError:
-            pass
+        with suppress(FileNotFoundError):
+            require_file(*self._folders.parent_of(name))
         self._part.begin(name)
+
+    def _keep(self, name: str) -> None:
+        if self._part.name == name:
+            with suppress(OSError):  # no room for the note: the file is not kept then, and will hardly grow
+                self._part.keep()
+
+    def _find_unfinished(self) -> Unfinished | None:
+        """Return what is kept unfinished; reads it where an earlier run wrote it."""
+        part = self._part
+        if part.name is None or not part.kept:
+            return None
+        try:
+            sha1 = part.sha1
+        except OSError:
+            part.discard()
+            return None
+        return Unfinished(part.name, part.size, sha1)
 
     def _complete(self, action: CompleteFile) -> list[Outcome]:
         if action.size == 0:
@@ -194,12 +235,13 @@ class Inbox:
 
     def _delete(self, action: DeleteFile) -> list[Outcome]:
         name = action.name
+        if self._part.name == name:
+            self._part.discard()
         try:
             with parent_of(self._root, name) as (folder, leaf):
                 there = require_file(folder, leaf) is not None
-                record = self._journal.find(name)
-                if there and (record is None or not record.received):
-                    raise ContainmentError("did not come from a server, and is kept")
+                if there and (owner := self._journal.find_other_owner(name)) is not None:
+                    raise ContainmentError(f"{owner}, and is kept")
                 if there and self._kept is not None:
                     self._kept.put(folder, leaf, name)
                 elif there:
@@ -220,37 +262,3 @@ class Inbox:
             except (OSError, ContainmentError):
                 return
             folders = parents
-
-    def _files_under(self, path: str) -> list[tuple[str, os.stat_result]]:
-        if path == "/":
-            return list(walk_files(self._root, "/", LONGEST_NAME_OCTETS))
-        try:
-            with parent_of(self._root, path) as (folder, leaf):
-                state = stat_leaf(folder, leaf)
-                if state is None or stat.S_ISREG(state.st_mode):
-                    return [] if state is None else [(path, state)]
-                inner = open_folder(folder, [leaf])
-        except (FileNotFoundError, ContainmentError):
-            return []
-        try:
-            return list(walk_files(inner, f"{path}/", LONGEST_NAME_OCTETS))
-        finally:
-            os.close(inner)
-
-    def _digest(self, name: str) -> Record | None:
-        """Read a file that the journal does not know in its present state."""
-        try:
-            descriptor = open_file(self._root, name)
-        except (OSError, ContainmentError):
-            return None
-        try:
-            digest = digest_file(descriptor)
-        except (OSError, UnstableError):
-            return None
-        finally:
-            os.close(descriptor)
-        known = self._journal.find(name)
-        record = Record(digest.sha1, digest.signature, received=known is not None and known.received)
-        if not digest.fresh:
-            self._journal.put(name, record)
-        return record

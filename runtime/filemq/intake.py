@@ -14,6 +14,8 @@ from specwire.runtime.filemq.actions import DiscardFile, WriteChunk
 from specwire.runtime.filemq.credit import CreditWindow
 from specwire.runtime.filemq.dialect import Habits
 from specwire.runtime.filemq.incoming import Incoming, Step, read_headers
+from specwire.runtime.filemq.progress import UnderWay
+from specwire.runtime.filemq.resuming import Resuming
 
 
 class OverrunError(Exception):
@@ -30,6 +32,7 @@ class Intake:
     Args:
         window_octets: content that may be under way or wait for the disk.
         screen: judges the name of a file; see `Incoming`.
+        resuming: judges what is to be kept, and what goes on.
     """
 
     def __init__(
@@ -39,9 +42,10 @@ class Intake:
         window_octets: int,
         habits: Habits,
         screen: Callable[[str], str | None],
+        resuming: Resuming,
     ) -> None:
         self._credit = CreditWindow(habits.credit_octets or window_octets)
-        self._incoming = Incoming(connection, screen)
+        self._incoming = Incoming(connection, screen, resuming=resuming)
         self._counts_commands = habits.counts_commands
         self._expected = 0
         self._missing: int | None = None
@@ -51,6 +55,11 @@ class Intake:
     def pending_octets(self) -> int:
         """Content that is received and not done with."""
         return self._credit.pending
+
+    @property
+    def under_way(self) -> UnderWay | None:
+        """See `Incoming.under_way`."""
+        return self._incoming.under_way
 
     def take(self, command: Cheezburger) -> list[Step]:
         """Return what is to be done because of one command; raises OverrunError or GapError."""

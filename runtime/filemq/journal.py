@@ -1,6 +1,9 @@
-"""What an inbox knows of its files: digest by state, and whether the server sent them.
+"""What an inbox knows of its files: digest by state, and which server sent them.
 
-One line of JSON for each change, appended with a single write, so that a kill loses nothing that was done. A
+Servers (`origin`) have numbers here, each told once, in a line of its own before the first that needs it. Of a file that
+was noted before there were numbers, it is known that a server sent it, and not which.
+
+One line of JSON for each change, appended before it is made, so that a kill loses nothing that was done. A
 line that was cut off (by a kill, or a full disk) is skipped and counted when the journal is read; each line begins
 with its line feed so that the next one is whole again. On opening, a journal that grew long or has such a line is
 written anew.
@@ -9,7 +12,9 @@ written anew.
 from __future__ import annotations
 
 import os
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from itertools import chain
 from typing import NamedTuple
 
 import msgspec
@@ -22,16 +27,18 @@ _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
 class Record(NamedTuple):
-    """What is known of a file; `received` where the server sent it, so that the server may delete it."""
+    """What is known of a file; `received`: the number of the server that sent it, True for one unknown."""
 
     sha1: str
     signature: Signature
-    received: bool
+    received: bool | int
 
 
 class _Line(msgspec.Struct, frozen=True, array_like=True):
-    name: str
-    record: Record | None
+    """What is known of the file `name` now, None where nothing is; or what server has the number `name`."""
+
+    name: str | int
+    record: Record | str | None
 
 
 _encoder = msgspec.json.Encoder()
@@ -39,17 +46,26 @@ _decoder = msgspec.json.Decoder(_Line)
 
 
 class Journal:
-    """The records of an inbox by virtual name; `folder` is a descriptor of the inbox's own folder.
+    """The records of an inbox by virtual name.
 
-    `lines_lost` counts the lines that could not be read.
+    Args:
+        folder: descriptor of the inbox's own folder.
+        origin: the server whose files are coming; empty: one unknown.
+
+    Attributes:
+        origin: that server as `Record.received` has it.
+        lines_lost: how many lines could not be read.
     """
 
-    def __init__(self, folder: int) -> None:
+    def __init__(self, folder: int, origin: str = "") -> None:
         self._folder = folder
         self._records: dict[str, Record] = {}
+        self._origins: dict[int, str] = {}
         self._descriptor = os.open(NAME, _FLAGS, 0o666, dir_fd=folder)
         self.lines_lost = 0
         lines = self._load()
+        self._untold: _Line | None = None
+        self.origin: bool | int = self._find_number(origin) if origin else True
         if lines > 2 * len(self._records) + 1000:
             self._rewrite()
         elif self.lines_lost:
@@ -65,23 +81,40 @@ class Journal:
             return record
         return record if record.signature == sign(state) else None
 
+    def find_other_owner(self, name: str) -> str | None:
+        """Return in words where the file came from, None where it came from this server, or one unknown."""
+        record = self._records.get(name)
+        if record is None or record.received is False:
+            return "did not come from a server"
+        if record.received is True or (self.origin is not True and record.received == self.origin):
+            return None  # True is 1 too, to Python
+        return f"came from {self._origins.get(record.received, 'another server')}"
+
     def put(self, name: str, record: Record) -> None:
         """Note a file; raises OSError, and then nothing is noted."""
-        self._append(_Line(name, record))
-        self._records[name] = record
+        self.put_all([(name, record)])
+
+    def put_all(self, records: Sequence[tuple[str, Record]]) -> None:
+        """Note files, with a single write; raises OSError, and then none counts as noted."""
+        lines = [_Line(name, record) for name, record in records]
+        if self._untold is not None:
+            lines.insert(0, self._untold)
+        self._append(lines)
+        self._untold = None
+        self._records.update(records)
 
     def remove(self, name: str) -> None:
         """Forget a file; raises OSError."""
         if name in self._records:
-            self._append(_Line(name, None))
+            self._append([_Line(name, None)])
             del self._records[name]
 
     def close(self) -> None:
         """Close the journal's file."""
         os.close(self._descriptor)
 
-    def _append(self, line: _Line) -> None:
-        octets = b"\n" + _encoder.encode(line)
+    def _append(self, lines: Iterable[_Line]) -> None:
+        octets = b"".join(b"\n" + _encoder.encode(line) for line in lines)
         if os.write(self._descriptor, octets) != len(octets):
             raise OSError("the journal could be written only in part")
 
@@ -95,14 +128,31 @@ class Journal:
                 # A kill can cut the last line off; what it said of its file is then not known.
                 self.lines_lost += bool(octets)
                 continue
-            if line.record is None:
-                self._records.pop(line.name, None)
-            else:
-                self._records[line.name] = line.record
+            match line:
+                case _Line(str(name), Record() as record):
+                    self._records[name] = record
+                case _Line(str(name), None):
+                    self._records.pop(name, None)
+                case _Line(int(number), str(origin)):
+                    self._origins[number] = origin
         return len(lines)
 
+    def _find_number(self, origin: str) -> int:
+        """Return the number of a server; one that has none gets one, which is told with the first file."""
+        for number, known in self._origins.items():
+            if known == origin:
+                return number
+        # The line that told a number may be lost, and files have it still.
+        taken = {int(record.received) for record in self._records.values()}
+        number = max(taken | self._origins.keys(), default=0) + 1
+        self._origins[number] = origin
+        self._untold = _Line(number, origin)
+        return number
+
     def _rewrite(self) -> None:
-        octets = b"".join(b"\n" + _encoder.encode(_Line(*item)) for item in self._records.items())
+        origins = (_Line(number, origin) for number, origin in self._origins.items())
+        records = (_Line(name, record) for name, record in self._records.items())
+        octets = b"".join(b"\n" + _encoder.encode(line) for line in chain(origins, records))
         aside = f"{NAME}.new"
         descriptor = os.open(aside, _FLAGS | os.O_TRUNC, 0o666, dir_fd=self._folder)
         with os.fdopen(os.dup(descriptor), "wb") as file:
@@ -111,4 +161,4 @@ class Journal:
             os.fsync(file.fileno())
         os.rename(aside, NAME, src_dir_fd=self._folder, dst_dir_fd=self._folder)
         os.close(self._descriptor)
-        self._descriptor = descriptor
+        self._descriptor, self._untold = descriptor, None

@@ -23,9 +23,6 @@ from specwire.runtime.filemq.resync import WHOLE
 ENDLESS_CREDIT = 2**62
 """Far from 2^64, where the C server's sum would wrap."""
 
-CONTENT = b"\xaa\xa3\x08"
-"""How a CHEEZBURGER begins: signature and number."""
-
 
 class LibfilemqDialect:
     """What `specwire.generated.libfilemq` says in the commands of FILEMQ v2, and the reverse."""
@@ -42,10 +39,11 @@ class LibfilemqDialect:
         cannot_resync=True,
         options=(WHOLE,),
         # Names are strings of one octet's length, and the C server renames those that are not full.
-        cache=CacheRules(entries=1000, name_octets=MAX_NAME_OCTETS, full_names=True),
+        cache=CacheRules(entries=1000, name_octets=MAX_NAME_OCTETS, full_names=True, in_flight=1),
         credit_octets=ENDLESS_CREDIT,
         queue_messages=8,
         server_filters=False,
+        resumes=False,
         counts_commands=False,
         deletes_reliably=False,
     )
@@ -62,16 +60,6 @@ class LibfilemqDialect:
     def encode(self, command: Command) -> list[bytes]:
         """See `Dialect.encode`; a command that this dialect does not have is a fault of ours (KeyError)."""
         return to_message(command).encode()
-
-    def content_octets(self, frames: Sequence[bytes]) -> int:
-        """See `Dialect.content_octets`."""
-        if frames[0][:3] != CONTENT:
-            return 0
-        try:
-            message = libfilemq.decode(frames)
-        except DecodeError:
-            return 0
-        return len(message.chunk) if isinstance(message, libfilemq.Cheezburger) else 0
 
     def answer(self, role: Role, error: DecodeError) -> ErrorCommand | None:
         """See `Dialect.answer`."""

@@ -23,6 +23,9 @@ MAX_CACHED_NAME_OCTETS = MAX_NAME_OCTETS - len("=") - 40
 RESERVED = ".specwire-inbox"
 """The folder in which an inbox keeps its unfinished files and its journal; no file may have this name."""
 
+UNFIT = frozenset({"", ".", "..", RESERVED})
+"""No component of a file's name may be one of these."""
+
 KEPT = "kept"
 """The folder below `RESERVED` for copies of files that a server without our full trust had us delete."""
 
@@ -40,18 +43,23 @@ def fault_in_name(name: str, longest_octets: int = MAX_NAME_OCTETS) -> str | Non
     if "\0" in name:
         return "contains a NUL"
     components = split_name(name)
+    if UNFIT.isdisjoint(components):
+        return None
     if "" in components:
         return "has an empty component"
     if "." in components or ".." in components:
         return "has a component '.' or '..'"
-    if RESERVED in components:
-        return f"is reserved: '{RESERVED}' holds the inbox's own files"
-    return None
+    return f"is reserved: '{RESERVED}' holds the inbox's own files"
 
 
 def fault_in_path(path: str, longest_octets: int = MAX_NAME_OCTETS) -> str | None:
     """Return why nobody can subscribe to `path` (as `normalise_path` returns it), None where one can."""
     return None if path == "/" else fault_in_name(path, longest_octets)
+
+
+def as_utf8(text: str) -> str:
+    """Return `text` with each octet that is not UTF-8 escaped: names of the system may have such, documents may not."""
+    return text.encode(errors="backslashreplace").decode()
 
 
 def normalise_path(path: str) -> str:

@@ -1,12 +1,13 @@
 """Events in words, one line each, for a log that a person reads.
 
 What an outsider can cause (`Refused`) is told at a bounded rate: a hostile peer must not fill a disk with log
-lines. What was left out is counted, and the count told with the next line.
+lines. What was left out is counted, and the count told with the next line. How far files are is told every few
+seconds, of many files in one line.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from typing import assert_never
 
 from specwire.runtime.filemq.events import (
@@ -14,18 +15,26 @@ from specwire.runtime.filemq.events import (
     FileDeleted,
     FilePublished,
     FileReceived,
+    FileResumed,
     FileSent,
     FileWithdrawn,
     PeerClosed,
     PeerOpened,
+    Progress,
     Refused,
     Subscribed,
 )
 from specwire.runtime.filemq.names import KEPT, RESERVED
+from specwire.runtime.filemq.quantities import show_duration, show_octets, show_rate, show_share
+from specwire.runtime.log.quota import Quota
+from specwire.runtime.log.text import show
 
 KEPT_IN = f"{RESERVED}/{KEPT}"
-REFUSALS = 20
-PER_S = 10.0
+PROGRESS_S = 5.0
+FILES_SHOWN = 4
+
+OfFile = FileReceived | FileDeleted | FilePublished | FileWithdrawn | FileSent | FileResumed | Progress
+"""Events that a file may cause by itself, and a folder by the thousand."""
 
 
 def describe(event: Event) -> str:
@@ -42,6 +51,10 @@ def describe(event: Event) -> str:
             return f"withdrawn {show(path)}"
         case FileSent(path=path, size=size, peer=peer):
             return f"sent {show(path)} to {peer} ({size:,} octets)"
+        case FileResumed(path=path, offset=offset, peer=peer):
+            return f"resumed {show(path)}{f' to {peer}' if peer else ''} at {offset:,} octets"
+        case Progress():
+            return describe_progress(event)
         case Subscribed(path=path, peer=peer):
             return f"subscribed to {show(path)}" if not peer else f"{peer} subscribed to {show(path)}"
         case Refused(name=name, reason=reason, peer=peer):
@@ -54,9 +67,21 @@ def describe(event: Event) -> str:
             assert_never(event)
 
 
-def show(text: str) -> str:
-    """Return text from the wire with everything unprintable escaped, so that it cannot forge log lines."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+def describe_progress(file: Progress) -> str:
+    """Return how far a file is, how fast it comes, and how long it will take at that rate."""
+    whose = f"sending {show(file.path)} to {file.peer}" if file.peer else f"receiving {show(file.path)}"
+    if file.size is None:
+        return f"{whose}: {show_octets(file.octets)}, {show_rate(file.octets_per_s)}"
+    left = show_duration((file.size - file.octets) / file.octets_per_s)
+    share = f"{show_share(file.octets, file.size)} of {show_octets(file.size)}"
+    return f"{whose}: {share}, {show_rate(file.octets_per_s)}, {left} left"
+
+
+def describe_together(files: Collection[Progress]) -> str:
+    """Return how many files are under way, and how fast all of them together."""
+    rate = show_rate(sum(file.octets_per_s for file in files))
+    peers = len({file.peer for file in files})
+    return f"{len(files)} files are under way to {peers} clients, {rate} together"
 
 
 class Narrator:
@@ -65,24 +90,45 @@ class Narrator:
     Args:
         write: takes one line.
         clock: seconds that do not go backwards.
+        files: tell of each file; else only of peers and refusals.
     """
 
-    def __init__(self, write: Callable[[str], None], clock: Callable[[], float]) -> None:
-        self._write, self._clock = write, clock
-        self._since = clock()
-        self._told = self._left_out = 0
+    def __init__(
+        self, write: Callable[[str], None], clock: Callable[[], float], *, files: bool = True
+    ) -> None:
+        self._write, self._clock, self._files = write, clock, files
+        self._refusals = Quota(write, clock, "more were refused")
+        self._under_way: dict[tuple[str, str], Progress] = {}
+        self._progress_told = clock() - PROGRESS_S
 
     def tell(self, event: Event) -> None:
-        """Write what happened, unless it is one refusal too many."""
-        if not isinstance(event, Refused) or self._may_tell():
-            self._write(describe(event))
+        """Write what happened, unless it is one refusal too many, or it is soon for progress."""
+        if not self._files and isinstance(event, OfFile):
+            return
+        match event:
+            case Progress(path=path, peer=peer):
+                self._under_way[peer, path] = event
+                self._tell_progress()
+                return
+            case FileReceived(path=path):
+                self._under_way.pop(("", path), None)
+            case FileSent(path=path, peer=peer):
+                self._under_way.pop((peer, path), None)
+            case PeerClosed(peer=peer):
+                self._under_way = {
+                    key: file for key, file in self._under_way.items() if key[0] not in (peer, "")
+                }
+        write = self._refusals.write if isinstance(event, Refused) else self._write
+        write(describe(event))
 
-    def _may_tell(self) -> bool:
+    def _tell_progress(self) -> None:
+        """Tell of all files together that have moved since progress was told last."""
         now = self._clock()
-        if now - self._since >= PER_S:
-            if self._left_out:
-                self._write(f"{self._left_out:,} more were refused in {now - self._since:.0f} s")
-            self._since, self._told, self._left_out = now, 0, 0
-        self._told += 1
-        self._left_out += self._told > REFUSALS
-        return self._told <= REFUSALS
+        if now - self._progress_told < PROGRESS_S:
+            return
+        files, self._under_way, self._progress_told = self._under_way.values(), {}, now
+        if len(files) > FILES_SHOWN:
+            self._write(describe_together(files))
+        else:
+            for file in files:
+                self._write(describe(file))

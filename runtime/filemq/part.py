@@ -1,8 +1,9 @@
 """The unfinished file of an inbox: written aside, its digest taken as it grows.
 
 There is one at a time, because a server sends one file at a time; files that are whole and not in their places
-yet lie beside it. The names of all begin in the same way, so that whatever a kill leaves behind is found and
-removed by the next run.
+yet lie beside it. The names of all begin in the same way, so that whatever a kill leaves behind is found by the
+next run: it goes on with the one that was to be kept (`leftover`), and removes the rest. What an earlier run wrote
+is read again before anything is added, so a digest is always that of the octets on the disk.
 """
 
 from __future__ import annotations
@@ -13,9 +14,8 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from typing import NamedTuple
 
-from specwire.runtime.filemq.digests import new_sha1
-
-UNFINISHED = "unfinished"
+from specwire.runtime.filemq.digests import BLOCK_OCTETS, new_sha1
+from specwire.runtime.filemq.leftover import find_leftover, leaf_of, remove_note, write_note
 
 ASIDE_OCTETS = 64 * 1024
 """From this size on, a digest is taken in a thread while the disk is written to."""
@@ -30,34 +30,45 @@ class Whole(NamedTuple):
 
 
 class Part:
-    """The one unfinished file, with its digest as far as it goes."""
+    """The one unfinished file, with its digest as far as it goes.
+
+    Attributes:
+        name: the virtual name of the file, None where there is no unfinished one.
+        size: octets that were written.
+        kept: it stays where it is when the inbox is closed, or the process killed.
+    """
 
     def __init__(self, folder: int) -> None:
         self.name: str | None = None
         self.size = 0
+        self.kept = False
         self._folder = folder
         self._number = 0
         self._descriptor = -1
         self._sha1 = new_sha1()
+        self._undigested = False
+        self._noted: list[int] = []
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="filemq-digest")
-        for leaf in os.listdir(folder):
-            if leaf.startswith(UNFINISHED):
-                os.unlink(leaf, dir_fd=folder)
+        self._take_up()
 
     @property
     def sha1(self) -> str:
-        """Digest of what was written, in upper-case hexadecimal."""
+        """Digest of what was written, in upper-case hexadecimal; raises OSError where it is to be read first."""
+        if self._undigested:
+            self._read_again()
         return self._sha1.hexdigest().upper()
 
     def begin(self, name: str) -> None:
         """Create an empty unfinished file; raises OSError."""
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
         self._number += 1
-        self._descriptor = os.open(self._leaf, flags, 0o666, dir_fd=self._folder)
+        self._descriptor = os.open(leaf_of(self._number), flags, 0o666, dir_fd=self._folder)
         self.name, self.size, self._sha1 = name, 0, new_sha1()
 
     def write(self, offset: int, chunk: bytes) -> None:
         """Append a chunk; raises OSError, also where the disk took only a part of it."""
+        if self._undigested:
+            self._read_again()
         if offset != self.size:
             raise OSError(errno.EINVAL, f"a chunk at offset {offset} follows {self.size} octets")
         if len(chunk) < ASIDE_OCTETS:
@@ -71,29 +82,64 @@ class Part:
                 digesting.result()
         self.size += len(chunk)
 
+    def keep(self) -> None:
+        """Note the name, so that the next run can go on; raises OSError, and then the file is not kept."""
+        if not self.kept:
+            write_note(self._folder, self._number, self.name or "")
+            self.kept = True
+
     def finish(self) -> Whole:
-        """Hand the file over: who gets it closes it."""
-        whole = Whole(self._leaf, self._descriptor, self.sha1)
-        self._descriptor, self.name = -1, None
+        """Hand the file over: who gets it closes it, and calls `forget_whole` when it is in its place."""
+        whole = Whole(leaf_of(self._number), self._descriptor, self.sha1)
+        if self.kept:
+            self._noted.append(self._number)
+        self._leave()
         return whole
+
+    def forget_whole(self) -> None:
+        """All that was handed over is in its place, or given up: the notes are of no use any more."""
+        while self._noted:
+            remove_note(self._folder, self._noted.pop())
 
     def discard(self) -> None:
         """Remove the unfinished file, where there is one."""
         if self._descriptor < 0:
             return
         os.close(self._descriptor)
-        self._descriptor, self.name = -1, None
         with suppress(FileNotFoundError):
-            os.unlink(self._leaf, dir_fd=self._folder)
+            os.unlink(leaf_of(self._number), dir_fd=self._folder)
+        if self.kept:
+            remove_note(self._folder, self._number)
+        self._leave()
 
     def close(self) -> None:
-        """Remove the unfinished file, and end the thread."""
-        self.discard()
+        """Remove the unfinished file unless it is kept, and end the thread."""
+        if self.kept:
+            os.close(self._descriptor)
+            self._leave()
+        else:
+            self.discard()
         self._thread.shutdown()
 
-    @property
-    def _leaf(self) -> str:
-        return f"{UNFINISHED}-{self._number}"
+    def _leave(self) -> None:
+        self._descriptor, self.name, self.kept, self._undigested = -1, None, False, False
+
+    def _take_up(self) -> None:
+        """Open what an earlier run has kept."""
+        left = find_leftover(self._folder)
+        if left is not None:
+            flags = os.O_RDWR | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+            self._descriptor = os.open(leaf_of(left.number), flags, dir_fd=self._folder)
+            self._number, self.name, self.size = left.number, left.name, left.size
+            self.kept = self._undigested = True
+
+    def _read_again(self) -> None:
+        """Take the digest of what is on the disk, whose length is the size from now on."""
+        sha1, offset = new_sha1(), 0
+        while block := os.pread(self._descriptor, BLOCK_OCTETS, offset):
+            sha1.update(block)
+            offset += len(block)
+        self._sha1, self.size, self._undigested = sha1, offset, False
 
 
 def write_octets(descriptor: int, octets: bytes) -> None:

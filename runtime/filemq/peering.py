@@ -33,9 +33,18 @@ from specwire.runtime.filemq.actions import Close, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import Command, Dialog, Habits, OutOfTurnError
 from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Refused, Subscribed
-from specwire.runtime.filemq.names import covers, cut_reason, fault_in_path, normalise_path
+from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fault_in_path, normalise_path
 from specwire.runtime.filemq.outflow import Outflow
-from specwire.runtime.filemq.resync import PRUNE, RESYNC, WHOLE, ClientCache
+from specwire.runtime.filemq.resuming import Beginning, read_beginning
+from specwire.runtime.filemq.resync import (
+    MAX_STALE_OCTETS,
+    MAX_WAITING,
+    PRUNE,
+    RESYNC,
+    WHOLE,
+    ClientCache,
+)
+from specwire.runtime.filemq.status import ClientStatus
 
 MAX_SUBSCRIPTIONS = 1000
 
@@ -80,8 +89,22 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         self.outflow.in_place = terms.habits.writes_in_place
         self._files, self._terms, self._dialog = files, terms, dialog
         self._caches: dict[str, ClientCache] = {}
-        self._heard = self._sent = now
-        self._opened = self._refused = self._asked_for_life = False
+        self._heard = self._sent = self._since = now
+        self._opened = self._refused = self._resumed = self._asked_for_life = False
+
+    def describe(self, now: float) -> ClientStatus:
+        """Tell how this client is."""
+        outflow = self.outflow
+        return ClientStatus(
+            label=self.label,
+            user=self.user,
+            subscriptions=tuple(self._caches),
+            credit=outflow.credit,
+            under_way=outflow.under_way,
+            queued=outflow.queued,
+            octets_sent=outflow.octets_sent,
+            connected_s=round(now - self._since, 3),
+        )
 
     def obey(self, command: Command, now: float) -> list[ServerAction]:
         """Take a command from the client."""
@@ -100,8 +123,12 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         return [self._send(OhaiOk(), now), *news]
 
     def on_icanhaz(self, message: Icanhaz, now: float) -> list[ServerAction]:
-        """Subscribe the client, or refuse."""
-        return self._subscribe(message, now)
+        """Subscribe the client, or refuse; or send the rest of a file to one that is subscribed to it already."""
+        name = normalise_path(message.path)
+        claimed = read_beginning(message.options)
+        if claimed is None or not self._may_resume(name):
+            return self._subscribe(message, now)
+        return self._go_on(name, claimed, now, prune=PRUNE in message.options)
 
     def on_nom(self, message: Nom, now: float) -> list[ServerAction]:
         """Add credit, and send what it allows."""
@@ -152,6 +179,13 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         """A file is gone."""
         return self.outflow.withdraw(name, now) if self._is_subscribed(name) else []
 
+    def review(self, now: float) -> list[ServerAction]:
+        """What is allowed has changed: refuse a client that has a subscription that it may not have any more."""
+        for path in () if self._refused else self._caches:
+            if fault := self._terms.authorise(self.user, path):
+                return self._refuse(path, fault, now)
+        return []
+
     def tick(self, now: float) -> list[ServerAction]:
         """Close a silent client; ask one for life to which nothing was sent for a while."""
         silence = now - self._heard
@@ -186,8 +220,9 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         if fault is not None:
             return self._refuse(path, fault, now)
         is_new = path not in self._caches
-        cache = self._caches.setdefault(path, ClientCache(path))
-        if not cache.add(command.cache, self._files):
+        cache = self._caches.setdefault(path, ClientCache(path, self._files))
+        cache.add(command.cache)
+        if sum(each.stale_octets for each in self._caches.values()) > MAX_STALE_OCTETS:
             return self._refuse(path, "has a cache with too many unknown names", now)
         actions: list[ServerAction] = [self._send(IcanhazOk(), now)]
         if is_new:
@@ -195,10 +230,28 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         if WHOLE in command.options:
             self.outflow.in_place = False
         if RESYNC in command.options or (is_new and self._cannot_ask(command)):
-            self._caches[path] = ClientCache(path)
-            for name, operation in cache.missing(self._files, prune=PRUNE in command.options):
-                self.outflow.queue(name, operation)
+            self._caches[path] = ClientCache(path, self._files)
+            if PRUNE in command.options and self.outflow.waiting < MAX_WAITING:
+                self.outflow.queue_deletions(cache.stale())
+            self.outflow.queue_lacking(cache.lacking())
         return [*actions, *self.outflow.pump(now)]
+
+    def _may_resume(self, name: str) -> bool:
+        """Tell whether to send the rest of this file; once for each client, as it needs no more."""
+        known = self._is_subscribed(name) and fault_in_name(name) is None
+        return known and not self._resumed and not self.outflow.in_place
+
+    def _go_on(self, name: str, claimed: Beginning, now: float, *, prune: bool) -> list[ServerAction]:
+        """Send the rest of a file. The client is subscribed to it: this is no subscription, and not refused."""
+        self._resumed = True
+        if self._files.find(name) is not None:
+            for path, cache in self._caches.items():
+                if covers(path, name):
+                    cache.pass_over(name)
+            self.outflow.queue_rest(name, claimed)
+        elif prune:
+            self.outflow.queue_deletions([name])
+        return [self._send(IcanhazOk(), now), *self.outflow.pump(now)]
 
     def _cannot_ask(self, command: Icanhaz) -> bool:
         """Tell whether this client would not ask for RESYNC even if it wanted it."""

@@ -46,7 +46,7 @@ class Readers:
         self._threads = ThreadPoolExecutor(THREADS, thread_name_prefix="filemq-read")
 
     def read(self, action: ReadChunk) -> None:
-        """Read; `on_read` is called before this returns, or later."""
+        """Read what `action` asks for; `on_read` is called once, before this returns, or later."""
         transfer = self._transfers.get(action.transfer) or self._open(action)
         if transfer is None:
             self._on_read(action, None)
@@ -78,7 +78,7 @@ class Readers:
         found = self._find(action.name)
         if found is None:
             return None
-        transfer = self._transfers[action.transfer] = _Transfer(TransferReader(*found))
+        transfer = self._transfers[action.transfer] = _Transfer(TransferReader(*found, action.offset))
         return transfer
 
     def _read(self, transfer: _Transfer, size: int) -> bytes | None:

@@ -3,8 +3,8 @@
 A file is read through the descriptor that was opened for it, and checked as it goes: its state must be the one
 that the listing knows, at the first chunk and after every read. Where that proves nothing (the digest was taken
 just after a change, or something happened to the file meanwhile that its times and size do not tell), at the end
-its SHA-1 must be the one that was announced too. Anything else is `FileMovedError`, raised before the octets in question are sent; so a client never
-gets the end of a file that is a mixture of two versions.
+its SHA-1 must be the one that was announced too. Anything else is `FileMovedError`, raised before the octets in
+question are sent; so a client never gets the end of a file that is a mixture of two versions.
 """
 
 from __future__ import annotations
@@ -22,14 +22,18 @@ class FileMovedError(Exception):
 
 
 class TransferReader:
-    """One file on its way to one client; the methods are called one after the other, from any thread."""
+    """One file on its way to one client; the methods are called one after the other, from any thread.
 
-    def __init__(self, publication: Publication, entry: Entry) -> None:
+    Args:
+        offset: where to begin: the client holds what comes before.
+    """
+
+    def __init__(self, publication: Publication, entry: Entry, offset: int = 0) -> None:
         self._publication, self._entry = publication, entry
         self._descriptor = -1
         self._touched_ns = 0
-        self._sha1 = new_sha1() if entry.fresh else None
-        self._offset = 0
+        self._sha1 = new_sha1() if entry.fresh and offset == 0 else None
+        self._offset = offset
 
     @property
     def complete(self) -> bool:
@@ -59,9 +63,9 @@ class TransferReader:
         """Tell whether what was read is what was announced."""
         if self._sha1 is not None:
             return self._sha1.hexdigest().upper() == self._entry.sha1
-        if state.st_ctime_ns == self._touched_ns:
+        if state.st_ctime_ns == self._touched_ns and not self._entry.fresh:
             return True
-        try:  # renamed, or written to and its time put back
+        try:  # renamed, or written to and its time put back; or fresh, and begun in the middle
             return digest_file(self._descriptor).sha1 == self._entry.sha1
         except (OSError, UnstableError):
             return False

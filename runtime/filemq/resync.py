@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 
-from specwire.generated.filemq import Icanhaz, Operation
+from specwire.generated.filemq import Icanhaz
 from specwire.runtime.filemq.catalogue import Listing
 from specwire.runtime.filemq.dialect import CacheRules, Habits
 from specwire.runtime.filemq.names import (
@@ -22,8 +22,14 @@ from specwire.runtime.filemq.names import (
     fault_in_name,
     relative_name,
 )
+from specwire.runtime.filemq.nameset import NameSet
 
-MAX_STALE = 250_000
+MAX_STALE_OCTETS = 64 << 20
+"""What the names may have, together, that one client lists and that are not published."""
+
+MAX_WAITING = 250_000
+"""Where so many changes wait for a client already, it is not told of more files that are not published."""
+
 RESYNC = ("RESYNC", "1")
 PRUNE = ("PRUNE", "1")
 WHOLE = ("WHOLE", "1")
@@ -51,33 +57,51 @@ class ClientCache:
     """What one client says it holds under one path, gathered over several ICANHAZ.
 
     Only names are kept: of files that are as published, and of files that are not published at all. A name
-    with another digest needs no entry, because its file is sent anyway.
+    with another digest needs no entry, because its file is sent anyway. `stale_octets` is the length of the latter.
     """
 
-    def __init__(self, path: str) -> None:
-        self._path = path
-        self._same: set[str] = set()
+    def __init__(self, path: str, files: Listing) -> None:
+        self._path, self._files = path, files
+        self._same: NameSet | None = None
         self._stale: dict[str, None] = {}
+        self.stale_octets = 0
 
-    def add(self, entries: Iterable[tuple[str, str]], files: Listing) -> bool:
-        """Take in the entries of one ICANHAZ; False where more stale names gather than `MAX_STALE`."""
+    def add(self, entries: Iterable[tuple[str, str]]) -> None:
+        """Take in the entries of one ICANHAZ."""
+        same: list[str] = []
         for cached, digest in entries:
             name = absolute_name(self._path, cached)
-            if not covers(self._path, name) or fault_in_name(name) is not None:
+            if not covers(self._path, name):
                 continue
-            entry = files.find(name)
+            entry = self._files.find(name)
             if entry is None:
-                self._stale[name] = None
+                self._note_stale(name)
             elif entry.sha1 == digest.upper():
-                self._same.add(entry.name)
-        return len(self._stale) <= MAX_STALE
+                same.append(name)
+        if same:
+            self._note_same(same)
 
-    def missing(self, files: Listing, *, prune: bool) -> Iterator[tuple[str, Operation]]:
-        """Yield what the client is to be told, deletions first."""
-        if prune:
-            for name in self._stale:
-                if files.find(name) is None:
-                    yield name, Operation.DELETE
-        for entry in files.under(self._path):
-            if entry.name not in self._same:
-                yield entry.name, Operation.CREATE
+    def pass_over(self, name: str) -> None:
+        """This file is asked for by a command of its own."""
+        self._note_same([name])
+
+    def stale(self) -> Iterator[str]:
+        """Yield the files that the client has and that are not published."""
+        return (name for name in self._stale if self._files.find(name) is None)
+
+    def lacking(self) -> NameSet:
+        """Return the files that are published and that the client has not, or not as they are."""
+        lacking = NameSet(self._files.order(), self._path)
+        if self._same is not None:
+            lacking.difference_update(self._same)
+        return lacking
+
+    def _note_same(self, names: list[str]) -> None:
+        if self._same is None:
+            self._same = NameSet(self._files.order())
+        self._same.add(names)
+
+    def _note_stale(self, name: str) -> None:
+        if name not in self._stale and fault_in_name(name) is None:
+            self._stale[name] = None
+            self.stale_octets += len(name.encode())

@@ -3,35 +3,113 @@
 A name is in the queue once, with its newest operation, at the place of its newest change. That order matters
 where a file becomes a folder or the reverse: of ``/a`` and ``/a/b`` at most one exists in the end, and the
 deletion of the other came first, so it leaves first.
+
+What a client lacks after RESYNC may be every file there is. It has one place in the queue, and is kept there as a
+set of bits, so a client that is far behind costs little. A later RESYNC moves what is left of an earlier one to
+its own place: these are files that are there, and no creation is harmed by coming later. For the same reason many
+changes are kept in that way too.
 """
 
 from __future__ import annotations
 
 from collections import OrderedDict
+from functools import cache
+from itertools import chain
+from typing import NamedTuple
 
 from specwire.generated.filemq import Operation
+from specwire.runtime.filemq.catalogue import Listing
+from specwire.runtime.filemq.nameset import NameSet
+
+MANY_CHANGES = 4096
+"""From so many changes on, or from an eighth of all files, those that create a file become bits as well."""
+
+
+class Change(NamedTuple):
+    """What happened to a file; `replaces` where the client may have an old version of it."""
+
+    operation: Operation
+    replaces: bool
+
+
+CREATED = Change(Operation.CREATE, replaces=True)
+share = cache(Change)
+"""Returns a change of which there is only one: a queue may hold many."""
 
 
 class SendQueue:
-    """Changes for one client, oldest first."""
+    """Changes for one client, oldest first; `files` are all there are."""
 
-    def __init__(self) -> None:
-        # Not a dict: taking from its front again and again is quadratic.
-        self._operations: OrderedDict[str, Operation] = OrderedDict()
+    def __init__(self, files: Listing) -> None:
+        self._files = files
+        # Not dicts: taking from the front of one again and again is quadratic. A name is in one of the three.
+        self._earlier: OrderedDict[str, Change] = OrderedDict()
+        self._lacking: NameSet | None = None
+        self._later: OrderedDict[str, Change] = OrderedDict()
+
+    def __bool__(self) -> bool:
+        return bool(self._earlier or self._lacking or self._later)
 
     def __len__(self) -> int:
-        return len(self._operations)
+        return self.by_name + len(self._lacking or ())
 
-    def put(self, name: str, operation: Operation) -> None:
-        """Queue the newest operation on `name`, at the end."""
-        self._operations[name] = operation
-        self._operations.move_to_end(name)
+    @property
+    def by_name(self) -> int:
+        """Number of changes that are kept by the names of their files."""
+        return len(self._earlier) + len(self._later)
+
+    def put(self, name: str, operation: Operation, *, replaces: bool) -> None:
+        """Queue the newest operation on `name`, at the end.
+
+        That an old version may be there still holds when a later operation takes the place of an earlier one.
+        """
+        replaced = self._drop(name)
+        self._later[name] = share(operation, replaces or replaced)
+        if len(self._later) >= max(MANY_CHANGES, len(self._files) // 8):
+            self._fold()
 
     def put_first(self, name: str, operation: Operation) -> None:
         """Queue an operation that must come before everything else."""
-        self._operations[name] = operation
-        self._operations.move_to_end(name, last=False)
+        self._earlier[name] = share(operation, self._drop(name))
+        self._earlier.move_to_end(name, last=False)
 
-    def take(self) -> tuple[str, Operation] | None:
-        """Remove and return the oldest operation, None where there is none."""
-        return self._operations.popitem(last=False) if self._operations else None
+    def put_lacking(self, names: NameSet) -> None:
+        """Queue the creation of files that are there, at the end; the set is the queue's from now on."""
+        if names:
+            self._put_behind(names)
+
+    def take(self) -> tuple[str, Change] | None:
+        """Remove and return the oldest change and the name of its file, None where there is none."""
+        if self._earlier:
+            return self._earlier.popitem(last=False)
+        if self._lacking is not None:
+            if (name := self._lacking.pop_first()) is not None:
+                return name, CREATED
+            self._lacking = None
+        return self._later.popitem(last=False) if self._later else None
+
+    def _fold(self) -> None:
+        """Keep what is to be created as bits, behind the deletions."""
+        names = NameSet(self._files.order())
+        names.add(name for name, change in self._later.items() if change.operation is Operation.CREATE)
+        self._put_behind(names)
+
+    def _put_behind(self, names: NameSet) -> None:
+        """Let these be created after everything else, together with what was lacking before."""
+        if self._lacking is not None:
+            names.update(self._lacking)
+        waiting = chain(self._earlier.items(), self._later.items())
+        self._earlier = OrderedDict(
+            (name, change)
+            for name, change in waiting
+            if change.operation is Operation.DELETE
+            or name not in names  # what is deleted is no file to create
+        )
+        self._lacking, self._later = names, OrderedDict()
+
+    def _drop(self, name: str) -> bool:
+        """Take a name out of the queue, and tell whether an old version of it may be there."""
+        if self._lacking is not None and self._lacking.discard(name):
+            return True
+        change = self._earlier.pop(name, None) or self._later.pop(name, None)
+        return change is not None and change.replaces

@@ -7,7 +7,7 @@ answered with RTFM. `now` is any clock in seconds that does not go backwards.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from itertools import count
 
 from specwire.generated.errors import DecodeError
@@ -17,6 +17,8 @@ from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.events import Refused
 from specwire.runtime.filemq.peering import Authorise, Peering, Terms
+from specwire.runtime.filemq.progress import UnderWay
+from specwire.runtime.filemq.status import ClientStatus
 
 CHUNK_OCTETS = 512 * 1024
 MAX_CLIENTS = 10_000
@@ -60,6 +62,17 @@ class ServerEngine:
     def clients(self) -> int:
         """Number of open peerings."""
         return len(self._peerings)
+
+    def under_way(self) -> Iterator[UnderWay]:
+        """Yield the file under way to each client that has one."""
+        for peering in self._peerings.values():
+            file = peering.outflow.under_way
+            if file is not None:
+                yield file
+
+    def describe(self, now: float) -> tuple[ClientStatus, ...]:
+        """Tell how each client is."""
+        return tuple(peering.describe(now) for peering in self._peerings.values())
 
     def credit(self, peer: bytes) -> int:
         """Return the octets that may still be sent to `peer`."""
@@ -111,12 +124,17 @@ class ServerEngine:
         return [action for p in list(self._peerings.values()) for action in p.withdraw(name, now)]
 
     def chunk_read(self, peer: bytes, transfer: int, chunk: bytes, now: float) -> list[ServerAction]:
-        """Answer a `ReadChunk`: the octets, exactly as many as were asked for."""
+        """Answer a `ReadChunk`: the octets, at least one and at most as many as were asked for."""
         peering = self._peerings.get(peer)
         return [] if peering is None else peering.outflow.chunk_read(transfer, chunk, now)
 
+    def part_checked(self, peer: bytes, transfer: int, sha1: str, now: float) -> list[ServerAction]:
+        """Answer a `CheckPart`: the digest in upper-case hexadecimal."""
+        peering = self._peerings.get(peer)
+        return [] if peering is None else peering.outflow.part_checked(transfer, sha1, now)
+
     def file_moved(self, peer: bytes, transfer: int, now: float) -> list[ServerAction]:
-        """Answer a `ReadChunk`: the file is no longer what the listing said; the listing is right again."""
+        """Answer a `ReadChunk` or a `CheckPart`: the file is no longer what the listing said; the listing is right again."""
         peering = self._peerings.get(peer)
         return [] if peering is None else peering.outflow.file_moved(transfer, now)
 
@@ -133,6 +151,10 @@ class ServerEngine:
     def tick(self, now: float) -> list[ServerAction]:
         """Let time pass: heartbeats, and an end to silent clients."""
         return [action for p in list(self._peerings.values()) for action in self._tidy(p, p.tick(now))]
+
+    def review(self, now: float) -> list[ServerAction]:
+        """Judge every subscription anew, because what `authorise` answers has changed."""
+        return [action for p in list(self._peerings.values()) for action in p.review(now)]
 
     def close(self, now: float) -> list[ServerAction]:
         """End every peering."""

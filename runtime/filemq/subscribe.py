@@ -1,11 +1,9 @@
-"""The FILEMQ client as an asyncio service: a socket, an inbox and the clock around `ClientEngine`."""
+"""The FILEMQ client as an asyncio service: a connection, an inbox and the clock around `ClientEngine`."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -24,8 +22,11 @@ from specwire.runtime.filemq.actions import (
     Report,
     Send,
 )
+from specwire.runtime.filemq.age import Age
 from specwire.runtime.filemq.client import WINDOW_OCTETS, ClientEngine
+from specwire.runtime.filemq.connection import Connection
 from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.counting import CountingDialect
 from specwire.runtime.filemq.credentials import ClientSecurity
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.diskwork import DiskWork
@@ -41,15 +42,18 @@ from specwire.runtime.filemq.events import (
 )
 from specwire.runtime.filemq.holdings import Holdings
 from specwire.runtime.filemq.inbox import Inbox
-from specwire.runtime.filemq.names import RESERVED
-from specwire.runtime.transport.context import TransportContext
-from specwire.runtime.transport.dealer import Dealer
+from specwire.runtime.filemq.names import RESERVED, as_utf8
+from specwire.runtime.filemq.origin import origin_of
+from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
+from specwire.runtime.filemq.refusals import Refusals
+from specwire.runtime.filemq.status import SubscriberStatus
+from specwire.runtime.filemq.tasks import Tasks
+from specwire.runtime.transport.errors import ShortageError
 from specwire.runtime.transport.security import NULL
 
 MAX_BACKLOG = 2000
-LINGER_S = 0.5
 JOURNAL = f"{RESERVED}/{journal.NAME}"
-NEVER_ANSWERED = "no answer at all: it is not there, or its keys or passwords and ours do not fit"
+NEVER_ANSWERED = "no answer at all: nothing speaks FILEMQ there, or the network lets nothing through"
 JOURNAL_LOST = "a file that was told of there alone counts as not received from a server"
 
 
@@ -68,6 +72,7 @@ class FilemqClient:
         protocol: the dialect spoken, one of `specwire.runtime.filemq.dialects.DIALECTS`.
         sync: wait for the disk before a file is put in its place.
         security: how this client proves who it is, and which server it expects.
+        origin: the inbox knows the server by this, in place of its public key or endpoint: it has moved, say.
         on_event: called with each event.
 
     Attributes:
@@ -91,13 +96,14 @@ class FilemqClient:
         protocol: str = "filemq",
         sync: bool = True,
         security: ClientSecurity = NULL,
+        origin: str | None = None,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         if fault := fault_in_endpoint(endpoint, listening=False):
             raise ValueError(f"{endpoint!r} {fault}")
         self.counters = Counters()
         self._endpoint = endpoint
-        self._dialect = find_dialect(protocol)
+        self._dialect = CountingDialect(find_dialect(protocol), self.counters)
         self._engine = ClientEngine(
             paths,
             resync=resync,
@@ -107,14 +113,20 @@ class FilemqClient:
             server=endpoint,
         )
         self._tick_s = min({**self._dialect.timers, **(timers or {})}.values()) / 4
-        self._inbox = Inbox(inbox, sync=sync, keep_deleted=not self._dialect.habits.deletes_reliably)
+        self._folder = inbox.absolute()
+        self._inbox = Inbox(
+            inbox,
+            sync=sync,
+            keep_deleted=not self._dialect.habits.deletes_reliably,
+            origin=origin or origin_of(endpoint, security),
+        )
         self._tap, self._window_octets, self._security = tap, window_octets, security
         self._listening = True
         self._hub = EventHub(on_event)
         self._holdings = Holdings()
-        self._dealer: Dealer | None = None
-        self._answered = False
-        self._conversation = ""
+        self._refusals = Refusals()
+        self._looks = ProgressLooks()
+        self._tasks = Tasks("the FILEMQ client")
 
     @property
     def holdings(self) -> Mapping[str, str]:
@@ -124,6 +136,23 @@ class FilemqClient:
     def events(self) -> Watch:
         """Return an asynchronous iterator over the events from now on."""
         return self._hub.watch()
+
+    def status(self) -> SubscriberStatus:
+        """Tell how this client is; while it runs."""
+        file = self._engine.under_way
+        return SubscriberStatus(
+            endpoint=self._endpoint,
+            protocol=self._dialect.name,
+            process=self._age.describe(),
+            inbox=as_utf8(str(self._folder)),
+            paths=self._engine.paths,
+            connection=self._engine.phase.value,
+            files=len(self._holdings.digests),
+            under_way=file and self._looks.rated(file),
+            pending_octets=self._engine.pending_octets,
+            counters=self.counters.snapshot(),
+            refusals=self._refusals.newest(),
+        )
 
     async def until_equal(self, expected: Mapping[str, str], *, timeout_s: float) -> None:
         """Return when the inbox holds exactly `expected` (SHA-1 by name, see `FilemqServer.digests`).
@@ -135,6 +164,7 @@ class FilemqClient:
     async def start(self) -> None:
         """Open the inbox and connect; raises InboxError or TransportError."""
         loop = asyncio.get_running_loop()
+        self._age = Age()
         self._clock = loop.time
         self.finished: asyncio.Future[str] = loop.create_future()
         await asyncio.to_thread(self._inbox.open)
@@ -142,21 +172,33 @@ class FilemqClient:
             self._tell(
                 Refused(JOURNAL, f"{self._inbox.lines_lost} of its lines cannot be read; {JOURNAL_LOST}")
             )
-        self._disk = DiskWork(self._inbox.perform_all, on_outcomes=self._on_outcomes, on_fault=self._on_fault)
-        self._context = TransportContext()
+        self._disk = DiskWork(
+            self._inbox.perform_some,
+            pending=lambda: self._inbox.pending,
+            on_outcomes=self._on_outcomes,
+            on_fault=self._on_fault,
+        )
+        self._connection = Connection(
+            self._endpoint,
+            self._on_message,
+            self._on_lost,
+            dialect=self._dialect,
+            counters=self.counters,
+            tap=self._tap,
+            security=self._security,
+        )
         try:
             self._perform(self._engine.open(self._clock()))
         except BaseException:
             await self._release()
             raise
-        self._ticking = asyncio.create_task(self._tick())
+        self._tasks.start(self._tick())
+        self._tasks.start(self._follow_progress())
 
     async def stop(self) -> None:
         """Say KTHXBAI, finish the disk work that was ordered, and release everything."""
         self._perform(self._engine.close(self._clock()))
-        self._ticking.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._ticking
+        await self._tasks.close()
         await self._release()
 
     def subscribe(self, path: str) -> None:
@@ -173,27 +215,17 @@ class FilemqClient:
         await self.stop()
 
     async def _release(self) -> None:
-        self._disconnect()
+        self._connection.drop()
         await self._disk.close()
         await asyncio.to_thread(self._inbox.close)
-        await self._context.close()
+        await self._connection.close()
         self._hub.end()
 
     def _on_message(self, frames: list[bytes]) -> None:
-        self._answered = True
-        self.counters.count_in(frames, self._dialect.content_octets(frames))
-        self._record("S", frames)
         self._perform(self._engine.receive(frames, self._clock()))
 
-    def _on_sent(self, frames: Sequence[bytes]) -> None:
-        self.counters.count_out(frames, self._dialect.content_octets(frames))
-        self._record("C", frames)
-
-    def _record(self, sender: str, frames: Sequence[bytes]) -> None:
-        if self._tap is not None:
-            self._tap.record(
-                sender=sender, peer=self._endpoint, conversation=self._conversation, frames=frames
-            )
+    def _on_lost(self, reason: str) -> None:
+        self._perform(self._engine.lost(reason, self._clock()))
 
     def _on_outcomes(self, outcomes: list[Outcome]) -> None:
         for outcome in outcomes:
@@ -215,20 +247,33 @@ class FilemqClient:
                 self._engine.excuse_silence(self._clock())
             self._perform(self._engine.tick(self._clock()))
 
+    async def _follow_progress(self) -> None:
+        while True:
+            await asyncio.sleep(LOOK_S)
+            file = self._engine.under_way
+            for event in self._looks.look([] if file is None else [file], self._clock()):
+                self._tell(event)
+
     def _perform(self, actions: Sequence[ClientAction]) -> None:
         for action in actions:
             match action:
                 case Send(command=command):
-                    if self._dealer is not None:
-                        self._dealer.send(self._dialect.encode(command))
+                    self._connection.send(command)
                 case Report(event=event):
                     self._tell(self._explain(event))
                 case Close():
-                    self._disconnect()
+                    self._connection.drop()
                 case Connect():
                     self._connect()
                 case _:
                     self._order(action)
+
+    def _connect(self) -> None:
+        try:
+            self._connection.open()
+        except ShortageError as error:
+            self._on_lost(str(error))
+        self._connection.listen(self._listening)
 
     def _order(self, action: DiskAction) -> None:
         self._disk.order(action)
@@ -237,39 +282,19 @@ class FilemqClient:
     def _listen_or_not(self) -> None:
         """Receive while the disk keeps up: what credit does not hold back, the socket's queue must."""
         busy = self._disk.backlog >= MAX_BACKLOG or self._engine.pending_octets > self._window_octets
-        self._listening = not busy
-        if self._dealer is not None:
-            if busy:
-                self._dealer.pause()
-            else:
-                self._dealer.resume()
-
-    def _connect(self) -> None:
-        self._disconnect()
-        self._conversation = os.urandom(8).hex()
-        self._answered = False
-        self._dealer = Dealer(
-            self._context,
-            self._endpoint,
-            on_message=self._on_message,
-            on_sent=self._on_sent,
-            high_water=self._dialect.habits.queue_messages,
-            security=self._security,
-        )
-
-    def _disconnect(self) -> None:
-        dealer, self._dealer = self._dealer, None
-        if dealer is not None:
-            dealer.close(linger_s=LINGER_S)
+        if self._listening == busy:
+            self._listening = not busy
+            self._connection.listen(self._listening)
 
     def _explain(self, event: Event) -> Event:
-        """ZMTP tells a client nothing about why it is kept out: say what silence from the start may mean."""
-        if isinstance(event, PeerClosed) and not event.final and not self._answered:
+        """Say what silence from the start may mean."""
+        if isinstance(event, PeerClosed) and not event.final and self._connection.silent:
             return msgspec.structs.replace(event, reason=f"{event.reason}, {NEVER_ANSWERED}")
         return event
 
     def _tell(self, event: Event) -> None:
         self.counters.count_event(event)
+        self._refusals.note(event)
         match event:
             case FileReceived(path=path, sha1=sha1):
                 self._holdings.put(path, sha1)

@@ -1,13 +1,16 @@
-"""The ICANHAZ exchanges of one connection, one at a time.
+"""The ICANHAZ exchanges of one connection, one path at a time.
 
 A path is subscribed to with one ICANHAZ, or with several where the inbox holds more files than fit in one cache
-(`resync`). Each waits for its ICANHAZ-OK before the next leaves, so that an error can be told to belong to it.
+(`resync`), or the rest of a file is asked for first (`resuming`). Those of one path follow each other without
+waiting, as many as the dialect's servers take (`CacheRules.in_flight`); the next path waits for the last ICANHAZ-OK
+of the path before, so that an error can be told to belong to it.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain, islice
 
 from specwire.generated.filemq import Icanhaz
 from specwire.runtime.filemq.dialect import Habits
@@ -21,7 +24,18 @@ class Subscribing:
         self.asking: str | None = None
         self._resync, self._habits = resync, habits
         self._paths: deque[str] = deque()
-        self._parts: Iterator[Icanhaz] = iter(())
+        self._commands: Iterator[Icanhaz]
+        self._begin_path()
+
+    @property
+    def done(self) -> bool:
+        """Whether all commands for the path that is asked for were accepted."""
+        return self._sent > 0 and self._sent == self._accepted
+
+    @property
+    def resuming(self) -> bool:
+        """Whether the next answer is one to the request for the rest of a file."""
+        return self._sent > self._accepted == self._resume_at
 
     def add(self, path: str) -> None:
         """Queue a path; one that waits already is not queued twice."""
@@ -40,21 +54,41 @@ class Subscribing:
         self.asking = self._paths.popleft()
         if self._resync:
             return self.asking
+        self._sent = 1
         return Icanhaz(path=self.asking, options=self._habits.options, cache=())
 
-    def held(self, path: str, digests: Mapping[str, str]) -> Icanhaz | None:
-        """Return the first command for `path` now that it is known what the inbox holds of it."""
-        if path != self.asking:
-            return None
-        self._parts = ask_for_missing(path, digests, self._habits)
-        return next(self._parts, None)
+    def held(self, path: str, digests: Mapping[str, str], rest: Sequence[Icanhaz] = ()) -> list[Icanhaz]:
+        """Return the first commands for `path` now that it is known what the inbox holds of it.
 
-    def confirm(self) -> Icanhaz | None:
-        """The server accepted the last command: return the next of the same path, None after the last."""
-        return next(self._parts, None)
+        Args:
+            rest: commands that go before, the last of which asks for the rest of a file.
+        """
+        if path != self.asking or self._sent:
+            return []
+        self._resume_at = len(rest) - 1
+        self._commands = chain(rest, ask_for_missing(path, digests, self._habits))
+        return self._take_commands()
+
+    def confirm(self) -> list[Icanhaz]:
+        """The server accepted a command: return the next ones of the same path."""
+        if self._sent == self._accepted:
+            return []
+        self._accepted += 1
+        return self._take_commands()
 
     def finish(self) -> str | None:
         """Be done with the path that was asked for, and return it."""
         path, self.asking = self.asking, None
-        self._parts = iter(())
+        self._begin_path()
         return path
+
+    def _begin_path(self) -> None:
+        self._commands = iter(())
+        self._sent = self._accepted = 0
+        self._resume_at = -1
+
+    def _take_commands(self) -> list[Icanhaz]:
+        room = self._habits.cache.in_flight - (self._sent - self._accepted)
+        commands = list(islice(self._commands, room))
+        self._sent += len(commands)
+        return commands

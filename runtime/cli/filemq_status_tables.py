@@ -1,0 +1,146 @@
+"""The status of FILEMQ peers as a person reads it: one paragraph for each, with tables for what it has many of.
+
+Everything that others chose (names of files and clients, reasons) is made harmless before it comes to the terminal.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from specwire.runtime.cli.console import output
+from specwire.runtime.filemq.progress import UnderWay
+from specwire.runtime.filemq.quantities import show_duration, show_octets, show_rate, show_share
+from specwire.runtime.filemq.refusals import Refusal
+from specwire.runtime.filemq.reporting import report
+from specwire.runtime.filemq.status import (
+    ClientStatus,
+    PeerStatus,
+    PublicationStatus,
+    ServerStatus,
+    SubscriberStatus,
+)
+from specwire.runtime.log.text import show
+
+REFUSALS_SHOWN = 5
+PIPE_COLUMNS = 200
+"""Where no terminal says how wide it is."""
+
+ENDLESS_CREDIT = 1 << 60
+
+
+def print_status(peers: Sequence[PeerStatus]) -> None:
+    """Write the status of each to standard output."""
+    for number, peer in enumerate(peers):
+        if number:
+            _print("")
+        if isinstance(peer, ServerStatus):
+            _print_server(peer)
+        else:
+            _print_subscriber(peer)
+        _print_refusals(peer.refusals)
+
+
+def _print_server(server: ServerStatus) -> None:
+    _print_heading(server, f"server {server.endpoint}")
+    _print_table(
+        ("published at", "folder", "files", "size"),
+        [_publication_row(p) for p in server.publications],
+        (2, 3),
+    )
+    if server.clients:
+        _print_table(
+            ("client", "user", "subscribed to", "credit", "changes to come", "sent", "since"),
+            [_client_row(client) for client in server.clients],
+            (3, 4, 5, 6),
+        )
+    _print_files(
+        [(client.label, client.under_way) for client in server.clients if client.under_way is not None]
+    )
+
+
+def _print_subscriber(subscriber: SubscriberStatus) -> None:
+    _print_heading(subscriber, f"subscriber of {subscriber.endpoint}")
+    rows = [
+        (
+            subscriber.inbox,
+            " ".join(subscriber.paths),
+            subscriber.connection,
+            f"{subscriber.files:,}",
+            show_octets(subscriber.pending_octets),
+        )
+    ]
+    _print_table(("inbox", "subscribed to", "connection", "files", "not on disk yet"), rows, (3, 4))
+    if subscriber.under_way is not None:
+        _print_files([("", subscriber.under_way)])
+
+
+def _print_heading(peer: PeerStatus, what: str) -> None:
+    process = peer.process
+    _print(f"{what} ({peer.protocol}), process {process.pid}, up {show_duration(process.uptime_s)}")
+    _print(f"  {report(peer)}")
+
+
+def _publication_row(publication: PublicationStatus) -> tuple[str, ...]:
+    return (
+        publication.path,
+        publication.folder,
+        f"{publication.files:,}",
+        show_octets(publication.octets),
+    )
+
+
+def _client_row(client: ClientStatus) -> tuple[str, ...]:
+    return (
+        client.label,
+        client.user,
+        " ".join(client.subscriptions),
+        "endless" if client.credit >= ENDLESS_CREDIT else show_octets(client.credit),
+        f"{client.queued:,}",
+        show_octets(client.octets_sent),
+        show_duration(client.connected_s),
+    )
+
+
+def _print_files(files: Sequence[tuple[str, UnderWay]]) -> None:
+    if not files:
+        return
+    rows = [
+        (
+            file.path,
+            label,
+            show_share(file.octets, file.size),
+            "" if file.size is None else show_octets(file.size),
+            show_rate(file.octets_per_s),
+        )
+        for label, file in files
+    ]
+    _print_table(("file under way", "client", "done", "of", "rate"), rows, (2, 3, 4))
+
+
+def _print_refusals(refusals: Sequence[Refusal]) -> None:
+    if refusals:
+        rows = [
+            (refusal.at, refusal.name, refusal.peer, refusal.reason) for refusal in refusals[-REFUSALS_SHOWN:]
+        ]
+        _print_table(("refused at", "what", "client", "reason"), rows)
+
+
+def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequence[int] = ()) -> None:
+    """Print rows under their heads; columns that are empty in every row are left out."""
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=True, padding=(0, 1), header_style="bold")
+    used = [n for n in range(len(heads)) if any(row[n] for row in rows)]
+    for n in used:
+        table.add_column(heads[n], justify="right" if n in right else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(show(row[n])) for n in used))
+    console = output()
+    console.print()
+    console.print(table, width=None if console.is_terminal else PIPE_COLUMNS)
+
+
+def _print(line: str) -> None:
+    console = output()
+    console.print(show(line), markup=False, soft_wrap=not console.is_terminal)

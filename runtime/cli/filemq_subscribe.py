@@ -1,0 +1,123 @@
+"""`specwire filemq subscribe`: keep a folder equal to what a server publishes, until SIGINT or SIGTERM.
+
+Disk work that was begun is finished then, and the rest comes with the next start. A subscriber that the server
+refuses ends with status 1.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from specwire.runtime.cli.console import fail
+from specwire.runtime.cli.filemq_options import (
+    DEFAULT_PROTOCOL,
+    REPORT_EVERY_S,
+    CaptureOption,
+    CurveOption,
+    JsonOption,
+    ProtocolOption,
+    QuietOption,
+    ReportOption,
+    StatusOption,
+    open_tap,
+    require_folder,
+)
+from specwire.runtime.cli.filemq_running import JOB_FAILED, Manner, attended, conclude
+from specwire.runtime.cli.peer_log import PeerLog
+from specwire.runtime.cli.signals import stop_requested
+from specwire.runtime.filemq import FilemqClient, InboxError
+from specwire.runtime.filemq.credentials import PASSWORD_VARIABLE, read_client_security
+from specwire.runtime.transport.errors import TransportError
+
+
+def subscribe(
+    server: Annotated[str, typer.Argument(help="Endpoint of the server.", show_default=False)],
+    paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Virtual paths; / is everything.")],
+    inbox: Annotated[Path, typer.Option(help="Folder that receives the files.", show_default=False)],
+    protocol: ProtocolOption = DEFAULT_PROTOCOL,
+    capture: CaptureOption = None,
+    curve: CurveOption = None,
+    server_key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="With --curve: the public key that the server has to prove, or its .key file.",
+            show_default=False,
+        ),
+    ] = None,
+    user: Annotated[
+        str | None,
+        typer.Option(
+            help="Name for a server that asks for passwords; the password is in the variable "
+            f"{PASSWORD_VARIABLE}, or in a file.",
+            show_default=False,
+        ),
+    ] = None,
+    password_file: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE", help="File with the password of --user in its first line.", show_default=False
+        ),
+    ] = None,
+    origin: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TEXT",
+            help="The inbox knows the server by this: its endpoint before it has moved, without CURVE. Only the "
+            "server that sent a file may have it deleted.",
+            show_default=False,
+        ),
+    ] = None,
+    report_every: ReportOption = REPORT_EVERY_S,
+    quiet: QuietOption = False,
+    as_json: JsonOption = False,
+    status: StatusOption = True,
+) -> None:
+    """Keep a folder equal to what a server publishes under the paths."""
+    log = PeerLog(quiet=quiet)
+    manner = Manner(report_every, as_json, status)
+    try:
+        security = read_client_security(
+            curve=curve,
+            server_key=server_key,
+            user=user,
+            password_file=password_file,
+            environment=os.environ,
+        )
+        require_folder(inbox, "--inbox")
+        with open_tap(capture, "client", protocol) as tap:
+            client = FilemqClient(
+                server,
+                inbox,
+                paths,
+                tap=tap,
+                protocol=protocol,
+                security=security,
+                origin=origin,
+                on_event=log.tell,
+            )
+            reason = asyncio.run(_subscribe(client, manner, log))
+    except ValueError as error:
+        fail(str(error))
+    except (InboxError, TransportError) as error:
+        fail(str(error), status=JOB_FAILED)
+    finally:
+        log.close()
+    if reason is not None:
+        fail(reason, status=JOB_FAILED)
+
+
+async def _subscribe(client: FilemqClient, manner: Manner, log: PeerLog) -> str | None:
+    """Run until asked to stop; return the reason where the server ended it for good."""
+    stop = stop_requested()
+    async with client, attended(client.status, manner, log):
+        await asyncio.wait((stop, client.finished), return_when=asyncio.FIRST_COMPLETED)
+        reason = client.finished.result() if client.finished.done() else None
+        log.line("stopping")
+    conclude(client.status(), manner, log)
+    return reason

@@ -1,0 +1,74 @@
+"""What a running peer tells about itself: the document that `specwire filemq status` asks for.
+
+Names and reasons in it may come from the wire; whoever prints them makes them fit to be seen (`narration.show`).
+Times are seconds, sizes octets, moments ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from specwire.runtime.filemq.age import Process
+from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.progress import UnderWay
+from specwire.runtime.filemq.refusals import Refusal
+
+
+class PublicationStatus(msgspec.Struct, frozen=True):
+    """A published folder, and what is in it."""
+
+    path: str
+    folder: str
+    files: int
+    octets: int
+
+
+class ClientStatus(msgspec.Struct, frozen=True):
+    """A client as its server sees it.
+
+    `credit` is what may still be sent to it, `queued` the changes that it is to be told of and `octets_sent` the
+    content that it got, both in this peering, which began `connected_s` ago.
+    """
+
+    label: str
+    user: str
+    subscriptions: tuple[str, ...]
+    credit: int
+    under_way: UnderWay | None
+    queued: int
+    octets_sent: int
+    connected_s: float
+
+
+class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
+    """A server."""
+
+    endpoint: str
+    protocol: str
+    process: Process
+    publications: tuple[PublicationStatus, ...]
+    clients: tuple[ClientStatus, ...]
+    counters: Counters
+    refusals: tuple[Refusal, ...]
+
+
+class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field="role"):
+    """A subscriber; `connection` is ``opening``, ``open``, ``waiting`` or ``ended``.
+
+    `files` are those it holds of the subscribed paths, `pending_octets` what has come and is not on the disk yet.
+    """
+
+    endpoint: str
+    protocol: str
+    process: Process
+    inbox: str
+    paths: tuple[str, ...]
+    connection: str
+    files: int
+    under_way: UnderWay | None
+    pending_octets: int
+    counters: Counters
+    refusals: tuple[Refusal, ...]
+
+
+PeerStatus = ServerStatus | SubscriberStatus
