@@ -35,24 +35,38 @@ def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
 
 @asynccontextmanager
 async def serving(
-    source: Path, *, timers: Mapping[str, float] | None = None, rescan_s: float = NEVER_S
+    *sources: Path | Publication,
+    timers: Mapping[str, float] | None = None,
+    rescan_s: float = NEVER_S,
+    **settings: Any,
 ) -> AsyncIterator[tuple[FilemqServer, DialogWatch]]:
-    """Serve a folder; what changes in it is known from notifications alone."""
+    """Serve folders; what changes in them is known from notifications alone."""
     watch = DialogWatch("S")
-    async with FilemqServer([Publication(source)], tap=watch, timers=timers, rescan_s=rescan_s) as server:
+    publications = [source if isinstance(source, Publication) else Publication(source) for source in sources]
+    server = FilemqServer(publications, tap=watch, timers=timers, rescan_s=rescan_s, **settings)
+    async with server:
         yield server, watch
     assert not watch.violations, watch.violations
 
 
 @asynccontextmanager
 async def subscribing(
-    endpoint: str, inbox: Path, *, timers: Mapping[str, float] | None = None
+    endpoint: str, inbox: Path, *paths: str, timers: Mapping[str, float] | None = None, **settings: Any
 ) -> AsyncIterator[tuple[FilemqClient, DialogWatch]]:
-    """Keep an inbox equal to all that is served at `endpoint`."""
+    """Keep an inbox equal to what is served at `endpoint` under the paths, or to all of it."""
     watch = DialogWatch("C")
-    async with FilemqClient(endpoint, inbox, ["/"], tap=watch, timers=timers, sync=False) as client:
+    async with FilemqClient(
+        endpoint, inbox, paths or ("/",), tap=watch, timers=timers, sync=False, **settings
+    ) as client:
         yield client, watch
     assert not watch.violations, watch.violations
+
+
+async def in_step(server: FilemqServer, *clients: FilemqClient, path: str = "/") -> None:
+    """Wait until every inbox holds what is published now."""
+    await server.rescan()
+    expected = server.digests(path)
+    await asyncio.gather(*(client.until_equal(expected, timeout_s=STORY_S) for client in clients))
 
 
 async def event_of(watch: Watch, kind: type[E], wanted: Callable[[E], bool] = lambda _: True) -> E:

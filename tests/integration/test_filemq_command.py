@@ -15,10 +15,12 @@ import pytest
 
 from specwire.runtime.filemq import FilemqServer, Publication
 from specwire.runtime.filemq.events import FileSent, PeerClosed
+from tests.integration.filemq_watch import Role, watch_capture
 
 TIMEOUT_S = 30.0
 COMMAND = [sys.executable, "-m", "specwire.runtime.cli.main", "filemq"]
 HIDDEN = ".specwire-inbox"
+ROLES: tuple[Role, ...] = ("C", "S")
 
 
 @asynccontextmanager
@@ -58,13 +60,15 @@ def source(tmp_path: Path) -> Path:
 
 
 def test_serve_and_subscribe(tmp_path: Path, source: Path) -> None:
-    """Two processes: the file arrives, changes follow, both stop cleanly on a signal."""
-    inbox = tmp_path / "inbox"
+    """Two processes: the file arrives, changes follow, both stop cleanly on a signal, and none breaks the dialog."""
+    inbox, captures = tmp_path / "inbox", {role: tmp_path / role for role in ROLES}
 
     async def story() -> None:
-        async with process("serve", str(source), "--endpoint", "tcp://127.0.0.1:*") as server:
+        serve = ("serve", str(source), "--endpoint", "tcp://127.0.0.1:*", "--capture", str(captures["S"]))
+        async with process(*serve) as server:
             endpoint = (await line_with(server, "serving 1 files on")).split()[-1]
-            async with process("subscribe", endpoint, "/", "--inbox", str(inbox)) as client:
+            subscribe = ("subscribe", endpoint, "/", "--inbox", str(inbox), "--capture", str(captures["C"]))
+            async with process(*subscribe) as client:
                 await line_with(client, "received /a file (7 octets")
                 (source / "second").write_bytes(b"2")
                 await line_with(client, "received /second")
@@ -79,6 +83,9 @@ def test_serve_and_subscribe(tmp_path: Path, source: Path) -> None:
 
     asyncio.run(story())
     assert read_tree(inbox) == {"a file": b"content"}
+    for role in ROLES:
+        watch = watch_capture(captures[role], role)
+        assert watch.seen["S:Cheezburger"] >= 5 and not watch.violations, watch.violations
 
 
 def test_capture_holds_both_directions(tmp_path: Path, source: Path) -> None:
@@ -156,6 +163,8 @@ def test_killed_client_resumes(tmp_path: Path, source: Path) -> None:
             "cannot listen on tcp://192.0.2.1:5",
             1,
         ),
+        (("serve", "{tmp}/source", "--endpoint", "tcp://a b:5"), "has the host 'a b', which is none", 2),
+        (("serve", "{tmp}/source", "--report-every", "-1"), "--report-every", 2),
         (("serve", "{tmp}/source", "--capture", "{tmp}/source/a file"), "--capture: ", 2),
         (("serve", "{tmp}/source", "--protocol", "zre"), "known: filemq, libfilemq", 2),
         (("subscribe", "tcp://127.0.0.1:1", "/", "--inbox", "{tmp}/a", "--protocol", ""), "speaks ''", 2),
@@ -167,6 +176,7 @@ def test_killed_client_resumes(tmp_path: Path, source: Path) -> None:
             1,
         ),
         (("subscribe", "tcp://127.0.0.1:*", "/", "--inbox", "{tmp}/a"), "no port to connect to", 2),
+        (("subscribe", "tcp://a b:5", "/", "--inbox", "{tmp}/a"), "has the host 'a b', which is none", 2),
         (("subscribe", "nowhere", "/", "--inbox", "{tmp}/a"), "'nowhere' is no endpoint", 2),
     ],
 )

@@ -1,5 +1,8 @@
 """`kill -9` of either side in the middle of a large file, again and again: in the end every file is whole.
 
+After each kill the file goes on where it stopped, and what was sent in all shows that nothing more is sent again
+than was under way.
+
 The default run is short. `SPECWIRE_SOAK_ROUNDS` (kills) and `SPECWIRE_SOAK_OCTETS` (size of the file) make it
 long, and `SPECWIRE_SEED` repeats the choices of a run whose seed was printed.
 """
@@ -17,8 +20,11 @@ from pathlib import Path
 
 import pytest
 
+from specwire.runtime.filemq.client import WINDOW_OCTETS
+from specwire.runtime.filemq.resuming import RESUME_FROM_OCTETS
+from specwire.runtime.filemq.server import CHUNK_OCTETS
 from tests.integration.filemq_process import PeerProcess, kept_endpoint, start
-from tests.integration.filemq_watch import watch_capture
+from tests.integration.filemq_watch import Line, watch_capture
 
 ROUNDS = int(os.environ.get("SPECWIRE_SOAK_ROUNDS", "2"))
 OCTETS = int(os.environ.get("SPECWIRE_SOAK_OCTETS", str(32_000_000)))
@@ -27,8 +33,14 @@ ROUND_TIMEOUT_S = 60.0
 TRIES = 20
 RESERVED = ".specwire-inbox"
 JOURNAL = "journal"
+KEPT_OCTETS = RESUME_FROM_OCTETS + 2 * CHUNK_OCTETS
+"""From so much on, an unfinished file is certain to be kept: with the chunk before, it was."""
+
 SERVER_KEEPS_OCTETS = 12_000_000
 """More than the credit that a client gives, so a server that stops so early has not sent the rest."""
+
+LOST_OCTETS = 2 * WINDOW_OCTETS
+"""What a kill may cost: content that was received and not written, with room for what the capture saw late."""
 
 
 class Stage:
@@ -37,6 +49,8 @@ class Stage:
     def __init__(self, folder: Path, endpoint: str) -> None:
         self.source, self.inbox = folder / "source", folder / "inbox"
         self.source.mkdir()
+        self.versions = 0
+        self.received = 0
         self.peers: dict[str, PeerProcess] = {}
         self._captures: dict[str, Path] = {}
         self._numbers = count()
@@ -66,7 +80,10 @@ class Stage:
 
     def _check_capture(self, side: str) -> None:
         folder = self._captures[side]
-        watch = watch_capture(folder, "C" if side == "client" else "S")
+        lines: list[Line] = []
+        watch = watch_capture(folder, "C" if side == "client" else "S", lines)
+        if side == "client":
+            self.received += sum(line.octets for line in lines if line.name == "/large")
         assert watch.seen["S:OhaiOk"], "the capture holds the traffic"
         assert not watch.violations, watch.violations
         shutil.rmtree(folder)
@@ -86,9 +103,18 @@ class Stage:
             return None
 
     async def until_part_has(self, octets: int, before: int | None) -> None:
-        """Return when so much of the large file is written aside, or when it is in its place already."""
+        """Return when so much of the large file is written aside, or it is in its place already."""
         while self.inode() == before and size_aside(self.inbox) < octets:
             await asyncio.sleep(0.0005)
+
+    async def goes_on(self, side: str, octets: int) -> None:
+        """See that the side that was killed goes on with the large file, of which so much was written aside."""
+        line = await self.peers[side].line_with("resumed /large")
+        resumed = int(line.split(" at ")[1].split()[0].replace(",", ""))
+        if side == "client":
+            assert resumed == octets
+        else:  # the client has written on for a while
+            assert octets <= resumed <= OCTETS
 
     async def interrupt(self, side: str, rng: random.Random) -> tuple[str, str]:
         """Freeze `side` in the middle of a new version; return the digests held and due."""
@@ -96,7 +122,8 @@ class Stage:
         for _ in range(TRIES):
             before = self.inode()
             due = self.publish("large", rng.randbytes(OCTETS))
-            await self.until_part_has(rng.randrange(OCTETS - SERVER_KEEPS_OCTETS), before)
+            self.versions += 1
+            await self.until_part_has(rng.randrange(KEPT_OCTETS, OCTETS - SERVER_KEEPS_OCTETS), before)
             self.peers[side].freeze()
             if self.inode() == before:
                 return held, due
@@ -146,9 +173,11 @@ def test_killed_in_the_middle_of_a_file(tmp_path: Path, first: str) -> None:
                     side = sides[number % 2]
                     held, due = await stage.interrupt(side, rng)
                     await stage.kill(side)
+                    aside = size_aside(stage.inbox)
                     assert digest(stage.inbox / "large") == held, "a half file was put in place"
                     late = stage.publish(f"made while the {side} was away {number}", rng.randbytes(1000))
                     await stage.start(side)
+                    await stage.goes_on(side, aside)
                     await stage.peers["client"].line_with(due)
                     await stage.peers["client"].line_with(late)
             await stage.stop("client")
@@ -156,6 +185,7 @@ def test_killed_in_the_middle_of_a_file(tmp_path: Path, first: str) -> None:
         finally:
             for peer in stage.peers.values():
                 await peer.end()
+        assert stage.received <= stage.versions * OCTETS + ROUNDS * LOST_OCTETS
         held_tree = tree(stage.inbox)
         own = {name for name in held_tree if Path(name).parts[0] == RESERVED}
         assert own == {f"{RESERVED}/{JOURNAL}"}, "nothing unfinished is left"

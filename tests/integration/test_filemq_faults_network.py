@@ -11,12 +11,12 @@ import random
 from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import pytest
 
-from specwire.runtime.filemq import FilemqClient, FilemqServer
-from specwire.runtime.filemq.events import PeerClosed, PeerOpened, Subscribed
+from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
+from specwire.runtime.filemq.events import Event, PeerClosed, PeerOpened, Subscribed
 from tests.integration.filemq_scene import digests, event_of, own_files, run, serving, subscribing
 from tests.integration.filemq_watch import DialogWatch
 from tests.integration.tcp_proxy import TcpProxy
@@ -82,7 +82,54 @@ def test_connection_cut_during_a_transfer(source: Path) -> None:
             await here.client.until_equal(digests(source), timeout_s=EQUAL_S)
             assert here.client.counters.peerings == CUTS + 1
             assert here.client.counters.refusals == 0
-            assert len(here.heard.strays) <= CUTS, "each cut is noticed at the first answer"
+            assert not here.heard.strays, "nothing is said on a connection that the server does not know"
+
+    run(story)
+
+
+def test_connections_cut_before_the_subscription_is_confirmed(tmp_path: Path, source: Path) -> None:
+    """Time and again between OHAI-OK and ICANHAZ-OK: no cut counts as the server's RTFM, of which two are final."""
+    inbox, opened = tmp_path / "inbox", 0
+
+    async def story() -> None:
+        def cut_when_opened(event: Event) -> None:
+            nonlocal opened
+            opened += isinstance(event, PeerOpened)
+            if isinstance(event, PeerOpened) and opened <= CUTS:
+                proxy.cut()  # at once: ICANHAZ has not left yet
+
+        async with serving(source, timers=PATIENT) as (server, heard), TcpProxy(server.endpoint) as proxy:
+            client = FilemqClient(
+                proxy.endpoint, inbox, ["/"], timers=PATIENT, sync=False, on_event=cut_when_opened
+            )
+            async with client:
+                equal = asyncio.create_task(client.until_equal(digests(source), timeout_s=EQUAL_S))
+                either: set[asyncio.Future[Any]] = {equal, client.finished}
+                await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
+                assert not client.finished.done(), client.finished.result()
+                await equal
+                assert opened == client.counters.peerings == CUTS + 1
+            assert not heard.strays
+
+    run(story)
+
+
+def test_a_server_that_is_not_there_yet(tmp_path: Path, source: Path) -> None:
+    """The client tries again at growing intervals and tells of each second, fourth, eighth ... try alone."""
+
+    async def story() -> None:
+        async with serving(source) as (gone, _):
+            endpoint = gone.endpoint
+        client = FilemqClient(endpoint, tmp_path / "inbox", ["/"], timers=QUICK, sync=False)
+        events = client.events()
+        async with client:
+            for ending in ("possible", "try 2", "try 4"):
+                closed = await event_of(events, PeerClosed)
+                assert closed.reason.startswith("no connection is possible")
+                assert closed.reason.endswith(ending)
+                assert not closed.final
+            async with FilemqServer([Publication(source)], endpoint):
+                await client.until_equal(digests(source), timeout_s=EQUAL_S)
 
     run(story)
 

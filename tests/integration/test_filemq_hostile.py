@@ -5,13 +5,11 @@ from __future__ import annotations
 import asyncio
 import os
 import random
-from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
-from contextlib import asynccontextmanager
+from collections.abc import Awaitable, Callable
 from pathlib import Path
 
 import pytest
 
-from specwire.generated import filemq
 from specwire.generated.filemq import (
     Cheezburger,
     Hugz,
@@ -27,11 +25,8 @@ from specwire.generated.filemq import (
 )
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.filemq.events import FileReceived, PeerClosed
-from specwire.runtime.transport.context import TransportContext
-from specwire.runtime.transport.dealer import Dealer
-from specwire.runtime.transport.router import Router
+from tests.integration.filemq_raw import TIMEOUT_S, fake_server, raw_peers
 
-TIMEOUT_S = 20.0
 TIMES = {"heartbeat": 0.1, "expiry": 1.0, "reconnect": 0.05}
 
 
@@ -41,44 +36,6 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
             await story()
 
     asyncio.run(bounded())
-
-
-class RawPeer:
-    """A bare DEALER that sends what it is told."""
-
-    def __init__(self, context: TransportContext, endpoint: str) -> None:
-        self.got: asyncio.Queue[list[bytes]] = asyncio.Queue()
-        self.dealer = Dealer(
-            context,
-            endpoint,
-            on_message=self.got.put_nowait,
-            on_sent=lambda frames: None,
-            high_water=8,
-        )
-
-    def send(self, *messages: filemq.AnyMessage | Sequence[bytes]) -> None:
-        for message in messages:
-            self.dealer.send(message.encode() if isinstance(message, filemq.AnyMessage) else message)
-
-    async def hear(self) -> filemq.AnyMessage:
-        return filemq.decode(await asyncio.wait_for(self.got.get(), TIMEOUT_S))
-
-
-@asynccontextmanager
-async def raw_peers(endpoint: str) -> AsyncIterator[Callable[[], RawPeer]]:
-    context = TransportContext()
-    peers: list[RawPeer] = []
-
-    def make() -> RawPeer:
-        peers.append(RawPeer(context, endpoint))
-        return peers[-1]
-
-    try:
-        yield make
-    finally:
-        for peer in peers:
-            peer.dealer.close()
-        await asyncio.wait_for(context.close(), TIMEOUT_S)
 
 
 @pytest.fixture
@@ -231,70 +188,6 @@ def test_client_that_grants_much_and_reads_nothing_costs_little(tmp_path: Path) 
 
 
 # ---- servers that do not behave
-
-
-class FakeServer:
-    """A bare ROUTER with one client, which is told whatever a test likes."""
-
-    def __init__(self) -> None:
-        self.context = TransportContext()
-        self.heard: asyncio.Queue[filemq.AnyMessage] = asyncio.Queue()
-        self.router = Router(
-            self.context,
-            on_message=self._take,
-            on_sent=lambda peer, frames: None,
-            on_room=lambda peer: None,
-            on_gone=lambda peer, reason: None,
-            high_water=1000,
-        )
-        self.endpoint = self.router.bind("tcp://127.0.0.1:*")
-        self.sequence = 0
-
-    def _take(self, peer: bytes, frames: list[bytes]) -> None:
-        self.peer = peer
-        command = filemq.decode(frames)
-        self.heard.put_nowait(command)
-        match command:
-            case Ohai():
-                self.send(OhaiOk())
-            case Icanhaz():
-                self.send(IcanhazOk())
-
-    def send(self, message: filemq.AnyMessage | Sequence[bytes]) -> None:
-        frames = message.encode() if isinstance(message, filemq.AnyMessage) else message
-        self.router.send(self.peer, frames)
-
-    def send_file(
-        self, name: str, chunk: bytes, *, offset: int = 0, operation: Operation = Operation.CREATE
-    ) -> None:
-        self.send(
-            Cheezburger(
-                sequence=self.sequence,
-                operation=operation,
-                filename=name,
-                offset=offset,
-                headers=(),
-                chunk=chunk,
-            )
-        )
-        self.sequence += 1
-
-    async def subscribed(self) -> None:
-        while not isinstance(await asyncio.wait_for(self.heard.get(), TIMEOUT_S), Icanhaz):
-            pass
-
-    async def close(self) -> None:
-        self.router.close()
-        await asyncio.wait_for(self.context.close(), TIMEOUT_S)
-
-
-@asynccontextmanager
-async def fake_server() -> AsyncIterator[FakeServer]:
-    server = FakeServer()
-    try:
-        yield server
-    finally:
-        await server.close()
 
 
 def test_hostile_names_write_nothing_outside(tmp_path: Path) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import subprocess
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from pathlib import Path
 
 import pytest
@@ -61,9 +61,12 @@ def serving(
 
 
 def reading(
-    server: FilemqServer, inbox: Path, *paths: str, security: ClientSecurity, brisk: bool = False
+    server: FilemqServer,
+    inbox: Path,
+    *paths: str,
+    security: ClientSecurity,
+    timers: Mapping[str, float] | None = None,
 ) -> FilemqClient:
-    timers = BRISK if brisk else None
     return FilemqClient(server.endpoint, inbox, paths, security=security, timers=timers, sync=False)
 
 
@@ -133,7 +136,8 @@ def test_an_unknown_key_gets_nothing_and_is_logged_once(tmp_path: Path, source: 
         async with serving(source, CurveServer(keys), clients) as server:
             watch = server.events()
             as_stranger = CurveClient(stranger, keys.public)
-            async with reading(server, tmp_path / "x", "/", security=as_stranger) as kept_out:
+            once = {"reconnect": 2 * TIMEOUT_S}
+            async with reading(server, tmp_path / "x", "/", security=as_stranger, timers=once) as kept_out:
                 refused = await refused_for(watch, "a client")
                 assert stranger.public in refused.reason
                 async with reading(
@@ -165,11 +169,21 @@ def test_without_a_list_the_servers_key_is_enough(tmp_path: Path, source: Path) 
     run(story)
 
 
-@pytest.mark.parametrize("wrong", ["key", "nothing", "password"])
+@pytest.mark.parametrize(
+    ("wrong", "told_client", "told_server"),
+    [
+        ("key", "keys or mechanisms may not fit", "the keys of the two sides do not fit"),
+        ("nothing", "mechanisms", "handshake"),  # who is the first to notice it differs: one breaks off,
+        ("password", "mechanisms", "handshake"),  # and the other may know no more than that
+    ],
+)
 def test_a_client_whose_security_does_not_fit_says_so_and_tries_again(
-    tmp_path: Path, source: Path, wrong: str
+    tmp_path: Path, source: Path, wrong: str, told_client: str, told_server: str
 ) -> None:
-    """Twice the same, so it goes on; and nothing arrives from a server that is not the one expected."""
+    """Twice the same, so it goes on; and nothing arrives from a server that is not the one expected.
+
+    The server tells of it too, though it was never asked to let this client in.
+    """
     keys = new_pair()
     securities: dict[str, ClientSecurity] = {
         "key": CurveClient(new_pair(), new_key()),
@@ -179,13 +193,14 @@ def test_a_client_whose_security_does_not_fit_says_so_and_tries_again(
 
     async def story() -> None:
         async with serving(source, CurveServer(keys)) as server:
-            client = reading(server, tmp_path / "x", "/", security=securities[wrong], brisk=True)
-            watch = client.events()
+            client = reading(server, tmp_path / "x", "/", security=securities[wrong], timers=BRISK)
+            watch, seen = client.events(), server.events()
             async with client:
                 for _ in range(2):
                     closed = await await_event(watch, lambda e: isinstance(e, PeerClosed))
                     assert isinstance(closed, PeerClosed) and not closed.final
-                    assert "keys or passwords and ours do not fit" in closed.reason
+                    assert told_client in closed.reason
+                    assert told_server in (await refused_for(seen, "a client")).reason
             assert client.counters.messages_in == 0
             assert server.counters.messages_in == 0
 

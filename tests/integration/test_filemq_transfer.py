@@ -510,15 +510,15 @@ def test_fault_in_one_answer_costs_no_other_client(
         told: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["exception"]))
         async with FilemqServer([Publication(source)]) as server:
-            send = server._router.send
+            send = server._work._router.send
 
             def fail_for_one(peer: bytes, frames: Sequence[bytes]) -> None:
                 if peer == b"one":
                     raise ZeroDivisionError
                 send(peer, frames)
 
-            monkeypatch.setattr(server._router, "send", fail_for_one)
-            server._on_message(b"one", filemq.Ohai().encode())
+            monkeypatch.setattr(server._work._router, "send", fail_for_one)
+            server._work._on_message(b"one", filemq.Ohai().encode())
             async with FilemqClient(server.endpoint, tmp_path / "a", ["/"], sync=False) as client:
                 await client.until_equal(server.digests(), timeout_s=TIMEOUT_S)
             assert [type(error) for error in told] == [ZeroDivisionError]
@@ -553,13 +553,13 @@ def test_nothing_is_said_to_a_client_that_has_said_goodbye(
     async def story() -> None:
         async with FilemqServer([Publication(source)]) as server:
             said: list[bytes] = []
-            monkeypatch.setattr(server._router, "send", lambda peer, frames: said.append(peer))
+            monkeypatch.setattr(server._work._router, "send", lambda peer, frames: said.append(peer))
             for peer, commands in (
                 (b"gone", (filemq.Ohai(), filemq.Icanhaz(path="/", options=(), cache=()), filemq.Kthxbai())),
                 (b"here", (filemq.Ohai(),)),
             ):
                 for command in commands:
-                    server._on_message(peer, command.encode())  # all before the loop's next turn
+                    server._work._on_message(peer, command.encode())  # all before the loop's next turn
             while b"here" not in said:
                 await asyncio.sleep(0)
             assert said == [b"here"]

@@ -40,7 +40,7 @@ from specwire.runtime.filemq.actions import (
     Wrote,
 )
 from specwire.runtime.filemq.client import ClientEngine, Phase
-from specwire.runtime.filemq.dialect import Command
+from specwire.runtime.filemq.dialect import CacheRules, Command
 from specwire.runtime.filemq.events import (
     Event,
     FileDeleted,
@@ -154,12 +154,44 @@ def test_large_cache_is_sent_in_parts() -> None:
     engine.obey(OhaiOk(), 0.0)
     held = {f"/{i:04}": SHA1 for i in range(600)}
     parts = sent(engine.settle(Held(1, "/", held), 0.0))
-    while len(parts) < 3:
-        parts += sent(engine.obey(IcanhazOk(), 0.0))
-    assert told(engine.obey(IcanhazOk(), 0.0)) == [Subscribed("/")]
     assert [len(part.cache) for part in parts if isinstance(part, Icanhaz)] == [255, 255, 90]
     assert [bool(part.options) for part in parts if isinstance(part, Icanhaz)] == [False, False, True]
     assert all(part.encode() for part in parts)
+    assert [told(engine.obey(IcanhazOk(), 0.0)) for _ in parts] == [[], [], [Subscribed("/")]]
+
+
+def test_parts_of_a_cache_do_not_wait_for_each_other() -> None:
+    """A bounded number is on the way at a time, and the next path waits for the last ICANHAZ-OK."""
+    engine = client("/a", "/b", resync=True)
+    engine.open(0.0)
+    engine.obey(OhaiOk(), 0.0)
+    in_flight = CacheRules().in_flight
+    held = {f"/a/{i:05}": SHA1 for i in range(255 * (in_flight + 2))}
+    assert len(sent(engine.settle(Held(1, "/a", held), 0.0))) == in_flight
+    answers = [engine.obey(IcanhazOk(), 0.0) for _ in range(in_flight + 2)]
+    assert [len(sent(actions)) for actions in answers] == [1, 1, *[0] * in_flight]
+    assert [bool(disk(actions)) for actions in answers] == [*[False] * (in_flight + 1), True]
+    assert answers[-1] == [Report(Subscribed("/a")), ListHeld(1, "/b")]
+
+
+def test_error_among_the_parts_of_a_cache_belongs_to_their_path() -> None:
+    """However many are on the way, they are for one path."""
+    engine = client("/a", "/b", resync=True)
+    engine.open(0.0)
+    engine.obey(OhaiOk(), 0.0)
+    engine.settle(Held(1, "/a", {f"/a/{i:05}": SHA1 for i in range(1000)}), 0.0)
+    engine.obey(IcanhazOk(), 0.0)
+    assert told(engine.obey(Wat(reason="no"), 0.0))[0] == Refused("/a", "no")
+    assert engine.paths == ("/b",)
+
+
+def test_confirmation_that_was_not_asked_for_confirms_nothing() -> None:
+    """While the inbox is still listed, a server cannot have accepted the path."""
+    engine = client("/a", resync=True)
+    engine.open(0.0)
+    engine.obey(OhaiOk(), 0.0)
+    assert Subscribed("/a") not in told(engine.obey(IcanhazOk(), 0.0))
+    assert len(sent(engine.settle(Held(1, "/a", {}), 0.0))) == 1
 
 
 def test_names_too_long_for_a_cache_entry_are_left_out() -> None:
@@ -519,3 +551,37 @@ def test_close_says_kthxbai() -> None:
     assert engine.close(0.0)[:2] == [Send(Kthxbai()), Close("closed by request")]
     assert engine.close(0.0) == []
     assert engine.tick(99.0) == []
+
+
+def test_lost_connections_are_opened_again_and_are_no_rtfm() -> None:
+    """However often the network fails before ICANHAZ-OK: only the server's own RTFM, twice, is final."""
+    engine, now = client(), 0.0
+    engine.open(now)
+    for _ in range(5):
+        engine.obey(OhaiOk(), now)
+        assert told(engine.lost("the connection was lost", now)) == [
+            PeerClosed("server", "the connection was lost")
+        ]
+        assert engine.lost("the connection was lost", now) == [], "there is none to lose"
+        now += 5.0
+        assert engine.tick(now)[0] == Connect(engine.connection)
+    engine.obey(OhaiOk(), now)
+    engine.obey(Rtfm(reason="x"), now)
+    assert engine.phase is Phase.WAITING
+
+
+def test_a_server_that_is_not_there_is_told_of_less_and_less() -> None:
+    """Of 100 tries in vain the first, second, fourth... are told; one that succeeds begins the count anew."""
+    engine, now, tries = client(), 0.0, []
+    engine.open(now)
+    for number in range(1, 101):
+        if told(engine.lost("no connection", now)):
+            tries.append(number)
+        now += 5.0
+        engine.tick(now)
+    assert tries == [1, 2, 4, 8, 16, 32, 64]
+    engine.obey(OhaiOk(), now)
+    assert told(engine.lost("gone", now)) == [PeerClosed("server", "gone")]
+    now += 5.0
+    engine.tick(now)
+    assert told(engine.lost("gone", now)) == [PeerClosed("server", "gone, try 2")]

@@ -7,7 +7,15 @@ from collections.abc import Sequence
 
 import pytest
 
-from specwire.runtime.filemq.actions import DeleteFile, DiskAction, Outcome, WriteChunk, Wrote
+from specwire.runtime.filemq.actions import (
+    CompleteFile,
+    DeleteFile,
+    DiskAction,
+    Outcome,
+    Stored,
+    WriteChunk,
+    Wrote,
+)
 from specwire.runtime.filemq.diskwork import BATCH, BATCH_OCTETS, DiskWork
 
 
@@ -15,13 +23,24 @@ def run(orders: list[DiskAction]) -> tuple[list[list[DiskAction]], list[Outcome]
     """Order everything in one turn of the loop; return the batches and the outcomes."""
     batches: list[list[DiskAction]] = []
     outcomes: list[Outcome] = []
+    late: list[Outcome] = []
 
     def perform(batch: Sequence[DiskAction]) -> list[Outcome]:
+        """Bring the outcomes of completed files with the next batch, as an inbox may."""
         batches.append(list(batch))
-        return [Wrote(action.connection, 0) for action in batch]
+        now, late[:] = (
+            late[:],
+            [Stored(1, action.name, 0, "", False) for action in batch if isinstance(action, CompleteFile)],
+        )
+        return now + [Wrote(action.connection, 0) for action in batch if isinstance(action, WriteChunk)]
 
     async def work() -> None:
-        disk = DiskWork(perform, on_outcomes=outcomes.extend, on_fault=lambda error: pytest.fail(str(error)))
+        disk = DiskWork(
+            perform,
+            pending=lambda: bool(late),
+            on_outcomes=outcomes.extend,
+            on_fault=lambda error: pytest.fail(str(error)),
+        )
         for action in orders:
             disk.order(action)
         await disk.close()
@@ -43,3 +62,11 @@ def test_many_small_pieces_come_in_batches_of_a_number() -> None:
     orders: list[DiskAction] = [DeleteFile(1, f"/{number}") for number in range(BATCH + 1)]
     batches, _ = run(orders)
     assert batches == [orders[:BATCH], orders[BATCH:]]
+
+
+def test_outcomes_that_are_missing_at_the_end_are_asked_for() -> None:
+    """The disk is still busy with a file when there is nothing more to write."""
+    orders: list[DiskAction] = [CompleteFile(1, f"/{number}", 0, None) for number in range(BATCH + 1)]
+    batches, outcomes = run(orders)
+    assert batches == [orders[:BATCH], orders[BATCH:], []]
+    assert outcomes == [Stored(1, f"/{number}", 0, "", False) for number in range(BATCH + 1)]

@@ -30,6 +30,7 @@ from specwire.runtime.filemq.actions import (
     Wrote,
 )
 from specwire.runtime.filemq.inbox import Inbox, InboxError
+from specwire.runtime.filemq.journal import Journal
 
 HIDDEN = ".specwire-inbox"
 
@@ -154,6 +155,74 @@ def test_files_of_a_batch_are_on_the_disk_before_any_is_in_its_place(
     ]
     assert visible(tmp_path) == {"a": b"/a", "d/c": b"/d/c"}
     assert os.listdir(tmp_path / HIDDEN) == ["journal"]
+
+
+def stored(*names: str) -> list[Outcome]:
+    return [Stored(1, name, len(name), sha1(name.encode()), True) for name in names]
+
+
+def test_the_next_batch_is_written_while_the_disk_is_busy_with_the_last(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path)
+    inbox.open()
+    assert inbox.perform_some(pieces("/a", "/b")) == [Wrote(1, 2), Wrote(1, 2)]
+    assert inbox.pending
+    assert visible(tmp_path) == {}
+    assert inbox.perform_some(pieces("/c")) == [Wrote(1, 2), *stored("/a", "/b")]
+    assert visible(tmp_path) == {"a": b"/a", "b": b"/b"}
+    assert inbox.perform_some([]) == stored("/c")
+    assert not inbox.pending
+    inbox.close()
+
+
+def test_what_the_disk_is_busy_with_is_in_its_place_before_it_is_listed_or_deleted(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path)
+    inbox.open()
+    inbox.perform_some(pieces("/a", "/b"))
+    assert inbox.perform_some([DeleteFile(1, "/a")]) == [*stored("/a", "/b"), Deleted(1, "/a")]
+    inbox.perform_some(pieces("/c"))
+    assert inbox.perform_some([ListHeld(1, "/")]) == [
+        *stored("/c"),
+        Held(1, "/", {"/b": sha1(b"/b"), "/c": sha1(b"/c")}),
+    ]
+    inbox.close()
+
+
+def test_what_the_disk_is_busy_with_at_the_end_is_thrown_away(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path)
+    inbox.open()
+    inbox.perform_some(pieces("/a"))
+    inbox.close()
+    assert visible(tmp_path) == {}
+    assert os.listdir(tmp_path / HIDDEN) == ["journal"]
+
+
+@pytest.mark.parametrize("sync", [False, True])
+def test_where_the_journal_has_no_room_no_file_of_the_batch_is_in_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, sync: bool
+) -> None:
+    def append(self: Journal, lines: object) -> None:
+        raise OSError(errno.ENOSPC, "no room")
+
+    inbox = Inbox(tmp_path, sync=sync)
+    inbox.open()
+    with monkeypatch.context() as patch:
+        patch.setattr(Journal, "_append", append)
+        outcomes = inbox.perform_all(pieces("/a", "/b"))
+    assert outcomes[2:] == [Failed(1, "/a", "no room", True), Failed(1, "/b", "no room", True)]
+    assert visible(tmp_path) == {}
+    assert inbox.perform_all(pieces("/a", "/b"))[2:] == stored("/a", "/b")
+    inbox.close()
+
+
+def test_folder_that_goes_within_a_batch_is_walked_to_again(inbox: Inbox) -> None:
+    """With its last file; and the next one makes it anew."""
+    outcomes = inbox.perform_all([*pieces("/d/a"), DeleteFile(1, "/d/a"), *pieces("/d/b", "/e/f/c", "/d/g")])
+    assert [outcome for outcome in outcomes if not isinstance(outcome, Wrote)] == [
+        *stored("/d/a"),
+        Deleted(1, "/d/a"),
+        *stored("/d/b", "/e/f/c", "/d/g"),
+    ]
+    assert visible(inbox.folder) == {"d/b": b"/d/b", "e/f/c": b"/e/f/c", "d/g": b"/d/g"}
 
 
 def test_work_of_a_batch_is_done_in_order(inbox: Inbox) -> None:
@@ -346,7 +415,7 @@ def test_listing_sees_a_file_that_was_changed_by_hand(inbox: Inbox) -> None:
 def test_known_files_are_not_read_again(inbox: Inbox, monkeypatch: pytest.MonkeyPatch) -> None:
     receive(inbox, "/a", b"content")
     monkeypatch.setattr(
-        "specwire.runtime.filemq.inbox.digest_file", lambda descriptor: pytest.fail("was read")
+        "specwire.runtime.filemq.inventory.digest_file", lambda descriptor: pytest.fail("was read")
     )
     assert inbox.list_held("/") == {"/a": sha1(b"content")}
 
@@ -365,7 +434,9 @@ def test_knowledge_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monkey
     second.open()
     assert second.lines_lost == 1
     with monkeypatch.context() as patch:
-        patch.setattr("specwire.runtime.filemq.inbox.digest_file", lambda descriptor: pytest.fail("was read"))
+        patch.setattr(
+            "specwire.runtime.filemq.inventory.digest_file", lambda descriptor: pytest.fail("was read")
+        )
         assert second.list_held("/") == {"/a": sha1(b"content")}
     assert receive(second, "/c", b"more")
     assert second.perform(DeleteFile(1, "/a")) == [Deleted(1, "/a")]

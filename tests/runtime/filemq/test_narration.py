@@ -16,7 +16,8 @@ from specwire.runtime.filemq.events import (
     Refused,
     Subscribed,
 )
-from specwire.runtime.filemq.narration import PER_S, REFUSALS, Narrator, describe
+from specwire.runtime.filemq.narration import Narrator, describe
+from specwire.runtime.log.quota import LINES, PER_S
 
 
 @pytest.mark.parametrize(
@@ -49,7 +50,7 @@ def test_refusals_are_told_at_a_bounded_rate() -> None:
     for i in range(1000):
         narrator.tell(Refused(f"/{i}", "is bad"))
     narrator.tell(FileDeleted("/a"))
-    assert len(lines) == REFUSALS + 1
+    assert len(lines) == LINES + 1
     now = PER_S
     narrator.tell(Refused("/again", "is bad"))
-    assert lines[-2:] == [f"{1000 - REFUSALS} more were refused in 10 s", "refused /again: is bad"]
+    assert lines[-2:] == [f"{1000 - LINES} more were refused in 10 s", "refused /again: is bad"]

@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import hashlib
 import os
+import shutil
+import tempfile
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
+import hypothesis.strategies as st
 import pytest
+from hypothesis import settings
+from hypothesis.stateful import RuleBasedStateMachine, rule, run_state_machine_as_test
 
+from specwire.runtime.filemq import publication as publication_module
 from specwire.runtime.filemq import reading
+from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.publication import Change, Gone, Publication, Put, Unfit
 from specwire.runtime.filemq.reading import FileMovedError, TransferReader
 
@@ -285,3 +293,174 @@ def test_removed_file_is_not_read(publication: Publication) -> None:
     with pytest.raises(FileMovedError):
         reader.read(4)
     reader.close()
+
+
+# ---- walks in steps, and looks in between
+
+
+def test_a_look_between_two_steps_tells_what_it_sees_at_once(
+    publication: Publication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A change is told once, by whoever is asked first; and nothing that the walk has met before is told later."""
+    monkeypatch.setattr(publication_module, "STEP_FILES", 1)
+    for name in ("a", "b", "c", "d"):
+        (publication.folder / name).write_bytes(b"1")
+    steps = publication.walk()
+    assert [next(steps), next(steps), next(steps)] == [[], [], []], "a, b and c were met, and not told"
+    (publication.folder / "b").write_bytes(b"2")
+    (publication.folder / "c").unlink()
+    (publication.folder / "0").write_bytes(b"new where the walk has been")
+    places = [str(publication.folder / name) for name in ("0", "a", "b", "c")]
+    looked = publication.examine(places)
+    assert puts(looked) == {
+        "/pub/0": sha1(b"new where the walk has been"),
+        "/pub/a": sha1(b"1"),
+        "/pub/b": sha1(b"2"),
+    }
+    rest = [change for step in steps for change in step]
+    assert (puts(rest), gone(rest)) == ({"/pub/d": sha1(b"1")}, [])
+
+
+def test_a_walk_that_is_begun_during_another_ends_that_one(
+    publication: Publication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publication_module, "STEP_FILES", 1)
+    for name in ("a", "b", "c"):
+        (publication.folder / name).write_bytes(b"1")
+    settle(publication.folder)
+    steps = publication.walk()
+    assert next(steps) == []
+    assert set(puts(publication.scan())) == {"/pub/a", "/pub/b", "/pub/c"}
+    assert [*steps] == []
+    assert publication.scan() == []
+
+
+def test_a_folder_that_vanishes_during_a_walk_is_not_taken_for_deletions(
+    publication: Publication, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(publication_module, "STEP_FILES", 1)
+    for name in ("a", "b", "c"):
+        (publication.folder / name).write_bytes(b"1")
+    settle(publication.folder)
+    publication.scan()
+    steps = publication.walk()
+    assert next(steps) == []
+    publication.folder.rename(publication.folder.with_name("aside"))
+    (told,) = [change for step in steps for change in step]
+    assert isinstance(told, Unfit) and told.name == "/pub"
+    assert publication.scan() == [], "told once"
+    assert publication.examine([str(publication.folder / "a")]) == []
+    publication.folder.with_name("aside").rename(publication.folder)
+    assert publication.scan() == []
+
+
+class Tree(RuleBasedStateMachine):
+    """Files come and go at any moment of a walk: what was told of them is always what is known, and true in the end."""
+
+    NAMES = ("a", "b", "c/a", "c/b", "d", "d/e", "f")
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._folder = tempfile.TemporaryDirectory()
+        self.publication = Publication(Path(self._folder.name))
+        self.publication.open()
+        self.listed: dict[str, str] = {}
+        self.steps: Iterator[list[Change]] = iter(())
+        self.number = 0
+
+    def take(self, changes: list[Change]) -> None:
+        for change in changes:
+            match change:
+                case Put(entry=entry):
+                    covered = [
+                        name for name in self.listed if covers(entry.name, name) and name != entry.name
+                    ]
+                    assert not covered, "a file comes when the files below it are gone"
+                    self.listed[entry.name] = entry.sha1
+                case Gone(name=name):
+                    self.listed.pop(name, None)
+
+    @rule(name=st.sampled_from(NAMES))
+    def write(self, name: str) -> None:
+        path = self.publication.folder / name
+        with suppress(OSError):
+            path.parent.mkdir(exist_ok=True)
+            if path.is_dir():
+                shutil.rmtree(path)
+            path.write_bytes(str(self.number).encode())
+            os.utime(path, ns=(10**18 + self.number * 10**8, 10**18 + self.number * 10**8))
+            self.number += 1
+
+    @rule(name=st.sampled_from(NAMES))
+    def remove(self, name: str) -> None:
+        path = self.publication.folder / name
+        if path.is_file():
+            path.unlink()
+            if path.parent != self.publication.folder and not any(path.parent.iterdir()):
+                path.parent.rmdir()
+
+    @rule()
+    def walk(self) -> None:
+        self.steps = self.publication.walk()
+
+    @rule()
+    def step(self) -> None:
+        self.take(next(self.steps, []))
+
+    @rule(names=st.sets(st.sampled_from(NAMES), min_size=1))
+    def look(self, names: set[str]) -> None:
+        self.take(self.publication.examine(str(self.publication.folder / name) for name in names))
+
+    def teardown(self) -> None:
+        self.take(self.publication.scan())
+        files = (path for path in self.publication.folder.rglob("*") if path.is_file())
+        there = {f"/{path.relative_to(self.publication.folder)}": sha1(path.read_bytes()) for path in files}
+        self.publication.close()
+        self._folder.cleanup()
+        assert self.listed == there
+
+
+@pytest.fixture
+def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(publication_module, "STEP_FILES", 1)
+
+
+@pytest.mark.usefixtures("short_steps")
+def test_files_that_come_and_go_during_walks() -> None:
+    run_state_machine_as_test(
+        Tree, settings=settings(max_examples=100, stateful_step_count=20, deadline=None)
+    )
+
+
+def test_an_inbox_in_a_publication_is_told_of_once_and_none_of_its_files(tmp_path: Path) -> None:
+    """Whether it is met by a walk or by a notification of a file in it; one that is a file is the same."""
+    inner = tmp_path / "below/.specwire-inbox"
+    inner.mkdir(parents=True)
+    (tmp_path / ".specwire-inbox").write_bytes(b"")
+    publication = Publication(tmp_path)
+    publication.open()
+    told = [change.name for change in publication.scan() if isinstance(change, Unfit)]
+    assert told == ["/.specwire-inbox", "/below/.specwire-inbox"]
+    for i in range(3):
+        (inner / f"unfinished-{i}").write_bytes(b"x")
+        assert publication.examine([str(inner / f"unfinished-{i}"), str(inner)]) == []
+    assert publication.scan() == []
+    publication.close()
+
+
+@pytest.mark.usefixtures("short_steps")
+def test_folder_that_becomes_a_file_while_a_walk_has_its_file_in_hand(tmp_path: Path) -> None:
+    """What the walk was about to tell of the folder's file is not told after the file in the folder's place."""
+    (tmp_path / "d").mkdir()
+    (tmp_path / "d/e").write_bytes(b"1")
+    publication = Publication(tmp_path)
+    publication.open()
+    walk = publication.walk()
+    assert next(walk) == []
+    shutil.rmtree(tmp_path / "d")
+    (tmp_path / "d").write_bytes(b"2")
+    changes = publication.examine([str(tmp_path / "d")])
+    assert changes[0] == Gone("/d/e")
+    assert puts(changes[1:]) == {"/d": sha1(b"2")}
+    assert [change for step in walk for change in step] == []
+    publication.close()

@@ -1,0 +1,176 @@
+"""A peer's status: what its engine knows, the document that others read, and the lines in its log."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import msgspec
+
+from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai, OhaiOk, Operation
+from specwire.runtime.filemq.actions import ReadChunk
+from specwire.runtime.filemq.age import Age, Process
+from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
+from specwire.runtime.filemq.client import ClientEngine
+from specwire.runtime.filemq.counters import Counters
+from specwire.runtime.filemq.events import PeerOpened, Refused
+from specwire.runtime.filemq.progress import UnderWay
+from specwire.runtime.filemq.refusals import KEPT, Refusal, Refusals
+from specwire.runtime.filemq.reporting import CLIENTS_SHOWN, describe_left, report
+from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.filemq.status import (
+    ClientStatus,
+    PeerStatus,
+    PublicationStatus,
+    ServerStatus,
+    SubscriberStatus,
+)
+from specwire.runtime.filemq.totals import Totals
+
+PEER = b"\x00peer"
+LABEL = PEER.hex()
+
+
+def entry(name: str, size: int) -> Entry:
+    return Entry(name, size, "AA", Signature(size, 0, 0))
+
+
+def server(*clients: ClientStatus, counters: Counters | None = None) -> ServerStatus:
+    return ServerStatus(
+        endpoint="tcp://127.0.0.1:5670",
+        protocol="filemq",
+        process=Process(12, "0.1.0", "2026-01-01T00:00:00+00:00", 61.0),
+        publications=(PublicationStatus("/", "/srv/a", 2, 1010),),
+        clients=clients,
+        counters=counters or Counters(),
+        refusals=(Refusal("2026-01-01T00:00:00+00:00", "/x", "is bad"),),
+    )
+
+
+def subscriber(under_way: UnderWay | None = None, counters: Counters | None = None) -> SubscriberStatus:
+    return SubscriberStatus(
+        endpoint="tcp://127.0.0.1:5670",
+        protocol="filemq",
+        process=Process(13, "0.1.0", "2026-01-01T00:00:00+00:00", 61.0),
+        inbox="/srv/in",
+        paths=("/",),
+        connection="open",
+        files=2,
+        under_way=under_way,
+        pending_octets=0,
+        counters=counters or Counters(),
+        refusals=(),
+    )
+
+
+def client(label: str, *, under_way: UnderWay | None = None, queued: int = 0) -> ClientStatus:
+    return ClientStatus(label, "", ("/",), 1000, under_way, queued, 0, 1.0)
+
+
+def test_a_server_knows_how_its_clients_are() -> None:
+    files = Catalogue()
+    for item in (entry("/a", 1000), entry("/b", 10)):
+        files.put(item)
+    engine = ServerEngine(files, chunk_octets=100)
+    engine.obey(PEER, Ohai(), 10.0, user="ada")
+    engine.obey(PEER, Icanhaz(path="/", options=(("RESYNC", "1"),), cache=()), 11.0)
+    [asked] = [a for a in engine.obey(PEER, Nom(credit=150), 12.0) if isinstance(a, ReadChunk)]
+    engine.chunk_read(PEER, asked.transfer, b"." * 100, 13.0)
+    file = UnderWay("/a", 100, 1000, LABEL)
+    assert list(engine.under_way()) == [file]
+    assert engine.describe(14.0) == (ClientStatus(LABEL, "ada", ("/",), 50, file, 1, 100, 4.0),)
+    engine.gone(PEER, "is gone")
+    assert (engine.describe(15.0), list(engine.under_way())) == ((), [])
+
+
+def test_a_client_knows_the_file_that_comes() -> None:
+    engine = ClientEngine(["/a", "/b/"], resync=False)
+    engine.open(1.0)
+    engine.obey(OhaiOk(), 1.0)
+    assert (engine.under_way, engine.paths) == (None, ("/a", "/b"))
+    engine.obey(
+        Cheezburger(
+            sequence=0,
+            operation=int(Operation.CREATE),
+            filename="/a/x",
+            offset=0,
+            headers=(("size", "1000"),),
+            chunk=b"." * 100,
+        ),
+        1.0,
+    )
+    assert engine.under_way == UnderWay("/a/x", 100, 1000)
+
+
+def test_the_document_is_read_as_what_was_written() -> None:
+    """Whoever asks tells the two kinds of peers apart by their role."""
+    for status in (server(client("01", under_way=UnderWay("/a", 1, None))), subscriber(UnderWay("/a", 1, 2))):
+        assert msgspec.json.decode(msgspec.json.encode(status), type=PeerStatus) == status
+
+
+def test_reports() -> None:
+    counters = Counters(
+        messages_in=1, messages_out=2000, chunks=3, content_octets=4_000_000, files=1, deletions=2
+    )
+    line = report(server(client("01", queued=2), client("02"), counters=counters))
+    assert line == (
+        "2 clients with credit for 2.0 kB and 2 changes to come; sent 1 file, withdrew 2; "
+        "4.0 MB of content in 3 chunks, 1 message in and 2,000 out"
+    )
+    counters = Counters(
+        peerings=3,
+        refusals=1,
+        malformed=2,
+        octets_saved=5000,
+        commands_in={"RTFM": 1, "OHAI": 7},
+        commands_out={"WAT": 2},
+    )
+    assert report(subscriber(counters=counters)) == (
+        "open, 2 files held, 2 reconnects; received 0 files, deleted 0; 0 octets of content in 0 chunks, "
+        "0 messages in and 0 out, 5.0 kB saved by resuming, 1 refusal, 2 malformed messages, "
+        "2 errors sent, 1 error received"
+    )
+
+
+def test_what_is_left_is_told_for_each_client_up_to_a_few() -> None:
+    file = UnderWay("/a\n", 1000, 2000, "01")
+    left = list(
+        describe_left(server(client("01", under_way=file, queued=1), client("02"), client("03", queued=5)))
+    )
+    assert left == [
+        "left for 01: /a\\n after 1,000 of 2,000 octets and 1 change; it gets them when it asks again",
+        "left for 03: 5 changes; it gets them when it asks again",
+    ]
+    many = [client(f"{n:02}", queued=1) for n in range(CLIENTS_SHOWN + 3)]
+    assert len(list(describe_left(server(*many)))) == CLIENTS_SHOWN + 1
+    assert list(describe_left(subscriber())) == []
+    assert list(describe_left(subscriber(UnderWay("/a", 1000, None)))) == [
+        "left: /a after 1,000 octets; the next start asks for the rest"
+    ]
+
+
+def test_the_newest_refusals_are_kept() -> None:
+    refusals = Refusals()
+    at = datetime(2026, 1, 1, tzinfo=UTC)
+    refusals.note(PeerOpened("01"), at)
+    for n in range(KEPT + 5):
+        refusals.note(Refused(f"/{n}", "is bad", "01"), at)
+    assert len(refusals.newest()) == KEPT
+    assert refusals.newest()[-1] == Refusal("2026-01-01T00:00:00+00:00", f"/{KEPT + 4}", "is bad", "01")
+
+
+def test_totals_follow_each_change() -> None:
+    totals = Totals()
+    a, larger = entry("/a", 10), entry("/a", 25)
+    totals.replace(None, a)
+    totals.replace(None, entry("/b", 5))
+    totals.replace(a, larger)
+    assert (totals.files, totals.octets) == (2, 30)
+    totals.replace(larger, None)
+    assert (totals.files, totals.octets) == (1, 5)
+
+
+def test_age_is_of_this_process() -> None:
+    age = Age()
+    first, second = age.describe(), age.describe()
+    assert second.uptime_s >= first.uptime_s >= 0
+    assert datetime.fromisoformat(first.started).tzinfo is UTC

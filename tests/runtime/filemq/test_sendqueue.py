@@ -1,0 +1,284 @@
+"""The queue of a client, against the simplest one that does the same: every name in it, one by one."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from collections import OrderedDict
+from collections.abc import Callable
+from itertools import count
+from unittest.mock import patch
+
+from hypothesis import example, given, settings
+from hypothesis import strategies as st
+
+from specwire.generated.filemq import Icanhaz, Ohai, Operation
+from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
+from specwire.runtime.filemq.names import covers
+from specwire.runtime.filemq.nameset import NameSet
+from specwire.runtime.filemq.sendqueue import Change, SendQueue
+from specwire.runtime.filemq.server import ServerEngine
+
+CREATE, DELETE = Operation.CREATE, Operation.DELETE
+RESYNC = (("RESYNC", "1"), ("PRUNE", "1"))
+
+small_blocks = patch("specwire.runtime.filemq.sortednames.BLOCK_NAMES", 2)
+names = st.sampled_from(["/a", "/a/b", "/a/b/c", "/a/d", "/a-b", "/e", "/e/f", "/g", "/h", "/i"])
+paths = st.sampled_from(["/", "/a", "/a/b", "/e"])
+
+
+class PlainQueue:
+    """Every change in a row. What is left of an earlier RESYNC goes with the next one."""
+
+    def __init__(self) -> None:
+        self.changes: OrderedDict[str, Change] = OrderedDict()
+        self.lacking: set[str] = set()
+
+    def put(self, name: str, operation: Operation, *, replaces: bool) -> None:
+        old = self.changes.pop(name, None)
+        self.changes[name] = Change(operation, replaces or (old is not None and old.replaces))
+        self.lacking.discard(name)
+
+    def put_first(self, name: str, operation: Operation) -> None:
+        self.put(name, operation, replaces=False)
+        self.changes.move_to_end(name, last=False)
+
+    def put_lacking(self, lacking: set[str]) -> None:
+        self.lacking = lacking | self.lacking if lacking else self.lacking
+        for name in sorted(self.lacking) if lacking else ():
+            self.changes[name] = Change(CREATE, replaces=True)
+            self.changes.move_to_end(name)
+
+    def take(self) -> tuple[str, Change] | None:
+        if not self.changes:
+            return None
+        self.lacking.discard(next(iter(self.changes)))
+        return self.changes.popitem(last=False)
+
+
+def entry(name: str, version: int = 0) -> Entry:
+    return Entry(name, version, f"{version:040}", Signature(version, 0, 0))
+
+
+def lacking(files: Catalogue, path: str, held: set[str]) -> NameSet:
+    result = NameSet(files.order(), path)
+    for name in held:
+        result.discard(name)
+    return result
+
+
+steps = st.one_of(
+    st.tuples(st.sampled_from(["publish", "withdraw", "first", "take"]), names),
+    st.tuples(st.just("resync"), paths, st.sets(names)),
+)
+
+
+@small_blocks
+@settings(max_examples=400)
+@given(st.lists(steps, max_size=60))
+@example(
+    [
+        *(("publish", name) for name in ("/g", "/h", "/i")),
+        ("withdraw", "/h"),
+        ("resync", "/", set()),
+        ("withdraw", "/i"),
+        ("resync", "/", set()),
+    ]
+)
+def test_queue_is_the_plain_one(story: list[tuple[object, ...]]) -> None:
+    """The same changes come out in the same order, whatever was put in and taken meanwhile."""
+    files, plain = Catalogue(), PlainQueue()
+    queue = SendQueue(files)
+    for step in story:
+        match step:
+            case ("publish", str(name)):
+                replaces = not files.remove(name)
+                files.put(entry(name))
+                for each in (queue, plain):
+                    each.put(name, CREATE, replaces=replaces)
+            case ("withdraw", str(name)):
+                if files.remove(name):
+                    for each in (queue, plain):
+                        each.put(name, DELETE, replaces=True)
+            case ("first", str(name)):
+                if files.remove(name):
+                    for each in (queue, plain):
+                        each.put_first(name, DELETE)
+            case ("resync", str(path), set() as held):
+                queue.put_lacking(lacking(files, path, held))
+                plain.put_lacking({n for n in files.order().under(path) if n not in held})
+            case ("take", _):
+                assert queue.take() == plain.take()
+        assert len(queue) == len(plain.changes)
+        assert bool(queue) == bool(plain.changes)
+    while plain.changes:
+        assert queue.take() == plain.take()
+    assert queue.take() is None
+
+
+class Distribution:
+    """A catalogue and one client, with the tree of files that the client has by what was taken for it."""
+
+    def __init__(self) -> None:
+        self.files = Catalogue()
+        self.queue = SendQueue(self.files)
+        self.inbox: dict[str, Entry] = {}
+        self._versions = count(1)
+
+    def publish(self, name: str) -> None:
+        """Write a file; what stands in the way of it goes first, as in a file system."""
+        for other in [*self.files.order().under("/")]:
+            if other != name and (covers(other, name) or covers(name, other)):
+                self.withdraw(other)
+        replaces = self.files.find(name) is not None
+        self.files.put(entry(name, next(self._versions)))
+        self.queue.put(name, CREATE, replaces=replaces)
+
+    def withdraw(self, name: str) -> None:
+        if self.files.remove(name):
+            self.queue.put(name, DELETE, replaces=True)
+
+    def resync(self, path: str) -> None:
+        """The client tells what it has."""
+        held = {name for name, item in self.inbox.items() if item.has_content_of(self.files.find(name))}
+        for name in self.inbox:
+            if covers(path, name) and self.files.find(name) is None:
+                self.queue.put_first(name, DELETE)
+        self.queue.put_lacking(lacking(self.files, path, held))
+
+    def take(self) -> str | None:
+        """Send the next change."""
+        if (taken := self.queue.take()) is None:
+            return None
+        name, (operation, _) = taken
+        item = self.files.find(name)
+        if operation is DELETE:
+            self.inbox.pop(name, None)
+        elif item is not None:
+            in_the_way = [n for n in self.inbox if n != name and (covers(n, name) or covers(name, n))]
+            assert not in_the_way, f"{name} cannot be put into its place: {in_the_way} is not deleted yet"
+            self.inbox[name] = item
+        return name
+
+
+moves = st.one_of(
+    st.tuples(st.sampled_from(["publish", "publish", "withdraw"]), names),
+    st.tuples(st.just("take"), st.integers(1, 4)),
+    st.tuples(st.just("resync"), paths),
+)
+
+
+def distribute(story: list[tuple[object, ...]]) -> None:
+    """Play; then the client has every file as it is published, no name came twice, none was in the way."""
+    scene = Distribution()
+    for step in story:
+        match step:
+            case ("publish", str(name)):
+                scene.publish(name)
+            case ("withdraw", str(name)):
+                scene.withdraw(name)
+            case ("resync", str(path)):
+                scene.resync(path)
+            case ("take", int(times)):
+                for _ in range(times):
+                    scene.take()
+    rest = []
+    while (taken := scene.take()) is not None:
+        rest.append(taken)
+    assert len(rest) == len(set(rest))
+    assert scene.inbox == {name: scene.files.find(name) for name in scene.files.order().under("/")}
+
+
+@small_blocks
+@settings(max_examples=300)
+@given(st.lists(moves, max_size=60))
+@example([("publish", "/a/b"), ("take", 1), ("publish", "/a"), ("resync", "/a/b")])
+def test_client_gets_everything_and_deletions_come_in_time(story: list[tuple[object, ...]]) -> None:
+    distribute(story)
+
+
+@small_blocks
+@patch("specwire.runtime.filemq.sendqueue.MANY_CHANGES", 3)
+@settings(max_examples=300)
+@given(st.lists(moves, max_size=60))
+def test_so_it_is_with_many_changes_kept_as_bits(story: list[tuple[object, ...]]) -> None:
+    distribute(story)
+
+
+# ---- memory
+
+FILES = 20_000
+CLIENTS = 4
+
+
+def catalogue() -> Catalogue:
+    files = Catalogue()
+    for n in range(FILES):
+        files.put(entry(f"/folder {n % 50}/file {n:06}", n))
+    return files
+
+
+def octets_taken(work: Callable[[], object]) -> int:
+    """Return by how many octets the memory has grown that is in use, once `work` is done."""
+    gc.collect()
+    tracemalloc.start()
+    try:
+        kept = work()
+        gc.collect()
+        taken, _ = tracemalloc.get_traced_memory()
+        assert kept is not None
+        return taken
+    finally:
+        tracemalloc.stop()
+
+
+def subscribe_all(files: Catalogue, held: dict[str, str]) -> ServerEngine:
+    """Return an engine with clients that hold these files, ask for the others, and grant no credit."""
+    engine = ServerEngine(files)
+    entries = [*held.items()]
+    for client in range(CLIENTS):
+        peer = b"%d" % client
+        engine.obey(peer, Ohai(), 0.0)
+        for start in range(0, len(entries), 255):
+            engine.obey(peer, Icanhaz(path="/", options=(), cache=tuple(entries[start : start + 255])), 0.0)
+        engine.obey(peer, Icanhaz(path="/", options=RESYNC, cache=()), 0.0)
+    return engine
+
+
+def test_client_that_lacks_everything_takes_bits() -> None:
+    """One bit for each file, and a few thousand octets for the client itself."""
+    files = catalogue()
+    taken = octets_taken(lambda: subscribe_all(files, {}))
+    assert taken / CLIENTS < FILES / 8 + 16_000, f"{taken / CLIENTS} octets for each client"
+
+
+def test_client_that_has_everything_takes_nothing_for_the_files() -> None:
+    files = catalogue()
+    held = files.digests()
+    few = octets_taken(lambda: subscribe_all(Catalogue(), {}))
+    taken = octets_taken(lambda: subscribe_all(files, held))
+    assert (taken - few) / CLIENTS < FILES / 100, f"{(taken - few) / CLIENTS} octets for each client"
+
+
+@patch("specwire.runtime.filemq.sendqueue.MANY_CHANGES", 500)
+def test_slow_client_takes_little_for_many_new_files() -> None:
+    """Files that come while a client grants no credit are bits in the end, however many they are."""
+    new = [entry(f"/folder {n % 50}/file {n:06}", n) for n in range(FILES // 4)]
+    files = Catalogue()
+    engine = subscribe_all(files, {})
+
+    def publish() -> ServerEngine:
+        for item in new:
+            files.put(item)
+            engine.publish(item, 0.0)
+        return engine
+
+    def list_only() -> Catalogue:
+        alone = Catalogue()
+        for item in new:
+            alone.put(item)
+        return alone
+
+    taken = (octets_taken(publish) - octets_taken(list_only)) / CLIENTS
+    by_name = max(500, len(new) // 8)
+    assert taken < 200 * by_name + len(new), f"{taken} octets for each client"
