@@ -1,0 +1,132 @@
+"""The requests of a client that are not answered yet, by matchtag.
+
+A matchtag is the lowest number from 1 that no other call on this connection has, and is free again when its final
+response has come. A call that was given up keeps its matchtag until then: what still comes for it is swallowed, and never
+taken for the answer to another call.
+"""
+
+from __future__ import annotations
+
+from heapq import heapify, heappop, heappush
+from math import inf
+
+from specwire.generated.flux import MATCHTAG_NONE, Request, Response
+from specwire.runtime.flux.errors import EAGAIN, FluxError
+from specwire.runtime.flux.flags import STREAMING
+
+MAX_MATCHTAG = 0xFFFF_FFFF
+STALE = 64
+"""How many deadlines of calls that have ended are kept besides as many as there are calls."""
+
+
+class PendingCall:
+    """One request that waits for its response, or for the next of a stream.
+
+    Attributes:
+        request: to be sent.
+        streaming: whether it takes more than one response.
+        timeout_s: the longest time until the response; of a stream, until the first and from one to the next.
+        deadline: when that is over.
+    """
+
+    __slots__ = ("deadline", "request", "streaming", "timeout_s")
+
+    def __init__(self, request: Request, timeout_s: float, now: float) -> None:
+        self.request = request
+        self.streaming = bool(request.flags & STREAMING)
+        self.timeout_s = timeout_s
+        self.deadline = now + timeout_s
+
+
+class PendingCalls:
+    """All of a connection.
+
+    Attributes:
+        abandoned: matchtags of calls that were given up and may still be answered.
+    """
+
+    def __init__(self) -> None:
+        self.abandoned: set[int] = set()
+        self._pending: dict[int, PendingCall] = {}
+        self._free: list[int] = []
+        self._highest = MATCHTAG_NONE
+        self._deadlines: list[tuple[float, int, PendingCall]] = []
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    def free_matchtag(self) -> int:
+        """Return a number that no call has; raises FluxError (EAGAIN) where there is none."""
+        if self._free:
+            return heappop(self._free)
+        if self._highest == MAX_MATCHTAG:
+            raise FluxError(EAGAIN, "every matchtag is in use")
+        self._highest += 1
+        return self._highest
+
+    def add(self, call: PendingCall) -> None:
+        """Wait for the responses to `call`."""
+        self._pending[call.request.matchtag] = call
+        if call.deadline != inf:
+            self._watch(call)
+
+    def match(self, response: Response) -> PendingCall | None:
+        """Return the call that `response` answers, which is over unless the response is one of a stream."""
+        matchtag = response.matchtag
+        if response.routes or matchtag == MATCHTAG_NONE:
+            return None  # it has hops to go, or is for nobody
+        last = bool(response.errnum) or not response.flags & STREAMING
+        call = self._pending.get(matchtag)
+        if call is None:
+            if last and matchtag in self.abandoned:
+                self.abandoned.remove(matchtag)
+                heappush(self._free, matchtag)
+            return None
+        if last:
+            del self._pending[matchtag]
+            heappush(self._free, matchtag)
+        elif not call.streaming:
+            self.abandon(call)
+        return call
+
+    def is_pending(self, call: PendingCall) -> bool:
+        """Tell whether `call` waits."""
+        return self._pending.get(call.request.matchtag) is call
+
+    def abandon(self, call: PendingCall) -> None:
+        """Wait no more."""
+        if self.is_pending(call):
+            del self._pending[call.request.matchtag]
+            self.abandoned.add(call.request.matchtag)
+
+    def clear(self) -> list[PendingCall]:
+        """Forget and return all calls: the connection is lost."""
+        calls = list(self._pending.values())
+        self._pending.clear()
+        self._deadlines.clear()
+        return calls
+
+    @property
+    def deadline(self) -> float:
+        """When `expire` has something to do, at the earliest."""
+        return self._deadlines[0][0] if self._deadlines else inf
+
+    def expire(self, now: float) -> list[PendingCall]:
+        """Abandon and return the calls whose time is over."""
+        expired: list[PendingCall] = []
+        while self._deadlines and self._deadlines[0][0] <= now:
+            _, _, call = heappop(self._deadlines)
+            if not self.is_pending(call):
+                continue
+            if call.deadline > now:
+                self._watch(call)  # a response of its stream came meanwhile
+            else:
+                self.abandon(call)
+                expired.append(call)
+        return expired
+
+    def _watch(self, call: PendingCall) -> None:
+        if len(self._deadlines) > 2 * len(self._pending) + STALE:
+            self._deadlines = [entry for entry in self._deadlines if self.is_pending(entry[2])]
+            heapify(self._deadlines)
+        heappush(self._deadlines, (call.deadline, id(call), call))

@@ -1,0 +1,76 @@
+"""The actions of a broker's engine, performed in order, and the times that the engine waits for."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections import deque
+from collections.abc import Callable, Mapping
+from math import inf
+from typing import Any
+
+from specwire.generated.errors import EncodeError
+from specwire.runtime.flux.actions import Action
+from specwire.runtime.flux.broker import BrokerEngine
+
+logger = logging.getLogger(__name__)
+
+
+class Performer:
+    """Performs at once, and in order.
+
+    Where an action makes something else happen, such as a child that turns out to be gone, the actions for it come
+    after those that were decided before.
+
+    Args:
+        engine: is told when a time has come that it waits for.
+        ways: what performs an action, by its class.
+    """
+
+    def __init__(self, engine: BrokerEngine, ways: Mapping[type[Action], Callable[[Any], None]]) -> None:
+        self._engine, self._ways = engine, ways
+        self._loop = asyncio.get_running_loop()
+        self._todo: deque[Action] = deque()
+        self._performing = False
+        self._due = inf
+        self._timer: asyncio.TimerHandle | None = None
+        self._looking: asyncio.Handle | None = None
+
+    def perform(self, actions: list[Action]) -> None:
+        """Perform these, or where that is being done, let them follow."""
+        todo = self._todo
+        todo.extend(actions)
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while todo:
+                action = todo.popleft()
+                self._ways[type(action)](action)
+        except EncodeError as error:  # another edition may have no room for what the engine says
+            logger.error("a message could not be sent: %s", error)
+        finally:
+            self._performing = False
+        if todo:
+            self.perform([])
+        if self._looking is None:  # once in a turn of the loop: many messages come together
+            self._looking = self._loop.call_soon(self._look_at_time)
+
+    def close(self) -> None:
+        """Wait for no time any more."""
+        for handle in (self._timer, self._looking):
+            if handle is not None:
+                handle.cancel()
+
+    def _look_at_time(self) -> None:
+        self._looking = None
+        if self._engine.deadline >= self._due:
+            return
+        if self._timer is not None:
+            self._timer.cancel()
+        self._due = self._engine.deadline
+        self._timer = self._loop.call_at(self._due, self._on_time)
+
+    def _on_time(self) -> None:
+        self._due = inf
+        self.perform(self._engine.tick(self._loop.time()))
