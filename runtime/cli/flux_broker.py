@@ -1,0 +1,127 @@
+"""`specwire flux broker`: one broker, until SIGINT or SIGTERM. `specwire flux start` starts these."""
+
+from __future__ import annotations
+
+import os
+import socket
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from specwire.runtime.cli.console import fail
+from specwire.runtime.cli.flux_options import (
+    CaptureOption,
+    CurveOption,
+    GuestsOption,
+    LetterOption,
+    ProtocolOption,
+    QuietOption,
+    ServiceOption,
+    TimerOption,
+    VerboseOption,
+    choose_wire,
+    load_services,
+    open_tap,
+    read_timers,
+)
+
+JOB_FAILED = 1
+KEY_FILE = "instance.key_secret"
+
+
+def broker(
+    rank: Annotated[int, typer.Option(min=0, help="Place in the tree.", show_default=False)],
+    size: Annotated[int, typer.Option(min=1, help="Brokers of the instance.", show_default=False)],
+    local: Annotated[
+        Path, typer.Option(metavar="PATH", help="Socket for clients: local://PATH.", show_default=False)
+    ],
+    fanout: Annotated[int, typer.Option(min=0, help="Children of each broker; 0: all are below rank 0.")] = 2,
+    bind: Annotated[
+        str | None, typer.Option(metavar="ENDPOINT", help="Where children connect to.", show_default=False)
+    ] = None,
+    parent: Annotated[
+        str | None,
+        typer.Option(metavar="ENDPOINT", help="Where the parent is listening.", show_default=False),
+    ] = None,
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER",
+            help=f"Holds the keys of the instance, {KEY_FILE}; `specwire keys instance` makes them.",
+            show_default=False,
+        ),
+    ] = None,
+    curve: CurveOption = True,
+    hosts: Annotated[
+        str | None,
+        typer.Option(metavar="NAME,…", help="Host names by rank; default: this one's.", show_default=False),
+    ] = None,
+    service: ServiceOption = None,
+    timer: TimerOption = None,
+    allow_guests: GuestsOption = False,
+    letter: LetterOption = False,
+    protocol: ProtocolOption = "flux",
+    capture: CaptureOption = None,
+    until_eof: Annotated[
+        bool, typer.Option("--until-eof", help="Stop, too, when standard input ends.")
+    ] = False,
+    status: Annotated[
+        bool, typer.Option("--status/--no-status", help="Answer for the status.", show_default=False)
+    ] = True,
+    quiet: QuietOption = False,
+    verbose: VerboseOption = False,
+) -> None:
+    """Run one broker of an instance; its URI goes to standard output when clients can connect."""
+    import asyncio
+
+    from specwire.runtime.cli.flux_running import BrokerLog, run_broker
+    from specwire.runtime.flux.config import Settings
+    from specwire.runtime.flux.errors import FluxError
+    from specwire.runtime.flux.narration import Level
+    from specwire.runtime.flux.serve import FluxBroker
+    from specwire.runtime.flux.topology import Tree
+    from specwire.runtime.transport.errors import ExposureError, TransportError
+    from specwire.runtime.transport.keys import KeyFileError, load_keys
+
+    if curve and keys is None and size > 1:
+        fail("--keys is wanted, the keys of the instance; or --no-curve, on this machine alone")
+    try:
+        wire = choose_wire(protocol, letter=letter)
+        settings = Settings(
+            Tree(size, fanout),
+            owner=os.getuid(),
+            allow_guests=allow_guests,
+            hosts=tuple(hosts.split(",")) if hosts else (socket.gethostname(),),
+            timers=read_timers(timer),
+            attributes=describe_places(local, bind, parent),
+            wire=wire,
+        )
+        log = BrokerLog(rank, Level.VERBOSE if verbose else Level.QUIET if quiet else Level.NORMAL)
+        with open_tap(capture, f"broker-{rank}", wire) as tap:
+            running = FluxBroker(
+                settings,
+                rank,
+                local=str(local.absolute()),
+                bind=bind,
+                parent=parent,
+                keys=load_keys(keys / KEY_FILE) if keys is not None and curve else None,
+                services=load_services(service),
+                tap=tap,
+                on_event=log.tell,
+            )
+            asyncio.run(run_broker(running, log, until_eof=until_eof, answer_status=status))
+    except (ValueError, KeyFileError, ExposureError, FluxError) as error:
+        fail(str(error))
+    except TransportError as error:
+        fail(str(error), status=JOB_FAILED)
+
+
+def describe_places(local: Path, bind: str | None, parent: str | None) -> dict[str, str]:
+    """Return the attributes that say where this broker and its neighbours are."""
+    places = {"local-uri": f"local://{local.absolute()}", "rundir": str(local.absolute().parent)}
+    if bind is not None:
+        places["tbon.endpoint"] = bind
+    if parent is not None:
+        places["tbon.parent-endpoint"] = parent
+    return places

@@ -1,0 +1,69 @@
+"""Payloads on the command line: what the user writes, and what is printed of what comes."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from specwire.runtime.cli.console import fail
+
+if TYPE_CHECKING:
+    from specwire.runtime.flux.views import Notice, Reply
+
+
+def read_content(words: list[str] | None, *, raw: bool, from_input: bool = False) -> str | bytes | None:
+    """Return the payload that the user wants sent: octets where it is `raw`, else the text of a JSON object.
+
+    `from_input` reads standard input where there are no words and it is no terminal. None is for no payload; what is no
+    JSON object ends the command.
+    """
+    if words:
+        octets = " ".join(words).encode("utf-8", "surrogateescape")
+    elif from_input and sys.stdin is not None and not sys.stdin.isatty():
+        octets = sys.stdin.buffer.read()
+    else:
+        return None
+    return octets or None if raw else _check_json(octets.strip())
+
+
+def _check_json(octets: bytes) -> str | None:
+    import msgspec
+
+    if not octets:
+        return None
+    try:
+        msgspec.json.decode(octets, type=dict[str, msgspec.Raw])
+        return octets.decode()
+    except (msgspec.DecodeError, UnicodeError, RecursionError) as error:
+        fail(f"the payload is no JSON object: {error}; --raw sends it as it is")
+
+
+def describe_payload(message: Notice | Reply) -> dict[str, Any]:
+    """Return the payload as JSON, as text or as octets in hexadecimal: the first that it can be read as."""
+    from specwire.runtime.flux.errors import FluxError
+
+    if message.payload is None:
+        return {"payload": None}
+    try:
+        return {"payload": message.read(object)}
+    except FluxError:
+        pass
+    try:
+        return {"text": message.text}
+    except FluxError:
+        return {"octets": message.payload.hex()}
+
+
+def on_one_line(text: str) -> str:
+    """Return text from the wire fit to be a line: what is not printable is escaped as JSON does it.
+
+    Space between the words of JSON may be the end of a line; inside a string of JSON it cannot be.
+    """
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else " " if c in "\t\r\n" else _escape(c) for c in text)
+
+
+def _escape(character: str) -> str:
+    units = character.encode("utf-16-be").hex()
+    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

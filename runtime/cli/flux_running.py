@@ -1,0 +1,96 @@
+"""What `specwire flux broker` does while its broker runs: tell, answer for the status, and wait for the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sys
+import time
+from collections.abc import Callable
+from contextlib import suppress
+
+import msgspec
+
+from specwire.runtime.cli.signals import stop_requested
+from specwire.runtime.flux.events import Event
+from specwire.runtime.flux.narration import Level, Narrator
+from specwire.runtime.flux.serve import FluxBroker
+from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder
+from specwire.runtime.transport.status_socket import StatusSocket
+
+ROLE = "flux-broker"
+"""How the status socket of a broker is named."""
+
+
+class BrokerLog:
+    """Lines on standard error, each with the time and the rank: brokers of an instance may share a terminal."""
+
+    def __init__(self, rank: int, level: Level = Level.NORMAL) -> None:
+        self._rank, self._level = rank, level
+        self._narrator = Narrator(self.line, time.monotonic, level)
+
+    def line(self, text: str) -> None:
+        """Write one line; a log that nobody reads any more does not end a broker."""
+        with suppress(OSError):
+            sys.stderr.write(f"{time.strftime('%H:%M:%S')} [{self._rank}] {text}\n")
+
+    def note(self, text: str) -> None:
+        """Write a line that is only worth it where everything is well told."""
+        if self._level > Level.QUIET:
+            self.line(text)
+
+    def tell(self, event: Event) -> None:
+        """Write what happened."""
+        self._narrator.tell(event)
+
+    def end(self) -> None:
+        """From now on neighbours and clients go because this broker goes."""
+        self._narrator.end()
+
+
+async def run_broker(broker: FluxBroker, log: BrokerLog, *, until_eof: bool, answer_status: bool) -> None:
+    """Run a broker until SIGINT or SIGTERM, or until standard input ends; raises TransportError."""
+    stop = stop_requested()
+    if until_eof:
+        _stop_at_eof(stop)
+    async with broker:
+        log.note(f"listening on {broker.uri}{f' and {broker.endpoint}' if broker.endpoint else ''}")
+        sys.stdout.write(f"{broker.uri}\n")
+        sys.stdout.flush()
+        answering = (
+            await _answer(lambda: msgspec.json.encode(broker.status()), log) if answer_status else None
+        )
+        try:
+            await stop
+            log.note("stopping")
+            log.end()
+        finally:
+            if answering is not None:
+                await answering.close()
+    log.note("stopped")
+
+
+def _stop_at_eof(stop: asyncio.Future[None]) -> None:
+    loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+
+    def look() -> None:
+        if not os.read(descriptor, 4096):
+            loop.remove_reader(descriptor)
+            if not stop.done():
+                stop.set_result(None)
+
+    loop.add_reader(descriptor, look)
+
+
+async def _answer(describe: Callable[[], bytes], log: BrokerLog) -> StatusSocket | None:
+    """Open the status socket; a broker that cannot be asked does its work all the same."""
+    folder = locate_status_folder(os.environ)
+    try:
+        open_status_folder(folder)
+        answering = StatusSocket(address_in(folder, ROLE, os.getpid()).path, describe)
+        await answering.open()
+    except TransportError as error:
+        log.line(f"nobody can ask for the status: {error}")
+        return None
+    return answering

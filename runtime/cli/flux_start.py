@@ -1,0 +1,142 @@
+"""`specwire flux start`: an instance on this machine, for as long as a command runs or until it is told to stop."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import sys
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specwire.runtime.cli.console import fail, print_error
+from specwire.runtime.cli.flux_options import (
+    CaptureOption,
+    CurveOption,
+    GuestsOption,
+    LetterOption,
+    ProtocolOption,
+    ServiceOption,
+    TimerOption,
+    VerboseOption,
+    choose_wire,
+    load_services,
+    read_timers,
+)
+
+if TYPE_CHECKING:
+    from specwire.runtime.flux.instance import Instance
+
+JOB_FAILED = 1
+NOT_FOUND, NOT_EXECUTABLE, BY_SIGNAL = 127, 126, 128
+"""How a shell says that a command was not run, and that a signal ended it."""
+
+
+def start(
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[--] COMMAND…",
+            help="Run with FLUX_URI set; the instance ends with it, and with its exit status.",
+            show_default=False,
+        ),
+    ] = None,
+    size: Annotated[int, typer.Option("--size", "--test-size", "-s", min=1, help="Number of brokers.")] = 1,
+    fanout: Annotated[
+        int, typer.Option("--fanout", "-k", min=0, help="Children of each broker; 0: all are below rank 0.")
+    ] = 2,
+    restart: Annotated[
+        bool, typer.Option("--restart", help="Start a broker again that ends by itself.")
+    ] = False,
+    curve: CurveOption = True,
+    service: ServiceOption = None,
+    timer: TimerOption = None,
+    allow_guests: GuestsOption = False,
+    letter: LetterOption = False,
+    protocol: ProtocolOption = "flux",
+    capture: CaptureOption = None,
+    verbose: VerboseOption = False,
+) -> None:
+    """Start an instance on this machine: brokers in a tree, each a process.
+
+    Without a command the URI of rank 0 is printed when the tree is full, and the instance runs until SIGINT or
+    SIGTERM.
+    """
+    from specwire.runtime.flux.instance import BrokerEndedError, Instance, Plan
+    from specwire.runtime.flux.topology import Tree
+
+    flags = {
+        "--allow-guests": allow_guests,
+        "--letter": letter,
+        "--verbose": verbose,
+        "--quiet": not verbose,
+    }
+    try:
+        read_timers(timer)  # told once, and not by every broker
+        load_services(service)
+        choose_wire(protocol, letter=letter)
+    except ValueError as error:
+        fail(str(error))
+    options = (
+        *(flag for flag, wanted in flags.items() if wanted),
+        *("--protocol", protocol),
+        *(word for text in timer or () for word in ("--timer", text)),
+        *(word for text in service or () for word in ("--service", text)),
+    )
+    plan = Plan(
+        Tree(size, fanout),
+        options=options,
+        curve=curve,
+        restart=restart,
+        capture=str(capture.absolute()) if capture is not None else None,
+    )
+    try:
+        status = asyncio.run(_run(Instance(plan, print_error), command or []))
+    except BrokerEndedError as error:
+        fail(str(error), status=JOB_FAILED)
+    raise typer.Exit(status)
+
+
+async def _run(instance: Instance, command: list[str]) -> int:
+    from specwire.runtime.cli.signals import stop_requested
+
+    stop = stop_requested()
+    starting = asyncio.create_task(instance.start())
+    await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
+    if not starting.done():
+        starting.cancel()
+        await asyncio.wait((starting,))
+        return BY_SIGNAL + signal.SIGTERM
+    await starting
+    try:
+        if command:
+            return await _run_command(instance, command, stop)
+        sys.stdout.write(f"{instance.uri}\n")
+        sys.stdout.flush()
+        await instance.until(stop)
+        return 0
+    finally:
+        await instance.stop()
+
+
+async def _run_command(instance: Instance, command: list[str], stop: asyncio.Future[None]) -> int:
+    """Run a command in the instance, and return how it has ended as a shell says it."""
+    try:
+        process = await asyncio.create_subprocess_exec(*command, env={**os.environ, "FLUX_URI": instance.uri})
+    except OSError as error:
+        print_error(f"specwire: {command[0]}: {error.strerror}")
+        return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
+    running = asyncio.create_task(process.wait())
+    stop.add_done_callback(lambda _: _terminate(process))
+    try:
+        await instance.until(running)
+    finally:
+        _terminate(process)
+        status = await process.wait()
+    return BY_SIGNAL - status if status < 0 else status
+
+
+def _terminate(process: asyncio.subprocess.Process) -> None:
+    if process.returncode is None:
+        process.terminate()
