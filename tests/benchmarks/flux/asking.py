@@ -1,0 +1,125 @@
+"""Clients that ask: one request at a time, and many under way; a bare one and ours, by the same measure."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable, Sequence
+from statistics import median
+from time import perf_counter, process_time
+from typing import NamedTuple, cast
+
+from specwire.runtime.flux.handle import connect
+from tests.benchmarks.flux.cost import cpu_s
+from tests.benchmarks.flux.framing import PAYLOAD, REQUESTS, cut, join
+
+
+class Load(NamedTuple):
+    """How much is asked."""
+
+    alone: int
+    """Requests, each after the answer to the one before."""
+    pipelined: int
+    """Requests, of which `window` are under way."""
+    window: int
+
+
+class Figures(NamedTuple):
+    """What came of it; seconds of processor time are of the pipelined part, for each message."""
+
+    p50_s: float
+    rate: float
+    client_cpu_s: float
+    broker_cpu_s: tuple[float, ...]
+
+
+class Asker(asyncio.Protocol):
+    """The bare client: keeps `window` messages under way until `total` have been answered.
+
+    Attributes:
+        done: is done then.
+        took_s: how long each took, where one is under way at a time.
+    """
+
+    def __init__(self, octets: bytes, total: int, window: int) -> None:
+        self._octets, self._left, self._to_send, self._window = octets, total, total, window
+        self._buffer, self._sent_at = bytearray(), 0.0
+        self.done = asyncio.get_running_loop().create_future()
+        self.took_s: list[float] = []
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.out = cast("asyncio.Transport", transport)
+
+    def begin(self) -> None:
+        """Send the first."""
+        self._send(self._window)
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        answers = len(cut(self._buffer))
+        if answers and self._window == 1:
+            self.took_s.append(perf_counter() - self._sent_at)
+        self._left -= answers
+        if self._left:
+            self._send(answers)
+        else:
+            self.done.set_result(None)
+
+    def _send(self, messages: int) -> None:
+        messages = min(messages, self._to_send)
+        self._to_send -= messages
+        self._sent_at = perf_counter()
+        for _ in range(messages):
+            self.out.write(self._octets)
+
+
+async def price(work: Awaitable[None], messages: int, pids: Sequence[int]) -> Figures:
+    """Return the rate of `work`, and what it cost this process and those of `pids`."""
+    before, own_before = [cpu_s(pid) for pid in pids], process_time()
+    began = perf_counter()
+    await work
+    seconds = perf_counter() - began
+    brokers = [(cpu_s(pid) - was) / messages for pid, was in zip(pids, before, strict=True)]
+    return Figures(0.0, messages / seconds, (process_time() - own_before) / messages, tuple(brokers))
+
+
+async def ask_bare(path: str, rank: int, load: Load, pids: Sequence[int]) -> Figures:
+    """Ask bare sockets."""
+    octets = join(REQUESTS[rank])
+
+    async def ask(total: int, window: int) -> Asker:
+        loop = asyncio.get_running_loop()
+        transport, asker = await loop.create_unix_connection(lambda: Asker(octets, total, window), path)
+        asker.begin()
+        await asker.done
+        transport.close()
+        return asker
+
+    async def many() -> None:
+        await ask(load.pipelined, load.window)
+
+    alone = await ask(load.alone, 1)
+    figures = await price(many(), load.pipelined, pids)
+    return figures._replace(p50_s=median(alone.took_s))
+
+
+async def ask_ours(path: str, rank: int, load: Load, pids: Sequence[int]) -> Figures:
+    """Ask a broker."""
+    async with connect(f"local://{path}") as handle:
+
+        async def ask(times: int) -> None:
+            for _ in range(times):
+                await handle.rpc("broker.ping", PAYLOAD, nodeid=rank)
+
+        async def many() -> None:
+            await asyncio.gather(*(ask(load.pipelined // load.window) for _ in range(load.window)))
+
+        took_s: list[float] = []
+        for _ in range(load.alone):
+            began = perf_counter()
+            await handle.rpc("broker.ping", PAYLOAD, nodeid=rank)
+            took_s.append(perf_counter() - began)
+        figures = await price(many(), load.pipelined // load.window * load.window, pids)
+        return figures._replace(p50_s=median(took_s))
+
+
+Ask = Callable[[str, int, Load, Sequence[int]], Awaitable[Figures]]

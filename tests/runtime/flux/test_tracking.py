@@ -1,0 +1,61 @@
+"""Pending requests against a plain list of them."""
+
+from __future__ import annotations
+
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from specwire.generated.flux import Request
+from specwire.runtime.flux.answering import end, respond
+from specwire.runtime.flux.flags import STREAMING
+from specwire.runtime.flux.tracking import Tracker
+
+REQUESTS = st.builds(
+    Request,
+    routes=st.sampled_from([("a",), ("a", "b"), ("a", "c"), ("b", "c")]),
+    topic=st.sampled_from(["x.do", "y.do"]),
+    flags=st.sampled_from([0, STREAMING]),
+    matchtag=st.integers(0, 2),
+)
+STEPS = st.lists(st.tuples(st.sampled_from(["add", "add", "go on", "end", "lose"]), REQUESTS), max_size=40)
+
+
+@settings(max_examples=500)
+@given(STEPS)
+def test_tracker_is_a_list_of_what_is_pending(steps: list[tuple[str, Request]]) -> None:
+    """Each request is finished once, those with equal keys in order; a lost way takes what came on it."""
+    tracker, plain = Tracker(), list[Request]()
+    for step, request in steps:
+        same = [
+            other for other in plain if (other.routes, other.matchtag) == (request.routes, request.matchtag)
+        ]
+        match step:
+            case "add":
+                assert tracker.add(request)
+                plain.append(request)
+            case "go on":
+                assert tracker.finish(respond(request)) == bool(same)
+                if same and not (same[0].flags & request.flags & STREAMING):
+                    plain.remove(same[0])
+            case "end":
+                assert tracker.finish(end(request)) == bool(same)
+                if same:
+                    plain.remove(same[0])
+            case _:
+                way, service = (request.routes or ())[:1], (request.topic or "")[0]
+                taken = tracker.take_from(way, service)
+                gone = [o for o in plain if (o.routes or ())[:1] == way and (o.topic or "")[0] == service]
+                assert sorted(map(repr, taken)) == sorted(map(repr, gone))
+                for other in gone:
+                    plain.remove(other)
+        assert len(tracker) == len(plain)
+    assert sorted(map(repr, tracker.take_all())) == sorted(map(repr, plain))
+    assert len(tracker) == 0
+
+
+def test_payloads_are_not_kept() -> None:
+    """What is pending costs little, however much was asked."""
+    tracker = Tracker()
+    tracker.add(Request(routes=("a",), topic="x.y", payload=b"x" * 1_000_000, matchtag=1))
+    (request,) = tracker.take_all()
+    assert (request.payload, request.topic, request.matchtag) == (None, "x.y", 1)
