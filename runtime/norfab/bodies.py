@@ -1,0 +1,191 @@
+"""The JSON that jobs are made of, as deployed peers write and read it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import msgspec
+
+_UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
+
+
+class PostBody(msgspec.Struct, frozen=True):
+    """What a job says. `resources` are those that it is about: only workers that manage one of them get it."""
+
+    task: str = ""
+    args: list[msgspec.Raw] | None = None
+    kwargs: dict[str, msgspec.Raw] | None = None
+    timeout: float | None = None
+    resources: tuple[str, ...] = ()
+
+    @property
+    def timeout_s(self) -> float | None:
+        """The seconds the client waits; None where it states none that makes sense."""
+        stated = self.timeout
+        return stated if stated is not None and stated > 0 and math.isfinite(stated) else None
+
+
+class OpenBody(msgspec.Struct, frozen=True):
+    """What a worker may say of itself."""
+
+    resources: tuple[str, ...] = ()
+
+
+class _EventBody(msgspec.Struct, frozen=True):
+    event_type: str = ""
+
+
+_POST = msgspec.json.Decoder(PostBody)
+_OPEN = msgspec.json.Decoder(OpenBody)
+_EVENT = msgspec.json.Decoder(_EventBody)
+_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_ANY = msgspec.json.Decoder()
+
+
+class BodyError(ValueError):
+    """A body that is not the JSON it should be."""
+
+
+def read_post(body: bytes) -> PostBody:
+    """Return what a job says; raises BodyError."""
+    try:
+        return _POST.decode(body)
+    except _UNREADABLE as error:
+        raise BodyError(f"the body is not a job in JSON: {error}") from None
+
+
+def read_open(body: bytes) -> OpenBody:
+    """Return what a worker says of itself; raises BodyError. An empty body says nothing."""
+    if not body:
+        return OpenBody()
+    try:
+        return _OPEN.decode(body)
+    except _UNREADABLE as error:
+        raise BodyError(f"the body of OPEN is not JSON: {error}") from None
+
+
+def read_event_type(body: bytes) -> str | None:
+    """Return the `event_type`, empty where there is none; None where the body is no JSON object."""
+    try:
+        return _EVENT.decode(body).event_type
+    except _UNREADABLE:
+        return None
+
+
+def is_object(body: bytes) -> bool:
+    """Whether the body is a JSON object."""
+    try:
+        _OBJECT.decode(body)
+    except _UNREADABLE:
+        return False
+    return True
+
+
+def has_entry(body: bytes, worker: str) -> bool:
+    """Whether the body is a JSON object with an entry of this worker."""
+    try:
+        return worker in _OBJECT.decode(body)
+    except _UNREADABLE:
+        return False
+
+
+def own_result(body: bytes, worker: str, slot: str, attempt: int) -> bytes | None:
+    """Return a worker's result under the name the client was told, or None where it is not JSON.
+
+    Deployed workers send ``{worker: {…}}``, which is passed on as it is. What is said under other names is left out:
+    a worker speaks for itself. Any other value becomes the `result` of such an entry. A job that was given to a
+    worker more than once says so: `attempt`, and `worker` is who did it.
+    """
+    try:
+        said = _ANY.decode(body)
+    except _UNREADABLE:
+        return None
+    if not (isinstance(said, dict) and isinstance(said.get(worker), dict)):
+        said = {worker: {"result": said, "failed": False, "errors": [], "messages": []}}
+        body = b""
+    if attempt > 1 or worker != slot:
+        return msgspec.json.encode({slot: {**said[worker], "worker": worker, "attempt": attempt}})
+    if body and len(said) == 1:
+        return body
+    return msgspec.json.encode({slot: said[worker]})
+
+
+def dispatched(
+    uuid: str, target: str, service: str, workers: Sequence[str], missing: Sequence[str] = ()
+) -> bytes:
+    """Body of 202."""
+    body: dict[str, Any] = {
+        "workers": list(workers),
+        "uuid": uuid,
+        "target": target,
+        "status": "DISPATCHED",
+        "service": service,
+    }
+    return msgspec.json.encode(body | ({"missing": list(missing)} if missing else {}))
+
+
+def state(uuid: str, service: str, status: str, worker: str = "") -> bytes:
+    """Body of 201 and 300."""
+    return msgspec.json.encode({"worker": worker, "uuid": uuid, "service": service, "status": status})
+
+
+def refused(uuid: str, target: str, service: str, error: str) -> bytes:
+    """Body of a job that fails as a whole, as deployed brokers write it."""
+    return msgspec.json.encode(
+        {
+            "workers": None,
+            "uuid": uuid,
+            "target": target,
+            "status": "FAILED",
+            "service": service,
+            "error": error,
+            "errors": [error],
+        }
+    )
+
+
+def failure(uuid: str, service: str, slot: str, task: str, error: str, attempt: int, *, whole: bool) -> bytes:
+    """Body that says why a worker's part has no result; `whole` where that is all of the job."""
+    entry = {
+        "result": None,
+        "failed": True,
+        "errors": [error],
+        "task": task,
+        "messages": [],
+        "juuid": uuid,
+        "resources": [],
+        "status": "failed",
+        "service": service,
+        "attempt": attempt,
+    }
+    said: dict[str, Any] = {slot: entry}
+    if whole:
+        said |= {"uuid": uuid, "service": service, "status": "FAILED", "error": error, "errors": [error]}
+        said[slot] = entry
+    return msgspec.json.encode(said)
+
+
+def progress(uuid: str, service: str, worker: str, task: str, message: str) -> bytes:
+    """Body of an EVENT that the broker itself sends."""
+    return msgspec.json.encode(
+        {
+            "worker": worker,
+            "service": service,
+            "uuid": uuid,
+            "event_type": "progress",
+            "message": message,
+            "task": task,
+            "status": "running",
+            "resource": [],
+            "severity": "WARNING",
+            "timestamp": "",
+        }
+    )
+
+
+def names(words: Iterable[str]) -> str:
+    """Return the words for a sentence, cut where there are many."""
+    listed = list(words)
+    return ", ".join(listed[:5]) + (f" and {len(listed) - 5} more" if len(listed) > 5 else "")

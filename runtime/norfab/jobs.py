@@ -1,0 +1,203 @@
+"""The table of jobs: those that are open, those that have ended and are kept, and what ends a job.
+
+A job ends part by part: each worker's part with one result or one failure that names its cause, which is stored and
+then sent to every client that waits. The status of a failure is its code (500 for a lost worker, 408 for a wait that
+was too long, 400 for a deletion) where the part is the whole job; else it is 200 and says ``failed``, as deployed clients
+take any other status for the end of all parts.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterator
+from functools import partial
+from itertools import count
+from typing import TYPE_CHECKING, Literal
+
+from specwire.runtime.norfab import bodies
+from specwire.runtime.norfab.commands import Response
+from specwire.runtime.norfab.events import JobEnded, StoreFailed
+from specwire.runtime.norfab.job import Job, State, Task
+from specwire.runtime.norfab.records import DeletedRecord, ForgottenRecord, ResultRecord
+
+if TYPE_CHECKING:
+    from specwire.runtime.norfab.broker import BrokerEngine
+
+Due = Literal["queue", "deadline", "absent"]
+
+
+class Jobs:
+    """All jobs by uuid.
+
+    Attributes:
+        kept: the ended ones, the one that ended first in front.
+        octets: of the bodies of open jobs; `kept_octets`: of the results of ended ones.
+    """
+
+    __slots__ = (
+        "_agenda",
+        "_engine",
+        "_order",
+        "by_uuid",
+        "completed",
+        "failed",
+        "kept",
+        "kept_octets",
+        "octets",
+    )
+
+    def __init__(self, engine: BrokerEngine) -> None:
+        self._engine = engine
+        self.by_uuid: dict[str, Job] = {}
+        self.kept: dict[str, Job] = {}
+        self.octets = self.kept_octets = self.completed = self.failed = 0
+        self._agenda: list[tuple[float, int, Due, Job, Task | None]] = []
+        self._order = count()
+
+    @property
+    def open(self) -> int:
+        """How many jobs have not ended."""
+        return len(self.by_uuid) - len(self.kept)
+
+    def add(self, job: Job) -> None:
+        """Take a job in."""
+        self.by_uuid[job.uuid] = job
+        self.octets += job.octets
+        self._engine.clients.opened(job.client, job.user, self._engine.now)
+        self.remind(job.deadline, "deadline", job)
+
+    def remind(self, at: float, due: Due, job: Job, task: Task | None = None) -> None:
+        """Have `due` at the time `at`."""
+        heapq.heappush(self._agenda, (at, next(self._order), due, job, task))
+
+    def due(self) -> Iterator[tuple[Due, Job, Task | None]]:
+        """Return what is due, and forget the reminders; what has ended meanwhile is left out."""
+        while self._agenda and self._agenda[0][0] <= self._engine.now:
+            _, _, due, job, task = heapq.heappop(self._agenda)
+            if not job.ended and not job.deleted:
+                yield due, job, task
+
+    # --- the end of a part
+
+    def end(self, task: Task, status: int, body: bytes, cause: str = "") -> None:
+        """End a part: its worker is free of it, and when this is durable the clients are told."""
+        if task.state in (State.ENDING, State.DONE):
+            return
+        self._engine.dispatcher.release(task)
+        task.state = State.ENDING
+        record = ResultRecord(task.job.uuid, task.slot, status, body, self._engine.now)
+        task.result = record
+        self._engine.ledger.store(
+            record, then=partial(self._ended, task, cause), otherwise=partial(self._unkept, task, cause)
+        )
+
+    def fail(self, task: Task, code: int, cause: str) -> None:
+        """End a part without a result."""
+        job = task.job
+        whole = len(job.tasks) == 1
+        body = bodies.failure(
+            job.uuid, job.service, task.slot, job.task, cause, max(1, task.attempt), whole=whole
+        )
+        self.end(task, code if whole else 200, body, cause)
+
+    def fail_unassigned(self, job: Job, code: int, cause: str) -> None:
+        """End a job that no worker was found for."""
+        task = job.add("", "")
+        self.end(task, code, bodies.refused(job.uuid, job.target, job.service, cause), cause)
+
+    def _unkept(self, task: Task, cause: str, reason: str) -> None:
+        """The end cannot be kept: those that wait are told all the same."""
+        self._engine.report(StoreFailed(self._engine.ledger.ticket, reason))
+        self._ended(task, cause)
+
+    def _ended(self, task: Task, cause: str) -> None:
+        job, result = task.job, task.result
+        if task.state is not State.ENDING or result is None:
+            return
+        task.state = State.DONE
+        job.open -= 1
+        job.result_octets += len(result.body)
+        self._engine.report(JobEnded(job.uuid, task.slot, result.status, cause))
+        for client in job.listeners:
+            self._engine.to_client(client, Response(job.uuid, result.status, result.body, job.service))
+        if cause:
+            self.failed += 1
+        else:
+            self.completed += 1
+        if job.ended:
+            self.settle(job)
+
+    def settle(self, job: Job) -> None:
+        """Every part has ended: keep the results, nothing else."""
+        job.listeners.clear()
+        self.octets -= job.octets
+        job.body, job.octets, job.ended_at = b"", 0, self._engine.now
+        self.kept[job.uuid] = job
+        self.kept_octets += job.result_octets
+        self._engine.clients.ended(job.client)
+        self._forget_surplus()
+
+    # --- retention
+
+    def _forget_surplus(self) -> None:
+        settings = self._engine.settings
+        while len(self.kept) > settings.kept_jobs or self.kept_octets > settings.kept_octets:
+            self._forget(next(iter(self.kept.values())), "number")
+
+    def forget_aged(self) -> None:
+        """Forget what ended too long ago."""
+        while self.kept:
+            job = next(iter(self.kept.values()))
+            if self._engine.now - job.ended_at < self._engine.settings.kept_s:
+                return
+            self._forget(job, "age")
+
+    def _forget(self, job: Job, reason: Literal["age", "number"]) -> None:
+        del self.kept[job.uuid], self.by_uuid[job.uuid]
+        self.kept_octets -= job.result_octets
+        self._engine.ledger.store(ForgottenRecord(job.uuid, reason))
+
+    def withdraw(self, job: Job) -> None:
+        """Take out a job that was never acknowledged."""
+        for task in job.tasks.values():
+            self._engine.dispatcher.release(task)
+            task.state = State.DONE
+        self._engine.dispatcher.unqueue(job)
+        job.deleted = True
+        self.octets -= job.octets
+        self._engine.clients.ended(job.client)
+        del self.by_uuid[job.uuid]
+
+    def delete(self, job: Job, cause: str) -> None:
+        """Drop a job for good, at a client's wish; its uuid stays known. Those that wait are told."""
+        was_open = not job.ended
+        unfinished = [task for task in job.tasks.values() if task.state is not State.DONE]
+        for task in unfinished:
+            self._engine.dispatcher.release(task)
+        self._engine.dispatcher.unqueue(job)
+        whole = len(job.tasks) == 1
+        for client in job.listeners:
+            for task in unfinished:
+                body = bodies.failure(
+                    job.uuid, job.service, task.slot, job.task, cause, max(1, task.attempt), whole=whole
+                )
+                self._engine.to_client(client, Response(job.uuid, 400 if whole else 200, body, job.service))
+            if not job.tasks:
+                body = bodies.refused(job.uuid, job.target, job.service, cause)
+                self._engine.to_client(client, Response(job.uuid, 400, body, job.service))
+        self._bury(job)
+        if was_open:
+            self.settle(job)
+
+    def _bury(self, job: Job) -> None:
+        job.deleted = True
+        if job.uuid in self.kept:
+            self.kept_octets -= job.result_octets
+        job.result_octets = job.open = 0
+        for task in job.tasks.values():
+            task.state, task.result = State.DONE, None
+
+    def restore_deleted(self, record: DeletedRecord, job: Job) -> None:
+        """Remember a uuid that was deleted before the broker began."""
+        self.by_uuid[record.uuid] = self.kept[record.uuid] = job
+        job.deleted, job.durable, job.ended_at = True, True, record.at

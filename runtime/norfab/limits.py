@@ -1,0 +1,62 @@
+"""How much a broker takes, and how long it waits. Every load of a peer meets one of these bounds."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class Settings(msgspec.Struct, frozen=True, kw_only=True):
+    """The numbers of one broker; times in seconds."""
+
+    keepalive_s: float = 2.5
+    liveness: int = 6
+    """Intervals without a sign of life after which a worker is lost."""
+    queue_s: float = 60.0
+    """How long a job waits for a worker before it ends with 408."""
+    job_s: float = 600.0
+    """How long a job may take that states no timeout."""
+    longest_job_s: float = 7 * 86400.0
+    poll_s: float = 5.0
+    """How often a worker that owes a result is asked for it: deployed workers do not always say that they are done."""
+    polls_a_tick: int = 16
+    """Questions to one worker at a time."""
+    window: int = 64
+    """Jobs at one worker at a time; the rest waits in the broker, where clients take turns."""
+    attempts: int = 3
+    """How often a part of a job is given to a worker."""
+
+    body_octets: int = 64 * 1024 * 1024
+    open_octets: int = 1024 * 1024
+    """What a worker may say of itself."""
+    jobs_per_client: int = 20_000
+    """Unfinished jobs of one client."""
+    jobs: int = 120_000
+    """Unfinished jobs of all clients."""
+    job_octets: int = 512 * 1024 * 1024
+    """Bodies of all unfinished jobs."""
+    waiting_per_service: int = 120_000
+    """Jobs of a service that has no worker."""
+    tasks_per_job: int = 10_000
+    listeners_per_job: int = 64
+    events_per_job: int = 1_000
+    """What is kept of a job's history."""
+
+    kept_jobs: int = 200_000
+    kept_s: float = 7 * 86400.0
+    """Finished jobs: how many are kept, and for how long."""
+    kept_octets: int = 512 * 1024 * 1024
+    """Results of finished jobs."""
+
+    workers: int = 20_000
+    clients: int = 50_000
+    inquiries: int = 10_000
+    """Questions for jobs that only workers know."""
+    asks: int = 10_000
+    """Questions to services of the shell that were not answered yet."""
+    uncommitted: int = 50_000
+    """Stores that were not confirmed yet; beyond it jobs are turned away."""
+
+    @property
+    def expiry_s(self) -> float:
+        """Silence after which a worker is lost."""
+        return self.keepalive_s * self.liveness

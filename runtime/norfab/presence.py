@@ -1,0 +1,148 @@
+"""How workers come and go: READY, OPEN, KEEPALIVE, DISCONNECT, and silence.
+
+Any command but DISCONNECT is a sign of life. A worker that sends what it must not, or speaks without being registered,
+is sent DISCONNECT and nothing more until it says READY; that is also how workers learn that a broker began anew.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specwire.runtime.norfab import bodies, commands
+from specwire.runtime.norfab.bodies import BodyError
+from specwire.runtime.norfab.commands import Command, Disconnect, Keepalive, Open
+from specwire.runtime.norfab.events import Refused, WorkerGone, WorkerReady
+from specwire.runtime.norfab.management import RESERVED
+from specwire.runtime.norfab.names import InvalidNameError, check_service, worker_name
+from specwire.runtime.norfab.workers import Worker
+
+if TYPE_CHECKING:
+    from specwire.runtime.norfab.broker import BrokerEngine
+
+
+class Presence:
+    """Lets workers in and out."""
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, engine: BrokerEngine) -> None:
+        self._engine = engine
+
+    def receive(self, peer: bytes, user: str, command: Command) -> None:
+        """Take what a worker sends."""
+        worker = self._registered(peer)
+        if worker is not None and worker.user != user:
+            self._engine.report(Refused(peer, f"the name belongs to {worker.user!r} and not to {user!r}"))
+            return
+        if worker is not None:
+            worker.seen_at = self._engine.now
+        match command:
+            case commands.Ready():
+                self._ready(peer, user, command.service, worker)
+            case Open():
+                self._introduce(peer, worker, command)
+            case Disconnect():
+                if worker is not None:
+                    self._lose(worker, "has left")
+            case _ if worker is None:
+                self.turn_away(peer, "", "is not registered")
+            case Keepalive():
+                worker.keepalives_in += 1
+            case commands.Response():
+                self._engine.relay.response(worker, command)
+            case commands.Event():
+                self._engine.relay.event(worker, command)
+            case commands.Stream():
+                self._engine.relay.stream(worker, command)
+            case _:
+                self.turn_away(
+                    peer, worker.service, f"sent {type(command).__name__.upper()}, which no worker does"
+                )
+
+    def _ready(self, peer: bytes, user: str, service: str, worker: Worker | None) -> None:
+        """READY registers a worker, and again the same one."""
+        why = ""
+        try:
+            name = worker_name(peer)
+            check_service(service)
+        except InvalidNameError as error:
+            name, why = "", str(error)
+        if service in RESERVED or self._engine.management.serves(service):
+            why = f"{service} is the broker's own"
+        elif not why and not self._engine.access.may_serve(user, name, service):
+            why = f"{user or 'this peer'} may not be {name} of {service}"
+        elif worker is not None and worker.service != service:
+            why = f"{name} is registered for {worker.service}"
+        elif worker is None and len(self._engine.registry.workers) >= self._engine.settings.workers:
+            why = "there are too many workers"
+        if why or self._engine.stopping:
+            self._engine.report(Refused(peer, why or "the broker stops"))
+            self.turn_away(peer, service, why or "the broker stops")
+            return
+        self._engine.report(WorkerReady(name, service, worker is not None))
+        if worker is None:
+            worker = self._engine.registry.register(name, peer, service, user, self._engine.now)
+        else:
+            self._engine.registry.renew(worker, self._engine.now)
+        self._engine.dispatcher.welcome(worker)
+
+    def _introduce(self, peer: bytes, worker: Worker | None, command: Open) -> None:
+        """OPEN is answered and never waited for; with it a worker says which resources it manages."""
+        try:
+            if len(command.body) > self._engine.settings.open_octets:
+                raise BodyError("the body of OPEN is too large")
+            resources = frozenset(bodies.read_open(command.body).resources)
+        except BodyError as error:
+            self._engine.drop(peer, "malformed", str(error))
+            resources = frozenset()
+        if worker is not None:
+            worker.resources = resources
+            self._engine.dispatcher.serve_waiting(worker)
+        else:
+            self._engine.registry.announce(peer, resources, len(command.body))
+        self._engine.send(peer, "worker", Open())
+
+    def turn_away(self, peer: bytes, service: str, reason: str) -> None:
+        """Say DISCONNECT, after which nothing more is sent to this worker."""
+        worker = self._registered(peer)
+        self._engine.send(peer, "worker", Disconnect(service or (worker.service if worker else "")))
+        if worker is not None:
+            self._lose(worker, reason)
+
+    def disconnect(self, worker: Worker) -> None:
+        """Have the worker register again; what it has waits for it."""
+        self._engine.send(worker.peer, "worker", Disconnect(worker.service))
+        self._remove(worker, "was told to register again")
+        self._engine.dispatcher.set_aside(worker)
+
+    def lose_peer(self, peer: bytes, reason: str) -> None:
+        """The worker with this routing id is gone, if there is one."""
+        worker = self._registered(peer)
+        if worker is not None:
+            self._lose(worker, reason)
+
+    def _lose(self, worker: Worker, reason: str) -> None:
+        self._remove(worker, reason)
+        self._engine.dispatcher.lose(worker, reason)
+
+    def _remove(self, worker: Worker, reason: str) -> None:
+        self._engine.registry.remove(worker)
+        self._engine.inquiries.lose(worker)
+        self._engine.report(WorkerGone(worker.name, worker.service, reason))
+
+    def _registered(self, peer: bytes) -> Worker | None:
+        try:
+            return self._engine.registry.workers.get(peer.decode())
+        except UnicodeDecodeError:
+            return None
+
+    def tick(self) -> None:
+        """Lose who is silent, and give the others a sign of life."""
+        settings = self._engine.settings
+        for worker in list(self._engine.registry.workers.values()):
+            if self._engine.now - worker.seen_at >= settings.expiry_s:
+                self._lose(worker, f"was silent for {settings.expiry_s:g} s")
+            elif self._engine.now - worker.sent_at >= settings.keepalive_s:
+                worker.sent_at = self._engine.now
+                worker.keepalives_out += 1
+                self._engine.send(worker.peer, "worker", Keepalive(worker.service))

@@ -1,0 +1,80 @@
+"""What a broker keeps on disk, as values: jobs, results, what happened in them, and that they were deleted.
+
+A later record takes the place of an earlier one of the same kind and key: a job's key is its uuid, a result's is uuid
+and slot. Times are seconds since the epoch.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+
+class TaskRecord(msgspec.Struct, frozen=True, gc=False):
+    """One worker's part of a job.
+
+    `slot` is the name that the client was told, `worker` the one that has it now: they differ where a job for any
+    worker was given to another. `attempt` counts how often it was given to a worker; 0 is not yet.
+    """
+
+    slot: str
+    worker: str
+    attempt: int
+
+
+class JobRecord(msgspec.Struct, frozen=True):
+    """A job that was accepted. `client` is a routing id; without `tasks` it waits for workers of its service."""
+
+    uuid: str
+    client: bytes
+    user: str
+    service: str
+    target: str
+    body: bytes
+    accepted_at: float
+    deadline: float
+    tasks: tuple[TaskRecord, ...] = ()
+
+
+class AssignedRecord(msgspec.Struct, frozen=True, gc=False):
+    """Some parts of a job went to workers: these take the place of those with their slots in the job's record."""
+
+    uuid: str
+    tasks: tuple[TaskRecord, ...]
+
+
+class ResultRecord(msgspec.Struct, frozen=True, gc=False):
+    """How one worker's part ended; the body is what the client is sent."""
+
+    uuid: str
+    slot: str
+    status: int
+    body: bytes
+    ended_at: float
+
+
+class EventRecord(msgspec.Struct, frozen=True, gc=False):
+    """What happened in a job, for its history; never waited for."""
+
+    uuid: str
+    at: float
+    body: bytes
+
+
+class DeletedRecord(msgspec.Struct, frozen=True, gc=False):
+    """The job was deleted at a client's wish: its record, results and events can go, its uuid stays known."""
+
+    uuid: str
+    service: str
+    at: float
+
+
+class ForgottenRecord(msgspec.Struct, frozen=True, gc=False):
+    """Retention is over: nothing of this uuid needs to be kept."""
+
+    uuid: str
+    reason: Literal["age", "number", "refused"]
+
+
+Record = JobRecord | AssignedRecord | ResultRecord | EventRecord | DeletedRecord | ForgottenRecord

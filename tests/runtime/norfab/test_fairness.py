@@ -1,0 +1,144 @@
+"""Clients take turns, workers have windows, and floods meet bounds."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from specwire.runtime.norfab import workers
+from specwire.runtime.norfab.commands import Open, Post, Ready
+from specwire.runtime.norfab.fairness import FairQueue
+from specwire.runtime.norfab.limits import Settings
+from tests.runtime.norfab.scripted import Lab, job
+
+
+@given(st.lists(st.tuples(st.sampled_from([b"a", b"b", b"c"]), st.integers()), max_size=40))
+def test_a_fair_queue_is_in_order_for_each_client_and_takes_turns(items: list[tuple[bytes, int]]) -> None:
+    queue: FairQueue[tuple[bytes, int]] = FairQueue()
+    for client, number in items:
+        queue.push(client, (client, number))
+    left = Counter(client for client, _ in items)
+    taken: list[tuple[bytes, int]] = []
+    for _ in items:
+        client, number = queue.pop()
+        waiting = [other for other in left if left[other] and other != client]
+        before = [earlier for earlier, _ in taken]
+        if client in before:
+            since = before[len(before) - before[::-1].index(client) :]
+            assert set(waiting) <= set(since), "one came twice while another waited"
+        left[client] -= 1
+        taken.append((client, number))
+    assert not queue
+    for client in left:
+        assert [item for item in taken if item[0] == client] == [item for item in items if item[0] == client]
+
+
+def test_what_is_removed_from_a_queue_is_gone() -> None:
+    queue: FairQueue[int] = FairQueue()
+    for number in range(3):
+        queue.push(b"a", number)
+    queue.remove(b"a", 1)
+    queue.remove(b"a", 7)
+    queue.remove(b"b", 0)
+    assert (len(queue), list(queue), [queue.pop(), queue.pop()], len(queue)) == (2, [0, 2], [0, 2], 0)
+
+
+def test_a_client_with_one_job_does_not_wait_for_another_s_thousand() -> None:
+    for target in ("any", "w1"):
+        lab = Lab(Settings(window=1))
+        lab.ready("w1")
+        for number in range(1000):
+            lab.post(f"many{number}", target=target, client="greedy")
+        lab.post("one", target=target, client="modest")
+        order = lab.posts("w1")
+        for _ in range(3):
+            lab.respond("w1", uuid=order[-1])
+            order += lab.posts("w1")
+        assert order[:3] == ["many0", "many1", "one"]
+
+
+def test_a_window_bounds_what_a_worker_has() -> None:
+    lab = Lab(Settings(window=4))
+    lab.ready("w1")
+    for number in range(10):
+        lab.post(f"j{number}")
+    assert len(lab.statuses()) == 10
+    assert len(lab.posts("w1")) == 4
+    lab.respond("w1", uuid="j0")
+    assert lab.posts("w1") == ["j4"]
+
+
+def test_jobs_for_any_are_spread_over_the_workers() -> None:
+    lab = Lab()
+    lab.ready("w1", "w2", "w3")
+    for number in range(9):
+        lab.post(f"j{number}", target="any")
+    assert [len(lab.posts(name)) for name in ("w1", "w2", "w3")] == [3, 3, 3]
+
+
+def test_an_idle_worker_is_taken_before_a_busy_one() -> None:
+    lab = Lab()
+    lab.ready("w1", "w2")
+    for number in range(4):
+        lab.post(f"j{number}", target="any")
+    done = lab.posts("w2")
+    for uuid in done:
+        lab.respond("w2", uuid=uuid)
+    lab.post("next", target="any")
+    assert lab.posts("w2") == ["next"]
+
+
+def test_floods_meet_bounds() -> None:
+    lab = Lab(Settings(workers=10, clients=20, jobs=50, jobs_per_client=100))
+    for number in range(100):
+        lab.say(f"w{number}", "worker", Ready("svc"))
+        lab.say(f"c{number}", "client", Post(f"j{number}", job(), "svc", "any"))
+    assert len(lab.engine.registry.workers) == 10
+    assert lab.engine.jobs.open == 50
+    assert [lab.statuses(f"c{number}") for number in (0, 49, 50, 99)] == [[202], [202], [500], [500]]
+
+
+def test_an_oversize_body_is_refused_and_an_oversize_result_is_a_failure() -> None:
+    lab = Lab(Settings(body_octets=100))
+    lab.ready("w1")
+    lab.post(body=job("x" * 100))
+    assert lab.statuses() == [500]
+    lab.post()
+    lab.respond("w1", body=b'{"w1":{"result":"' + b"x" * 100 + b'"}}')
+    assert lab.told()[-1][1]["error"] == "worker w1 sent more than a body may have"
+
+
+def test_a_disk_that_is_behind_turns_jobs_away() -> None:
+    lab = Lab(Settings(uncommitted=3), commits=False)
+    lab.ready("w1")
+    for number in range(5):
+        lab.post(f"j{number}")
+    assert lab.statuses() == [500, 500]
+    lab.commit()
+    lab.post("j9")
+    lab.commit()
+    assert lab.statuses() == [202, 202, 202, 202]
+
+
+def test_what_peers_announce_and_never_register_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    body = b'{"resources":["r1","r2"]}'
+    monkeypatch.setattr(workers, "MAX_ANNOUNCED_OCTETS", 3 * len(body))
+    lab = Lab()
+    for number in range(5):
+        lab.say(f"w{number}", "worker", Open(body))
+    lab.say("w3", "worker", Open(b'{"resources":[]}'))
+    for number in range(5):
+        lab.ready(f"w{number}")
+    known = {name: sorted(worker.resources) for name, worker in lab.engine.registry.workers.items()}
+    assert known == {"w0": [], "w1": [], "w2": ["r1", "r2"], "w3": [], "w4": ["r1", "r2"]}
+
+
+def test_an_open_that_is_too_large_says_nothing() -> None:
+    lab = Lab(Settings(open_octets=10))
+    lab.say("w1", "worker", Open(b'{"resources":["r1","r2"]}'))
+    lab.ready("w1")
+    assert not lab.engine.registry.workers["w1"].resources
+    assert lab.take("w1") == [Open()]
