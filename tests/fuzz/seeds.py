@@ -52,6 +52,22 @@ def column_seeds(name: str) -> Iterator[bytes]:
     yield from (join(rows[at : at + 7]) for at in range(0, len(rows), 7))
 
 
+def broker_seeds(name: str) -> Iterator[bytes]:
+    """Yield inputs of the target of a broker: each message by each of five senders, and all of them in rows of nine.
+
+    Clients speak Flux v1 to every broker.
+    """
+    rows = [
+        join((bytes((number,)), *frames))
+        for package_, numbers in ((name, range(3)), ("flux", range(3, 5)))
+        for number in numbers
+        for frames in messages(package_)
+    ]
+    kept = [row for row in rows if len(row) <= 200]
+    yield from (join([row]) for row in kept)
+    yield from (join(kept[at::97][:9]) for at in range(97))
+
+
 def stream_seeds(name: str) -> Iterator[bytes]:
     """Yield inputs of the target of a stream: recorded messages alone and behind each other, and long claims."""
     framed = [vector.framed for vector in recorded(name) if 0 < len(vector.framed) <= LONGEST_FRAME]

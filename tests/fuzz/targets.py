@@ -13,6 +13,7 @@ from tests.fuzz import seeds
 
 PACKAGES = ("cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zmtp", "zre")
 STREAMS = ("flux", "zmtp")
+BROKERS = ("flux", "cmb1", "cmb1_json")
 
 Check = Callable[[bytes], None]
 
@@ -51,6 +52,12 @@ def _stream(name: str) -> Check:
     return stream_check(name)
 
 
+def _broker(name: str) -> Check:
+    from tests.fuzz.brokers import broker_check
+
+    return broker_check(name)
+
+
 def _grammar(name: str) -> Check:
     from tests.fuzz import grammars
 
@@ -69,6 +76,11 @@ def _targets() -> Iterator[Target]:
     for name in PACKAGES:
         yield Target(
             f"columns-{name}", partial(_columns, name), partial(seeds.column_seeds, name), 2,
+            words=partial(seeds.words, name),
+        )  # fmt: skip
+    for name in BROKERS:
+        yield Target(
+            f"broker-{name}", partial(_broker, name), partial(seeds.broker_seeds, name), 2,
             words=partial(seeds.words, name),
         )  # fmt: skip
     for name, patterns, tokens in (
