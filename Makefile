@@ -48,7 +48,10 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python tests/benchmarks/compiler.py $(ARGS)
 	@$(VENV)/python tests/benchmarks/startup.py $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.columns $(ARGS)
-	@$(VENV)/python tests/benchmarks/filemq.py $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.filemq $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.filemq.notice $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.flux $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.flux_scale $(ARGS)
 
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
@@ -59,9 +62,11 @@ fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds
 fuzz-short: setup ## the same for a minute, as a part of check; left out where atheris has no wheel
 	@$(VENV)/python -m tests.fuzz.run --seconds 60 --if-possible
 
-soak: setup ## FILEMQ peers killed, cut off and flooded with changes, at full count
-	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 \
-	$(PYTEST) tests/integration/test_filemq_faults_*.py $(ARGS)
+soak: setup ## peers and brokers killed, cut off and flooded, at full count
+	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 SPECWIRE_SOAK_FILES=100000 \
+	SPECWIRE_LARGE_OCTETS=5000000000 SPECWIRE_SOAK_SECONDS=600 \
+	$(PYTEST) tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \
+	tests/integration/test_flux_soak.py $(ARGS)
 
 clean: ## remove what the other targets wrote, but not what set-up made
 	@rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -7,6 +7,7 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Iterator
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -99,7 +100,8 @@ def assert_parses(words: list[str]) -> None:
     known = {
         option for parameter in command.params for option in (*parameter.opts, *parameter.secondary_opts)
     }
-    options = {word.partition("=")[0] for word in rest if word.startswith("-")}
+    ours = takewhile(lambda word: word != "--", rest)  # what follows is another command's
+    options = {word.partition("=")[0] for word in ours if word.startswith("-")}
     assert options <= known | {"--help"}, words
 
 
