@@ -73,6 +73,14 @@ def subscribe(
             show_default=False,
         ),
     ] = None,
+    check: Annotated[
+        bool,
+        typer.Option(
+            help="Take the SHA-1 of each file while it comes, and refuse one that is not what was announced. Without "
+            "it large files come faster over a fast network; with --curve no change on the way goes unnoticed all "
+            "the same.",
+        ),
+    ] = True,
     report_every: ReportOption = REPORT_EVERY_S,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -99,6 +107,7 @@ def subscribe(
                 protocol=protocol,
                 security=security,
                 origin=origin,
+                check=check,
                 on_event=log.tell,
             )
             reason = asyncio.run(_subscribe(client, manner, log))

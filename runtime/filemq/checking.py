@@ -12,9 +12,9 @@ from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 
+from specwire.runtime.containment import ContainmentError
 from specwire.runtime.filemq.actions import CheckPart
 from specwire.runtime.filemq.catalogue import Entry
-from specwire.runtime.filemq.containment import ContainmentError
 from specwire.runtime.filemq.digests import BLOCK_OCTETS, new_sha1, sign
 from specwire.runtime.filemq.publication import Publication
 

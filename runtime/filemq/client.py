@@ -71,7 +71,8 @@ from specwire.runtime.filemq.resuming import Resuming
 from specwire.runtime.filemq.subscribing import Subscribing
 from specwire.runtime.transport.backoff import Backoff
 
-WINDOW_OCTETS = 4 << 20
+WINDOW_OCTETS = 12 << 20
+ASKED_AGAIN = "it is asked for again"
 LONGEST_REPAIR_DELAY_S = 60.0
 
 
@@ -327,9 +328,11 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         return [self._send(Nom(credit=credit), now)] if credit else []
 
     def _take_failure(self, failed: Failed, now: float) -> list[ClientAction]:
-        if failed.again and self._resync and self._repair_at is None:
+        if not (failed.again and self._resync):
+            return [Report(Refused(failed.name, failed.reason))]
+        if self._repair_at is None:
             self._repair_at = self._repair.next_try(now)
-        return [Report(Refused(failed.name, failed.reason))]
+        return [Report(Refused(failed.name, f"{failed.reason}; {ASKED_AGAIN}"))]
 
     def _ask_again(self, now: float) -> list[ClientAction]:
         if self._repair_at is None or now < self._repair_at:

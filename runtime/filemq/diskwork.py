@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from specwire.runtime.filemq.actions import DiskAction, Outcome, WriteChunk
 
 BATCH = 256
-BATCH_OCTETS = 1 << 20
+BATCH_OCTETS = 2 << 20
 """A batch ends with the piece that brings its content here: the server gets credit again while the rest is written."""
 
 

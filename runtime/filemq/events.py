@@ -10,7 +10,7 @@ import msgspec
 
 
 class FileReceived(msgspec.Struct, frozen=True):
-    """A file is in the inbox, whole; `verified` where the server announced the digest that it has."""
+    """A file is in the inbox, whole; `verified` where its digest was taken and is the one that the server announced."""
 
     path: str
     size: int

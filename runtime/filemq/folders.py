@@ -11,7 +11,7 @@ import os
 from types import TracebackType
 from typing import Self
 
-from specwire.runtime.filemq.containment import ContainmentError, open_folder
+from specwire.runtime.containment import ContainmentError, open_folder
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_name, split_name
 
 

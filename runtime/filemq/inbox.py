@@ -22,6 +22,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from pathlib import Path
 
+from specwire.runtime.containment import ContainmentError, open_folder, open_root, require_file
 from specwire.runtime.filemq.actions import (
     CompleteFile,
     Deleted,
@@ -36,13 +37,7 @@ from specwire.runtime.filemq.actions import (
     WriteChunk,
     Wrote,
 )
-from specwire.runtime.filemq.containment import (
-    ContainmentError,
-    open_folder,
-    open_root,
-    parent_of,
-    require_file,
-)
+from specwire.runtime.filemq.containment import parent_of
 from specwire.runtime.filemq.folders import Folders
 from specwire.runtime.filemq.inventory import Inventory
 from specwire.runtime.filemq.journal import Journal
@@ -65,14 +60,22 @@ class Inbox:
             leave a file that is not whole.
         keep_deleted: keep a copy of each file that is deleted, until it comes again or a week has passed.
         origin: how the inbox knows the server whose files are coming (`origin`); empty: a server unknown.
+        check: take the SHA-1 of what comes, and refuse a file that has another than was announced. Without it a file
+            counts as what was announced when its size is right, and is read only where nothing was announced.
     """
 
     def __init__(
-        self, folder: Path, *, sync: bool = True, keep_deleted: bool = False, origin: str = ""
+        self,
+        folder: Path,
+        *,
+        sync: bool = True,
+        keep_deleted: bool = False,
+        origin: str = "",
+        check: bool = True,
     ) -> None:
         self.folder = folder
         self._origin = origin
-        self._sync, self._keep_deleted = sync, keep_deleted
+        self._sync, self._keep_deleted, self._check = sync, keep_deleted, check
         self._kept: Kept | None = None
         self._root = self._own = -1
         self._spoiled: str | None = None
@@ -91,7 +94,7 @@ class Inbox:
             fcntl.flock(self._own, fcntl.LOCK_EX | fcntl.LOCK_NB)
             self._journal = Journal(self._own, self._origin)
             self._inventory = Inventory(self._root, self._journal)
-            self._part = Part(self._own)
+            self._part = Part(self._own, digesting=self._check)
             self._kept = Kept(self._own) if self._keep_deleted else None
             self._folders = Folders(self._root)
             self._placing = Placing(self._root, self._own, self._journal, kept=self._kept, sync=self._sync)
@@ -228,10 +231,11 @@ class Inbox:
             return []
         if self._part.name != action.name or self._part.size != action.size:
             return self._spoil(action, "was not received whole")
-        sha1 = self._part.sha1
+        sha1 = self._part.sha1 if self._check or action.sha1 is None else action.sha1
         if action.sha1 not in (None, sha1):
             return self._spoil(action, f"has the SHA-1 {sha1} where {action.sha1} was announced")
-        return self._placing.add(action, self._part.finish())
+        verified = self._check and action.sha1 is not None
+        return self._placing.add(action, self._part.finish(sha1, verified=verified))
 
     def _delete(self, action: DeleteFile) -> list[Outcome]:
         name = action.name

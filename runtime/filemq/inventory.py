@@ -5,14 +5,8 @@ from __future__ import annotations
 import os
 import stat
 
-from specwire.runtime.filemq.containment import (
-    ContainmentError,
-    open_file,
-    open_folder,
-    parent_of,
-    stat_leaf,
-    walk_files,
-)
+from specwire.runtime.containment import ContainmentError, open_folder, stat_leaf
+from specwire.runtime.filemq.containment import open_file, parent_of, walk_files
 from specwire.runtime.filemq.digests import UnstableError, digest_file
 from specwire.runtime.filemq.journal import Journal, Record
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_name

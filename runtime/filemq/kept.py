@@ -12,7 +12,7 @@ import os
 import time
 from contextlib import suppress
 
-from specwire.runtime.filemq.containment import open_folder
+from specwire.runtime.containment import open_folder
 from specwire.runtime.filemq.names import KEPT
 
 KEPT_S = 7 * 24 * 3600.0

@@ -12,8 +12,8 @@ import os
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 
+from specwire.runtime.containment import ContainmentError, require_file
 from specwire.runtime.filemq.actions import CompleteFile, DeleteFile, Failed, Outcome, Stored, WriteChunk
-from specwire.runtime.filemq.containment import ContainmentError, require_file
 from specwire.runtime.filemq.digests import sign
 from specwire.runtime.filemq.folders import Folders
 from specwire.runtime.filemq.journal import Journal, Record
@@ -137,7 +137,7 @@ class Placing:
             self._drop(whole)
             return explain_failure(action, fault)
         os.close(whole.descriptor)
-        return Stored(action.connection, action.name, action.size, whole.sha1, action.sha1 is not None)
+        return Stored(action.connection, action.name, action.size, whole.sha1, whole.verified)
 
     def _drop(self, whole: Whole) -> None:
         os.close(whole.descriptor)

@@ -27,14 +27,9 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from specwire.runtime.containment import ContainmentError, kind_of, open_folder
 from specwire.runtime.filemq.catalogue import Entry
-from specwire.runtime.filemq.containment import (
-    ContainmentError,
-    kind_of,
-    open_file,
-    open_folder,
-    walk_files,
-)
+from specwire.runtime.filemq.containment import open_file, walk_files
 from specwire.runtime.filemq.digests import AbandonedError, Digest, UnstableError, digest_file
 from specwire.runtime.filemq.keptdigests import KeptDigests
 from specwire.runtime.filemq.known import KnownFiles

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 import os
 
+from specwire.runtime.containment import ContainmentError
 from specwire.runtime.filemq.catalogue import Entry
-from specwire.runtime.filemq.containment import ContainmentError
 from specwire.runtime.filemq.digests import UnstableError, digest_file, new_sha1, sign
 from specwire.runtime.filemq.publication import Publication
 

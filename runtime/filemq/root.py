@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from specwire.runtime.filemq.containment import open_root
+from specwire.runtime.containment import open_root
 
 
 class Root:

@@ -20,7 +20,7 @@ from specwire.runtime.filemq.peering import Authorise, Peering, Terms
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.status import ClientStatus
 
-CHUNK_OCTETS = 512 * 1024
+CHUNK_OCTETS = 2 << 20
 MAX_CLIENTS = 10_000
 
 

@@ -71,6 +71,7 @@ class FilemqClient:
         timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``) in place of the profile's.
         protocol: the dialect spoken, one of `specwire.runtime.filemq.dialects.DIALECTS`.
         sync: wait for the disk before a file is put in its place.
+        check: take the SHA-1 of what comes, and refuse a file that has another than was announced; see `Inbox`.
         security: how this client proves who it is, and which server it expects.
         origin: the inbox knows the server by this, in place of its public key or endpoint: it has moved, say.
         on_event: called with each event.
@@ -95,6 +96,7 @@ class FilemqClient:
         timers: Mapping[str, float] | None = None,
         protocol: str = "filemq",
         sync: bool = True,
+        check: bool = True,
         security: ClientSecurity = NULL,
         origin: str | None = None,
         on_event: Callable[[Event], None] | None = None,
@@ -117,6 +119,7 @@ class FilemqClient:
         self._inbox = Inbox(
             inbox,
             sync=sync,
+            check=check,
             keep_deleted=not self._dialect.habits.deletes_reliably,
             origin=origin or origin_of(endpoint, security),
         )

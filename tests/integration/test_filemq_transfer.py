@@ -408,7 +408,7 @@ def test_full_disk_is_reported_and_mended(
             watch = a.events()
             refused = await await_event(watch, lambda e: isinstance(e, Refused))
             assert isinstance(refused, Refused)
-            assert refused.reason == "No space left on device"
+            assert refused.reason == "No space left on device; it is asked for again"
             full = False
             await in_step(server, a)
             assert a.counters.peerings == 1

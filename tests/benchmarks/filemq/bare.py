@@ -73,23 +73,24 @@ def subscribe(endpoint: str, inbox: Path, files: int, size: int, *, sync: bool, 
     context = zmq.Context()
     socket = context.socket(zmq.DEALER)
     socket.set_hwm(HIGH_WATER)
-    with Stopwatch():
-        socket.connect(endpoint)
-        socket.send(b"")
-        for _ in range(files):
-            name = socket.recv()
-            sum_ = sha1(usedforsecurity=False)
-            with (inbox / os.fsdecode(name)).open("wb", buffering=0) as stream:
-                left = size
-                while left:
-                    chunk = socket.recv(copy=False)
-                    left -= stream.write(chunk.buffer)
-                    if digest:
-                        sum_.update(chunk.buffer)
-                    if left:
-                        socket.recv()
-                if sync:
-                    os.fsync(stream.fileno())
+    watch = Stopwatch()
+    socket.connect(endpoint)
+    socket.send(b"")
+    for _ in range(files):
+        name = socket.recv()
+        sum_ = sha1(usedforsecurity=False)
+        with (inbox / os.fsdecode(name)).open("wb", buffering=0) as stream:
+            left = size
+            while left:
+                chunk = socket.recv(copy=False)
+                left -= stream.write(chunk.buffer)
+                if digest:
+                    sum_.update(chunk.buffer)
+                if left:
+                    socket.recv()
+            if sync:
+                os.fsync(stream.fileno())
+    watch.stop()
     context.destroy(linger=0)
 
 

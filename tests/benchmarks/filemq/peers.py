@@ -1,10 +1,10 @@
 """What is measured: one side of a transfer by our own peers, in a process of its own.
 
-The client always takes the SHA-1 of a file while it comes; with ``sync`` it also has each file on the disk before it
-is in its place, which is what it does by default.
+The client takes the SHA-1 of a file while it comes, unless it is told ``unchecked``; with ``sync`` it also has each
+file on the disk before it is in its place. By default it does both.
 
     python -m tests.benchmarks.filemq.peers serve FOLDER
-    python -m tests.benchmarks.filemq.peers subscribe ENDPOINT INBOX FILES SIZE [sync]
+    python -m tests.benchmarks.filemq.peers subscribe ENDPOINT INBOX FILES SIZE [sync] [unchecked]
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ async def serve(folder: Path) -> None:
     print_cost(begun_cpu_s)
 
 
-async def subscribe(endpoint: str, inbox: Path, files: int, *, sync: bool) -> None:
+async def subscribe(endpoint: str, inbox: Path, files: int, *, sync: bool, check: bool) -> None:
     """Receive so many files into `inbox`."""
     done = asyncio.Event()
     received = 0
@@ -37,11 +37,11 @@ async def subscribe(endpoint: str, inbox: Path, files: int, *, sync: bool) -> No
         if received == files:
             done.set()
 
-    client = FilemqClient(endpoint, inbox, ["/"], sync=sync, on_event=on_event)
-    with Stopwatch() as watch:
-        async with client, asyncio.timeout(DEADLINE_S):
-            await done.wait()
-            watch.stop()
+    client = FilemqClient(endpoint, inbox, ["/"], sync=sync, check=check, on_event=on_event)
+    watch = Stopwatch()
+    async with client, asyncio.timeout(DEADLINE_S):
+        await done.wait()
+        await asyncio.to_thread(watch.stop)
 
 
 if __name__ == "__main__":
@@ -49,4 +49,8 @@ if __name__ == "__main__":
         case ["serve", folder]:
             asyncio.run(serve(Path(folder)))
         case ["subscribe", endpoint, inbox, files, _, *flags]:
-            asyncio.run(subscribe(endpoint, Path(inbox), int(files), sync="sync" in flags))
+            asyncio.run(
+                subscribe(
+                    endpoint, Path(inbox), int(files), sync="sync" in flags, check="unchecked" not in flags
+                )
+            )

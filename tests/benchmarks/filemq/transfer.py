@@ -88,6 +88,8 @@ def transfer(case: Case, kind: Kind, folder: Path, digests: dict[str, str], work
         for client in clients:
             _tell(client, "go\n")
         rows = [_read(client) for client in clients]
+        for client in clients:
+            _tell(client, None)
         _tell(server, None)
         server_row = _read(server)
     for inbox in inboxes:

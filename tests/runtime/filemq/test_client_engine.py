@@ -390,7 +390,9 @@ def test_file_that_could_not_be_stored_is_asked_for_again() -> None:
     """After a full disk the paths are compared anew, later and later while it lasts."""
     engine = connected(resync=True)
     failed = Failed(1, "/f", "No space left on device", again=True)
-    assert engine.settle(failed, 0.0) == [Report(Refused("/f", "No space left on device"))]
+    assert engine.settle(failed, 0.0) == [
+        Report(Refused("/f", "No space left on device; it is asked for again"))
+    ]
     engine.obey(HugzOk(), 0.4)
     assert disk(engine.tick(0.4)) == []
     assert disk(engine.tick(0.5)) == [ListHeld(1, "/")]

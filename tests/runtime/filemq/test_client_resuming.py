@@ -201,14 +201,18 @@ def test_deletion_in_place_of_the_rest() -> None:
 def test_any_other_chunk_in_the_middle_is_refused(first: Cheezburger) -> None:
     """Another offset, another name, or nothing that proves in the end that the parts belong together."""
     actions = asking().obey(first, 0.0)
-    assert Report(Refused(first.filename, f"begins at offset {first.offset}")) in actions
+    assert (
+        Report(Refused(first.filename, f"begins at offset {first.offset}; it is asked for again")) in actions
+    )
     assert not any(isinstance(action, WriteChunk) for action in actions)
 
 
 def test_rest_that_was_not_asked_for_is_refused() -> None:
     """On this connection: what another one asked for does not count."""
     engine = asking(None)
-    assert told(engine.obey(chunk("/p/large", 5, b"de"), 0.0)) == [Refused("/p/large", "begins at offset 5")]
+    assert told(engine.obey(chunk("/p/large", 5, b"de"), 0.0)) == [
+        Refused("/p/large", "begins at offset 5; it is asked for again")
+    ]
 
 
 def test_rest_after_another_file_is_refused_and_asked_for_again() -> None:
@@ -217,7 +221,7 @@ def test_rest_after_another_file_is_refused_and_asked_for_again() -> None:
     for number, (offset, octets) in enumerate([(0, b"x"), (1, b"")]):
         engine.obey(chunk("/p/other", offset, octets, size=1, sequence=number), 0.0)
     refused = engine.obey(chunk("/p/large", 5, b"de", sequence=2), 0.0)
-    assert told(refused) == [Refused("/p/large", "begins at offset 5")]
+    assert told(refused) == [Refused("/p/large", "begins at offset 5; it is asked for again")]
     for _ in range(3):
         engine.obey(IcanhazOk(), 0.0)
     assert ListHeld(1, "/p") in engine.tick(1.0)

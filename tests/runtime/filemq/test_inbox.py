@@ -23,9 +23,11 @@ from specwire.runtime.filemq.actions import (
     DiskAction,
     Failed,
     Held,
+    KeepFile,
     ListHeld,
     Outcome,
     Stored,
+    Unfinished,
     WriteChunk,
     Wrote,
 )
@@ -245,7 +247,7 @@ def test_batch_of_any_length_is_stored(inbox: Inbox) -> None:
 
 
 def test_large_chunks_are_digested_as_they_are_written(inbox: Inbox) -> None:
-    first, second = os.urandom(part_module.ASIDE_OCTETS), os.urandom(part_module.ASIDE_OCTETS + 1)
+    first, second = os.urandom(1 << 20), os.urandom((1 << 20) + 1)
     inbox.perform_all([WriteChunk(1, "/a", 0, first), WriteChunk(1, "/a", len(first), second)])
     whole = first + second
     assert inbox.perform(CompleteFile(1, "/a", len(whole), None)) == [
@@ -512,3 +514,47 @@ def test_full_disk_spoils_one_file_only(inbox: Inbox, monkeypatch: pytest.Monkey
         assert reason(receive(inbox, "/big", b"0123456789")) == ("No space left on device", True)
     assert visible(inbox.folder) == {}
     assert receive(inbox, "/big", b"0123456789")[0] == Stored(1, "/big", 10, sha1(b"0123456789"), True)
+
+
+# ---- without taking digests
+
+
+@pytest.fixture
+def unchecked(tmp_path: Path) -> Iterator[Inbox]:
+    opened = Inbox(tmp_path / "unchecked", sync=False, check=False)
+    opened.open()
+    yield opened
+    opened.close()
+
+
+def test_unchecked_file_counts_as_what_was_announced(unchecked: Inbox) -> None:
+    announced = sha1(b"something else")
+    assert receive(unchecked, "/a", b"content", digest=announced) == [Stored(1, "/a", 7, announced, False)]
+    assert visible(unchecked.folder) == {"a": b"content"}
+    assert unchecked.list_held("/") == {"/a": announced}
+
+
+def test_unchecked_file_is_read_where_nothing_was_announced(unchecked: Inbox) -> None:
+    unchecked.perform(WriteChunk(1, "/a", 0, b"content"))
+    assert unchecked.perform(CompleteFile(1, "/a", 7, None)) == [Stored(1, "/a", 7, sha1(b"content"), False)]
+
+
+def test_unchecked_file_of_a_wrong_size_is_refused(unchecked: Inbox) -> None:
+    unchecked.perform(WriteChunk(1, "/a", 0, b"abc"))
+    outcomes = unchecked.perform(CompleteFile(1, "/a", 5, sha1(b"abcde")))
+    assert reason(outcomes) == ("was not received whole", True)
+
+
+def test_unchecked_part_is_told_of_with_the_digest_of_what_is_there(tmp_path: Path) -> None:
+    """Resuming asks the server whether it has the same beginning, so this digest is always a true one."""
+    for first in (True, False):
+        inbox = Inbox(tmp_path / "inbox", sync=False, check=False)
+        inbox.open()
+        if first:
+            inbox.perform(WriteChunk(1, "/a", 0, b"con"))
+            inbox.perform(WriteChunk(1, "/a", 3, b"tent"))
+            inbox.perform(KeepFile(1, "/a"))
+        [held] = inbox.perform(ListHeld(1, "/"))
+        assert isinstance(held, Held)
+        assert held.unfinished == Unfinished("/a", 7, sha1(b"content"))
+        inbox.close()
