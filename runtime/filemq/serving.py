@@ -41,6 +41,7 @@ from specwire.runtime.filemq.status import ClientStatus, PublicationStatus
 from specwire.runtime.filemq.tasks import Tasks
 from specwire.runtime.filemq.totals import Totals
 from specwire.runtime.filemq.watcher import Watcher
+from specwire.runtime.transport.port import require_free
 
 LINGER_S = 0.5
 
@@ -109,6 +110,7 @@ class Serving:
         )
         self._entrance, self._router = entrance, entrance.router
         try:
+            require_free(endpoint)  # to read what is published may take hours
             await self._watcher.start()
             bound = self._router.bind(endpoint)
         except BaseException:

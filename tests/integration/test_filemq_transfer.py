@@ -31,6 +31,7 @@ from specwire.runtime.filemq.events import (
     Subscribed,
     Watch,
 )
+from specwire.runtime.transport.errors import TransportError
 
 TIMEOUT_S = 20.0
 TIMES = {"heartbeat": 0.1, "expiry": 1.0, "reconnect": 0.05}
@@ -440,6 +441,19 @@ def test_one_inbox_serves_one_client(tmp_path: Path, source: Path) -> None:
         async with serving(Publication(source)) as (server, _), subscribing(server, tmp_path / "a"):
             with pytest.raises(InboxError, match="in use"):
                 await FilemqClient(server.endpoint, tmp_path / "a", ["/"]).start()
+
+    run(story)
+
+
+def test_port_that_is_taken_is_told_before_anything_is_read(source: Path) -> None:
+    """With a large publication the reading takes hours."""
+
+    async def story() -> None:
+        async with serving(Publication(source)) as (server, _):
+            second = FilemqServer([Publication(source)], server.endpoint)
+            with pytest.raises(TransportError, match="Address already in use"):
+                await second.start()
+            assert second.digests() == {}
 
     run(story)
 
