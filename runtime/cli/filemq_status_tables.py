@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from specwire.runtime.cli.console import output
+from specwire.runtime.filemq.narration import show_peer
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.quantities import show_duration, show_octets, show_rate, show_share
 from specwire.runtime.filemq.refusals import Refusal
@@ -91,7 +92,7 @@ def _publication_row(publication: PublicationStatus) -> tuple[str, ...]:
 
 def _client_row(client: ClientStatus) -> tuple[str, ...]:
     return (
-        client.label,
+        show_peer(client.label),
         client.user,
         " ".join(client.subscriptions),
         "endless" if client.credit >= ENDLESS_CREDIT else show_octets(client.credit),
@@ -107,7 +108,7 @@ def _print_files(files: Sequence[tuple[str, UnderWay]]) -> None:
     rows = [
         (
             file.path,
-            label,
+            show_peer(label),
             show_share(file.octets, file.size),
             "" if file.size is None else show_octets(file.size),
             show_rate(file.octets_per_s),
@@ -120,7 +121,8 @@ def _print_files(files: Sequence[tuple[str, UnderWay]]) -> None:
 def _print_refusals(refusals: Sequence[Refusal]) -> None:
     if refusals:
         rows = [
-            (refusal.at, refusal.name, refusal.peer, refusal.reason) for refusal in refusals[-REFUSALS_SHOWN:]
+            (refusal.at, refusal.name, show_peer(refusal.peer), refusal.reason)
+            for refusal in refusals[-REFUSALS_SHOWN:]
         ]
         _print_table(("refused at", "what", "client", "reason"), rows)
 

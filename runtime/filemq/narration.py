@@ -7,6 +7,7 @@ seconds, of many files in one line.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection
 from typing import assert_never
 
@@ -33,8 +34,18 @@ KEPT_IN = f"{RESERVED}/{KEPT}"
 PROGRESS_S = 5.0
 FILES_SHOWN = 4
 
+LONGEST_PEER = 40
+_HEXADECIMAL = re.compile("[0-9a-f]+")
+
 OfFile = FileReceived | FileDeleted | FilePublished | FileWithdrawn | FileSent | FileResumed | Progress
 """Events that a file may cause by itself, and a folder by the thousand."""
+
+
+def show_peer(peer: str) -> str:
+    """Return a peer for a line: a routing id (hexadecimal) of more than 20 octets is cut, and its length told."""
+    if len(peer) <= LONGEST_PEER or not _HEXADECIMAL.fullmatch(peer):
+        return peer
+    return f"{peer[:16]}… ({len(peer) // 2} octets)"
 
 
 def describe(event: Event) -> str:
@@ -50,26 +61,32 @@ def describe(event: Event) -> str:
         case FileWithdrawn(path=path):
             return f"withdrawn {show(path)}"
         case FileSent(path=path, size=size, peer=peer):
-            return f"sent {show(path)} to {peer} ({size:,} octets)"
+            return f"sent {show(path)} to {show_peer(peer)} ({size:,} octets)"
         case FileResumed(path=path, offset=offset, peer=peer):
-            return f"resumed {show(path)}{f' to {peer}' if peer else ''} at {offset:,} octets"
+            return f"resumed {show(path)}{f' to {show_peer(peer)}' if peer else ''} at {offset:,} octets"
         case Progress():
             return describe_progress(event)
         case Subscribed(path=path, peer=peer):
-            return f"subscribed to {show(path)}" if not peer else f"{peer} subscribed to {show(path)}"
+            return (
+                f"subscribed to {show(path)}" if not peer else f"{show_peer(peer)} subscribed to {show(path)}"
+            )
         case Refused(name=name, reason=reason, peer=peer):
-            return f"refused {show(name)}{f' of {peer}' if peer else ''}: {show(reason)}"
+            return f"refused {show(name)}{f' of {show_peer(peer)}' if peer else ''}: {show(reason)}"
         case PeerOpened(peer=peer, user=user):
-            return f"connected with {peer}{f' of {show(user)}' if user else ''}"
+            return f"connected with {show_peer(peer)}{f' of {show(user)}' if user else ''}"
         case PeerClosed(peer=peer, reason=reason):
-            return f"disconnected from {peer}: {show(reason)}"
+            return f"disconnected from {show_peer(peer)}: {show(reason)}"
         case _:
             assert_never(event)
 
 
 def describe_progress(file: Progress) -> str:
     """Return how far a file is, how fast it comes, and how long it will take at that rate."""
-    whose = f"sending {show(file.path)} to {file.peer}" if file.peer else f"receiving {show(file.path)}"
+    whose = (
+        f"sending {show(file.path)} to {show_peer(file.peer)}"
+        if file.peer
+        else f"receiving {show(file.path)}"
+    )
     if file.size is None:
         return f"{whose}: {show_octets(file.octets)}, {show_rate(file.octets_per_s)}"
     left = show_duration((file.size - file.octets) / file.octets_per_s)

@@ -16,7 +16,7 @@ from specwire.runtime.filemq.events import (
     Refused,
     Subscribed,
 )
-from specwire.runtime.filemq.narration import Narrator, describe
+from specwire.runtime.filemq.narration import Narrator, describe, show_peer
 from specwire.runtime.log.quota import LINES, PER_S
 
 
@@ -54,3 +54,13 @@ def test_refusals_are_told_at_a_bounded_rate() -> None:
     now = PER_S
     narrator.tell(Refused("/again", "is bad"))
     assert lines[-2:] == [f"{1000 - LINES} more were refused in 10 s", "refused /again: is bad"]
+
+
+def test_long_routing_id_is_cut() -> None:
+    """A client may name itself with 255 octets; what is shorter, and any endpoint, is told whole."""
+    assert show_peer("ab" * 255) == "abababababababab… (255 octets)"
+    assert show_peer("ab" * 20) == "ab" * 20
+    assert show_peer("ipc://" + "a" * 60) == "ipc://" + "a" * 60
+    assert (
+        describe(PeerClosed("0a" * 255, "gone")) == "disconnected from 0a0a0a0a0a0a0a0a… (255 octets): gone"
+    )
