@@ -8,6 +8,9 @@ part follow each other, and each says itself how long it is.
 
 `MessageStream` takes octets as they come, however they are cut, and gives whole messages; it holds no more
 than the longest message of an unfinished one, whatever length the peer announces.
+
+Parts are put together and taken apart by `specwire.generated.native_stream` where that is compiled, as `builds` says of
+packages; what it does not understand is looked at here.
 """
 
 from __future__ import annotations
@@ -15,14 +18,18 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
+from specwire.generated.builds import find_native
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.octets import OCTETS, as_octets
 from specwire.generated.words import one_of, show
 
 M = TypeVar("M")
+Cut = Callable[[bytearray, int, int], "tuple[int, list[bytes]] | None"]
+
+_NATIVE = find_native("specwire.generated.native_stream", "parts 1")
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,6 +43,11 @@ class Framing(ABC):
 
     protocol: str
     edition: str
+
+    @property
+    def quick_cut(self) -> Cut | None:
+        """What may be tried before `cut`: None from it says nothing."""
+        return None
 
     @abstractmethod
     def frame(self, parts: Sequence[bytes]) -> bytes:
@@ -72,6 +84,21 @@ class PartFraming(Framing):
     length_octets: int
     escape: int
     long_octets: int
+    _quick: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        quick = None
+        if _NATIVE is not None:
+            quick = _NATIVE.QuickParts(
+                self.magics, self.native, self.length_octets, self.escape, self.long_octets
+            )
+        object.__setattr__(self, "_quick", quick)
+
+    @property
+    def quick_cut(self) -> Cut | None:
+        """See `Framing.quick_cut`."""
+        quick: Cut | None = None if self._quick is None else self._quick.cut
+        return quick
 
     @property
     def native(self) -> bytes:
@@ -80,6 +107,10 @@ class PartFraming(Framing):
 
     def frame(self, parts: Sequence[bytes]) -> bytes:
         """Return the octets that carry `parts`."""
+        if self._quick is not None:
+            octets: bytes | None = self._quick.frame(parts)
+            if octets is not None:
+                return octets
         pieces: list[bytes] = []
         for part in parts:
             size = len(part)
@@ -228,7 +259,7 @@ class MessageStream(Generic[M]):
     def __init__(self, framing: Framing, decode: Callable[[list[bytes]], M], max_octets: int) -> None:
         if max_octets < 1:
             raise ValueError(f"max_octets must be at least 1, not {max_octets}")
-        self._framing = framing
+        self._framing, self._quick_cut = framing, framing.quick_cut
         self._decode = decode
         self._max_octets = max_octets
         self._buffer = bytearray()
@@ -254,8 +285,11 @@ class MessageStream(Generic[M]):
 
     def _take(self, messages: list[M]) -> None:
         """Add every message that is whole, and drop the octets of all of them at once."""
-        buffer, at = self._buffer, 0
-        while at < len(buffer) and (found := self._framing.cut(buffer, at, self._max_octets)):
+        buffer, at, quick, most = self._buffer, 0, self._quick_cut, self._max_octets
+        while at < len(buffer):
+            found = None if quick is None else quick(buffer, at, most)
+            if found is None and (found := self._framing.cut(buffer, at, most)) is None:
+                break
             at, parts = found
             messages.append(self._decode(parts))
         del buffer[:at]

@@ -19,7 +19,7 @@ class Access(Protocol):
         """Whether `user` may have `task` of `service` done; `task` is empty in questions for results."""
 
     def may_see(self, user: str, owner: str) -> bool:
-        """Whether `user` may ask for, and delete, a job that `owner` posted."""
+        """Whether `user` may ask for, and delete, a job that `owner` posted; empty where nobody knows who did."""
 
     def may_manage(self, user: str, task: str) -> bool:
         """Whether `user` may use this task of the broker's management."""

@@ -41,6 +41,14 @@ class Ask(msgspec.Struct, frozen=True):
     user: str
 
 
+class Fetch(msgspec.Struct, frozen=True, gc=False):
+    """The body of the result of this part is wanted from the store; see `BrokerEngine.fetched`."""
+
+    question: int
+    uuid: str
+    slot: str
+
+
 class Stopped(msgspec.Struct, frozen=True):
     """The broker has ended; nothing follows. `restart` where it was asked to begin anew."""
 
@@ -54,4 +62,4 @@ class Report(msgspec.Struct, frozen=True):
     happening: Happening
 
 
-Action = Send | Store | Ask | Stopped | Report
+Action = Send | Store | Ask | Fetch | Stopped | Report

@@ -56,7 +56,12 @@ class Answers:
         if job.ended or peer in job.listeners:
             return True
         if len(job.listeners) >= self._engine.settings.listeners_per_job:
-            return False
+            for listener in [
+                listener for listener in job.listeners if self._engine.clients.is_gone(listener)
+            ]:
+                del job.listeners[listener]
+            if len(job.listeners) >= self._engine.settings.listeners_per_job:
+                return False
         job.listeners[peer] = user
         return True
 
@@ -69,18 +74,16 @@ class Answers:
         body = bodies.dispatched(job.uuid, job.target, job.service, [task.slot for task in tasks], missing)
         self._engine.to_client(peer, Response(job.uuid, 202, body, job.service))
         for task in tasks:
-            if task.state is State.DONE and task.result is not None:
-                result = Response(job.uuid, task.result.status, task.result.body, job.service)
-                self._engine.to_client(peer, result)
+            if task.state is State.DONE:
+                self._engine.results.send(peer, task)
             elif pending:
                 self._say_pending(job, peer, task)
 
     def _say_state(self, job: Job, peer: bytes) -> None:
         """Answer for a job without workers: it waits, or it ended so."""
         for task in job.tasks.values():
-            if task.state is State.DONE and task.result is not None:
-                result = Response(job.uuid, task.result.status, task.result.body, job.service)
-                self._engine.to_client(peer, result)
+            if task.state is State.DONE:
+                self._engine.results.send(peer, task)
                 return
         body = bodies.state(job.uuid, job.service, "PENDING")
         self._engine.to_client(peer, Response(job.uuid, 300, body, job.service))

@@ -97,19 +97,32 @@ def own_result(body: bytes, worker: str, slot: str, attempt: int) -> bytes | Non
     Deployed workers send ``{worker: {…}}``, which is passed on as it is. What is said under other names is left out:
     a worker speaks for itself. Any other value becomes the `result` of such an entry. A job that was given to a
     worker more than once says so: `attempt`, and `worker` is who did it.
+
+    What is put into another value is copied as it stands: what can just be read may nest too deep to be written.
     """
     try:
         said = _ANY.decode(body)
     except _UNREADABLE:
         return None
-    if not (isinstance(said, dict) and isinstance(said.get(worker), dict)):
-        said = {worker: {"result": said, "failed": False, "errors": [], "messages": []}}
-        body = b""
+    entry: dict[str, Any]
+    if isinstance(said, dict) and isinstance(said.get(worker), dict):
+        if len(said) == 1 and attempt == 1 and worker == slot:
+            return body
+        entry = _OBJECT.decode(_OBJECT.decode(body)[worker])
+    else:
+        entry = {"result": msgspec.Raw(body), "failed": False, "errors": [], "messages": []}
     if attempt > 1 or worker != slot:
-        return msgspec.json.encode({slot: {**said[worker], "worker": worker, "attempt": attempt}})
-    if body and len(said) == 1:
-        return body
-    return msgspec.json.encode({slot: said[worker]})
+        entry |= {"worker": worker, "attempt": attempt}
+    return msgspec.json.encode({slot: entry})
+
+
+def answer(body: bytes) -> msgspec.Raw | None:
+    """Return the body as a value to put into another body; None where it is not JSON."""
+    try:
+        _ANY.decode(body)
+    except _UNREADABLE:
+        return None
+    return msgspec.Raw(body)
 
 
 def dispatched(

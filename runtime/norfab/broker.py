@@ -1,8 +1,8 @@
 """The broker's engine: commands in, actions out; no socket, file, thread, clock or randomness.
 
 It is put together from parts, each with one idea: the `Registry` (who works for which service) and `Presence` (how workers come and go), `Posting` (how a job
-is taken in), the `Dispatcher` (who gets it), the `Timekeeper` (what is late), the `Relay` (what workers say of it), `Jobs` (the table, and how jobs end),
-`Answers` and `Inquiries` (what clients ask), `Management`, and the `Ledger` (what waits for the disk).
+is taken in), the `Dispatcher` (who gets it), the `Timekeeper` (what is late), the `Relay` (what workers say of it), `Jobs` (the table, and how jobs end), `Results` (where their bodies are),
+`Answers` and `Inquiries` (what clients ask), `Management`, `Errands` (what is asked of workers themselves), and the `Ledger` (what waits for the disk).
 
 `now` is seconds since the epoch, and does not go backwards while the engine lives. No message, however odd, makes a
 method raise: it is answered, or dropped, counted and reported.
@@ -33,7 +33,9 @@ from specwire.runtime.norfab.commands import (
     Role,
 )
 from specwire.runtime.norfab.dispatching import Dispatcher
+from specwire.runtime.norfab.errands import Errands
 from specwire.runtime.norfab.events import Dropped, Happening, Refused
+from specwire.runtime.norfab.expecting import Expected
 from specwire.runtime.norfab.inquiries import Inquiries
 from specwire.runtime.norfab.job import OWED, Task
 from specwire.runtime.norfab.jobs import Jobs
@@ -42,9 +44,10 @@ from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.management import Management
 from specwire.runtime.norfab.posting import Posting
 from specwire.runtime.norfab.presence import Presence
-from specwire.runtime.norfab.records import Record
+from specwire.runtime.norfab.records import HeldResult, Record
 from specwire.runtime.norfab.relaying import Relay
 from specwire.runtime.norfab.restoring import restore
+from specwire.runtime.norfab.results import Results
 from specwire.runtime.norfab.timekeeping import Timekeeper
 from specwire.runtime.norfab.workers import Registry, Worker
 
@@ -70,6 +73,8 @@ class BrokerEngine:
         "clients",
         "dispatcher",
         "dropped",
+        "errands",
+        "expected",
         "inquiries",
         "jobs",
         "ledger",
@@ -81,6 +86,7 @@ class BrokerEngine:
         "received",
         "registry",
         "relay",
+        "results",
         "sent",
         "settings",
         "started",
@@ -106,6 +112,8 @@ class BrokerEngine:
         self.ledger = Ledger(self.out)
         self.registry = Registry(self.settings.window)
         self.clients = Clients(self.settings.clients)
+        self.expected = Expected()
+        self.results = Results(self)
         self.jobs = Jobs(self)
         self.presence = Presence(self)
         self.dispatcher = Dispatcher(self)
@@ -113,12 +121,13 @@ class BrokerEngine:
         self.posting = Posting(self)
         self.answers = Answers(self)
         self.inquiries = Inquiries(self)
+        self.errands = Errands(self)
         self.relay = Relay(self)
         self.management = Management(self, shell_tasks or {}, about or {})
 
     # --- what the shell calls
 
-    def restore(self, records: Iterable[Record], now: float) -> list[Action]:
+    def restore(self, records: Iterable[Record | HeldResult], now: float) -> list[Action]:
         """Begin with what the store has, in the order of writing."""
         self.now = now
         restore(self, records)
@@ -164,6 +173,8 @@ class BrokerEngine:
         self.now = now
         if role == "worker":
             self.presence.lose_peer(peer, "is not connected any more")
+        else:
+            self.clients.unreachable(peer)
         return self._done()
 
     def answer(self, question: int, status: int, body: bytes, now: float) -> list[Action]:
@@ -172,12 +183,19 @@ class BrokerEngine:
         self.management.answer(question, status, body)
         return self._done()
 
+    def fetched(self, question: int, body: bytes | None, now: float) -> list[Action]:
+        """Answer a `Fetch`: with the body of the result, with None where the store does not have it."""
+        self.now = now
+        self.results.fetched(question, body)
+        return self._done()
+
     def tick(self, now: float) -> list[Action]:
         """Do what is due at `now`."""
         self.now = now
         self.presence.tick()
         self.timekeeper.tick()
         self.inquiries.tick()
+        self.errands.tick()
         self.jobs.forget_aged()
         return self._done()
 

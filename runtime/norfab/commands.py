@@ -111,16 +111,17 @@ class Stream(msgspec.Struct, frozen=True, gc=False):
 
 
 class Mmi(msgspec.Struct, frozen=True, gc=False):
-    """A management request of a client."""
+    """A management request. `service` and `target` on the client's leg, `client` on the worker's."""
 
     uuid: str
     body: bytes
-    service: str
+    service: str = ""
     target: str = ""
+    client: bytes = b""
 
 
 class MmiReply(msgspec.Struct, frozen=True, gc=False):
-    """The broker's answer to a management request."""
+    """The broker's answer to a management request; a worker answers one with `Response`."""
 
     uuid: str
     status: int

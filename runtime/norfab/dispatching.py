@@ -49,7 +49,9 @@ class Dispatcher:
                 return False
             self._place(job.add(worker.name, worker.name, 1), worker)
             return True
-        if job.wanted.kind == "all":
+        if job.wanted.kind == "all" and self._engine.expected.awaits(job.service):
+            found = []
+        elif job.wanted.kind == "all":
             found = [worker for worker in service.workers.values() if worker.manages(job.resources)]
         else:
             found = [service.workers[name] for name in job.wanted.names if name in service.workers]
@@ -60,6 +62,7 @@ class Dispatcher:
         for worker in found[: self._engine.settings.tasks_per_job]:
             self._place(job.add(worker.name, worker.name, 1), worker)
         self._await_missing(job)
+        self._engine.jobs.count(job)
         return True
 
     def _await_missing(self, job: Job) -> None:
@@ -72,7 +75,7 @@ class Dispatcher:
 
     def _queue(self, service: Service, job: Job) -> None:
         if job.wanted.kind == "any" and not job.resources:
-            service.any_queue.push(job.client, job)
+            service.any_queue.push(job.owner, job)
         else:
             service.unserved[job.uuid] = job
         if not job.queued_until:
@@ -87,7 +90,7 @@ class Dispatcher:
         service = self._engine.registry.services.get(job.service)
         if service is not None:
             service.unserved.pop(job.uuid, None)
-            service.any_queue.remove(job.client, job)
+            service.any_queue.remove(job.owner, job)
             self._engine.registry.tidy(job.service)
 
     # --- a part goes to its worker
@@ -96,7 +99,7 @@ class Dispatcher:
         """Give the worker a part that is not sent yet."""
         if not self._engine.registry.has_room(worker):
             task.state = State.QUEUED
-            worker.queue.push(task.job.client, task)
+            worker.queue.push(task.job.owner, task)
             return
         task.state = State.HELD
         worker.tasks[task.job.uuid] = task
@@ -151,7 +154,7 @@ class Dispatcher:
         if worker is None:
             return
         if task.state is State.QUEUED:
-            worker.queue.remove(task.job.client, task)
+            worker.queue.remove(task.job.owner, task)
         if worker.tasks.get(task.job.uuid) is task:
             del worker.tasks[task.job.uuid]
             self._engine.registry.account(worker)
@@ -233,14 +236,27 @@ class Dispatcher:
             if task is not None:  # for any worker that manages something, and was lost before
                 del service.unserved[job.uuid]
                 self._give(task, worker)
-            elif self.assign(job):
-                service.unserved.pop(job.uuid, None)
-                records = tuple(task.record for task in job.tasks.values())
-                self._engine.ledger.store(
-                    AssignedRecord(job.uuid, records), then=partial(self.relaunch, job, records)
-                )
+            else:
+                self._try(job, service)
 
-    def relaunch(self, job: Job, parts: tuple[TaskRecord, ...]) -> None:
+    def complete(self, name: str) -> None:
+        """No worker of a service is waited for any more: jobs for all of them go to those that there are."""
+        service = self._engine.registry.services.get(name)
+        if service is not None:
+            for job in list(service.unserved.values()):
+                if not job.tasks:
+                    self._try(job, service)
+
+    def _try(self, job: Job, service: Service) -> None:
+        """Give a job that waits to its workers, if they are here now."""
+        if self.assign(job):
+            service.unserved.pop(job.uuid, None)
+            records = tuple(task.record for task in job.tasks.values())
+            self._engine.ledger.store(
+                AssignedRecord(job.uuid, records), then=partial(self._relaunch, job, records)
+            )
+
+    def _relaunch(self, job: Job, parts: tuple[TaskRecord, ...]) -> None:
         """A job that waited has workers, durably."""
         if not job.deleted:
             self.launch(job, parts)

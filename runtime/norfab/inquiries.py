@@ -43,7 +43,8 @@ class Inquiries:
         workers = [] if service is None else list(service.workers.values())
         if wanted.kind == "names":
             workers = [worker for worker in workers if worker.name in wanted.names]
-        if not workers or not engine.access.may_call(user, command.service, ""):
+        allowed = engine.access.may_call(user, command.service, "") and engine.access.may_see(user, "")
+        if not workers or not allowed:
             engine.answers.refuse(peer, command, 400, "the uuid is unknown")
             return
         if len(self._open) >= engine.settings.inquiries:

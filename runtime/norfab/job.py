@@ -5,7 +5,7 @@ from __future__ import annotations
 from enum import Enum
 
 from specwire.runtime.norfab.names import Target
-from specwire.runtime.norfab.records import JobRecord, ResultRecord, TaskRecord
+from specwire.runtime.norfab.records import JobRecord, TaskRecord
 
 
 class State(Enum):
@@ -22,6 +22,15 @@ class State(Enum):
 
 OWED = (State.SENT, State.ACCEPTED)
 """The worker owes a result."""
+
+
+class Outcome:
+    """How a part ended. `body` is what the clients are sent, None where only the store has it; `octets` is its size."""
+
+    __slots__ = ("body", "ended_at", "octets", "status")
+
+    def __init__(self, status: int, body: bytes | None, octets: int, ended_at: float) -> None:
+        self.status, self.body, self.octets, self.ended_at = status, body, octets, ended_at
 
 
 class Task:
@@ -53,7 +62,7 @@ class Task:
         self.state = State.WAITING
         self.kept = self.registration = 0
         self.sent_at = self.asked_at = 0.0
-        self.result: ResultRecord | None = None
+        self.result: Outcome | None = None
 
     @property
     def record(self) -> TaskRecord:
@@ -71,7 +80,7 @@ class Job:
         queued_until: when it ends with 408 for want of a worker.
         listeners: routing ids of the clients whose POST or GET is outstanding, with the user of each.
         open: how many tasks have not ended.
-        octets: of the body, counted in all unfinished jobs.
+        octets, parts: of the body, and of workers, as they are counted in all unfinished jobs.
         deleted: a client deleted it; it is remembered so that its uuid stays known.
     """
 
@@ -87,6 +96,7 @@ class Job:
         "listeners",
         "octets",
         "open",
+        "parts",
         "queued_until",
         "resources",
         "result_octets",
@@ -109,7 +119,7 @@ class Job:
         self.listeners: dict[bytes, str] = {record.client: record.user}
         self.told = self.durable = self.deleted = False
         self.queued_until = self.ended_at = 0.0
-        self.open = self.events = self.result_octets = 0
+        self.open = self.events = self.parts = self.result_octets = 0
         self.octets = len(record.body)
 
     def add(self, slot: str, worker: str, attempt: int = 0) -> Task:
@@ -117,6 +127,11 @@ class Job:
         task = self.tasks[slot] = Task(self, slot, worker, attempt)
         self.open += 1
         return task
+
+    @property
+    def owner(self) -> bytes:
+        """Who takes turns with others and has a limit: the user, or without security the connection."""
+        return self.user.encode() or self.client
 
     @property
     def ended(self) -> bool:

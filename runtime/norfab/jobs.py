@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Literal
 from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.commands import Response
 from specwire.runtime.norfab.events import JobEnded, StoreFailed
-from specwire.runtime.norfab.job import Job, State, Task
+from specwire.runtime.norfab.job import Job, Outcome, State, Task
 from specwire.runtime.norfab.records import DeletedRecord, ForgottenRecord, ResultRecord
 
 if TYPE_CHECKING:
@@ -32,6 +32,7 @@ class Jobs:
     Attributes:
         kept: the ended ones, the one that ended first in front.
         octets: of the bodies of open jobs; `kept_octets`: of the results of ended ones.
+        parts: of open jobs that workers were found for; `kept_parts`: of ended ones.
     """
 
     __slots__ = (
@@ -43,14 +44,17 @@ class Jobs:
         "failed",
         "kept",
         "kept_octets",
+        "kept_parts",
         "octets",
+        "parts",
     )
 
     def __init__(self, engine: BrokerEngine) -> None:
         self._engine = engine
         self.by_uuid: dict[str, Job] = {}
         self.kept: dict[str, Job] = {}
-        self.octets = self.kept_octets = self.completed = self.failed = 0
+        self.octets = self.kept_octets = self.parts = self.kept_parts = 0
+        self.completed = self.failed = 0
         self._agenda: list[tuple[float, int, Due, Job, Task | None]] = []
         self._order = count()
 
@@ -65,6 +69,18 @@ class Jobs:
         self.octets += job.octets
         self._engine.clients.opened(job.client, job.user, self._engine.now)
         self.remind(job.deadline, "deadline", job)
+
+    def count(self, job: Job) -> None:
+        """Count the parts of a job that has just got them."""
+        job.parts = len(job.tasks)
+        self.parts += job.parts
+
+    def _close(self, job: Job) -> None:
+        """The job counts as open no longer."""
+        self.octets -= job.octets
+        self.parts -= job.parts
+        job.body, job.octets, job.parts = b"", 0, 0
+        self._engine.clients.ended(job.client, job.user)
 
     def remind(self, at: float, due: Due, job: Job, task: Task | None = None) -> None:
         """Have `due` at the time `at`."""
@@ -86,7 +102,7 @@ class Jobs:
         self._engine.dispatcher.release(task)
         task.state = State.ENDING
         record = ResultRecord(task.job.uuid, task.slot, status, body, self._engine.now)
-        task.result = record
+        task.result = Outcome(status, body, len(body), self._engine.now)
         self._engine.ledger.store(
             record, then=partial(self._ended, task, cause), otherwise=partial(self._unkept, task, cause)
         )
@@ -116,10 +132,11 @@ class Jobs:
             return
         task.state = State.DONE
         job.open -= 1
-        job.result_octets += len(result.body)
+        job.result_octets += result.octets
         self._engine.report(JobEnded(job.uuid, task.slot, result.status, cause))
         for client in job.listeners:
-            self._engine.to_client(client, Response(job.uuid, result.status, result.body, job.service))
+            self._engine.results.send(client, task)
+        self._engine.results.keep(task, result)
         if cause:
             self.failed += 1
         else:
@@ -129,19 +146,23 @@ class Jobs:
 
     def settle(self, job: Job) -> None:
         """Every part has ended: keep the results, nothing else."""
+        self._close(job)
         job.listeners.clear()
-        self.octets -= job.octets
-        job.body, job.octets, job.ended_at = b"", 0, self._engine.now
+        job.ended_at = self._engine.now
         self.kept[job.uuid] = job
         self.kept_octets += job.result_octets
-        self._engine.clients.ended(job.client)
+        self.kept_parts += len(job.tasks)
         self._forget_surplus()
 
     # --- retention
 
     def _forget_surplus(self) -> None:
         settings = self._engine.settings
-        while len(self.kept) > settings.kept_jobs or self.kept_octets > settings.kept_octets:
+        while self.kept and (
+            len(self.kept) > settings.kept_jobs
+            or self.kept_octets > settings.kept_octets
+            or self.kept_parts > settings.kept_parts
+        ):
             self._forget(next(iter(self.kept.values())), "number")
 
     def forget_aged(self) -> None:
@@ -155,6 +176,9 @@ class Jobs:
     def _forget(self, job: Job, reason: Literal["age", "number"]) -> None:
         del self.kept[job.uuid], self.by_uuid[job.uuid]
         self.kept_octets -= job.result_octets
+        self.kept_parts -= len(job.tasks)
+        for task in job.tasks.values():
+            self._engine.results.drop(task)
         self._engine.ledger.store(ForgottenRecord(job.uuid, reason))
 
     def withdraw(self, job: Job) -> None:
@@ -164,8 +188,7 @@ class Jobs:
             task.state = State.DONE
         self._engine.dispatcher.unqueue(job)
         job.deleted = True
-        self.octets -= job.octets
-        self._engine.clients.ended(job.client)
+        self._close(job)
         del self.by_uuid[job.uuid]
 
     def delete(self, job: Job, cause: str) -> None:
@@ -195,6 +218,7 @@ class Jobs:
             self.kept_octets -= job.result_octets
         job.result_octets = job.open = 0
         for task in job.tasks.values():
+            self._engine.results.drop(task)
             task.state, task.result = State.DONE, None
 
     def restore_deleted(self, record: DeletedRecord, job: Job) -> None:

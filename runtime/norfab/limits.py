@@ -41,18 +41,31 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     events_per_job: int = 1_000
     """What is kept of a job's history."""
 
-    kept_jobs: int = 200_000
+    parts: int = 500_000
+    """Unfinished parts of all jobs; the parts of one new job may come on top."""
+
+    kept_jobs: int = 100_000
     kept_s: float = 7 * 86400.0
     """Finished jobs: how many are kept, and for how long."""
-    kept_octets: int = 512 * 1024 * 1024
-    """Results of finished jobs."""
+    kept_parts: int = 200_000
+    """Parts of finished jobs."""
+    kept_octets: int = 4 * 1024 * 1024 * 1024
+    """Results of finished jobs, on disk."""
+    cached_octets: int = 32 * 1024 * 1024
+    """Results in memory."""
+    fetches: int = 10_000
+    """Results that the store is to be asked for."""
+    fetch_octets: int = 64 * 1024 * 1024
+    """Results on their way from the store; one may always be."""
 
     workers: int = 20_000
     clients: int = 50_000
     inquiries: int = 10_000
     """Questions for jobs that only workers know."""
     asks: int = 10_000
-    """Questions to services of the shell that were not answered yet."""
+    """Questions to services of the shell that were not answered yet; as many to workers themselves."""
+    manage_s: float = 10.0
+    """How long the answers of workers to a request about themselves are waited for."""
     uncommitted: int = 50_000
     """Stores that were not confirmed yet; beyond it jobs are turned away."""
 

@@ -1,4 +1,4 @@
-"""``mmi.service.broker``, and the other services inside the broker.
+"""``mmi.service.broker``, and the other services inside the broker; ``mmi.service.worker`` is passed on (`errands`).
 
 It answers the specification's names (`show_broker`, `show_workers`, `show_clients`, `show_services`, `restart`, `shutdown`,
 `disconnect`) and those of deployed clients (`get_stats`, `get_status`, `show_broker_version`). A task that needs a file is
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import msgspec
 
-from specwire.runtime.norfab import bodies
+from specwire.runtime.norfab import bodies, errands
 from specwire.runtime.norfab.actions import Ask
 from specwire.runtime.norfab.commands import Get, Mmi, MmiReply, Post, Response
 from specwire.runtime.norfab.events import Refused
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 SERVICE = "mmi.service.broker"
 INVENTORY = "sid.service.broker"
 FILES = "fss.service.broker"
-RESERVED = (SERVICE, INVENTORY, FILES, "mmi.service.worker")
+RESERVED = (SERVICE, INVENTORY, FILES, errands.SERVICE)
 """No worker can offer these."""
 
 
@@ -74,6 +74,7 @@ class Management:
             "show_workers": self._show_workers,
             "show_clients": self._show_clients,
             "show_services": self._show_services,
+            "show_resources": self._show_resources,
             "disconnect": self._disconnect,
             "restart": self._restart,
             "shutdown": self._shutdown,
@@ -81,7 +82,7 @@ class Management:
 
     def serves(self, service: str) -> bool:
         """Whether the service is inside the broker."""
-        return service == SERVICE or service in self._asked_of_shell
+        return service in (SERVICE, errands.SERVICE) or service in self._asked_of_shell
 
     def call(self, peer: bytes, user: str, command: Mmi | Get | Post) -> None:
         """Do a task, or have it done."""
@@ -95,6 +96,10 @@ class Management:
         shell = self._asked_of_shell.get(command.service, frozenset())
         if not self._allowed(user, command.service, call.task):
             self._refuse(question, f"{user or 'this client'} may not use {call.task!r}")
+        elif command.service == errands.SERVICE:
+            why = self._engine.errands.open(peer, command)
+            if why:
+                self._refuse(question, why)
         elif shell is None or call.task in shell:
             self._ask(question, user, call)
         elif command.service == SERVICE and call.task in self._tasks:
@@ -104,7 +109,9 @@ class Management:
 
     def _allowed(self, user: str, service: str, task: str) -> bool:
         access = self._engine.access
-        return access.may_manage(user, task) if service == SERVICE else access.may_call(user, service, task)
+        if service in (SERVICE, errands.SERVICE):
+            return access.may_manage(user, task)
+        return access.may_call(user, service, task)
 
     def _ask(self, question: _Question, user: str, call: _Call) -> None:
         if len(self._asked) >= self._engine.settings.asks:
@@ -203,6 +210,21 @@ class Management:
                 "jobs": sum(len(worker.tasks) + len(worker.queue) for worker in service.workers.values()),
             }
             for service in self._engine.registry.services.values()
+        ]
+
+    def _show_resources(self, kwargs: Mapping[str, Any]) -> Any:
+        """Who manages what; `service`, `worker` and `resource` of the request narrow it."""
+        service, only = kwargs.get("service"), kwargs.get("resource")
+        names = wanted_names(kwargs.get("worker") or kwargs.get("workers"))
+        managed: dict[tuple[str, str], list[str]] = {}
+        for worker in self._engine.registry.workers.values():
+            if service in (None, "", "all", worker.service) and (not names or worker.name in names):
+                resources = worker.resources & {only} if isinstance(only, str) else worker.resources
+                for resource in resources:
+                    managed.setdefault((resource, worker.service), []).append(worker.name)
+        return [
+            {"resource": resource, "service": service, "workers": sorted(workers)}
+            for (resource, service), workers in sorted(managed.items())
         ]
 
     def _disconnect(self, kwargs: Mapping[str, Any]) -> Any:

@@ -47,7 +47,7 @@ class Posting:
             )
         elif known is not None:
             self._again(peer, user, command, known)
-        elif full := self._too_much(peer, command):
+        elif full := self._too_much(peer, user, command):
             self.refuse(peer, command, 500, full)
         else:
             record = self._record(peer, user, command, said)
@@ -81,7 +81,7 @@ class Posting:
             self._engine.to_client(client, Response(job.uuid, 500, body, job.service))
         self._engine.jobs.withdraw(job)
 
-    def _too_much(self, peer: bytes, command: Post) -> str:
+    def _too_much(self, peer: bytes, user: str, command: Post) -> str:
         """Return why a new job is not taken now; empty where it is."""
         engine, settings = self._engine, self._engine.settings
         service = engine.registry.services.get(command.service)
@@ -89,8 +89,10 @@ class Posting:
             return "the broker stops"
         if len(command.body) > settings.body_octets:
             return f"a body has up to {settings.body_octets} octets"
-        if engine.clients.open_jobs(peer) >= settings.jobs_per_client:
+        if engine.clients.open_jobs(peer, user) >= settings.jobs_per_client:
             return f"a client has up to {settings.jobs_per_client} unfinished jobs"
+        if engine.jobs.parts >= settings.parts:
+            return "the broker has too many unfinished parts of jobs"
         if engine.jobs.open >= settings.jobs or engine.jobs.octets + len(command.body) > settings.job_octets:
             return "the broker has too many unfinished jobs"
         if service is not None and service.waiting >= settings.waiting_per_service:

@@ -14,6 +14,7 @@ from specwire.runtime.norfab.commands import Command, Disconnect, Keepalive, Ope
 from specwire.runtime.norfab.events import Refused, WorkerGone, WorkerReady
 from specwire.runtime.norfab.management import RESERVED
 from specwire.runtime.norfab.names import InvalidNameError, check_service, worker_name
+from specwire.runtime.norfab.records import ForgottenRecord, WorkerRecord, worker_key
 from specwire.runtime.norfab.workers import Worker
 
 if TYPE_CHECKING:
@@ -82,9 +83,13 @@ class Presence:
         self._engine.report(WorkerReady(name, service, worker is not None))
         if worker is None:
             worker = self._engine.registry.register(name, peer, service, user, self._engine.now)
+            self._engine.ledger.store(WorkerRecord(worker_key(name), name, service))
         else:
             self._engine.registry.renew(worker, self._engine.now)
+        complete = self._engine.expected.take(name)
         self._engine.dispatcher.welcome(worker)
+        if complete is not None:
+            self._engine.dispatcher.complete(complete)
 
     def _introduce(self, peer: bytes, worker: Worker | None, command: Open) -> None:
         """OPEN is answered and never waited for; with it a worker says which resources it manages."""
@@ -111,8 +116,10 @@ class Presence:
 
     def disconnect(self, worker: Worker) -> None:
         """Have the worker register again; what it has waits for it."""
-        self._engine.send(worker.peer, "worker", Disconnect(worker.service))
+        engine = self._engine
+        engine.send(worker.peer, "worker", Disconnect(worker.service))
         self._remove(worker, "was told to register again")
+        engine.expected.expect(worker.name, worker.service, engine.now + engine.settings.expiry_s)
         self._engine.dispatcher.set_aside(worker)
 
     def lose_peer(self, peer: bytes, reason: str) -> None:
@@ -123,11 +130,13 @@ class Presence:
 
     def _lose(self, worker: Worker, reason: str) -> None:
         self._remove(worker, reason)
+        self._engine.ledger.store(ForgottenRecord(worker_key(worker.name), "left"))
         self._engine.dispatcher.lose(worker, reason)
 
     def _remove(self, worker: Worker, reason: str) -> None:
         self._engine.registry.remove(worker)
         self._engine.inquiries.lose(worker)
+        self._engine.errands.lose(worker, reason)
         self._engine.report(WorkerGone(worker.name, worker.service, reason))
 
     def _registered(self, peer: bytes) -> Worker | None:
@@ -137,7 +146,8 @@ class Presence:
             return None
 
     def tick(self) -> None:
-        """Lose who is silent, and give the others a sign of life."""
+        """Lose who is silent, give the others a sign of life, and give up who does not come back."""
+        self._give_up_expected()
         settings = self._engine.settings
         for worker in list(self._engine.registry.workers.values()):
             if self._engine.now - worker.seen_at >= settings.expiry_s:
@@ -146,3 +156,11 @@ class Presence:
                 worker.sent_at = self._engine.now
                 worker.keepalives_out += 1
                 self._engine.send(worker.peer, "worker", Keepalive(worker.service))
+
+    def _give_up_expected(self) -> None:
+        engine = self._engine
+        for name in engine.expected.overdue(engine.now):
+            engine.ledger.store(ForgottenRecord(worker_key(name), "left"))
+            complete = engine.expected.take(name)
+            if complete is not None:
+                engine.dispatcher.complete(complete)

@@ -54,6 +54,16 @@ class ResultRecord(msgspec.Struct, frozen=True, gc=False):
     ended_at: float
 
 
+class HeldResult(msgspec.Struct, frozen=True, gc=False):
+    """A `ResultRecord` as a store may tell of it when a broker begins: without the body, which it has."""
+
+    uuid: str
+    slot: str
+    status: int
+    octets: int
+    ended_at: float
+
+
 class EventRecord(msgspec.Struct, frozen=True, gc=False):
     """What happened in a job, for its history; never waited for."""
 
@@ -70,11 +80,29 @@ class DeletedRecord(msgspec.Struct, frozen=True, gc=False):
     at: float
 
 
-class ForgottenRecord(msgspec.Struct, frozen=True, gc=False):
-    """Retention is over: nothing of this uuid needs to be kept."""
+class WorkerRecord(msgspec.Struct, frozen=True, gc=False):
+    """A worker registered; forgotten when it is lost or has left, so it says who was here when a broker died.
+
+    `uuid` is `worker_key` of its name, which no job has.
+    """
 
     uuid: str
-    reason: Literal["age", "number", "refused"]
+    name: str
+    service: str
 
 
-Record = JobRecord | AssignedRecord | ResultRecord | EventRecord | DeletedRecord | ForgottenRecord
+class ForgottenRecord(msgspec.Struct, frozen=True, gc=False):
+    """Nothing of this uuid needs to be kept: retention is over, or a worker is gone (`left`)."""
+
+    uuid: str
+    reason: Literal["age", "number", "left"]
+
+
+Record = (
+    JobRecord | AssignedRecord | ResultRecord | EventRecord | DeletedRecord | WorkerRecord | ForgottenRecord
+)
+
+
+def worker_key(name: str) -> str:
+    """Return under what a worker is kept: a uuid has no space."""
+    return f"worker {name}"

@@ -54,6 +54,8 @@ class Relay:
 
     def response(self, worker: Worker, command: Response) -> None:
         """Take a state or a result."""
+        if self._engine.errands.answer(worker, command):
+            return
         if command.uuid not in worker.tasks and self._engine.inquiries.answer(worker, command):
             return
         task = self._owed(worker, command)

@@ -1,6 +1,6 @@
 """What was stored becomes jobs again when a broker begins, after a crash or somewhere else.
 
-What had ended is kept to be asked for. What had not is waited for: the worker that had it is asked when it registers
+What had ended is kept to be asked for; the bodies of its results stay in the store. What had not is waited for: the worker that had it is asked when it registers
 (nobody else knows whether it arrived there); if it does not register in time it is lost like any other. What no
 worker had waits anew.
 """
@@ -12,16 +12,18 @@ from typing import TYPE_CHECKING
 
 from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.bodies import BodyError, PostBody
-from specwire.runtime.norfab.job import Job, State
+from specwire.runtime.norfab.job import Job, Outcome, State
 from specwire.runtime.norfab.names import InvalidNameError, Target, read_target
 from specwire.runtime.norfab.records import (
     AssignedRecord,
     DeletedRecord,
     ForgottenRecord,
+    HeldResult,
     JobRecord,
     Record,
     ResultRecord,
     TaskRecord,
+    WorkerRecord,
 )
 
 if TYPE_CHECKING:
@@ -34,10 +36,11 @@ class _Stored:
     def __init__(self) -> None:
         self.jobs: dict[str, JobRecord] = {}
         self.parts: dict[str, dict[str, TaskRecord]] = {}
-        self.results: dict[str, dict[str, ResultRecord]] = {}
+        self.results: dict[str, dict[str, HeldResult]] = {}
+        self.workers: dict[str, WorkerRecord] = {}
         self.deleted: dict[str, DeletedRecord] = {}
 
-    def take(self, record: Record) -> None:
+    def take(self, record: Record | HeldResult) -> None:
         """Take the next record, in the order of writing."""
         match record:
             case JobRecord():
@@ -46,12 +49,19 @@ class _Stored:
             case AssignedRecord():
                 self.parts.setdefault(record.uuid, {}).update({part.slot: part for part in record.tasks})
             case ResultRecord():
+                octets = len(record.body)
+                held = HeldResult(record.uuid, record.slot, record.status, octets, record.ended_at)
+                self.results.setdefault(record.uuid, {})[record.slot] = held
+            case HeldResult():
                 self.results.setdefault(record.uuid, {})[record.slot] = record
+            case WorkerRecord():
+                self.workers[record.uuid] = record
             case DeletedRecord():
                 self.deleted[record.uuid] = record
                 self._drop(record.uuid)
             case ForgottenRecord():
                 self.deleted.pop(record.uuid, None)
+                self.workers.pop(record.uuid, None)
                 self._drop(record.uuid)
 
     def _drop(self, uuid: str) -> None:
@@ -59,11 +69,13 @@ class _Stored:
             place.pop(uuid, None)
 
 
-def restore(engine: BrokerEngine, records: Iterable[Record]) -> None:
+def restore(engine: BrokerEngine, records: Iterable[Record | HeldResult]) -> None:
     """Make jobs of what was stored; before anything else is done with the engine."""
     stored = _Stored()
     for record in records:
         stored.take(record)
+    for worker in stored.workers.values():
+        engine.expected.expect(worker.name, worker.service, engine.now + engine.settings.expiry_s)
     for uuid, deleted in stored.deleted.items():
         tombstone = JobRecord(uuid, b"", "", deleted.service, "all", b"", deleted.at, deleted.at)
         engine.jobs.restore_deleted(deleted, Job(tombstone, Target("all"), "", ()))
@@ -90,7 +102,7 @@ def _read(record: JobRecord) -> Job:
 
 
 def _take_parts(
-    engine: BrokerEngine, job: Job, parts: dict[str, TaskRecord], results: dict[str, ResultRecord]
+    engine: BrokerEngine, job: Job, parts: dict[str, TaskRecord], results: dict[str, HeldResult]
 ) -> None:
     job.durable = True
     job.told = bool(parts)
@@ -101,10 +113,12 @@ def _take_parts(
         task.kept = part.attempt
         task.state = State.SENT if part.attempt else State.WAITING
         if slot in results:
-            task.result, task.state = results[slot], State.DONE
+            held = results[slot]
+            task.result, task.state = Outcome(held.status, None, held.octets, held.ended_at), State.DONE
             job.open -= 1
-            job.result_octets += len(results[slot].body)
-            job.ended_at = max(job.ended_at, results[slot].ended_at)
+            job.result_octets += held.octets
+            job.ended_at = max(job.ended_at, held.ended_at)
+    engine.jobs.count(job)
 
 
 def _wait(engine: BrokerEngine, job: Job) -> None:

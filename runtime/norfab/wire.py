@@ -89,6 +89,8 @@ def _neutral(message: Any) -> tuple[Role, Command]:
     if kind == "MMI":
         if leg == "client":
             return "client", commands.Mmi(message.uuid, message.body, message.service, message.target)
+        if leg == "worker":
+            return "broker", commands.Mmi(message.uuid, message.body, client=message.client_address)
         return "broker", commands.MmiReply(message.uuid, _read_status(message), message.body, message.service)
     sender = _HEADERS[message.header]
     if kind == "OPEN":
@@ -146,7 +148,6 @@ _CLASS = {
     "Ready": "Ready",
     "Keepalive": "Keepalive",
     "Disconnect": "Disconnect",
-    "Mmi": "MmiClient",
     "MmiReply": "MmiBroker",
 }
 
@@ -164,8 +165,6 @@ def _fields(command: Command, dialect: Dialect, sender: Role, receiver: Role) ->
         case commands.Disconnect():
             fields: dict[str, Any] = {"header": own, "service": command.service}
             return fields | ({"body": command.body} if dialect is Dialect.NORFAB else {})
-        case commands.Mmi():
-            return msgspec.structs.asdict(command)
         case commands.MmiReply():
             return msgspec.structs.asdict(command) | {"status": str(command.status)}
     fields = {"uuid": command.uuid, "body": command.body}
@@ -177,7 +176,7 @@ def _fields(command: Command, dialect: Dialect, sender: Role, receiver: Role) ->
         fields["client_address"] = command.client
     else:
         fields["service"] = command.service
-    if dialect is Dialect.DEPLOYED_06 and sender == "broker":
+    if dialect is Dialect.DEPLOYED_06 and sender == "broker" and not isinstance(command, commands.Mmi):
         fields["header"] = _OWN_HEADER[receiver]
     return fields
 

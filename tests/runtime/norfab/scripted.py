@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from typing import Any
 
 from specwire.runtime.norfab.access import Access
-from specwire.runtime.norfab.actions import Action, Ask, Report, Send, Stopped, Store
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import (
     Command,
@@ -16,6 +16,7 @@ from specwire.runtime.norfab.commands import (
     Get,
     Keepalive,
     Mmi,
+    Open,
     Post,
     Ready,
     Response,
@@ -23,7 +24,13 @@ from specwire.runtime.norfab.commands import (
 )
 from specwire.runtime.norfab.events import Happening
 from specwire.runtime.norfab.limits import Settings
-from specwire.runtime.norfab.records import Record
+from specwire.runtime.norfab.records import (
+    DeletedRecord,
+    ForgottenRecord,
+    HeldResult,
+    Record,
+    ResultRecord,
+)
 
 START = 1_000_000.0
 
@@ -40,8 +47,22 @@ def result(worker: str, value: object = 5) -> bytes:
     ).encode()
 
 
+def body_of(records: Iterable[Record], fetch: Fetch) -> bytes | None:
+    """Return what a store with these records has of a result."""
+    found: bytes | None = None
+    for record in records:
+        if isinstance(record, ResultRecord) and (record.uuid, record.slot) == (fetch.uuid, fetch.slot):
+            found = record.body
+        elif isinstance(record, DeletedRecord | ForgottenRecord) and record.uuid == fetch.uuid:
+            found = None
+    return found
+
+
 class Lab:
-    """An engine in a laboratory. With `commits` the store is durable at once; else `commit` makes it so."""
+    """An engine in a laboratory.
+
+    With `commits` the store is durable at once, else `commit` makes it so; it is read at once unless `reads` is False.
+    """
 
     def __init__(
         self,
@@ -49,20 +70,22 @@ class Lab:
         *,
         access: Access | None = None,
         commits: bool = True,
-        records: Iterable[Record] = (),
+        records: Iterable[Record | HeldResult] = (),
         now: float = START,
         **engine: Any,
     ) -> None:
         self.now = now
         self.commits = commits
         self.engine = BrokerEngine(settings, now=now, access=access, **engine)
-        self.records: list[Record] = list(records)
+        self.records: list[Record] = [record for record in records if not isinstance(record, HeldResult)]
         self.waiting: list[Store] = []
         self.sent: list[Send] = []
         self.happened: list[Happening] = []
         self.asked: list[Ask] = []
+        self.fetches: list[Fetch] = []
+        self.reads = True
         self.stopped: Stopped | None = None
-        self.perform(self.engine.restore(self.records, now))
+        self.perform(self.engine.restore(records, now))
 
     def perform(self, actions: list[Action]) -> None:
         """Do what the engine wants."""
@@ -76,10 +99,20 @@ class Lab:
                     self.happened.append(action.happening)
                 case Ask():
                     self.asked.append(action)
+                case Fetch():
+                    self.fetches.append(action)
                 case Stopped():
                     self.stopped = action
         if self.commits and self.waiting:
             self.commit()
+        if self.reads and self.fetches:
+            self.read()
+
+    def read(self) -> None:
+        """Answer what the store was asked for."""
+        fetches, self.fetches = self.fetches, []
+        for fetch in fetches:
+            self.perform(self.engine.fetched(fetch.question, body_of(self.records, fetch), self.now))
 
     def commit(self, tickets: int | None = None) -> None:
         """Make the next stores durable: all of them, or so many."""
@@ -108,6 +141,10 @@ class Lab:
         """Let workers register."""
         for name in names:
             self.say(name, "worker", Ready(service), user)
+
+    def announce(self, worker: str, *resources: str) -> None:
+        """Let a worker say what it manages."""
+        self.say(worker, "worker", Open(json.dumps({"resources": resources}).encode()))
 
     def post(
         self,

@@ -8,7 +8,13 @@ import pytest
 
 from specwire.runtime.norfab.commands import Get, Post, Response
 from specwire.runtime.norfab.limits import Settings
-from specwire.runtime.norfab.records import AssignedRecord, ForgottenRecord, JobRecord, ResultRecord
+from specwire.runtime.norfab.records import (
+    AssignedRecord,
+    ForgottenRecord,
+    JobRecord,
+    ResultRecord,
+    WorkerRecord,
+)
 from tests.runtime.norfab.scripted import START, Lab, result
 from tests.runtime.norfab.world import World
 
@@ -241,9 +247,19 @@ def test_retention_by_number_age_and_size() -> None:
     assert list(filled(Settings(kept_octets=3 * size)).engine.jobs.by_uuid) == ["j2", "j3", "j4"]
     lab = filled(Settings(kept_s=100))
     lab.now += 100
-    lab.wait(1)
+    lab.wait(1, alive=["w1"])
     assert not lab.engine.jobs.by_uuid
     assert [r.reason for r in lab.records if isinstance(r, ForgottenRecord)] == ["age"] * 5
+
+
+def test_retention_by_parts() -> None:
+    lab = Lab(Settings(kept_parts=5))
+    lab.ready("w1", "w2")
+    for number in range(4):
+        lab.post(f"j{number}")
+        for worker in ("w1", "w2"):
+            lab.respond(worker, uuid=f"j{number}")
+    assert list(lab.engine.jobs.by_uuid) == ["j2", "j3"]
 
 
 def test_a_result_that_cannot_be_kept_is_told_all_the_same() -> None:
@@ -262,7 +278,8 @@ def test_records_are_what_a_store_needs() -> None:
     lab.post(target="any")
     lab.ready("w1")
     lab.respond("w1")
-    assert [type(record) for record in lab.records] == [JobRecord, AssignedRecord, ResultRecord]
+    written = [type(record) for record in lab.records]
+    assert written == [JobRecord, WorkerRecord, AssignedRecord, ResultRecord]
 
 
 @pytest.mark.parametrize("seed", range(60))

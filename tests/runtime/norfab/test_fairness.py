@@ -114,6 +114,7 @@ def test_an_oversize_body_is_refused_and_an_oversize_result_is_a_failure() -> No
 def test_a_disk_that_is_behind_turns_jobs_away() -> None:
     lab = Lab(Settings(uncommitted=3), commits=False)
     lab.ready("w1")
+    lab.commit()
     for number in range(5):
         lab.post(f"j{number}")
     assert lab.statuses() == [500, 500]

@@ -398,6 +398,7 @@ def test_23_who_may_do_what() -> None:
 def test_24_a_fault_inside_the_broker_is_500() -> None:
     lab = Lab(commits=False)
     lab.ready("w1")
+    lab.commit()
     lab.post()
     lab.perform(lab.engine.not_stored(lab.waiting[0].ticket, "the disk is full", START))
     ((status, body),) = lab.told()

@@ -95,7 +95,7 @@ FORMS: list[tuple[Role, Role, Command]] = [
     ),
     *(
         ("broker", "worker", kind("u", b"{}", client=b"c\xff"))
-        for kind in (commands.Post, commands.Get, commands.Delete)
+        for kind in (commands.Post, commands.Get, commands.Delete, commands.Mmi)
     ),
     *(
         ("worker", "broker", kind("u", 300, b"{}", client=b"c"))
@@ -131,6 +131,15 @@ def test_0_6_gets_its_own_header_from_the_broker() -> None:
     to_client = encode(commands.Response("u", 200, b"{}", "svc"), Dialect.DEPLOYED_06, "broker", "client")
     to_worker = encode(commands.Post("u", b"{}", client=b"c"), Dialect.DEPLOYED_06, "broker", "worker")
     assert (to_client[1], to_worker[1], len(to_client)) == (b"NFPC01", b"NFPW01", 7)
+
+
+@pytest.mark.parametrize(("dialect", "number"), [(Dialect.NORFAB, b"\x11"), (Dialect.DEPLOYED_06, b"0x11")])
+def test_management_of_a_worker_stands_under_the_worker_s_header(dialect: Dialect, number: bytes) -> None:
+    """Under the broker's header MMI is an answer to a client."""
+    asked = commands.Mmi("u", b'{"task":"show_broker"}', client=b"cli")
+    frames_ = [b"", b"NFPW01", number, b"cli", b"", b"u", b'{"task":"show_broker"}']
+    assert encode(asked, dialect, "broker", "worker") == frames_
+    assert (decode(frames_).sender, decode(frames_).command) == ("broker", asked)
 
 
 @pytest.mark.parametrize(("status", "written"), [(102, b"300"), (201, b"202"), (404, b"400"), (500, b"500")])

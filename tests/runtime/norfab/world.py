@@ -13,12 +13,12 @@ import random
 from collections import Counter, deque
 from typing import Any
 
-from specwire.runtime.norfab.actions import Send, Store
+from specwire.runtime.norfab.actions import Fetch, Send, Store
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import Command, Disconnect, Get, Keepalive, Post, Ready, Response, Role
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.records import Record
-from tests.runtime.norfab.scripted import START, job, result
+from tests.runtime.norfab.scripted import START, body_of, job, result
 
 SETTINGS = Settings(keepalive_s=1.0, liveness=4, queue_s=20.0, poll_s=2.0, window=3, job_s=120.0)
 
@@ -138,6 +138,9 @@ class World:
                 )
             elif isinstance(action, Store):
                 self.uncommitted.append(action)
+            elif isinstance(action, Fetch):
+                body = body_of(self.disk, action)
+                self.perform(self.engine.fetched(action.question, body, self.now))
 
     # --- what can happen next
 

@@ -1,0 +1,165 @@
+"""A job in the client's memory, and the part of it that each worker has."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import msgspec
+
+from specwire.runtime.norfab.client.records import JobRecord, ResultRecord, StateRecord
+from specwire.runtime.norfab.client.results import JobResult, read_entry
+from specwire.runtime.norfab.client.states import State
+
+NEVER = -1
+EARLIER = 0
+"""The number of a connection that an earlier process had; this one's begin with 1."""
+
+
+class Part:
+    """One worker's part; `result` is None while there is none, `denials` counts how often the worker did not know the job."""
+
+    __slots__ = ("denials", "result", "started")
+
+    def __init__(self) -> None:
+        self.result: ResultRecord | None = None
+        self.started = False
+        self.denials = 0
+
+
+class Job:
+    """A job that was submitted here, or is only asked for (`body` is empty then).
+
+    Attributes:
+        parts: by worker, as the broker named them; empty while it has not.
+        since: when its present time began to run, `deadline` is its end.
+        known_at: number of the connection on which the broker last showed that it knows the job.
+        listed: whether the broker has said who the workers are: the parts are all that there are.
+        asked: whether it was ever sent to a broker.
+        poll_at, poll_s: when it is asked for without cause, and how long after that again.
+        retry_s: how long to wait where the broker puts it off.
+        unknown_since: since when the broker says that it does not know it; None where it does.
+        refusal: why the broker did not take it, or does not answer.
+        events: of its progress, that were kept.
+            in_grace: its time is over, and the broker has a little more to say why.
+    """
+
+    __slots__ = (
+        "asked",
+        "body",
+        "code",
+        "created_at",
+        "deadline",
+        "ended_at",
+        "error",
+        "events",
+        "in_grace",
+        "known_at",
+        "listed",
+        "parts",
+        "poll_at",
+        "poll_s",
+        "refusal",
+        "retry_s",
+        "service",
+        "since",
+        "state",
+        "target",
+        "task",
+        "unknown_since",
+        "uuid",
+    )
+
+    def __init__(self, record: JobRecord, poll_s: float, retry_s: float) -> None:
+        self.uuid, self.service, self.task, self.target = (
+            record.uuid,
+            record.service,
+            record.task,
+            record.target,
+        )
+        self.body, self.created_at, self.deadline = record.body, record.created_at, record.deadline
+        self.since = record.created_at
+        self.state = State.NEW
+        self.parts: dict[str, Part] = {}
+        self.known_at = NEVER
+        self.listed = self.asked = self.in_grace = False
+        self.poll_at, self.poll_s, self.retry_s = 0.0, poll_s, retry_s
+        self.unknown_since: float | None = None
+        self.refusal = self.error = ""
+        self.code, self.ended_at, self.events = 200, 0.0, 0
+
+    @property
+    def ours(self) -> bool:
+        """Whether it can be posted again."""
+        return bool(self.body)
+
+    @property
+    def pending(self) -> list[str]:
+        """The workers that have not answered."""
+        return [name for name, part in self.parts.items() if part.result is None]
+
+    @property
+    def answered(self) -> list[str]:
+        """The workers that have answered."""
+        return [name for name, part in self.parts.items() if part.result is not None]
+
+    @property
+    def complete(self) -> bool:
+        """Whether every worker has answered."""
+        return self.listed and all(part.result is not None for part in self.parts.values())
+
+    def target_of_question(self, connection: int) -> str:
+        """Return whom a GET on this connection means.
+
+        A job for any worker may be with another one than was told, where the broker is not the one that told it.
+        """
+        pending = self.pending
+        if not pending:
+            return self.target if self.target != "any" else "all"
+        if self.target == "any" and self.known_at != connection:
+            return "all"
+        return write_target(pending)
+
+    def target_of_post(self) -> str:
+        """Return whom a POST means: once the workers are known, those of them that have not answered."""
+        pending = self.pending
+        return self.target if self.target == "any" or not pending else write_target(pending)
+
+    def state_record(self) -> StateRecord:
+        """Return how it stands, to be kept."""
+        return StateRecord(
+            self.uuid,
+            self.state.value,
+            tuple(self.parts) if self.listed else (),
+            self.deadline,
+            self.code,
+            self.error,
+            self.ended_at,
+            sum(len(part.result.entry) for part in self.parts.values() if part.result is not None),
+        )
+
+    def result(self) -> JobResult:
+        """Return how it stands, to be looked at."""
+        results = {
+            name: read_entry(name, part.result.code, part.result.entry)
+            for name, part in self.parts.items()
+            if part.result is not None
+        }
+        return JobResult(
+            self.uuid,
+            self.service,
+            self.task,
+            self.target,
+            self.state,
+            results,
+            tuple(self.pending),
+            self.code,
+            self.error,
+            self.created_at,
+            self.ended_at,
+        )
+
+
+def write_target(names: Iterable[str]) -> str:
+    """Return the target that means these workers: a name, or the JSON list that every broker reads."""
+    listed = list(names)
+    return listed[0] if len(listed) == 1 else msgspec.json.encode(listed).decode()

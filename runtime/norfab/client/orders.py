@@ -1,0 +1,108 @@
+"""What a caller wants done, checked before anything is made of it: names, targets, arguments."""
+
+from __future__ import annotations
+
+import getpass
+import os
+import re
+import socket
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from math import isfinite
+from typing import Any
+from uuid import uuid4
+
+import msgspec
+
+from specwire.runtime.norfab.client.job import write_target
+from specwire.runtime.norfab.client.records import JobRecord
+from specwire.runtime.norfab.commands import Mmi
+from specwire.runtime.norfab.names import check_service, check_uuid, read_target
+
+_UNFIT = re.compile(r"[^A-Za-z0-9_.@-]")
+MAX_NAME = 64
+LONGEST_S = 7 * 86400.0
+
+
+def target_of(targets: str | Sequence[str]) -> str:
+    """Return ``all``, ``any``, a name, or the JSON list of names that every broker reads; raises ValueError."""
+    if not isinstance(targets, str):
+        names = list(targets)
+        if not names:
+            raise ValueError("targets: an empty list means no worker")
+        targets = write_target(names)
+    wanted = read_target(targets)
+    return wanted.kind if wanted.kind != "names" else write_target(wanted.names)
+
+
+def make_job(
+    service: str,
+    task: str,
+    args: Sequence[Any],
+    kwargs: Mapping[str, Any],
+    *,
+    targets: str | Sequence[str],
+    resources: Sequence[str],
+    timeout_s: float,
+    uuid: str | None,
+    now: float,
+    body_octets: int,
+) -> JobRecord:
+    """Return the job; raises ValueError where it is none, TypeError where an argument cannot be written as JSON."""
+    check_timeout(timeout_s)
+    said: dict[str, Any] = {"task": task, "kwargs": dict(kwargs), "args": list(args), "timeout": timeout_s}
+    if resources:
+        said["resources"] = list(resources)
+    body = msgspec.json.encode(said)
+    if len(body) > body_octets:
+        raise ValueError(f"a job has up to {body_octets} octets, and this has {len(body)}")
+    return JobRecord(
+        check_uuid(uuid or uuid4().hex),
+        check_service(service),
+        task,
+        target_of(targets),
+        body,
+        now,
+        now + timeout_s,
+    )
+
+
+def make_inquiry(
+    uuid: str, service: str | None, targets: str | Sequence[str], now: float, deadline: float
+) -> JobRecord:
+    """Return the record of a job that was submitted elsewhere; raises ValueError."""
+    return JobRecord(
+        check_uuid(uuid), check_service(service or ""), "", target_of(targets), b"", now, deadline
+    )
+
+
+def make_request(
+    service: str, task: str, args: Sequence[Any], kwargs: Mapping[str, Any], target: str | Sequence[str]
+) -> Mmi:
+    """Return a request to a service of the broker; raises as `make_job` does."""
+    body = msgspec.json.encode({"task": task, "kwargs": dict(kwargs), "args": list(args)})
+    return Mmi(uuid4().hex, body, check_service(service), target_of(target or "all"))
+
+
+def check_timeout(timeout_s: float) -> None:
+    """Raise ValueError where a wait is none."""
+    if not (isfinite(timeout_s) and 0 < timeout_s <= LONGEST_S):
+        raise ValueError(f"a job waits for more than 0 and at most {LONGEST_S:g} seconds, not {timeout_s}")
+
+
+def client_name(name: str | None) -> str:
+    """Return the name that a broker lists; without one of its own a client is called by who runs it where.
+
+    Raises:
+        ValueError: it has other characters than letters, digits and ``_.@-``, or more than `MAX_NAME`.
+    """
+    if name is None:
+        user = "client"
+        with suppress(OSError, KeyError):
+            user = getpass.getuser()
+        return _UNFIT.sub("_", f"{user}@{socket.gethostname()}.{os.getpid()}")[:MAX_NAME]
+    if not name or len(name) > MAX_NAME or _UNFIT.search(name):
+        raise ValueError(
+            f"a client has a name of 1 to {MAX_NAME} letters, digits and _.@-, not {name[:80]!r}"
+        )
+    return name

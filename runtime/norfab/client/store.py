@@ -1,0 +1,288 @@
+"""What a client keeps in its folder: jobs, how they stand, results and progress, in one SQLite file.
+
+Ended jobs are kept for a time, up to a number, and up to so many octets of results; what has not ended is never dropped.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+import msgspec
+
+from specwire.runtime.norfab.client.limits import ClientSettings
+from specwire.runtime.norfab.client.records import (
+    EventRecord,
+    ForgottenRecord,
+    HistoryEntry,
+    JobRecord,
+    Kept,
+    Record,
+    ResultRecord,
+    StateRecord,
+)
+from specwire.runtime.norfab.client.states import State
+from specwire.runtime.norfab.store.database import Durability
+from specwire.runtime.norfab.store.writer import Writer
+
+NAME = "client.db"
+
+SCHEMA = (
+    """CREATE TABLE jobs (uuid TEXT PRIMARY KEY, service TEXT, task TEXT, target TEXT, body BLOB,
+    created_at REAL, deadline REAL) WITHOUT ROWID""",
+    """CREATE TABLE states (uuid TEXT PRIMARY KEY, state TEXT, workers TEXT, deadline REAL, code INTEGER,
+    error TEXT, ended_at REAL, octets INTEGER) WITHOUT ROWID""",
+    "CREATE TABLE results (uuid TEXT, worker TEXT, code INTEGER, entry BLOB, at REAL, PRIMARY KEY (uuid, worker))",
+    "CREATE TABLE events (uuid TEXT, at REAL, body BLOB)",
+    "CREATE INDEX jobs_by_time ON jobs (created_at)",
+    "CREATE INDEX states_by_end ON states (ended_at)",
+    "CREATE INDEX events_by_job ON events (uuid, at)",
+    """CREATE TRIGGER forget AFTER DELETE ON states BEGIN
+    DELETE FROM jobs WHERE uuid = OLD.uuid;
+    DELETE FROM results WHERE uuid = OLD.uuid;
+    DELETE FROM events WHERE uuid = OLD.uuid;
+    END""",
+)
+
+_JOB = "INSERT OR IGNORE INTO jobs VALUES (?, ?, ?, ?, ?, ?, ?)"
+_STATE = "INSERT OR REPLACE INTO states VALUES (?, ?, ?, ?, ?, ?, ?, ?)"
+_RESULT = "INSERT OR REPLACE INTO results VALUES (?, ?, ?, ?, ?)"
+_EVENT = "INSERT INTO events VALUES (?, ?, ?)"
+_FORGET = (
+    "DELETE FROM states WHERE uuid = ?",
+    "DELETE FROM jobs WHERE uuid = ?",
+    "DELETE FROM results WHERE uuid = ?",
+    "DELETE FROM events WHERE uuid = ?",
+)
+
+_COLUMNS = (
+    "SELECT j.uuid, j.service, j.task, j.target, j.body, j.created_at, j.deadline, "
+    "s.state, s.workers, s.deadline, s.code, s.error, s.ended_at, s.octets "
+    "FROM jobs j LEFT JOIN states s ON s.uuid = j.uuid "
+)
+_OPEN = "coalesce(s.ended_at, 0) = 0"
+_BY_AGE = "DELETE FROM states WHERE ended_at > 0 AND ended_at < ?"
+_BY_NUMBER = (
+    "DELETE FROM states WHERE uuid IN "
+    "(SELECT uuid FROM states WHERE ended_at > 0 ORDER BY ended_at DESC LIMIT -1 OFFSET ?)"
+)
+_BY_OCTETS = (
+    "DELETE FROM states WHERE uuid IN (SELECT uuid FROM (SELECT uuid, sum(octets) OVER "
+    "(ORDER BY ended_at DESC, uuid) AS total FROM states WHERE ended_at > 0) WHERE total > ?)"
+)
+
+Statement = tuple[str, Sequence[Any]]
+
+
+class Store(Protocol):
+    """Where a client keeps its jobs."""
+
+    async def open(self) -> None:
+        """Open it; raises StoreError."""
+
+    def write(self, ticket: int, records: Sequence[Record]) -> None:
+        """Keep the records, together; callbacks tell when."""
+
+    def prune(self, ticket: int, now: float) -> None:
+        """Drop what is kept no longer."""
+
+    async def unfinished(self) -> list[Kept]:
+        """Return the jobs that have not ended."""
+
+    async def find(self, uuid: str) -> Kept | None:
+        """Return one job."""
+
+    async def history(self, limit: int) -> list[HistoryEntry]:
+        """Return the newest jobs, the newest first."""
+
+    async def events(self, uuid: str) -> list[tuple[float, bytes]]:
+        """Return when what was said of a job, in order."""
+
+    async def close(self) -> None:
+        """Write what waits, and close."""
+
+
+class DiskStore:
+    """The store in a folder; arguments as in `Writer`."""
+
+    def __init__(
+        self,
+        folder: Path,
+        durability: Durability,
+        settings: ClientSettings,
+        *,
+        on_committed: Callable[[int], None],
+        on_failed: Callable[[int, str], None],
+        on_damaged: Callable[[str], None],
+    ) -> None:
+        self._settings = settings
+        self._writer = Writer(
+            folder / NAME, SCHEMA, durability, on_committed, on_failed, on_damaged=on_damaged
+        )
+
+    async def open(self) -> None:
+        """Open the file; raises StoreError."""
+        await self._writer.open()
+
+    def write(self, ticket: int, records: Sequence[Record]) -> None:
+        """Keep the records, together."""
+        self._writer.put(ticket, [statement for record in records for statement in _statements(record)])
+
+    def prune(self, ticket: int, now: float) -> None:
+        """Drop what is kept no longer."""
+        settings = self._settings
+        self._writer.put(
+            ticket,
+            [
+                (_BY_AGE, (now - settings.kept_s,)),
+                (_BY_NUMBER, (settings.kept_jobs,)),
+                (_BY_OCTETS, (settings.kept_octets,)),
+            ],
+        )
+
+    async def unfinished(self) -> list[Kept]:
+        """Return the jobs that have not ended, the oldest first."""
+        jobs = await self._writer.read(f"{_COLUMNS} WHERE {_OPEN} ORDER BY j.created_at")
+        results = await self._writer.read(
+            "SELECT r.uuid, r.worker, r.code, r.entry, r.at FROM results r "
+            f"LEFT JOIN states s ON s.uuid = r.uuid WHERE {_OPEN}"
+        )
+        by_job: dict[str, list[ResultRecord]] = {}
+        for row in results:
+            by_job.setdefault(row[0], []).append(ResultRecord(*row))
+        return [_kept(row, by_job.get(row[0], [])) for row in jobs]
+
+    async def find(self, uuid: str) -> Kept | None:
+        """Return one job."""
+        rows = await self._writer.read(f"{_COLUMNS} WHERE j.uuid = ?", (uuid,))
+        if not rows:
+            return None
+        results = await self._writer.read(
+            "SELECT uuid, worker, code, entry, at FROM results WHERE uuid = ? ORDER BY rowid", (uuid,)
+        )
+        return _kept(rows[0], [ResultRecord(*row) for row in results])
+
+    async def history(self, limit: int) -> list[HistoryEntry]:
+        """Return the newest jobs, the newest first."""
+        rows = await self._writer.read(f"{_COLUMNS} ORDER BY j.created_at DESC LIMIT ?", (limit,))
+        return [_entry(_kept(row, ())) for row in rows]
+
+    async def events(self, uuid: str) -> list[tuple[float, bytes]]:
+        """Return when what was said of a job, in order."""
+        rows = await self._writer.read("SELECT at, body FROM events WHERE uuid = ? ORDER BY rowid", (uuid,))
+        return [(at, body) for at, body in rows]
+
+    async def close(self) -> None:
+        """Write what waits, and close."""
+        await self._writer.close()
+
+
+class MemoryStore:
+    """The store of a client without a folder: it ends with the process."""
+
+    def __init__(self, settings: ClientSettings, on_committed: Callable[[int], None]) -> None:
+        self._settings, self._on_committed = settings, on_committed
+        self._jobs: dict[str, JobRecord] = {}
+        self._states: dict[str, StateRecord] = {}
+        self._results: dict[str, dict[str, ResultRecord]] = {}
+        self._events: dict[str, list[tuple[float, bytes]]] = {}
+
+    async def open(self) -> None:
+        """Nothing is to be opened."""
+
+    def write(self, ticket: int, records: Sequence[Record]) -> None:
+        """Keep the records."""
+        for record in records:
+            match record:
+                case JobRecord():
+                    self._jobs.setdefault(record.uuid, record)
+                case StateRecord():
+                    self._states.pop(record.uuid, None)
+                    self._states[record.uuid] = record
+                case ResultRecord():
+                    self._results.setdefault(record.uuid, {})[record.worker] = record
+                case EventRecord():
+                    self._events.setdefault(record.uuid, []).append((record.at, record.body))
+                case ForgottenRecord():
+                    self._forget(record.uuid)
+        self._on_committed(ticket)
+
+    def _forget(self, uuid: str) -> None:
+        for table in (self._jobs, self._states, self._results, self._events):
+            table.pop(uuid, None)
+
+    def prune(self, ticket: int, now: float) -> None:
+        """Drop what is kept no longer."""
+        settings, octets = self._settings, 0
+        ended = sorted(
+            (state for state in self._states.values() if state.ended_at), key=lambda state: -state.ended_at
+        )
+        for number, state in enumerate(ended):
+            octets += state.octets
+            aged = state.ended_at < now - settings.kept_s
+            if aged or number >= settings.kept_jobs or octets > settings.kept_octets:
+                self._forget(state.uuid)
+
+    async def unfinished(self) -> list[Kept]:
+        """Return the jobs that have not ended: none, where nothing was before."""
+        return []
+
+    async def find(self, uuid: str) -> Kept | None:
+        """Return one job."""
+        job = self._jobs.get(uuid)
+        if job is None:
+            return None
+        state = self._states.get(uuid) or StateRecord(uuid, State.NEW.value, (), job.deadline)
+        return Kept(job, state, tuple(self._results.get(uuid, {}).values()))
+
+    async def history(self, limit: int) -> list[HistoryEntry]:
+        """Return the newest jobs, the newest first."""
+        kept = [await self.find(uuid) for uuid in list(reversed(self._jobs))[:limit]]
+        return [_entry(one) for one in kept if one is not None]
+
+    async def events(self, uuid: str) -> list[tuple[float, bytes]]:
+        """Return when what was said of a job, in order."""
+        return list(self._events.get(uuid, ()))
+
+    async def close(self) -> None:
+        """Nothing is to be closed."""
+
+
+def _statements(record: Record) -> list[Statement]:
+    match record:
+        case JobRecord():
+            return [(_JOB, msgspec.structs.astuple(record))]
+        case StateRecord():
+            row = msgspec.structs.astuple(record)
+            return [(_STATE, (*row[:2], msgspec.json.encode(record.workers).decode(), *row[3:]))]
+        case ResultRecord():
+            return [(_RESULT, msgspec.structs.astuple(record))]
+        case EventRecord():
+            return [(_EVENT, msgspec.structs.astuple(record))]
+        case ForgottenRecord():
+            return [(statement, (record.uuid,)) for statement in _FORGET]
+
+
+def _kept(row: Sequence[Any], results: Sequence[ResultRecord]) -> Kept:
+    job = JobRecord(*row[:7])
+    if row[7] is None:
+        return Kept(job, StateRecord(job.uuid, State.NEW.value, (), job.deadline))
+    state, workers, *rest = row[7:]
+    return Kept(job, StateRecord(job.uuid, state, tuple(msgspec.json.decode(workers)), *rest), tuple(results))
+
+
+def _entry(kept: Kept) -> HistoryEntry:
+    job, state = kept.job, kept.state
+    return HistoryEntry(
+        job.uuid,
+        job.service,
+        job.task,
+        job.target,
+        state.state,
+        state.workers,
+        state.code,
+        state.error,
+        job.created_at,
+        state.ended_at,
+    )

@@ -1,0 +1,106 @@
+"""The file with the table of peers, in TOML: a table for each peer, under its name.
+
+A key is 40 characters of Z85 or the path of a ``.key`` file, relative to the file::
+
+    [ada]
+    key = "ada.key"
+    roles = ["client"]
+    call = ["netmiko", "inventory:get_*"]
+    see = ["bob"]
+
+    [site-b]
+    key = "site-b.key"
+    roles = ["worker"]
+    serve = ["netmiko"]
+    names = ["site-b-*"]
+"""
+
+from __future__ import annotations
+
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from specwire.runtime.norfab.security.table import Peer, Table
+from specwire.runtime.transport.keys import PUBLIC_SUFFIX, KeyFileError, check_key, load_public_key
+
+FIELDS = tuple(field for field in Peer.__struct_fields__ if field != "name")
+
+
+class AccessError(ValueError):
+    """The file with the table cannot be used; `str()` says where, what, and what to do."""
+
+
+def load_table(file: Path) -> Table:
+    """Return the table in `file`; raises AccessError."""
+    tables = _read(file)
+    if not tables:
+        raise AccessError(f"{file} lists nobody: `specwire norfab keys NAME --role ROLE` adds a peer")
+    peers = []
+    for name, table in tables.items():
+        try:
+            peers.append(_read_peer(name, table, file.parent))
+        except AccessError as error:
+            raise AccessError(f"{file}: peer {name!r}: {error}") from None
+    try:
+        return Table(peers)
+    except ValueError as error:
+        raise AccessError(f"{file}: {error}") from None
+
+
+def _read(file: Path) -> dict[str, Any]:
+    try:
+        return tomllib.loads(file.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise AccessError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError:
+        raise AccessError(f"{file} is not UTF-8, as TOML has to be") from None
+    except tomllib.TOMLDecodeError as error:
+        raise AccessError(f"{file} is not TOML: {error}") from None
+
+
+def _read_peer(name: str, table: object, folder: Path) -> Peer:
+    if not isinstance(table, dict):
+        raise AccessError(f"write a table [{name}] with key and roles")
+    for entry in table:
+        if entry not in FIELDS:
+            raise AccessError(f"it has the unknown entry {entry!r}; known are {', '.join(FIELDS)}")
+    key = table.get("key")
+    if not isinstance(key, str) or not key:
+        raise AccessError('it needs key = "..."')
+    try:
+        return msgspec.convert({**table, "name": name, "key": read_key(key, folder)}, Peer)
+    except msgspec.ValidationError as error:
+        raise AccessError(f"{error}; entries are lists of strings, such as roles = ['client']") from None
+
+
+def read_key(text: str, folder: Path) -> str:
+    """Return the public key that `text` is, or that the ``.key`` file of that path below `folder` holds.
+
+    Raises:
+        AccessError: it is neither.
+    """
+    try:
+        return load_public_key(folder / text) if text.endswith(PUBLIC_SUFFIX) else check_key(text, "it")
+    except KeyFileError as error:
+        if text.endswith(PUBLIC_SUFFIX):
+            raise AccessError(str(error)) from None
+        wanted = f"40 characters of Z85 or the path of a file that ends with {PUBLIC_SUFFIX}"
+        raise AccessError(f"{text!r} is no public key: {wanted} is wanted") from None
+
+
+def describe_peer(peer: Peer, key: str) -> str:
+    """Return the lines of a peer in such a file; `key` is what to write for its key."""
+    lines = [f"[{_quote(peer.name)}]", f"key = {_quote(key)}"]
+    for field in FIELDS[1:]:
+        value: tuple[str, ...] | None = getattr(peer, field)
+        if value is not None:
+            lines.append(f"{field} = [{', '.join(map(_quote, value))}]")
+    return "\n".join(lines) + "\n"
+
+
+def _quote(text: str) -> str:
+    # A string of TOML is one of JSON, where it is printable.
+    return msgspec.json.encode(text).decode()

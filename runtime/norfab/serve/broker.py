@@ -1,0 +1,256 @@
+"""The NORFAB broker as an asyncio service: what it is made of, and when it starts, stops and begins anew."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections import deque
+from collections.abc import Callable, Mapping, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from specwire import __version__
+from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.norfab.access import Access
+from specwire.runtime.norfab.actions import Stopped
+from specwire.runtime.norfab.broker import BrokerEngine
+from specwire.runtime.norfab.events import Refused, StoreFailed
+from specwire.runtime.norfab.limits import Settings
+from specwire.runtime.norfab.management import INVENTORY
+from specwire.runtime.norfab.security.owninventory import OwnInventory
+from specwire.runtime.norfab.security.table import Table
+from specwire.runtime.norfab.serve.counters import Counters
+from specwire.runtime.norfab.serve.entrance import Entrance, ServerSecurity
+from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, TurnedAway
+from specwire.runtime.norfab.serve.handlers import MANAGEMENT, Handler, Management, shell_tasks
+from specwire.runtime.norfab.serve.serving import Serving
+from specwire.runtime.norfab.serve.status import Age, BrokerStatus, Refusal, describe
+from specwire.runtime.norfab.store.database import Durability
+from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.security import NULL, CurveServer
+
+LOOPBACK = "tcp://127.0.0.1:*"
+REFUSALS = 20
+FRAME_SPARE_OCTETS = 1 << 16
+"""What a frame may have beyond the largest body: a body that is too large is answered, and only far larger ones end
+the connection."""
+
+
+class NorfabBroker:
+    """A broker; ``async with NorfabBroker(...) as broker`` starts and stops it.
+
+    Args:
+        endpoint: where to listen, one or several; a port may be ``*``.
+        folder: holds what the broker keeps; one broker at a time has it.
+        back: where workers come in; without it they do where clients do.
+        security: what peers have to prove.
+        access: who may do what; with CURVE it is a `Table`, which knows the keys, and nobody else is let in.
+        settings: bounds and times.
+        durability: ``process`` is safe against kill -9, ``full`` against the loss of power.
+        files: the folder whose files are served, if any.
+        inventory: the file of the inventory that is served, if any.
+        services: who does the tasks of further services inside the broker.
+        insecure: listen beyond this machine even without CURVE.
+        tap: gets every message of every peer, in both directions.
+        on_event: called with each event.
+        after_events: called when what belongs together was told, before anything is waited for.
+        log_lines: returns the lines that management shows as the broker's log.
+
+    Attributes:
+        endpoints: as bound, once started.
+        back: the same for workers; empty where they come in with the clients.
+        counters: what was done so far.
+
+    Raises:
+        ValueError: there is no endpoint, or only one of CURVE and a table of peers.
+    """
+
+    def __init__(
+        self,
+        endpoint: str | Sequence[str] = LOOPBACK,
+        folder: Path = Path(),
+        *,
+        back: str | Sequence[str] = (),
+        security: ServerSecurity = NULL,
+        access: Access | None = None,
+        settings: Settings | None = None,
+        durability: Durability = "process",
+        files: Path | None = None,
+        inventory: Path | None = None,
+        services: Mapping[str, Handler] | None = None,
+        insecure: bool = False,
+        tap: Recorder | None = None,
+        on_event: Callable[[BrokerEvent], None] | None = None,
+        after_events: Callable[[], None] | None = None,
+        log_lines: Callable[[], list[str]] | None = None,
+    ) -> None:
+        self.endpoints, self.back = _several(endpoint), _several(back)
+        if not self.endpoints:
+            raise ValueError("a broker needs an endpoint to listen on, such as tcp://127.0.0.1:5555")
+        self._table = access if isinstance(access, Table) else None
+        if isinstance(security, CurveServer) and self._table is None:
+            raise ValueError("CURVE without a table lets anybody in: list the peers with their keys")
+        if self._table is not None and not isinstance(security, CurveServer):
+            raise ValueError("a table of peers needs CURVE: without it nobody proves to be one of them")
+        self.counters = Counters()
+        self._folder, self._durability = folder, durability
+        self._security, self._access = security, access
+        self._insecure = insecure
+        self._settings = settings or Settings()
+        self._tap, self._on_event = tap, on_event
+        self._after = after_events or _nothing_to_do
+        self._services = _assemble(services or {}, files, inventory, log_lines or list, self._table)
+        self._refusals: deque[Refusal] = deque(maxlen=REFUSALS)
+
+    def status(self) -> BrokerStatus:
+        """Tell how this broker is; while it runs."""
+        return describe(
+            self._engine,
+            endpoints=self.endpoints,
+            back=self.back,
+            folder=str(self._folder),
+            durability=self._durability,
+            age=self._age,
+            counters=self.counters,
+            refusals=tuple(self._refusals),
+        )
+
+    @property
+    def engine(self) -> BrokerEngine:
+        """What decides; to be looked at."""
+        return self._engine
+
+    async def start(self) -> None:
+        """Take up what was stored, and listen.
+
+        Raises:
+            StoreError: the folder cannot be used, or another broker has it (StoreInUseError).
+            TransportError: an endpoint cannot be listened on, or is not to be without CURVE (ExposureError).
+        """
+        loop = asyncio.get_running_loop()
+        self._finished, self._stop_wanted = loop.create_future(), loop.create_future()
+        await self._begin()
+        self._attending = asyncio.create_task(self._attend())
+
+    async def stop(self) -> None:
+        """Let the workers go, keep what was begun, and release everything."""
+        if not self._stop_wanted.done():
+            self._stop_wanted.set_result(None)
+        await asyncio.gather(self._attending, return_exceptions=True)
+
+    async def finished(self) -> str:
+        """Wait until the broker has ended, and return why; a restart that is asked for is no end.
+
+        Raises:
+            StoreError, TransportError: it was to begin anew and could not.
+        """
+        return await asyncio.shield(self._finished)
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _begin(self) -> None:
+        self._age = Age()
+        about = {"version": __version__, "folder": str(self._folder), "durability": self._durability}
+        self._engine = BrokerEngine(
+            self._settings,
+            now=time.time(),
+            access=self._access,
+            shell_tasks=shell_tasks(self._services),
+            about=about,
+        )
+        self._serving = Serving(
+            self._engine,
+            self._folder,
+            self._durability,
+            services=self._services,
+            tell=self._tell,
+            after=self._after,
+            owns=None if self._table is None else self._table.owns,
+            counters=self.counters,
+            tap=self._tap,
+        )
+        self.endpoints, self.back = await self._serving.open(self._make_entrance, self.endpoints, self.back)
+        about["endpoint"] = ", ".join(self.endpoints + self.back)
+        self._tell(Began(self.endpoints + self.back, self._serving.jobs))
+        self._after()
+
+    def _make_entrance(self, serving: Serving) -> Entrance:
+        return Entrance(
+            self._security,
+            None if self._table is None else self._table.names,
+            insecure=self._insecure,
+            frame_octets=self._settings.body_octets + FRAME_SPARE_OCTETS,
+            on_message=serving.on_message,
+            on_sent=serving.on_sent,
+            on_gone=serving.on_gone,
+            on_turned_away=serving.on_turned_away,
+        )
+
+    async def _attend(self) -> None:
+        """End, or begin anew, when that is asked for."""
+        while True:
+            stopped = self._serving.stopped
+            await asyncio.wait((stopped, self._stop_wanted), return_when=asyncio.FIRST_COMPLETED)
+            last = stopped.result() if stopped.done() else Stopped(False, "the broker stops")
+            restart = last.restart and not self._stop_wanted.done()
+            try:
+                await self._serving.close(last.reason)
+                self._tell(Ended(restart, last.reason))
+                self._after()
+                if restart:
+                    await self._begin()
+                    continue
+            except (StoreError, TransportError) as error:
+                self._finished.set_exception(error)
+                self._finished.exception()  # who does not wait for the end is not told of it twice
+                return
+            self._finished.set_result(last.reason)
+            return
+
+    def _tell(self, event: BrokerEvent) -> None:
+        self.counters.count_event(event)
+        if isinstance(event, Refused | TurnedAway | StoreFailed):
+            self._refusals.append(Refusal(datetime.now(UTC).isoformat(timespec="seconds"), event.reason))
+        if self._on_event is not None:
+            self._on_event(event)
+
+
+def _several(endpoint: str | Sequence[str]) -> tuple[str, ...]:
+    return (endpoint,) if isinstance(endpoint, str) else tuple(endpoint)
+
+
+def _nothing_to_do() -> None:
+    """Nobody wants to know when a turn is over."""
+
+
+def _assemble(
+    services: Mapping[str, Handler],
+    files: Path | None,
+    inventory: Path | None,
+    log_lines: Callable[[], list[str]],
+    table: Table | None,
+) -> dict[str, Handler]:
+    """Return the services of the shell by name."""
+    found: dict[str, Handler] = dict(services)
+    shown: Handler | None = None
+    if inventory is not None:
+        from specwire.runtime.norfab.inventory import InventoryHandler
+
+        shown = InventoryHandler(inventory)
+        found[INVENTORY] = shown if table is None else OwnInventory(shown, table)
+    if files is not None:
+        from specwire.runtime.norfab.files import FileHandler
+
+        found["fss.service.broker"] = found["filesharing"] = FileHandler(files)
+    found[MANAGEMENT] = Management(log_lines, shown)
+    return found

@@ -1,0 +1,82 @@
+"""What a broker has done so far, in numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import copy
+
+import msgspec
+
+from specwire.runtime.norfab.events import (
+    Dropped,
+    JobAccepted,
+    JobEnded,
+    JobRedispatched,
+    Refused,
+    StoreFailed,
+    WorkerGone,
+    WorkerReady,
+)
+from specwire.runtime.norfab.serve.events import BrokerEvent, TurnedAway
+
+
+class Counters(msgspec.Struct):
+    """Counts since the start; they only grow, through restarts that management asks for as well.
+
+    `octets_*` are those of all frames. `dropped` are messages by kind, `undelivered` those whose peer had gone.
+    """
+
+    messages_in: int = 0
+    messages_out: int = 0
+    octets_in: int = 0
+    octets_out: int = 0
+    jobs_accepted: int = 0
+    parts_ended: int = 0
+    parts_failed: int = 0
+    redispatched: int = 0
+    workers_ready: int = 0
+    workers_gone: int = 0
+    refusals: int = 0
+    turned_away: int = 0
+    store_failures: int = 0
+    undelivered: int = 0
+    dropped: dict[str, int] = {}
+
+    def count_in(self, frames: Sequence[bytes]) -> None:
+        """Count a message that came in."""
+        self.messages_in += 1
+        self.octets_in += sum(map(len, frames))
+
+    def count_out(self, frames: Sequence[bytes]) -> None:
+        """Count a message that was handed to the network."""
+        self.messages_out += 1
+        self.octets_out += sum(map(len, frames))
+
+    def count_event(self, event: BrokerEvent) -> None:
+        """Count what an event stands for."""
+        match event:
+            case JobAccepted():
+                self.jobs_accepted += 1
+            case JobEnded(failure=failure):
+                self.parts_ended += 1
+                self.parts_failed += bool(failure)
+            case JobRedispatched():
+                self.redispatched += 1
+            case Dropped(kind=kind):
+                self.dropped[kind] = self.dropped.get(kind, 0) + 1
+            case Refused():
+                self.refusals += 1
+            case WorkerReady():
+                self.workers_ready += 1
+            case WorkerGone():
+                self.workers_gone += 1
+            case StoreFailed():
+                self.store_failures += 1
+            case TurnedAway():
+                self.turned_away += 1
+
+    def snapshot(self) -> Counters:
+        """Return the counts of this moment."""
+        now = copy(self)
+        now.dropped = dict(self.dropped)
+        return now

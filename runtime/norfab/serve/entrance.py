@@ -1,0 +1,144 @@
+"""Where peers come in: a broker's ROUTERs, their guard, and a watch on who does not get in.
+
+There is one ROUTER for everybody, or one for clients and one for workers, each bound to one endpoint or several. They are
+opened and closed in the order that libzmq wants: guard and watch are at their posts before a socket is bound, the watch
+ends before its socket, and the guard's own socket is closed before the context, which would wait for it without end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+
+from specwire.runtime.norfab.commands import Role
+from specwire.runtime.transport.arrivals import Arrivals
+from specwire.runtime.transport.context import TransportContext
+from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.router import Router
+from specwire.runtime.transport.security import CurveServer, Null, refuse_exposure
+
+HIGH_WATER = 1000
+MAX_WAITING = 50_000
+"""Messages that wait for a peer that takes none."""
+
+MAX_FRAMES = 32
+"""Frames of a message that are looked at, the routing id among them: no command has more than nine."""
+
+GIVE_UP_S = 15.0
+"""A connection that acknowledges nothing for so long is lost: its name is free for who comes back."""
+
+ServerSecurity = Null | CurveServer
+
+Door = tuple[Role, ...]
+"""A socket, by the roles of the peers that come in there."""
+
+OnMessage = Callable[[Door, bytes, list[bytes], str], None]
+"""Called with the socket, the routing id, the frames, and the user that the guard knows."""
+
+
+class Entrance:
+    """The sockets of one broker.
+
+    Args:
+        security: what peers have to prove.
+        names: the name of each peer by its public key; with CURVE nobody else is let in.
+        insecure: listen beyond this machine even without CURVE.
+        frame_octets: a peer that sends a larger frame is disconnected.
+        on_message: see `OnMessage`.
+        on_sent: called with the socket, the routing id, and the frames that were taken.
+        on_gone: called with the socket, the routing id, and the reason when a message had to be dropped.
+        on_turned_away: called with the reason when somebody did not get in.
+    """
+
+    def __init__(
+        self,
+        security: ServerSecurity,
+        names: Mapping[str, str] | None,
+        *,
+        insecure: bool,
+        frame_octets: int,
+        on_message: OnMessage,
+        on_sent: Callable[[Door, bytes, Sequence[bytes]], None],
+        on_gone: Callable[[Door, bytes, str], None],
+        on_turned_away: Callable[[str], None],
+    ) -> None:
+        self._security, self._names, self._insecure = security, names, insecure
+        self._frame_octets = frame_octets
+        self._on_message, self._on_sent, self._on_gone = on_message, on_sent, on_gone
+        self._on_turned_away = on_turned_away
+        self._routers: dict[Role, Router] = {}
+        self._open: list[tuple[Router, Arrivals]] = []
+
+    def open(self, front: Sequence[str], back: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Listen, and return the endpoints as bound; workers come in at the front where there is no back.
+
+        Raises:
+            TransportError: an endpoint cannot be listened on, or is not to be without CURVE (ExposureError).
+        """
+        for endpoint in (*front, *back):
+            refuse_exposure(endpoint, self._security, insecure=self._insecure)
+        self._context = TransportContext()
+        self._guard = self._post_guard()
+        if not back:
+            return self._listen(front, ("worker", "client")), ()
+        return self._listen(front, ("client",)), self._listen(back, ("worker",))
+
+    def send(self, peer: bytes, role: Role, frames: Sequence[bytes]) -> None:
+        """Send to a peer now, or when it has room."""
+        self._routers[role].send(peer, frames)
+
+    def forget(self, peer: bytes, role: Role) -> None:
+        """Drop what waits for a peer."""
+        self._routers[role].forget(peer)
+
+    def pause(self) -> None:
+        """Receive nothing any more."""
+        for router, _ in self._open:
+            router.pause()
+
+    async def close(self, *, linger_s: float) -> None:
+        """Close; messages that libzmq has queued are sent for at most `linger_s`."""
+        for router, arrivals in self._open:
+            arrivals.close()
+            router.close(linger_s=linger_s)
+        self._open.clear()
+        if self._guard is not None:
+            self._guard.close()
+        await self._context.close()
+
+    def _listen(self, endpoints: Sequence[str], door: Door) -> tuple[str, ...]:
+        router = Router(
+            self._context,
+            on_message=lambda peer, frames: self._on_message(door, peer, frames, router.user),
+            on_sent=partial(self._on_sent, door),
+            on_room=_nothing_held_back,
+            on_gone=partial(self._on_gone, door),
+            high_water=HIGH_WATER,
+            max_waiting=MAX_WAITING,
+            max_frame_octets=self._frame_octets,
+            security=self._security,
+            paced=True,
+            max_frames=MAX_FRAMES,
+            give_up_s=GIVE_UP_S,
+        )
+        try:
+            arrivals = Arrivals(self._context, router.link, self._on_turned_away)
+        except TransportError:
+            router.close()
+            raise
+        self._open.append((router, arrivals))
+        for role in door:
+            self._routers[role] = router
+        return tuple(router.bind(endpoint) for endpoint in endpoints)
+
+    def _post_guard(self) -> Guard | None:
+        if not isinstance(self._security, CurveServer):
+            return None
+        guard = Guard(self._context, names=self._names or {}, on_refused=self._on_turned_away)
+        guard.start()
+        return guard
+
+
+def _nothing_held_back(peer: bytes) -> None:
+    """Nothing waits here for a peer to have room: the router has it all."""

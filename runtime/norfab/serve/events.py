@@ -1,0 +1,36 @@
+"""What happens to a broker beside what its engine tells (`specwire.runtime.norfab.events`)."""
+
+from __future__ import annotations
+
+import msgspec
+
+from specwire.runtime.norfab.events import Happening
+
+
+class Began(msgspec.Struct, frozen=True):
+    """The broker listens; `jobs` are those it found in its store."""
+
+    endpoints: tuple[str, ...]
+    jobs: int
+
+
+class TurnedAway(msgspec.Struct, frozen=True):
+    """Somebody did not get in."""
+
+    reason: str
+
+
+class Noticed(msgspec.Struct, frozen=True):
+    """Something that whoever runs the broker should know, as a sentence."""
+
+    sentence: str
+
+
+class Ended(msgspec.Struct, frozen=True):
+    """The broker has ended, or begins anew."""
+
+    restart: bool
+    reason: str
+
+
+BrokerEvent = Happening | Began | TurnedAway | Noticed | Ended

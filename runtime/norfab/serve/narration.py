@@ -1,0 +1,85 @@
+"""What happens to a broker, as lines for whoever runs it: what an outsider can cause is escaped, and bounded in number."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+from specwire.runtime.log.quota import Quota
+from specwire.runtime.log.text import show
+from specwire.runtime.norfab.events import (
+    Dropped,
+    JobAccepted,
+    JobEnded,
+    JobRedispatched,
+    Refused,
+    StoreFailed,
+    WorkerGone,
+    WorkerReady,
+)
+from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Noticed, TurnedAway
+
+LONGEST = 400
+
+
+class Narrator:
+    """Tells events as lines.
+
+    Args:
+        write: takes one line.
+        clock: seconds that do not go backwards.
+        jobs: tell of each job, too.
+    """
+
+    def __init__(
+        self, write: Callable[[str], None], clock: Callable[[], float], *, jobs: bool = False
+    ) -> None:
+        self._write, self._jobs = write, jobs
+        self._refusals = Quota(write, clock, "more were refused or dropped")
+        self._workers = Quota(write, clock, "more lines about workers were left out")
+        self._failures = Quota(write, clock, "more lines about jobs were left out")
+
+    def tell(self, event: BrokerEvent) -> None:
+        """Write what happened."""
+        match event:
+            case Began(endpoints=endpoints, jobs=jobs):
+                self._write(f"listening on {', '.join(endpoints)}; {jobs:,} jobs from before")
+            case Ended(restart=restart, reason=reason):
+                self._write(_cut(f"{'beginning anew' if restart else 'ended'}: {reason}"))
+            case Noticed(sentence=sentence):
+                self._write(_cut(sentence))
+            case TurnedAway(reason=reason):
+                self._refusals.write(_cut(f"somebody was not let in: {reason}"))
+            case Refused(peer=peer, reason=reason):
+                self._refusals.write(_cut(f"refused {_name(peer)}: {reason}"))
+            case Dropped(peer=peer, kind=kind, reason=reason):
+                self._refusals.write(_cut(f"dropped a message of {_name(peer)} ({kind}): {reason}"))
+            case WorkerReady(worker=worker, service=service, again=again):
+                self._workers.write(
+                    _cut(f"worker {worker} is ready for {service}{' again' if again else ''}")
+                )
+            case WorkerGone(worker=worker, service=service, reason=reason):
+                self._workers.write(_cut(f"worker {worker} of {service} is gone: {reason}"))
+            case StoreFailed(reason=reason):
+                self._failures.write(_cut(f"a record could not be kept: {reason}"))
+            case _:
+                self._tell_job(event)
+
+    def _tell_job(self, event: BrokerEvent) -> None:
+        match event:
+            case JobRedispatched(uuid=uuid, before=before, worker=worker, attempt=attempt):
+                self._failures.write(_cut(f"job {uuid} goes from {before} to {worker}, attempt {attempt}"))
+            case JobEnded(uuid=uuid, worker=worker, failure=failure) if failure:
+                self._failures.write(_cut(f"job {uuid} failed at {worker or 'no worker'}: {failure}"))
+            case JobEnded(uuid=uuid, worker=worker, status=status) if self._jobs:
+                self._write(_cut(f"job {uuid} ended at {worker} with {status}"))
+            case JobAccepted(uuid=uuid, client=client, service=service, task=task) if self._jobs:
+                self._write(_cut(f"job {uuid} of {_name(client)}: {service}:{task}"))
+
+
+def _name(peer: bytes) -> str:
+    return peer.decode(errors="backslashreplace")
+
+
+def _cut(text: str) -> str:
+    shown = show(text[:LONGEST])
+    return shown if len(text) <= LONGEST else shown + "…"

@@ -1,0 +1,236 @@
+"""What happens to a running broker, and what it does: sockets, a store and the clock around `BrokerEngine`.
+
+Everything that happens (a message, a commit, an answer, a tick) is given to the engine, whose actions are performed in
+order from one agenda.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
+from specwire.runtime.norfab.broker import BrokerEngine
+from specwire.runtime.norfab.commands import Role
+from specwire.runtime.norfab.events import Dropped
+from specwire.runtime.norfab.serve.agenda import Agenda
+from specwire.runtime.norfab.serve.counters import Counters
+from specwire.runtime.norfab.serve.entrance import Door, Entrance
+from specwire.runtime.norfab.serve.events import BrokerEvent, Noticed, TurnedAway
+from specwire.runtime.norfab.serve.handlers import Handler, Handlers
+from specwire.runtime.norfab.store.brokerstore import BrokerStore
+from specwire.runtime.norfab.store.database import Durability
+from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.wire import DecodeError, Dialects, EncodeError
+
+logger = logging.getLogger(__name__)
+
+LINGER_S = 0.5
+STOP_S = 10.0
+"""How long the disk may take for what was begun when the broker is told to stop."""
+
+TICK_S = 0.25
+TEND_S = 30.0
+_HEADERS: Mapping[bytes, Role] = {b"NFPC01": "client", b"NFPW01": "worker"}
+
+
+class Serving:
+    """One run of a broker, from `open` to `close`.
+
+    Args:
+        engine: decides.
+        folder, durability: of the store.
+        services: who answers what the engine asks.
+        tell: called with each event.
+        owns: whether a user may come in with a routing id; None where nobody proves who it is.
+        after: called when everything that was to be done is done, before the event loop gets its turn.
+        counters: counts what is received and sent.
+        tap: gets every message of every peer, in both directions.
+
+    Attributes:
+        stopped: is done with the engine's last word.
+        jobs: how many were found in the store.
+    """
+
+    def __init__(
+        self,
+        engine: BrokerEngine,
+        folder: Path,
+        durability: Durability,
+        *,
+        services: Mapping[str, Handler],
+        tell: Callable[[BrokerEvent], None],
+        owns: Callable[[str, bytes], bool] | None,
+        after: Callable[[], None],
+        counters: Counters,
+        tap: Recorder | None,
+    ) -> None:
+        self._engine, self._tell, self._counters, self._tap = engine, tell, counters, tap
+        self._owns = owns
+        self._store = BrokerStore(
+            folder,
+            durability,
+            on_stored=lambda ticket: self._perform(engine.stored(ticket, self._now())),
+            on_failed=lambda ticket, reason: self._perform(engine.not_stored(ticket, reason, self._now())),
+            on_damaged=lambda sentence: tell(Noticed(sentence)),
+        )
+        self._dialects = Dialects()
+        self._agenda = Agenda(self._do, after)
+        self._handlers = Handlers(
+            services,
+            lambda question, status, body: self._perform(engine.answer(question, status, body, self._now())),
+        )
+        self._session = os.urandom(4).hex()
+        self._offset_s = time.time() - time.monotonic()
+        self._background: list[asyncio.Task[None]] = []
+        self._fetching: set[asyncio.Task[None]] = set()
+        self.stopped: asyncio.Future[Stopped] = asyncio.get_running_loop().create_future()
+        self.jobs = 0
+
+    async def open(
+        self, entrance: Callable[[Serving], Entrance], front: Sequence[str], back: Sequence[str]
+    ) -> tuple[tuple[str, ...], tuple[str, ...]]:
+        """Take up what was stored, and listen; return the endpoints as bound.
+
+        Raises:
+            StoreError: the store cannot be used.
+            TransportError: an endpoint cannot be listened on, or is not to be without CURVE (ExposureError).
+        """
+        await self._store.open()
+        try:
+            self._entrance = entrance(self)
+            self._perform(self._engine.restore(await self._store.load(), self._now()))
+            self.jobs = len(self._engine.jobs.by_uuid)
+            bound = self._entrance.open(front, back)
+        except BaseException:
+            await self._release(linger_s=0.0)
+            raise
+        self._background = [asyncio.create_task(self._tick()), asyncio.create_task(self._tend())]
+        return bound
+
+    async def close(self, reason: str) -> None:
+        """Let the workers go, keep what was begun, and release everything."""
+        self._entrance.pause()  # what is still under way is not to be answered after the goodbye
+        self._perform(self._engine.stop(self._now(), reason))
+        try:
+            async with asyncio.timeout(STOP_S):
+                await asyncio.shield(self.stopped)
+        except TimeoutError:
+            self._tell(Noticed(f"the disk did not take what was begun within {STOP_S:g} s"))
+        await self._release(linger_s=LINGER_S)
+
+    async def _release(self, *, linger_s: float) -> None:
+        background = [*self._background, *self._fetching]
+        for task in background:
+            task.cancel()
+        await asyncio.gather(*background, return_exceptions=True)
+        await self._handlers.close()
+        await self._entrance.close(linger_s=linger_s)
+        await self._store.close()
+        self._agenda.close()
+
+    def _now(self) -> float:
+        """Seconds since the epoch that never go backwards, whatever is done to the system's clock."""
+        return self._offset_s + time.monotonic()
+
+    # ---- what happens
+
+    def on_message(self, door: Door, peer: bytes, frames: list[bytes], user: str) -> None:
+        """Take a message."""
+        self._counters.count_in(frames)
+        if self._tap is not None:
+            self._record(_letter(frames), door, peer, frames)
+        # A large frame is a view of libzmq's memory; what is kept, and read again later, is our own.
+        frames = [frame if type(frame) is bytes else bytes(frame) for frame in frames]
+        try:
+            received = self._dialects.decode(peer, frames)
+        except DecodeError as error:
+            role = _HEADERS.get(frames[1]) if len(frames) > 1 else None
+            self._perform(self._engine.malformed(peer, role, str(error), self._now()))
+            return
+        if received.sender in door:
+            self._perform(self._engine.receive(peer, received.sender, received.command, self._now(), user))
+        else:
+            reason = f"no {received.sender} comes in at this endpoint"
+            self._perform(self._engine.malformed(peer, None, reason, self._now()))
+
+    def on_sent(self, door: Door, peer: bytes, frames: Sequence[bytes]) -> None:
+        """Take note of a message that the network has taken."""
+        self._counters.count_out(frames)
+        if self._tap is not None:
+            self._record("B", door, peer, frames)
+
+    def on_gone(self, door: Door, peer: bytes, reason: str) -> None:
+        """A message could not be sent: its peer is gone."""
+        self._counters.undelivered += 1
+        for role in door:  # one routing id is one connection: it is whichever of them the engine knows
+            self._entrance.forget(peer, role)
+            self._perform(self._engine.unreachable(peer, role, self._now()))
+
+    def on_turned_away(self, reason: str) -> None:
+        """Somebody did not get in."""
+        self._tell(TurnedAway(reason))
+
+    def _record(self, sender: str, door: Door, peer: bytes, frames: Sequence[bytes]) -> None:
+        assert self._tap is not None
+        label = peer.hex()
+        conversation = f"{self._session}-{door[0]}-{label}"
+        self._tap.record(sender=sender, peer=label, conversation=conversation, frames=frames)
+
+    async def _tick(self) -> None:
+        every_s = min(TICK_S, self._engine.settings.keepalive_s / 4)
+        while True:
+            await asyncio.sleep(every_s)
+            self._perform(self._engine.tick(self._now()))
+
+    async def _tend(self) -> None:
+        while True:
+            await asyncio.sleep(TEND_S)
+            with suppress(StoreError):  # what fails there fails for jobs too, and is told of them
+                await self._store.tend()
+
+    async def _fetch(self, wanted: Fetch) -> None:
+        body = await self._store.fetch(wanted.uuid, wanted.slot)
+        self._perform(self._engine.fetched(wanted.question, body, self._now()))
+
+    # ---- what is to be done
+
+    def _perform(self, actions: Sequence[Action]) -> None:
+        self._agenda.add(actions)
+
+    def _do(self, action: Action) -> None:
+        match action:
+            case Send(peer=peer, role=role, command=command):
+                try:
+                    frames = self._dialects.encode(peer, role, command)
+                except EncodeError as error:
+                    self._tell(
+                        Dropped(peer, "unexpected", f"cannot be told {type(command).__name__}: {error}")
+                    )
+                    return
+                self._entrance.send(peer, role, frames)
+            case Store(ticket=ticket, records=records):
+                self._store.write(ticket, records)
+            case Report(happening=happening):
+                self._tell(happening)
+            case Ask():
+                self._handlers.ask(action)
+            case Fetch():
+                task = asyncio.create_task(self._fetch(action))
+                self._fetching.add(task)
+                task.add_done_callback(self._fetching.discard)
+            case Stopped():
+                if not self.stopped.done():
+                    self.stopped.set_result(action)
+
+
+def _letter(frames: Sequence[bytes]) -> str:
+    """Return the letter of the side that wrote a message, by its header."""
+    header = bytes(frames[1]) if len(frames) > 1 else b""
+    return "W" if header == b"NFPW01" else "B" if header == b"NFPB01" else "C"

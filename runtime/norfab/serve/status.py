@@ -1,0 +1,148 @@
+"""What a running broker tells about itself: the document that `specwire norfab show broker` can ask for.
+
+Names in it may come from the wire; whoever prints them makes them fit to be seen. Times are seconds, sizes octets,
+moments ISO 8601 in UTC.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import time
+from datetime import UTC, datetime
+
+import msgspec
+
+from specwire import __version__
+from specwire.runtime.norfab.broker import BrokerEngine
+from specwire.runtime.norfab.serve.counters import Counters
+
+ROLE = "norfab-broker"
+"""How the status socket of a broker is named."""
+
+
+class WorkerStatus(msgspec.Struct, frozen=True):
+    """A worker: what it was given, what waits for it, and how long it has been registered."""
+
+    name: str
+    service: str
+    jobs: int
+    queued: int
+    resources: int
+    registered_s: float
+    silent_s: float
+
+
+class ServiceStatus(msgspec.Struct, frozen=True):
+    """A service: its workers, and jobs that wait because it has none."""
+
+    name: str
+    workers: int
+    waiting: int
+
+
+class Refusal(msgspec.Struct, frozen=True):
+    """Something that was not accepted; `at` is the time."""
+
+    at: str
+    reason: str
+
+
+class JobsStatus(msgspec.Struct, frozen=True):
+    """Jobs that have not ended with the octets of their bodies, and ended ones with those of their results."""
+
+    open: int
+    open_octets: int
+    kept: int
+    kept_octets: int
+    waiting_for_disk: int
+
+
+class BrokerStatus(msgspec.Struct, frozen=True, tag="broker", tag_field="role"):
+    """A broker. `descriptors` is how many files and connections its process may have open."""
+
+    endpoints: tuple[str, ...]
+    back: tuple[str, ...]
+    folder: str
+    durability: str
+    pid: int
+    version: str
+    started: str
+    up_s: float
+    descriptors: int
+    workers: tuple[WorkerStatus, ...]
+    services: tuple[ServiceStatus, ...]
+    clients: int
+    jobs: JobsStatus
+    counters: Counters
+    refusals: tuple[Refusal, ...]
+
+
+class Age:
+    """The age of a broker that is made now."""
+
+    def __init__(self) -> None:
+        self.started = datetime.now(UTC).isoformat(timespec="seconds")
+        self._began_s = time.monotonic()
+
+    @property
+    def seconds(self) -> float:
+        """How old it is."""
+        return round(time.monotonic() - self._began_s, 3)
+
+
+def descriptor_limit() -> int:
+    """Return how many descriptors this process may have."""
+    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+
+
+def describe(
+    engine: BrokerEngine,
+    *,
+    endpoints: tuple[str, ...],
+    back: tuple[str, ...],
+    folder: str,
+    durability: str,
+    age: Age,
+    counters: Counters,
+    refusals: tuple[Refusal, ...],
+) -> BrokerStatus:
+    """Return the status of the broker with this engine."""
+    now = engine.now
+    return BrokerStatus(
+        endpoints=endpoints,
+        back=back,
+        folder=folder,
+        durability=durability,
+        pid=os.getpid(),
+        version=__version__,
+        started=age.started,
+        up_s=age.seconds,
+        descriptors=descriptor_limit(),
+        workers=tuple(
+            WorkerStatus(
+                worker.name,
+                worker.service,
+                len(worker.tasks),
+                len(worker.queue),
+                len(worker.resources),
+                round(now - worker.ready_at, 1),
+                round(now - worker.seen_at, 1),
+            )
+            for worker in engine.registry.workers.values()
+        ),
+        services=tuple(
+            ServiceStatus(service.name, len(service.workers), service.waiting)
+            for service in engine.registry.services.values()
+        ),
+        clients=len(engine.clients),
+        jobs=JobsStatus(
+            engine.jobs.open,
+            engine.jobs.octets,
+            len(engine.jobs.kept),
+            engine.jobs.kept_octets,
+            len(engine.ledger),
+        ),
+        counters=counters.snapshot(),
+        refusals=refusals,
+    )

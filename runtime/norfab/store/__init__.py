@@ -1,0 +1,1 @@
+"""Stores of NORFAB's peers: SQLite databases that are written by one thread each, many tickets in one commit."""

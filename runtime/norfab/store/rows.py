@@ -1,0 +1,86 @@
+"""A broker's records as rows: kind, slot, the record itself, and its body apart.
+
+The body of a job or result is a column of its own, the last one: what is not asked for it, SQLite does not read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from specwire.runtime.norfab.records import (
+    AssignedRecord,
+    DeletedRecord,
+    EventRecord,
+    ForgottenRecord,
+    HeldResult,
+    JobRecord,
+    Record,
+    ResultRecord,
+    WorkerRecord,
+)
+
+SCHEMA = (
+    "CREATE TABLE record (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, slot TEXT, octets BLOB NOT NULL, body BLOB)",
+)
+INSERT = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
+
+JOB, ASSIGNED, RESULT, EVENT, DELETED, WORKER = range(1, 7)
+
+SELECT = (
+    f"SELECT number, kind, octets, length(body), CASE kind WHEN {JOB} THEN body END FROM record"
+    f" WHERE number > ? AND kind <> {EVENT} ORDER BY number LIMIT ?"
+)
+"""What `read_row` reads: the bodies of results stay where they are."""
+
+SELECT_BODY = f"SELECT body FROM record WHERE number BETWEEN ? AND ? AND kind = {RESULT} AND slot = ? ORDER BY number DESC LIMIT 1"
+
+_KINDS: dict[int, type[Any]] = {
+    JOB: JobRecord,
+    ASSIGNED: AssignedRecord,
+    RESULT: ResultRecord,
+    EVENT: EventRecord,
+    DELETED: DeletedRecord,
+    WORKER: WorkerRecord,
+}
+_KIND_OF = {type_: kind for kind, type_ in _KINDS.items()}
+_DECODERS = {kind: msgspec.msgpack.Decoder(type_) for kind, type_ in _KINDS.items()}
+_encode = msgspec.msgpack.Encoder().encode
+_replace = msgspec.structs.replace
+
+Stored = Record | HeldResult
+"""A record as it comes back: results without their bodies."""
+
+
+def replaces_all(record: Record) -> bool:
+    """Tell whether nothing that was written of this uuid before is to be kept."""
+    return isinstance(record, ForgottenRecord | DeletedRecord | WorkerRecord)
+
+
+def make_row(number: int, record: Record) -> tuple[Any, ...]:
+    """Return the row of a record."""
+    match record:
+        case JobRecord(body=body):
+            return number, JOB, None, _encode(_replace(record, body=b"")), body
+        case ResultRecord(slot=slot, body=body):
+            return number, RESULT, slot, _encode(_replace(record, body=b"")), body
+        case _:
+            return number, _KIND_OF[type(record)], None, _encode(record), None
+
+
+def read_row(row: Sequence[Any]) -> Stored:
+    """Return the record in a row of `SELECT`.
+
+    Raises:
+        ValueError: the row is none of ours, or damaged.
+    """
+    _, kind, octets, length, body = row
+    try:
+        record: Record = _DECODERS[kind].decode(octets)
+        if isinstance(record, ResultRecord):
+            return HeldResult(record.uuid, record.slot, record.status, int(length), record.ended_at)
+        return _replace(record, body=bytes(body)) if isinstance(record, JobRecord) else record
+    except (KeyError, TypeError, msgspec.DecodeError) as error:
+        raise ValueError(str(error)) from None

@@ -1,0 +1,343 @@
+"""One thread that writes a database: what gathers while it commits is the next commit.
+
+A ticket is a number and the statements that belong together: all of them are committed or none. The owner of a `Writer`
+puts tickets on its event loop and hears there what became of them, in this order: each ticket that could not be kept,
+with the reason, then the last ticket of the commit, up to which everything else is durable.
+
+A ticket that fails costs no other one. On a full disk each ticket fails by itself, and the next one that finds room is
+kept; nothing has to be started again. A file that turns out to be damaged is moved aside and begun anew, which is told.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from specwire.runtime.norfab.store.batch import Parameters, Statement, carry_out
+from specwire.runtime.norfab.store.database import (
+    Durability,
+    is_damage,
+    is_locked,
+    move_aside,
+    open_database,
+    spoils_connection,
+)
+from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.store.lock import StoreLock
+
+logger = logging.getLogger(__name__)
+
+MAX_WAITING = 200_000
+MAX_OCTETS = 256 << 20
+BATCH = 4096
+BATCH_OCTETS = 8 << 20
+"""Of one commit at most, but for its last ticket: who waits for the first ticket also waits for the last."""
+
+_UNFIT = (sqlite3.Error, OverflowError, UnicodeError, ValueError)
+"""What SQLite and its module raise for a statement that cannot be carried out."""
+
+Rows = list[tuple[Any, ...]]
+
+
+class _Ticket(NamedTuple):
+    number: int
+    statements: Sequence[Statement]
+    octets: int
+
+
+class _Question(NamedTuple):
+    ask: Callable[[sqlite3.Connection], Rows]
+    answer: asyncio.Future[Rows]
+
+
+class Writer:
+    """Writes one database; `open` before anything else, `close` at the end.
+
+    Args:
+        path: the file; its folder is made where there is none.
+        schema: statements that make the tables of a new file.
+        durability: ``process`` is safe against the end of the process, ``full`` against the loss of power as well.
+        on_committed: called on the event loop with a ticket: it and all before it that did not fail are durable.
+        on_failed: called on the event loop with a ticket that was not kept, and the reason.
+        on_damaged: called with a sentence when a damaged file was moved aside; without it the log tells.
+        version: of the schema; a file of another version is refused.
+        max_waiting, max_octets: what may wait for the disk; beyond it tickets fail.
+
+    Attributes:
+        commits: how many there were.
+        moved_aside: where the file is that was found damaged last, None where none was.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        schema: Sequence[str],
+        durability: Durability = "process",
+        on_committed: Callable[[int], None] = lambda ticket: None,
+        on_failed: Callable[[int, str], None] = lambda ticket, reason: None,
+        *,
+        on_damaged: Callable[[str], None] | None = None,
+        version: int = 1,
+        max_waiting: int = MAX_WAITING,
+        max_octets: int = MAX_OCTETS,
+    ) -> None:
+        self.path, self.durability, self.commits = path, durability, 0
+        self.moved_aside: Path | None = None
+        self._schema, self._version = schema, version
+        self._on_committed, self._on_failed = on_committed, on_failed
+        self._on_damaged = on_damaged or logger.warning
+        self._max_waiting, self._max_octets = max_waiting, max_octets
+        self._gathered: list[_Ticket] = []
+        self._queue: deque[_Ticket | _Question] = deque()
+        self._octets = 0
+        self._wanted = threading.Condition()
+        self._closing = self._resting = False
+        self._connection: sqlite3.Connection | None = None
+        self._thread: threading.Thread | None = None
+
+    @property
+    def waiting(self) -> int:
+        """Tickets and questions that wait for the thread."""
+        return len(self._gathered) + len(self._queue)
+
+    async def open(self) -> None:
+        """Open the database, checking all of it, and begin to write.
+
+        Raises:
+            StoreInUseError: another process has it open.
+            StoreVersionError: the file is of another version.
+            StoreError: it cannot be used for another reason.
+        """
+        self._loop = asyncio.get_running_loop()
+        try:
+            self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+        except OSError as error:
+            raise StoreError(f"{self.path.parent} cannot be made: {error.strerror}") from None
+        self._lock = StoreLock(self.path)
+        try:
+            self._connection = await asyncio.to_thread(self._connect, check=True)
+        except BaseException as error:
+            self._lock.release()
+            if isinstance(error, sqlite3.Error | OSError):
+                raise StoreError(f"{self.path} cannot be used: {error}") from None
+            raise
+        self._thread = threading.Thread(target=self._work, name=f"store {self.path.name}", daemon=True)
+        self._thread.start()
+
+    def put(self, ticket: int, statements: Sequence[Statement]) -> None:
+        """Have the statements committed together; tickets count up. Returns at once."""
+        octets = 0
+        for _, row in statements:
+            for value in row:
+                if type(value) is bytes or type(value) is str:
+                    octets += len(value)
+        if full := self._full(octets):
+            self._loop.call_soon(self._on_failed, ticket, full)
+            return
+        self._gathered.append(_Ticket(ticket, statements, octets))
+        self._octets += octets
+        if len(self._gathered) == 1:
+            # Not at once: what else comes in this turn of the loop joins the commit.
+            self._loop.call_soon(self._hand_over)
+
+    async def read(self, sql: str, parameters: Parameters = ()) -> Rows:
+        """Return the rows of a question, asked when everything that was put before is done.
+
+        Raises:
+            StoreError: the database cannot be read.
+        """
+        return await self._ask(lambda connection: connection.execute(sql, parameters).fetchall())
+
+    async def shrink(self, pages: int) -> None:
+        """Give up to so many pages that are free back to the system.
+
+        Raises:
+            StoreError: the database cannot be written.
+        """
+        # A statement that has rows without columns: of the module's methods only this one takes all of them.
+        await self._ask(lambda connection: [*connection.executescript(f"PRAGMA incremental_vacuum({pages})")])
+
+    async def close(self) -> None:
+        """Write what waits, and close. What comes of it is still told. May be called twice."""
+        self._hand_over()
+        with self._wanted:
+            self._closing = True
+            self._wanted.notify()
+        thread, self._thread = self._thread, None
+        if thread is not None:
+            await asyncio.to_thread(thread.join)
+            self._lock.release()
+            await asyncio.sleep(0)  # what the thread said last is heard
+
+    def _hand_over(self) -> None:
+        """Give the thread what has gathered."""
+        gathered, self._gathered = self._gathered, []
+        with self._wanted:
+            self._queue.extend(gathered)
+            if self._resting:
+                self._wanted.notify()
+
+    async def _ask(self, ask: Callable[[sqlite3.Connection], Rows]) -> Rows:
+        answer: asyncio.Future[Rows] = self._loop.create_future()
+        self._hand_over()
+        with self._wanted:
+            if self._closing or self._thread is None:
+                raise StoreError(f"{self.path} is closed")
+            self._queue.append(_Question(ask, answer))
+            self._wanted.notify()
+        return await answer
+
+    def _full(self, octets: int) -> str:
+        """Return why a ticket is not taken, empty where it is."""
+        if self._closing or self._thread is None:
+            return "the store is closed"
+        if self.waiting >= self._max_waiting or (self._octets + octets > self._max_octets and self._octets):
+            return "the disk is too slow for what comes"
+        return ""
+
+    # --- in the thread
+
+    def _work(self) -> None:
+        while True:
+            with self._wanted:
+                while not self._queue and not self._closing:
+                    self._resting = True
+                    self._wanted.wait()
+                self._resting = False
+                if not self._queue:
+                    break
+                tickets, question = self._take()
+            try:
+                if tickets:
+                    self._commit(tickets)
+                if question is not None:
+                    self._answer(question)
+            except Exception as error:  # our own fault: nobody is left waiting for it
+                logger.exception("what a store was to write could not be handled")
+                reason = f"a fault of the store: {error!r}"
+                self._tell(tickets, [(ticket.number, reason) for ticket in tickets], None)
+        self._disconnect()
+
+    def _take(self) -> tuple[list[_Ticket], _Question | None]:
+        """Return the tickets of the next commit, and the question that comes after them."""
+        tickets: list[_Ticket] = []
+        octets = 0
+        while self._queue and len(tickets) < BATCH and octets < BATCH_OCTETS:
+            next_one = self._queue.popleft()
+            if isinstance(next_one, _Question):
+                return tickets, next_one
+            tickets.append(next_one)
+            octets += next_one.octets
+        return tickets, None
+
+    def _commit(self, tickets: list[_Ticket]) -> None:
+        self._tell(tickets, [*self._keep(tickets)], tickets[-1].number)
+
+    def _keep(self, tickets: Sequence[_Ticket]) -> Iterator[tuple[int, str]]:
+        """Commit the tickets, as many at a time as is possible; yield those that cannot be kept, and why."""
+        error = self._attempt(tickets)
+        if error is None:
+            return
+        if len(tickets) == 1 or is_locked(error):
+            yield from ((ticket.number, str(error)) for ticket in tickets)
+            return
+        # One of them is at fault, or there is no room for all.
+        middle = len(tickets) // 2
+        yield from self._keep(tickets[:middle])
+        yield from self._keep(tickets[middle:])
+
+    def _attempt(self, tickets: Sequence[_Ticket]) -> Exception | None:
+        """Commit the tickets, all or none; return why not."""
+        try:
+            connection = self._connection = self._connection or self._connect()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                carry_out(connection, (statement for ticket in tickets for statement in ticket.statements))
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                raise
+        except (*_UNFIT, OSError, StoreError) as error:
+            self._mend(error)
+            return error
+        self.commits += 1
+        return None
+
+    def _mend(self, error: Exception) -> None:
+        """See to it that the next attempt has a connection that can be trusted, to a file that is whole."""
+        if not spoils_connection(error):
+            return
+        self._disconnect()
+        if is_damage(error):
+            with suppress(StoreError, OSError, sqlite3.Error):  # else the next attempt says so
+                self._begin_anew(str(error))
+
+    def _connect(self, *, check: bool = False) -> sqlite3.Connection:
+        try:
+            return open_database(self.path, self._schema, self._version, self.durability, check=check)
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._begin_anew(str(error))
+        return open_database(self.path, self._schema, self._version, self.durability)
+
+    def _begin_anew(self, fault: str) -> None:
+        self.moved_aside = aside = move_aside(self.path)
+        told = f"{self.path} is damaged ({fault}): it was moved to {aside}, and a new one is begun"
+        with suppress(RuntimeError):  # the loop is closed
+            self._loop.call_soon_threadsafe(self._on_damaged, told)
+
+    def _disconnect(self) -> None:
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()
+
+    def _answer(self, question: _Question) -> None:
+        try:
+            connection = self._connection = self._connection or self._connect()
+            rows = question.ask(connection)
+        except (*_UNFIT, OSError, StoreError) as error:
+            self._mend(error)
+            self._call(partial(_refuse, question.answer, f"{self.path} cannot be read: {error}"))
+            return
+        self._call(partial(_give, question.answer, rows))
+
+    def _tell(
+        self, tickets: Sequence[_Ticket], failures: Sequence[tuple[int, str]], last: int | None
+    ) -> None:
+        octets = sum(ticket.octets for ticket in tickets)
+        self._call(partial(self._hear, failures, last, octets))
+
+    def _call(self, callback: Callable[[], object]) -> None:
+        with suppress(RuntimeError):  # the loop is closed: nobody waits any more
+            self._loop.call_soon_threadsafe(callback)
+
+    # --- on the loop
+
+    def _hear(self, failures: Sequence[tuple[int, str]], last: int | None, octets: int) -> None:
+        for ticket, reason in failures:
+            self._on_failed(ticket, reason)
+        self._octets -= octets
+        if last is not None:
+            self._on_committed(last)
+
+
+def _give(answer: asyncio.Future[Rows], rows: Rows) -> None:
+    if not answer.done():
+        answer.set_result(rows)
+
+
+def _refuse(answer: asyncio.Future[Rows], reason: str) -> None:
+    if not answer.done():
+        answer.set_exception(StoreError(reason))

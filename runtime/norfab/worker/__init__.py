@@ -1,0 +1,19 @@
+"""A NORFAB worker: `NorfabWorker` offers the tasks of a plugin, a class whose methods are marked with `task`."""
+
+from specwire.runtime.norfab.worker.handle import Job, JobCancelledError, Result, Worker
+from specwire.runtime.norfab.worker.limits import WorkerSettings
+from specwire.runtime.norfab.worker.plugin import find_plugin
+from specwire.runtime.norfab.worker.serve import NorfabWorker
+from specwire.runtime.norfab.worker.tasks import PluginError, task
+
+__all__ = [
+    "Job",
+    "JobCancelledError",
+    "NorfabWorker",
+    "PluginError",
+    "Result",
+    "Worker",
+    "WorkerSettings",
+    "find_plugin",
+    "task",
+]

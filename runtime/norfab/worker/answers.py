@@ -1,0 +1,229 @@
+"""POST, GET, DELETE and PUT, as a worker answers them.
+
+A job that is known is never begun again: its POST is acknowledged once more, with the result where there is one. While a
+job waits for the disk there is no answer: the acknowledgement follows when it is durable.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+from typing import TYPE_CHECKING
+
+from specwire.runtime.norfab.bodies import BodyError, PostBody, read_post
+from specwire.runtime.norfab.commands import Delete, Get, Post, Put, Response
+from specwire.runtime.norfab.names import InvalidNameError, check_uuid
+from specwire.runtime.norfab.worker import bodies
+from specwire.runtime.norfab.worker.actions import Input, Load, Send
+from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
+from specwire.runtime.norfab.worker.events import Dropped, JobRefused, JobTaken, StoreFailed
+from specwire.runtime.norfab.worker.records import DeletedRecord, JobRecord
+
+if TYPE_CHECKING:
+    from specwire.runtime.norfab.worker.engine import WorkerEngine
+
+DELETED = "the job was deleted"
+
+
+class Answers:
+    """Answers the broker's messages about jobs."""
+
+    __slots__ = ("_engine",)
+
+    def __init__(self, engine: WorkerEngine) -> None:
+        self._engine = engine
+
+    # --- POST
+
+    def post(self, command: Post) -> None:
+        """Take a job, or say why not."""
+        engine = self._engine
+        if not self._is_uuid(command.uuid):
+            return
+        known = engine.jobs.by_uuid.get(command.uuid)
+        if known is not None:
+            self._again(known, command)
+            return
+        if engine.stopping:
+            return  # the broker is about to hear DISCONNECT, and gives the job to another
+        try:
+            said = read_post(command.body)
+        except BodyError as error:
+            self._refuse(command, 400, str(error))
+            return
+        if full := self._too_much(command):
+            self._refuse(command, 500, full)
+            return
+        job = self._make(command, said)
+        engine.jobs.add(job)
+        engine.ledger.store(job.record, then=partial(self._kept, job), otherwise=partial(self._unkept, job))
+
+    def _make(self, command: Post, said: PostBody) -> Assignment:
+        engine = self._engine
+        record = JobRecord(
+            engine.jobs.number(), command.uuid, command.client, said.task, bytes(command.body), engine.now
+        )
+        return Assignment(record, engine.now + engine.patience_s(said))
+
+    def _too_much(self, command: Post) -> str:
+        """Return why a new job is not taken now; empty where it is."""
+        engine, settings = self._engine, self._engine.settings
+        if engine.jobs.open >= settings.queue:
+            return f"the worker has {engine.jobs.open} unfinished jobs, and takes no more"
+        if engine.jobs.octets and engine.jobs.octets + len(command.body) > settings.queue_octets:
+            return f"the worker's unfinished jobs have {engine.jobs.octets} octets, and it takes no more"
+        if len(engine.ledger) >= settings.uncommitted:
+            return "the worker's disk is behind"
+        return ""
+
+    def _kept(self, job: Assignment) -> None:
+        engine = self._engine
+        if job.deleted:
+            return
+        if engine.stopping:
+            engine.give_back([job])
+            return
+        engine.report(JobTaken(job.uuid, job.task))
+        self._acknowledge(job)
+        engine.execution.enqueue(job)
+        engine.execution.pump()
+
+    def _unkept(self, job: Assignment, reason: str) -> None:
+        engine = self._engine
+        engine.report(StoreFailed(reason))
+        if not job.deleted:
+            engine.jobs.remove(job)
+            post = Post(job.uuid, b"", client=job.client)
+            self._refuse(post, 500, f"the worker cannot keep the job: {reason}")
+
+    def _acknowledge(self, job: Assignment) -> None:
+        self.reply(job.uuid, job.client, 201, self._state(job.uuid, "ACCEPTED"))
+
+    def _again(self, job: Assignment, command: Post) -> None:
+        """Acknowledge a job that is known; nothing runs again."""
+        if job.deleted:
+            self._refuse(command, 400, DELETED)
+        elif job.state is not State.STORING:
+            job.client = command.client
+            self._acknowledge(job)
+            if job.state is State.HELD:
+                self.release(job)
+            elif job.state is State.DONE:
+                self._load(job, command.client)
+
+    def _refuse(self, command: Post | Get, status: int, why: str) -> None:
+        """Say why there is no result, as the end of this worker's part of the job."""
+        engine = self._engine
+        engine.report(JobRefused(command.uuid, why))
+        body = bodies.result(
+            engine.name, engine.service, command.uuid, "", bodies.failure(why), (), None, engine.now
+        )
+        self.reply(command.uuid, command.client, status, body)
+
+    # --- GET
+
+    def get(self, command: Get) -> None:
+        """Say how a job is."""
+        engine = self._engine
+        if not self._is_uuid(command.uuid):
+            return
+        job = engine.jobs.by_uuid.get(command.uuid)
+        if job is None:
+            body = bodies.unknown(engine.name, engine.service, command.uuid)
+            self.reply(command.uuid, command.client, 404, body)
+        elif job.deleted:
+            self._refuse(command, 400, DELETED)
+        elif job.state is State.DONE:
+            self._load(job, command.client)
+        elif job.state is not State.STORING:
+            waits = job.state in (State.HELD, State.QUEUED, State.MARKING)
+            self.reply(
+                command.uuid, command.client, 300, self._state(job.uuid, "PENDING" if waits else "STARTED")
+            )
+            if job.state is State.HELD:
+                self.release(job)
+
+    def release(self, job: Assignment) -> None:
+        """The broker still wants a job that was kept through a restart."""
+        self._engine.execution.enqueue(job)
+        self._engine.execution.pump()
+
+    def _load(self, job: Assignment, client: bytes) -> None:
+        self._engine.execution.owed.pop(job.uuid, None)
+        self._engine.out.append(Load(job.number, job.uuid, client))
+
+    def loaded(self, uuid: str, client: bytes, body: bytes | None) -> None:
+        """Send a result that was read."""
+        engine = self._engine
+        job = engine.jobs.by_uuid.get(uuid)
+        if job is None or job.deleted:
+            return  # it was deleted or forgotten in the meantime
+        if body is None:
+            why = "the worker cannot read the result that it has kept"
+            engine.report(StoreFailed(f"{why}: {uuid}"))
+            outcome = bodies.failure(why)
+            body = bodies.result(engine.name, engine.service, uuid, job.task, outcome, (), None, engine.now)
+        if engine.connection.registered:
+            self.reply(uuid, client, 200, body)
+        else:
+            engine.execution.owed[uuid] = None
+
+    # --- DELETE
+
+    def delete(self, command: Delete) -> None:
+        """Drop a job that waits, cancel one that runs, purge one that has ended."""
+        engine = self._engine
+        if not self._is_uuid(command.uuid):
+            return
+        job = engine.jobs.by_uuid.get(command.uuid)
+        if job is None:
+            body = bodies.unknown(engine.name, engine.service, command.uuid)
+            self.reply(command.uuid, command.client, 400, body)
+            return
+        done = partial(self._deleted, command)
+        if job.deleted:
+            engine.ledger.store(then=done)
+            return
+        if job.state is State.RUNNING:
+            engine.execution.cancel(job, "the job was deleted")
+        job.deleted = True
+        engine.execution.owed.pop(job.uuid, None)
+        engine.jobs.bury(job)
+        record = DeletedRecord(job.number, engine.now)
+        engine.ledger.store(record, then=done, otherwise=partial(self._undeleted, command))
+
+    def _deleted(self, command: Delete) -> None:
+        self.reply(command.uuid, command.client, 200, self._state(command.uuid, "DELETED"))
+
+    def _undeleted(self, command: Delete, reason: str) -> None:
+        """It is gone all the same, until the worker begins anew."""
+        self._engine.report(StoreFailed(reason))
+        self.reply(command.uuid, command.client, 500, self._state(command.uuid, "FAILED"))
+
+    # --- PUT
+
+    def put(self, command: Put) -> None:
+        """Give a job that runs what its client has sent."""
+        job = self._engine.execution.running.get(command.uuid)
+        if job is None or job.deleted or job.state not in OPEN:
+            reason = f"PUT for {command.uuid[:80]!r}, which does not run"
+            self._engine.report(Dropped("unexpected", reason))
+        else:
+            self._engine.out.append(Input(command.uuid, bytes(command.body)))
+
+    # --- words
+
+    def _is_uuid(self, uuid: str) -> bool:
+        try:
+            check_uuid(uuid)
+        except InvalidNameError as error:
+            self._engine.report(Dropped("malformed", str(error)))
+            return False
+        return True
+
+    def _state(self, uuid: str, status: str) -> bytes:
+        return bodies.state(self._engine.name, self._engine.service, uuid, status)
+
+    def reply(self, uuid: str, client: bytes, status: int, body: bytes) -> None:
+        """Answer, where there is a broker to answer to."""
+        if self._engine.connection.up:
+            self._engine.out.append(Send(Response(uuid, status, body, client=client)))

@@ -1,0 +1,71 @@
+"""A job in the worker's memory."""
+
+from __future__ import annotations
+
+from enum import Enum
+
+from specwire.runtime.norfab.worker.records import JobRecord
+
+
+class State(Enum):
+    """Where a job is."""
+
+    STORING = "waits for the disk"
+    HELD = "was kept through a restart, and waits for the broker to ask for it"
+    QUEUED = "waits for its turn"
+    MARKING = "that it begins waits for the disk"
+    RUNNING = "runs"
+    ENDING = "its end waits for the disk"
+    DONE = "its end is durable"
+
+
+OPEN = (State.STORING, State.HELD, State.QUEUED, State.MARKING, State.RUNNING)
+"""It has no end yet."""
+
+
+class Assignment:
+    """A job and what has become of it; what is not told here is as in `JobRecord`.
+
+    Attributes:
+        body: as posted; empty when it has ended.
+        deadline: when it ends without a result.
+        began: when it began, None before.
+        messages: the progress that it told.
+        deleted: a client deleted it; only the uuid is remembered.
+        result_octets: size of the stored result.
+        failure: why it failed; empty where it did not.
+    """
+
+    __slots__ = (
+        "accepted_at",
+        "began",
+        "body",
+        "client",
+        "deadline",
+        "deleted",
+        "ended_at",
+        "failure",
+        "messages",
+        "number",
+        "result_octets",
+        "state",
+        "task",
+        "uuid",
+    )
+
+    def __init__(self, record: JobRecord, deadline: float) -> None:
+        self.number, self.uuid, self.client = record.number, record.uuid, record.client
+        self.task, self.body, self.accepted_at = record.task, record.body, record.accepted_at
+        self.deadline = deadline
+        self.state = State.STORING
+        self.began: float | None = None
+        self.ended_at = 0.0
+        self.messages: list[str] = []
+        self.deleted = False
+        self.result_octets = 0
+        self.failure = ""
+
+    @property
+    def record(self) -> JobRecord:
+        """What is kept of it while it has no end."""
+        return JobRecord(self.number, self.uuid, self.client, self.task, self.body, self.accepted_at)

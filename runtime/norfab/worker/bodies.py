@@ -1,0 +1,115 @@
+"""The JSON that a worker writes, as deployed workers write it.
+
+A job ends with ``{worker: {"result", "failed", "errors", …}}``. A task's own value is put in as the JSON that it was made
+into where the task ran, so nothing here can fail because of it.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+NULL = msgspec.Raw(b"null")
+
+
+class Outcome(msgspec.Struct, frozen=True, kw_only=True):
+    """How a task ended. `result` and `diff` are JSON."""
+
+    result: msgspec.Raw = NULL
+    failed: bool = False
+    errors: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    resources: tuple[str, ...] = ()
+    status: str = ""
+    diff: msgspec.Raw = NULL
+    dry_run: bool = False
+
+
+class Progress(msgspec.Struct, frozen=True, kw_only=True):
+    """What a task tells while it runs."""
+
+    message: str
+    severity: str = "INFO"
+    resources: tuple[str, ...] = ()
+    status: str = "running"
+    event_type: str = "progress"
+    extras: msgspec.Raw | None = None
+
+
+def failure(cause: str, status: str = "failed") -> Outcome:
+    """Return the end of a job that failed for this cause."""
+    return Outcome(failed=True, errors=(cause,), status=status)
+
+
+def result(
+    worker: str,
+    service: str,
+    uuid: str,
+    task: str,
+    outcome: Outcome,
+    messages: Sequence[str],
+    began: float | None,
+    ended: float,
+) -> bytes:
+    """Body of the RESPONSE that ends a job."""
+    entry = {
+        "result": outcome.result,
+        "failed": outcome.failed,
+        "errors": outcome.errors,
+        "task": f"{worker}:{task}",
+        "messages": [*messages, *outcome.messages],
+        "juuid": uuid,
+        "resources": outcome.resources,
+        "status": outcome.status or ("failed" if outcome.failed else "completed"),
+        "task_started": None if began is None else time.ctime(began),
+        "task_completed": time.ctime(ended),
+        "service": service,
+        "diff": outcome.diff,
+        "dry_run": outcome.dry_run,
+    }
+    return msgspec.json.encode({worker: entry})
+
+
+def state(worker: str, service: str, uuid: str, status: str) -> bytes:
+    """Body of 201, 300, and of the answer to DELETE."""
+    return msgspec.json.encode({"worker": worker, "uuid": uuid, "status": status, "service": service})
+
+
+def unknown(worker: str, service: str, uuid: str) -> bytes:
+    """Body of 400 and 404: this worker does not know the uuid."""
+    error = f"{worker} does not know the job {uuid[:255]}"
+    return msgspec.json.encode(
+        {
+            "worker": worker,
+            "uuid": uuid,
+            "status": "UNKNOWN",
+            "service": service,
+            "error": error,
+            "errors": [error],
+        }
+    )
+
+
+def event(worker: str, service: str, uuid: str, task: str, progress: Progress, at: float) -> bytes:
+    """Body of an EVENT."""
+    said: dict[str, Any] = {
+        "worker": worker,
+        "service": service,
+        "uuid": uuid,
+        "event_type": progress.event_type,
+        "message": progress.message,
+        "task": task,
+        "status": progress.status,
+        "resource": progress.resources,
+        "severity": progress.severity,
+        "timestamp": time.ctime(at),
+    }
+    return msgspec.json.encode(said if progress.extras is None else said | {"extras": progress.extras})
+
+
+def introduction(resources: Sequence[str]) -> bytes:
+    """Body of OPEN: what the worker manages; empty where that is nothing."""
+    return msgspec.json.encode({"resources": resources}) if resources else b""

@@ -1,0 +1,163 @@
+"""The worker's way to a broker: registration, signs of life both ways, and what follows when they stop.
+
+A connection begins with OPEN and READY, both at once: nobody waits for the answer to OPEN, which deployed brokers do
+not give. The worker is registered as far as it knows when it hears anything but DISCONNECT. After DISCONNECT, a loss, or
+silence nothing more is said; a fresh connection follows after a while. The broker that was lost is tried for
+`WorkerSettings.patience_s`, then the brokers of the list take turns.
+
+What would surprise: a worker's routing id is its name, so it is the same on each connection, and libzmq lets nothing through
+while the broker has not let go of the one before. Such a connection looks well and stays silent; therefore silence
+from the start is borne for less time than later on.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+from zlib import crc32
+
+from specwire.runtime.norfab.commands import Disconnect, Keepalive, Open, Ready
+from specwire.runtime.norfab.worker import bodies
+from specwire.runtime.norfab.worker.actions import Close, Connect, Send
+from specwire.runtime.norfab.worker.events import Connected, Disconnected
+
+if TYPE_CHECKING:
+    from specwire.runtime.norfab.worker.engine import WorkerEngine
+
+
+class Connection:
+    """Keeps the worker registered at one broker of a list.
+
+    Attributes:
+        broker: the place in the list of the broker that is spoken to, or tried next.
+        registered: something was heard on this connection.
+        registered_at: when that was first.
+        introduced: the broker has answered OPEN on this connection.
+    """
+
+    __slots__ = (
+        "_beat_at",
+        "_engine",
+        "_failures",
+        "_heard_at",
+        "_mute",
+        "_retry_at",
+        "_spread",
+        "_trouble_at",
+        "_up",
+        "broker",
+        "introduced",
+        "keepalives_in",
+        "keepalives_out",
+        "registered",
+        "registered_at",
+        "registrations",
+    )
+
+    def __init__(self, engine: WorkerEngine) -> None:
+        self._engine = engine
+        self.broker = self.registrations = self.keepalives_in = self.keepalives_out = 0
+        self._up = self.registered = self.introduced = False
+        self._retry_at: float | None = None
+        self._trouble_at: float | None = None  # since when a broker that let this worker in is missed
+        self._failures = self._mute = 0
+        self.registered_at = self._heard_at = self._beat_at = 0.0
+        # Workers that lose one broker together do not come back in step.
+        self._spread = 0.75 + crc32(engine.name.encode()) / 2**33
+
+    @property
+    def up(self) -> bool:
+        """Whether there is a connection, as far as is known."""
+        return self._up
+
+    @property
+    def label(self) -> str:
+        """The broker that is spoken to, or tried next, as people know it."""
+        return self._engine.brokers[self.broker]
+
+    def open(self) -> None:
+        """Connect, and say who this is."""
+        engine = self._engine
+        self._up, self.registered, self.introduced, self._retry_at = True, False, False, None
+        self._heard_at = self._beat_at = engine.now
+        engine.out.append(Connect(self.broker))
+        self.introduce()
+        engine.out.append(Send(Ready(engine.service)))
+
+    def introduce(self) -> None:
+        """Say what this worker manages; again when it changes."""
+        if self._up:
+            self._engine.out.append(Send(Open(bodies.introduction(self._engine.resources))))
+
+    def hear(self, *, answers_open: bool) -> None:
+        """Something has come that is not DISCONNECT."""
+        engine = self._engine
+        self._heard_at = engine.now
+        self.introduced = self.introduced or answers_open
+        if self.registered:
+            return
+        self.registered, self.registered_at = True, engine.now
+        self.registrations += 1
+        self._mute = 0
+        engine.report(Connected(self.label, engine.service))
+
+    def end(self, reason: str) -> None:
+        """Give this connection up, and try again in a while."""
+        if not self._up:
+            return
+        engine, settings = self._engine, self._engine.settings
+        engine.out.append(Close())
+        if self.registered and engine.now - self.registered_at >= settings.keepalive_s:
+            self._failures, self._trouble_at = 0, engine.now  # it was let in, and not turned away at once
+        elif self.registered and self._trouble_at is None:
+            self._trouble_at = engine.now
+        self._up = self.registered = self.introduced = False
+        self._choose()
+        delay = min(settings.first_retry_s * 2.0 ** min(self._failures, 16), settings.longest_retry_s)
+        self._failures += 1
+        self._retry_at = engine.now + delay * self._spread
+        engine.report(Disconnected(reason, self.label, round(delay * self._spread, 3)))
+
+    def _choose(self) -> None:
+        """Choose who is tried next: for a while the one that was lost, then each in turn."""
+        trouble = self._trouble_at
+        if trouble is None or self._engine.now - trouble >= self._engine.settings.patience_s:
+            self.broker = (self.broker + 1) % len(self._engine.brokers)
+
+    def leave(self) -> None:
+        """Say DISCONNECT, after which nothing more is said on this connection."""
+        if self._up:
+            self._engine.out.append(Send(Disconnect(self._engine.service)))
+
+    def close(self) -> None:
+        """End for good."""
+        if self._up:
+            self._engine.out.append(Close())
+        self._up = self.registered = False
+        self._retry_at = None
+
+    def excuse(self, seconds: float) -> None:
+        """This process stood still for so long: the broker's silence meanwhile is none of its own."""
+        self._heard_at += seconds
+
+    def tick(self) -> None:
+        """Try again, give a sign of life, or miss the broker's."""
+        now, settings = self._engine.now, self._engine.settings
+        if not self._up:
+            if self._retry_at is not None and now >= self._retry_at:
+                self.open()
+            return
+        silent = now - self._heard_at
+        if self.registered and silent >= settings.expiry_s:
+            self.end(f"the broker was silent for {settings.expiry_s:g} s")
+        elif not self.registered and silent >= self._hello_s():
+            reason = f"the broker did not answer within {self._hello_s():g} s"
+            self._mute += 1
+            self.end(reason)
+        elif now - self._beat_at >= settings.keepalive_s:
+            self._beat_at = now
+            self.keepalives_out += 1
+            self._engine.out.append(Send(Keepalive(self._engine.service)))
+
+    def _hello_s(self) -> float:
+        settings = self._engine.settings
+        return min(settings.hello_s * 2.0 ** min(self._mute, 16), settings.expiry_s)

@@ -1,0 +1,314 @@
+"""The worker's engine: commands in, actions out; no socket, file, thread, clock or randomness.
+
+It is put together from parts, each with one idea: the `Connection` (registration, signs of life, the list of brokers),
+`Answers` (POST, GET, DELETE, PUT), `Execution` (what runs when, and how it ends), `Jobs` (the table), `Management`, and
+the `Ledger` (what waits for the disk).
+
+`now` is seconds since the epoch, and does not go backwards while the engine lives. No message, however odd, makes a
+method raise.
+
+The life of an engine: `restore` once with what the store has, `open`, then whatever happens, in any order; `stop`, and the
+action `Stopped` is the last.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any, Literal
+
+from specwire.runtime.norfab import commands
+from specwire.runtime.norfab.bodies import PostBody
+from specwire.runtime.norfab.commands import Command
+from specwire.runtime.norfab.names import check_service, worker_name
+from specwire.runtime.norfab.worker import bodies
+from specwire.runtime.norfab.worker.actions import Action, Report, Stopped
+from specwire.runtime.norfab.worker.answers import Answers
+from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
+from specwire.runtime.norfab.worker.bodies import Outcome, Progress
+from specwire.runtime.norfab.worker.connection import Connection
+from specwire.runtime.norfab.worker.events import Dropped, Happening, JobsGivenBack
+from specwire.runtime.norfab.worker.execution import Execution
+from specwire.runtime.norfab.worker.jobs import Jobs
+from specwire.runtime.norfab.worker.ledger import Ledger
+from specwire.runtime.norfab.worker.limits import WorkerSettings
+from specwire.runtime.norfab.worker.management import Management
+from specwire.runtime.norfab.worker.records import ForgottenRecord, Record
+from specwire.runtime.norfab.worker.restoring import let_go, restore
+
+Order = Literal["", "disconnect", "restart", "shutdown"]
+STOPPED = "the worker was stopped before the job ended"
+
+
+class WorkerEngine:
+    """One worker.
+
+    Args:
+        name: its name, which is its routing id.
+        service: what it offers.
+        settings: its bounds and times.
+        brokers: those to choose from, as people know them.
+        resources: what it manages.
+        time_limits: seconds by task, for tasks that have a limit of their own.
+        commits_beginnings: that a job begins is durable like everything else; else `Mark` is enough.
+        about: what management says of this worker beyond what the engine knows.
+        tasks: what management says of its tasks.
+
+    Attributes:
+        now: the time of the call that is being handled.
+        out: the actions of that call so far.
+        stopping: no job is taken or begun any more.
+
+    Raises:
+        InvalidNameError: a name is none.
+    """
+
+    def __init__(
+        self,
+        name: str,
+        service: str,
+        settings: WorkerSettings | None = None,
+        *,
+        now: float,
+        brokers: Sequence[str] = ("",),
+        resources: Sequence[str] = (),
+        time_limits: Mapping[str, float] | None = None,
+        commits_beginnings: bool = False,
+        about: Mapping[str, Any] | None = None,
+        tasks: Callable[[], list[dict[str, Any]]] = list,
+    ) -> None:
+        self.name, self.service = worker_name(name.encode("utf-8", "surrogatepass")), check_service(service)
+        self.settings = settings or WorkerSettings()
+        self.time_limits = time_limits or {}
+        self.commits_beginnings = commits_beginnings
+        self.now = self.started = now
+        self.out: list[Action] = []
+        self.resources = tuple(dict.fromkeys(resources))
+        self.dropped = 0
+        self.stopping = self._stopped = False
+        self.order: Order = ""
+        self._stop_reason, self._restarts, self._drain_until = "", False, 0.0
+        self._ticked_at: float | None = None
+        self._settled = True
+        self.ledger = Ledger(self.out)
+        self.jobs = Jobs(self)
+        self.brokers = tuple(brokers)
+        self.connection = Connection(self)
+        self.execution = Execution(self)
+        self.answers = Answers(self)
+        self.management = Management(self, about or {}, tasks)
+
+    # --- what the shell calls
+
+    def restore(self, records: Iterable[Record], begun: int, now: float) -> list[Action]:
+        """Begin with what the store has; `begun` is the number that was marked last."""
+        self.now = now
+        restore(self, records, begun)
+        return self._done()
+
+    def open(self, now: float) -> list[Action]:
+        """Connect to the first broker."""
+        self.now = now
+        self.connection.open()
+        return self._done()
+
+    def receive(self, command: Command, now: float) -> list[Action]:
+        """Take a command of the broker's."""
+        self.now = now
+        if self.connection.up:
+            self._receive(command)
+        return self._done()
+
+    def malformed(self, reason: str, now: float) -> list[Action]:
+        """Take note of a message that cannot be read."""
+        self.now = now
+        self._drop("malformed", reason)
+        return self._done()
+
+    def lost(self, reason: str, now: float) -> list[Action]:
+        """There is no connection (any more)."""
+        self.now = now
+        self.connection.end(reason)
+        return self._done()
+
+    def stored(self, ticket: int, now: float) -> list[Action]:
+        """Everything up to `ticket` is durable."""
+        self.now = now
+        self.ledger.committed(ticket)
+        self.drain()
+        return self._done()
+
+    def not_stored(self, ticket: int, reason: str, now: float) -> list[Action]:
+        """The records of `ticket` could not be kept."""
+        self.now = now
+        self.ledger.failed(ticket, reason)
+        self.drain()
+        return self._done()
+
+    def loaded(self, uuid: str, client: bytes, body: bytes | None, now: float) -> list[Action]:
+        """Take a result that was read for `client`; None where it cannot be read."""
+        self.now = now
+        self.answers.loaded(uuid, client, body)
+        return self._done()
+
+    def progress(self, uuid: str, progress: Progress, now: float) -> list[Action]:
+        """A task tells what it does."""
+        self.now = now
+        self.execution.progress(uuid, progress)
+        return self._done()
+
+    def stream(self, uuid: str, body: bytes, now: float) -> list[Action]:
+        """A task sends a piece of something large."""
+        self.now = now
+        self.execution.stream(uuid, body)
+        return self._done()
+
+    def ended(self, uuid: str, outcome: Outcome, now: float) -> list[Action]:
+        """A task has ended."""
+        self.now = now
+        self.execution.ended(uuid, outcome)
+        return self._done()
+
+    def set_resources(self, resources: Sequence[str], now: float) -> list[Action]:
+        """Manage these from now on."""
+        self.now = now
+        self.change_resources(resources)
+        return self._done()
+
+    def tick(self, now: float) -> list[Action]:
+        """Do what is due at `now`; called a few times a second."""
+        before, self._ticked_at, self.now = self._ticked_at, now, now
+        if before is not None and now - before > self.settings.keepalive_s:
+            self.connection.excuse(now - before)
+        if self._stopped:
+            return self._done()
+        self.connection.tick()
+        self._settle_registration()
+        self.execution.tick()
+        self.jobs.forget_aged()
+        if self.stopping and now >= self._drain_until:
+            self._cut_off()
+        self.drain()
+        return self._done()
+
+    def stop(self, now: float, reason: str = "the worker stops", *, restart: bool = False) -> list[Action]:
+        """Begin nothing more, finish what runs, leave the broker; then comes `Stopped`."""
+        self.now = now
+        self._stop(reason, restart=restart)
+        return self._done()
+
+    # --- messages
+
+    def _receive(self, command: Command) -> None:
+        if isinstance(command, commands.Disconnect):
+            self.connection.end("the broker said DISCONNECT")
+            return
+        if not self.connection.registered:
+            self._settled = False
+        self.connection.hear(answers_open=isinstance(command, commands.Open))
+        match command:
+            case commands.Keepalive():
+                self.connection.keepalives_in += 1
+            case commands.Open():
+                pass
+            case commands.Post():
+                self.answers.post(command)
+            case commands.Get():
+                self.answers.get(command)
+            case commands.Delete():
+                self.answers.delete(command)
+            case commands.Put():
+                self.answers.put(command)
+            case commands.Mmi():
+                self.management.call(command)
+            case _:
+                self._drop("unexpected", f"no broker sends {type(command).__name__.upper()} to a worker")
+
+    def _settle_registration(self) -> None:
+        """Some time after a registration the broker has asked for what it is owed."""
+        connection = self.connection
+        if (
+            self._settled
+            or not connection.registered
+            or self.now - connection.registered_at < self.settings.hold_s
+        ):
+            return
+        self._settled = True
+        let_go(self)
+        self.execution.tell_owed()
+
+    # --- what parts of the engine ask of it
+
+    def patience_s(self, said: PostBody) -> float:
+        """Return how long a job may take that says this."""
+        return min(said.timeout_s or self.settings.job_s, self.settings.longest_job_s)
+
+    def change_resources(self, resources: Sequence[str]) -> None:
+        """Manage these from now on, and say so."""
+        changed = tuple(dict.fromkeys(resources))
+        if changed != self.resources:
+            self.resources = changed
+            self.connection.introduce()
+
+    def act_on_orders(self) -> None:
+        """Do what management was told to do, after it has answered."""
+        order, self.order = self.order, ""
+        if order == "disconnect":
+            self.connection.leave()
+            self.connection.end("management said disconnect")
+        elif order:
+            self._stop(f"management said {order}", restart=order == "restart")
+
+    def report(self, happening: Happening) -> None:
+        """Tell whoever runs the worker."""
+        self.out.append(Report(happening))
+
+    def _drop(self, kind: Literal["malformed", "unexpected"], reason: str) -> None:
+        self.dropped += 1
+        self.report(Dropped(kind, reason))
+
+    # --- the end
+
+    def _stop(self, reason: str, *, restart: bool) -> None:
+        if self.stopping:
+            return
+        self.stopping, self._stop_reason, self._restarts = True, reason, restart
+        self._drain_until = self.now + self.settings.drain_s
+        self.give_back([job for job in self.execution.queue if job.state is State.QUEUED and not job.deleted])
+        self.execution.queue.clear()
+        self.drain()
+
+    def give_back(self, jobs: Sequence[Assignment]) -> None:
+        """Let go of jobs that have not begun: the broker hears DISCONNECT soon. Before a restart they are kept."""
+        if not jobs:
+            return
+        if self._restarts:
+            for job in jobs:
+                job.state = State.HELD
+            return
+        for job in jobs:
+            self.jobs.remove(job)
+        self.ledger.store(*(ForgottenRecord(job.number) for job in jobs))
+        self.report(JobsGivenBack(tuple(job.uuid for job in jobs)))
+
+    def _cut_off(self) -> None:
+        """What runs has had its time: it ends here, whatever its task does."""
+        for job in list(self.execution.running.values()):
+            if job.state in OPEN and not job.deleted:
+                self.execution.cancel(job, STOPPED)
+                self.execution.end(job, bodies.failure(STOPPED))
+        self.execution.running.clear()
+
+    def drain(self) -> None:
+        """Where nothing runs and nothing waits for the disk, a worker that stops has ended."""
+        if not self.stopping or self._stopped or self.execution.running or len(self.ledger):
+            return
+        self._stopped = True
+        if not self._restarts:
+            self.connection.leave()
+        self.connection.close()
+        self.out.append(Stopped(self._restarts, self._stop_reason))
+
+    def _done(self) -> list[Action]:
+        done = self.out[:]
+        self.out.clear()
+        return done

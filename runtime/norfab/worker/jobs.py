@@ -1,0 +1,89 @@
+"""The table of a worker's jobs: those that are open, and those that have ended and are kept for a while."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
+from specwire.runtime.norfab.worker.records import ForgottenRecord
+
+if TYPE_CHECKING:
+    from specwire.runtime.norfab.worker.engine import WorkerEngine
+
+
+class Jobs:
+    """All jobs by uuid.
+
+    Attributes:
+        kept: the ended ones, the one that ended first in front.
+        octets: of the bodies of open jobs; `kept_octets`: of the results of ended ones.
+        numbered: the highest number that a job has.
+    """
+
+    __slots__ = ("_engine", "by_uuid", "completed", "failed", "kept", "kept_octets", "numbered", "octets")
+
+    def __init__(self, engine: WorkerEngine) -> None:
+        self._engine = engine
+        self.by_uuid: dict[str, Assignment] = {}
+        self.kept: dict[str, Assignment] = {}
+        self.octets = self.kept_octets = self.numbered = self.completed = self.failed = 0
+
+    @property
+    def open(self) -> int:
+        """How many have not ended."""
+        return len(self.by_uuid) - len(self.kept)
+
+    def number(self) -> int:
+        """Return the number of a new job."""
+        self.numbered += 1
+        return self.numbered
+
+    def add(self, job: Assignment) -> None:
+        """Take a job in."""
+        self.by_uuid[job.uuid] = job
+        self.octets += len(job.body)
+
+    def settle(self, job: Assignment) -> None:
+        """The job has ended, or was deleted: keep what can be asked for."""
+        self.octets -= len(job.body)
+        job.body = b""
+        job.messages.clear()
+        if job.state in OPEN or job.state is State.ENDING:
+            job.state, job.ended_at = State.DONE, self._engine.now
+        self.kept[job.uuid] = job
+        self.kept_octets += job.result_octets
+        self._forget_surplus()
+
+    def bury(self, job: Assignment) -> None:
+        """The job was deleted: nothing but its uuid is kept, until retention is over."""
+        if job.uuid in self.kept:
+            self.kept_octets -= job.result_octets
+            job.result_octets = 0
+        else:
+            job.result_octets = 0
+            self.settle(job)
+
+    def remove(self, job: Assignment) -> None:
+        """Take out a job as if it had never been here."""
+        self.octets -= len(job.body)
+        del self.by_uuid[job.uuid]
+
+    def _forget_surplus(self) -> None:
+        settings = self._engine.settings
+        while len(self.kept) > settings.kept_jobs or (
+            self.kept_octets > settings.kept_octets and len(self.kept) > 1
+        ):
+            self._forget(next(iter(self.kept.values())))
+
+    def forget_aged(self) -> None:
+        """Forget what ended too long ago."""
+        while self.kept:
+            job = next(iter(self.kept.values()))
+            if self._engine.now - job.ended_at < self._engine.settings.kept_s:
+                return
+            self._forget(job)
+
+    def _forget(self, job: Assignment) -> None:
+        del self.kept[job.uuid], self.by_uuid[job.uuid]
+        self.kept_octets -= job.result_octets
+        self._engine.ledger.store(ForgottenRecord(job.number))

@@ -1,0 +1,113 @@
+"""The worker's line to its broker: one socket at a time, a fresh one for each registration.
+
+The routing id is the worker's name. What goes over the line is captured here; what it means is the engine's part.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+
+from specwire.generated.errors import DecodeError, EncodeError
+from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.norfab import commands, wire
+from specwire.runtime.norfab.commands import Command
+from specwire.runtime.norfab.wire import Dialect
+from specwire.runtime.transport.context import TransportContext
+from specwire.runtime.transport.dealer import Dealer
+from specwire.runtime.transport.security import Security
+
+LINGER_S = 1.0
+CONNECT_S = 1.0
+"""A machine that does not answer is given up after this, so that the next broker has its turn."""
+
+HIGH_WATER = 1000
+
+
+class Line:
+    """Opens and closes the socket to one broker of a list.
+
+    Args:
+        max_frame_octets: the largest frame that is taken.
+        on_command: called with each command.
+        on_malformed: called with the reason for a message that cannot be read.
+        on_lost: called with the reason where there is no connection (any more).
+    """
+
+    def __init__(
+        self,
+        endpoints: Sequence[str],
+        name: str,
+        security: Sequence[Security],
+        *,
+        dialect: Dialect,
+        tap: Recorder | None,
+        max_frame_octets: int,
+        on_command: Callable[[Command], None],
+        on_malformed: Callable[[str], None],
+        on_lost: Callable[[str], None],
+    ) -> None:
+        self._endpoints, self._name, self._security = endpoints, name, security
+        self._dialect, self._tap, self._max_frame_octets = dialect, tap, max_frame_octets
+        self._on_command, self._on_malformed, self._on_lost = on_command, on_malformed, on_lost
+        self._context = TransportContext()
+        self._dealer: Dealer | None = None
+        self._endpoint = self._conversation = ""
+
+    def open(self, broker: int) -> None:
+        """Drop the connection there is and open a fresh one; raises TransportError."""
+        self.drop()
+        self._endpoint, self._conversation = self._endpoints[broker], os.urandom(8).hex()
+        self._dealer = Dealer(
+            self._context,
+            self._endpoint,
+            on_message=self._receive,
+            on_sent=lambda frames: self._record("W", frames),
+            on_lost=self._on_lost,
+            high_water=HIGH_WATER,
+            security=self._security[broker],
+            identity=self._name.encode(),
+            max_frame_octets=self._max_frame_octets,
+            connect_s=CONNECT_S,
+        )
+
+    def drop(self) -> None:
+        """Close the connection there is; what was said last is still sent."""
+        dealer, self._dealer = self._dealer, None
+        if dealer is not None:
+            dealer.close(linger_s=LINGER_S)
+
+    async def close(self) -> None:
+        """Close for good; returns when what was said last has left, or cannot."""
+        self.drop()
+        await self._context.close()
+
+    def send(self, command: Command) -> None:
+        """Send where there is a connection.
+
+        A message that cannot be written is a fault of our own; what its job waits for is asked for again.
+        """
+        if self._dealer is None:
+            return
+        try:
+            frames = wire.encode(command, self._dialect, "worker", "broker")
+        except EncodeError as error:
+            if not isinstance(command, commands.Stream):  # which the specification does not have
+                self._on_malformed(f"cannot be sent: {error}")
+            return
+        self._dealer.send(frames)
+
+    def _receive(self, frames: list[bytes]) -> None:
+        self._record("B", frames)
+        try:
+            received = wire.decode(frames)
+        except DecodeError as error:
+            self._on_malformed(str(error))
+            return
+        self._on_command(received.command)
+
+    def _record(self, sender: str, frames: Sequence[bytes]) -> None:
+        if self._tap is not None:
+            self._tap.record(
+                sender=sender, peer=self._endpoint, conversation=self._conversation, frames=frames
+            )

@@ -1,0 +1,258 @@
+"""Runs tasks where they cannot hurt the worker: methods in threads, coroutines on a loop in a thread of its own.
+
+What a task says and how it ends goes to the worker's loop through one queue, in order; the loop is woken once for many.
+The queue is bounded: progress is left out when it is full, a stream waits. A thread is made when there is a task for it
+and none is idle, and stays for the next. One that was abandoned because its task goes on counts as gone; should the
+task end after all it may serve again. All are daemons: a task that never ends does not keep the process alive.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import queue
+import threading
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any, Protocol
+
+from specwire.runtime.norfab.bodies import PostBody, read_post
+from specwire.runtime.norfab.worker import outcomes
+from specwire.runtime.norfab.worker.bodies import Outcome, Progress, failure
+from specwire.runtime.norfab.worker.handle import Job, Worker
+from specwire.runtime.norfab.worker.tasks import Task, TaskTable
+
+MAX_WAITING = 10_000
+MAX_WAITING_OCTETS = 32 << 20
+TURN = 500
+"""Words of tasks that are handled before the loop sees to other things."""
+
+POUR_S = 0.01
+
+
+class Listener(Protocol):
+    """Who hears of tasks, on the worker's loop."""
+
+    def on_progress(self, uuid: str, progress: Progress) -> None:
+        """A task tells how it goes."""
+
+    def on_stream(self, uuid: str, data: bytes) -> None:
+        """A task sends a piece of something."""
+
+    def on_ended(self, uuid: str, outcome: Outcome) -> None:
+        """A task has ended."""
+
+
+class Runner:
+    """Runs the tasks of one plugin; to be made on the worker's loop.
+
+    Args:
+        concurrency: how many threads are kept for the next task.
+    """
+
+    def __init__(self, table: TaskTable, worker: Worker, listener: Listener, *, concurrency: int) -> None:
+        self._table, self._worker, self._listener = table, worker, listener
+        self._loop = asyncio.get_running_loop()
+        self._jobs: dict[str, Job] = {}
+        self._coroutines: dict[str, asyncio.Task[None]] = {}
+        self._words: deque[tuple[str, Progress | bytes | Outcome]] = deque()
+        self._octets = 0
+        self._woken = self._closed = False
+        self._threads = _Threads(concurrency)
+        self._side: _SideLoop | None = None
+
+    # --- what the worker says
+
+    def start(self, uuid: str, name: str, body: bytes, client: str) -> None:
+        """Run a task; `Listener.on_ended` is called once, unless the worker is closed before."""
+        found = self._table.find(name)
+        if found is None:
+            known = ", ".join(self._table.names)[:2000]
+            self._put(uuid, failure(f"there is no task {name[:80]!r}; there are {known}"))
+            return
+        job = self._jobs[uuid] = Job(uuid, name, client, (), self._worker, self)
+        if found.is_async:
+            self._side = self._side or _SideLoop()
+            self._side.call(lambda: self._start_coroutine(found, job, body))
+        else:
+            self._threads.call(lambda: self._run(found, job, body))
+
+    def cancel(self, uuid: str, reason: str) -> None:
+        """Tell a task that nobody wants it any more."""
+        job = self._jobs.get(uuid)
+        if job is None:
+            return
+        job.cancel(reason)
+        if self._side is not None:
+            self._side.call(lambda: self._cancel_coroutine(uuid))
+
+    def abandon(self, uuid: str) -> None:
+        """Wait for a task no longer; where it blocks the loop of coroutines the others get a new one."""
+        job = self._jobs.get(uuid)
+        found = None if job is None else self._table.find(job.task)
+        if found is not None and found.is_async and self._side is not None:
+            self._side.close()
+            self._side = None
+
+    def give(self, uuid: str, body: bytes) -> None:
+        """Give a task what its client sent."""
+        job = self._jobs.get(uuid)
+        if job is not None:
+            job.give(body)
+
+    def close(self) -> None:
+        """Hear nothing more; tasks that still run are told, and left alone."""
+        self._closed = True
+        for job in list(self._jobs.values()):
+            job.cancel("the worker stops")
+        self._threads.close()
+        if self._side is not None:
+            self._side.close()
+
+    # --- in the threads of tasks
+
+    def _run(self, found: Task, job: Job, body: bytes) -> None:
+        self._put(job.uuid, self._perform(found, job, body))
+
+    def _perform(self, found: Task, job: Job, body: bytes) -> Outcome:
+        try:
+            job.check()
+            args, kwargs = self._read(found, job, body)
+            value = found.call(*args, **kwargs)
+        except BaseException as error:  # noqa: BLE001 - whatever a plugin raises, SystemExit too
+            return outcomes.of_error(error)
+        return outcomes.of_value(value, job.resources)
+
+    @staticmethod
+    def _read(found: Task, job: Job, body: bytes) -> tuple[list[Any], dict[str, Any]]:
+        said: PostBody = read_post(body)
+        job.resources = list(said.resources)
+        return found.signature.read(said.args or [], said.kwargs or {}, job)
+
+    def _start_coroutine(self, found: Task, job: Job, body: bytes) -> None:
+        running = asyncio.get_running_loop().create_task(self._run_coroutine(found, job, body))
+        self._coroutines[job.uuid] = running
+
+    async def _run_coroutine(self, found: Task, job: Job, body: bytes) -> None:
+        try:
+            job.check()
+            args, kwargs = self._read(found, job, body)
+            outcome = outcomes.of_value(await found.call(*args, **kwargs), job.resources)
+        except asyncio.CancelledError:
+            outcome = failure("cancelled")
+        except BaseException as error:  # noqa: BLE001 - as above
+            outcome = outcomes.of_error(error)
+        self._coroutines.pop(job.uuid, None)
+        self._put(job.uuid, outcome)
+
+    def _cancel_coroutine(self, uuid: str) -> None:
+        running = self._coroutines.get(uuid)
+        if running is not None:
+            running.cancel()
+
+    def say(self, uuid: str, progress: Progress) -> None:
+        """See `Outlet.say`."""
+        if len(self._words) < MAX_WAITING:
+            self._put(uuid, progress)
+
+    def pour(self, uuid: str, data: bytes) -> None:
+        """See `Outlet.pour`."""
+        while self._octets + len(data) > MAX_WAITING_OCTETS and self._octets and not self._closed:
+            time.sleep(POUR_S)
+        self._octets += len(data)
+        self._put(uuid, data)
+
+    def _put(self, uuid: str, word: Progress | bytes | Outcome) -> None:
+        self._words.append((uuid, word))
+        if not self._woken:
+            self._woken = True
+            try:
+                self._loop.call_soon_threadsafe(self._hear)
+            except RuntimeError:  # the loop is closed: nobody waits any more
+                self._closed = True
+
+    # --- on the worker's loop
+
+    def _hear(self) -> None:
+        self._woken = False
+        for _ in range(TURN):
+            if not self._words or self._closed:
+                return
+            uuid, word = self._words.popleft()
+            if isinstance(word, Outcome):
+                self._jobs.pop(uuid, None)
+                self._listener.on_ended(uuid, word)
+            elif isinstance(word, Progress):
+                self._listener.on_progress(uuid, word)
+            else:
+                self._octets -= len(word)
+                self._listener.on_stream(uuid, word)
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon(self._hear)
+
+
+class _Threads:
+    """Threads for calls that may take long; as many as there are calls at a time."""
+
+    def __init__(self, kept: int) -> None:
+        self._kept = kept
+        self._calls: queue.SimpleQueue[Callable[[], None] | None] = queue.SimpleQueue()
+        self._lock = threading.Lock()
+        self._idle = self._all = 0
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Have `work` done at once, in a thread that is idle or new."""
+        with self._lock:
+            if self._idle:
+                self._idle -= 1
+            else:
+                self._all += 1
+                threading.Thread(target=self._serve, name="norfab task", daemon=True).start()
+        self._calls.put(work)
+
+    def close(self) -> None:
+        """Let the idle threads end, and the others when they are done."""
+        with self._lock:
+            for _ in range(self._all):
+                self._calls.put(None)
+
+    def _serve(self) -> None:
+        while True:
+            work = self._calls.get()
+            if work is None:
+                return
+            work()
+            del work
+            with self._lock:
+                if self._idle >= self._kept:
+                    self._all -= 1
+                    return
+                self._idle += 1
+
+
+class _SideLoop:
+    """An event loop in a thread, for coroutines that are not trusted to let others have their turn."""
+
+    def __init__(self) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._closing = False
+        threading.Thread(target=self._serve, name="norfab coroutines", daemon=True).start()
+
+    def call(self, work: Callable[[], None]) -> None:
+        """Have `work` done on the loop."""
+        self._loop.call_soon_threadsafe(work)
+
+    def close(self) -> None:
+        """End when what runs at this moment lets it."""
+        self._closing = True
+        self._loop.call_soon_threadsafe(self._loop.stop)
+
+    def _serve(self) -> None:
+        asyncio.set_event_loop(self._loop)
+        while not self._closing:
+            # sys.exit in a coroutine that a plugin has started by itself ends `run_forever`.
+            with suppress(BaseException):
+                self._loop.run_forever()
+        self._loop.close()

@@ -1,0 +1,295 @@
+"""The NORFAB worker as an asyncio service: a connection, a store, tasks in threads, and the clock around `WorkerEngine`."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Self
+
+from specwire import __version__
+from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.norfab.store.database import Durability
+from specwire.runtime.norfab.wire import Dialect
+from specwire.runtime.norfab.worker import actions
+from specwire.runtime.norfab.worker.actions import Action
+from specwire.runtime.norfab.worker.bodies import Outcome, Progress
+from specwire.runtime.norfab.worker.engine import WorkerEngine
+from specwire.runtime.norfab.worker.events import Happening, StoreFailed
+from specwire.runtime.norfab.worker.limits import WorkerSettings
+from specwire.runtime.norfab.worker.line import Line
+from specwire.runtime.norfab.worker.plugin import make_plugin
+from specwire.runtime.norfab.worker.requests import Requests
+from specwire.runtime.norfab.worker.running import Runner
+from specwire.runtime.norfab.worker.store import WorkerStore
+from specwire.runtime.norfab.worker.tasks import TaskTable
+from specwire.runtime.norfab.worker.view import WorkerView
+from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.security import NULL, Security
+
+DIALECTS = {Dialect.DEPLOYED.value: Dialect.DEPLOYED, Dialect.NORFAB.value: Dialect.NORFAB}
+
+
+class NorfabWorker:
+    """Offers the tasks of a plugin at a broker; ``async with`` starts and stops it.
+
+    Args:
+        endpoints: of the brokers, the first one preferred; or of the only one.
+        name: the worker's; its routing id, by which jobs are meant for it.
+        service: what it offers.
+        plugin: an object with methods marked by `task`, or its class.
+        folder: keeps its jobs; one process at a time uses it.
+        security: how it proves who it is and whom it expects; one for all brokers, or one for each.
+        resources: what it manages at first.
+        concurrency: jobs that run at a time; it takes the place of the one in `settings`.
+        durability: ``process``: what is acknowledged outlives the process; ``full``: the loss of power too.
+        settings: its bounds and times.
+        protocol: how it writes: ``norfab_ascii`` as deployed peers do, or ``norfab``.
+        tap: gets every message, in both directions.
+        on_event: called with each happening.
+
+    Attributes:
+        finished: done when the worker has ended by itself: whether it was told to begin anew.
+
+    Raises:
+        ValueError: an endpoint, the name, the service or the protocol is none.
+        PluginError: the plugin cannot be used (when it is started).
+    """
+
+    def __init__(
+        self,
+        endpoints: str | Sequence[str],
+        name: str,
+        service: str,
+        plugin: object,
+        *,
+        folder: Path,
+        security: Security | Sequence[Security] = NULL,
+        resources: Sequence[str] = (),
+        concurrency: int | None = None,
+        durability: Durability = "process",
+        settings: WorkerSettings | None = None,
+        protocol: str = Dialect.DEPLOYED.value,
+        tap: Recorder | None = None,
+        on_event: Callable[[Happening], None] | None = None,
+    ) -> None:
+        self._endpoints = (endpoints,) if isinstance(endpoints, str) else tuple(endpoints)
+        if not self._endpoints:
+            raise ValueError("a worker needs the endpoint of a broker")
+        if protocol not in DIALECTS:
+            raise ValueError(f"{protocol!r} is no protocol of a worker: {', '.join(DIALECTS)}")
+        self._security = _each(security, len(self._endpoints))
+        self._settings = _with_concurrency(settings or WorkerSettings(), concurrency)
+        self._name, self._service, self._plugin = name, service, plugin
+        self._resources, self._durability, self._folder = tuple(resources), durability, folder
+        self._protocol, self._tap, self._on_event = protocol, tap, on_event
+        WorkerEngine(name, service, now=0.0)  # raises for a name that is none
+        self._pending: deque[Action] = deque()
+        self._performing = False
+        self._background: set[asyncio.Task[None]] = set()
+
+    @property
+    def resources(self) -> tuple[str, ...]:
+        """What it manages at present."""
+        return self._engine.resources
+
+    def set_resources(self, resources: Sequence[str]) -> None:
+        """Manage these from now on; on the worker's loop."""
+        self._view.resources = tuple(dict.fromkeys(resources))
+        self._perform(self._engine.set_resources(self._view.resources, self._now()))
+
+    async def start(self) -> None:
+        """Make the plugin, open the store, and connect.
+
+        Raises:
+            PluginError: the plugin cannot be used.
+            StoreError: the folder cannot be.
+            TransportError: an endpoint or a key is none.
+        """
+        loop = asyncio.get_running_loop()
+        self._epoch, self._clock = time.time() - loop.time(), loop.time
+        self.finished: asyncio.Future[bool] = loop.create_future()
+        self._requests = Requests(self._endpoints, self._name, self._security, self._folder, self._protocol)
+        self._view = WorkerView(
+            self._name, self._service, self._resources, self._on_resources, self._requests
+        )
+        plugin = await asyncio.to_thread(make_plugin, self._plugin, self._view)
+        table = TaskTable(plugin)
+        self._runner = Runner(table, self._view, self, concurrency=self._settings.concurrency)
+        self._engine = self._make_engine(table)
+        self._store = WorkerStore(
+            self._folder,
+            self._durability,
+            on_stored=lambda ticket: self._perform(self._engine.stored(ticket, self._now())),
+            on_failed=lambda ticket, why: self._perform(self._engine.not_stored(ticket, why, self._now())),
+            on_damaged=lambda sentence: self._tell(StoreFailed(sentence)),
+        )
+        records, begun = await self._store.open()
+        self._line = Line(
+            self._endpoints,
+            self._name,
+            self._security,
+            dialect=DIALECTS[self._protocol],
+            tap=self._tap,
+            max_frame_octets=self._settings.body_octets + (1 << 20),
+            on_command=lambda command: self._perform(self._engine.receive(command, self._now())),
+            on_malformed=lambda why: self._perform(self._engine.malformed(why, self._now())),
+            on_lost=lambda why: self._perform(self._engine.lost(why, self._now())),
+        )
+        try:
+            self._perform(self._engine.restore(records, begun, self._now()))
+            self._perform(self._engine.open(self._now()))
+        except BaseException:
+            await self._release()
+            raise
+        self._ticking = asyncio.create_task(self._tick())
+
+    def _make_engine(self, table: TaskTable) -> WorkerEngine:
+        return WorkerEngine(
+            self._name,
+            self._service,
+            self._settings,
+            now=self._now(),
+            brokers=self._endpoints,
+            resources=self._view.resources,
+            time_limits=table.time_limits,
+            commits_beginnings=self._durability == "full",
+            about={"version": __version__, "pid": os.getpid(), "durability": self._durability},
+            tasks=table.describe,
+        )
+
+    async def run(self) -> bool:
+        """Serve until management says otherwise; return whether the worker was told to begin anew."""
+        return await asyncio.shield(self.finished)
+
+    async def stop(self) -> None:
+        """Begin nothing more, wait for what runs (see `WorkerSettings.drain_s`), leave, and release everything."""
+        self._perform(self._engine.stop(self._now()))
+        await asyncio.wait((self.finished,))
+        self._ticking.cancel()
+        await asyncio.gather(self._ticking, *self._background, return_exceptions=True)
+        await self._release()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _release(self) -> None:
+        self._runner.close()
+        await self._line.close()
+        await self._store.close()
+        await self._requests.close()
+
+    def _now(self) -> float:
+        return self._epoch + self._clock()
+
+    async def _tick(self) -> None:
+        pause = min(0.1, self._settings.keepalive_s / 4, self._settings.first_retry_s)
+        while True:
+            await asyncio.sleep(pause)
+            self._perform(self._engine.tick(self._now()))
+
+    # --- tasks; see `running.Listener`
+
+    def on_progress(self, uuid: str, progress: Progress) -> None:
+        """A task tells how it goes."""
+        self._perform(self._engine.progress(uuid, progress, self._now()))
+
+    def on_stream(self, uuid: str, data: bytes) -> None:
+        """A task sends a piece of something."""
+        self._perform(self._engine.stream(uuid, data, self._now()))
+
+    def on_ended(self, uuid: str, outcome: Outcome) -> None:
+        """A task has ended."""
+        self._perform(self._engine.ended(uuid, outcome, self._now()))
+
+    def _on_resources(self, resources: Sequence[str]) -> None:
+        self._perform(self._engine.set_resources(resources, self._now()))
+
+    # --- actions
+
+    def _perform(self, todo: Sequence[Action]) -> None:
+        """Perform actions in order; those that come of performing one wait for the others."""
+        self._pending.extend(todo)
+        if self._performing:
+            return
+        self._performing = True
+        try:
+            while self._pending:
+                self._perform_one(self._pending.popleft())
+        finally:
+            self._performing = False
+
+    def _perform_one(self, action: Action) -> None:
+        match action:
+            case actions.Send(command=command):
+                self._line.send(command)
+            case actions.Store(ticket=ticket, records=records):
+                self._store.write(ticket, records)
+            case actions.Mark(number=number):
+                self._store.mark(number)
+            case actions.Start(uuid=uuid, task=task, body=body, client=client):
+                self._runner.start(uuid, task, body, client.decode(errors="backslashreplace"))
+            case actions.Report(happening=happening):
+                self._tell(happening)
+            case actions.Load():
+                self._do(self._load(action))
+            case actions.Cancel(uuid=uuid, reason=reason):
+                self._runner.cancel(uuid, reason)
+            case actions.Abandon(uuid=uuid):
+                self._runner.abandon(uuid)
+            case actions.Input(uuid=uuid, body=body):
+                self._runner.give(uuid, body)
+            case actions.Connect(broker=broker):
+                self._connect(broker)
+            case actions.Close():
+                self._line.drop()
+            case actions.Stopped(restart=restart):
+                if not self.finished.done():
+                    self.finished.set_result(restart)
+
+    def _connect(self, broker: int) -> None:
+        try:
+            self._line.open(broker)
+        except TransportError as error:
+            self._perform(self._engine.lost(str(error), self._now()))
+
+    async def _load(self, wanted: actions.Load) -> None:
+        body = await self._store.read_result(wanted.number)
+        self._perform(self._engine.loaded(wanted.uuid, wanted.client, body, self._now()))
+
+    def _do(self, work: Any) -> None:
+        doing = asyncio.create_task(work)
+        self._background.add(doing)
+        doing.add_done_callback(self._background.discard)
+
+    def _tell(self, happening: Happening) -> None:
+        if self._on_event is not None:
+            self._on_event(happening)
+
+
+def _each(security: Security | Sequence[Security], count: int) -> tuple[Security, ...]:
+    """Return one for each broker."""
+    if not isinstance(security, Sequence):
+        return (security,) * count
+    if len(security) != count:
+        raise ValueError(f"there are {count} brokers, and credentials for {len(security)}")
+    return tuple(security)
+
+
+def _with_concurrency(settings: WorkerSettings, concurrency: int | None) -> WorkerSettings:
+    import msgspec
+
+    wanted = settings if concurrency is None else msgspec.structs.replace(settings, concurrency=concurrency)
+    if wanted.concurrency < 1:
+        raise ValueError(f"a worker runs one job at a time at least, not {wanted.concurrency}")
+    return wanted
