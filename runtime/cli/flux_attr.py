@@ -85,20 +85,21 @@ def list_(
 
     async def story() -> None:
         from specwire.runtime.flux.inquiry import AttributeNames, get_attribute
+        from specwire.runtime.log.text import show
 
         wait_s = patience(timeout, ANSWER_S)
         async with connected(uri) as handle:
             names = sorted((await handle.rpc("attr.list", timeout_s=wait_s)).read(AttributeNames).names)
             if not values and not as_json:
                 for name in names:
-                    print_line(name)
+                    print_line(show(name))
                 return
             told = {name: (await get_attribute(handle, name, wait_s)).value for name in names}
         if as_json:
             print_json(told)
             return
         for name, value in told.items():
-            print_line(f"{name:<{NAME_COLUMNS}}{value}")
+            print_line(f"{show(name):<{NAME_COLUMNS}}{show(value)}")
 
     run(story())
 

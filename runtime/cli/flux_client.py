@@ -98,8 +98,10 @@ def give_up(error: FluxError, about: str = "", *, step: str = "") -> NoReturn:
     from specwire.runtime.log.text import show
 
     reason = show(str(error))
-    if about and not reason.startswith(f"{about}: "):
-        reason = f"{about}: {reason}"
+    if about:
+        topic, separator, rest = reason.partition(": ")
+        is_said = separator and (about == topic or about.endswith(f"!{topic}"))
+        reason = f"{about}: {rest if is_said else reason}"
     step = step or next_step(error)
     fail(f"{reason}; {step}" if step else reason, status=JOB_FAILED)
 

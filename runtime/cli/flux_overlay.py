@@ -1,12 +1,13 @@
-"""`specwire flux overlay status`: the tree of brokers, and how each is."""
+"""`specwire flux overlay status` and `errors`: the tree of brokers, how each is, and why some are lost."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
+from specwire.runtime.cli import flux_overlay_ranks
 from specwire.runtime.cli.console import fail, print_json
 from specwire.runtime.cli.flux_client import (
     EXIT_STATUSES,
@@ -44,6 +45,9 @@ GREY, PLAIN = "\x1b[90m", "\x1b[39m"
 COLOURS = {"lost": "\x1b[31m", "offline": "\x1b[33m"}
 
 app = typer.Typer(help="Look at the tree of brokers.", no_args_is_help=True)
+app.command(epilog=EXIT_STATUSES)(flux_overlay_ranks.lookup)
+app.command(epilog=EXIT_STATUSES)(flux_overlay_ranks.parentof)
+app.command(epilog=EXIT_STATUSES)(flux_overlay_ranks.disconnect)
 
 
 @app.callback()
@@ -111,6 +115,42 @@ def status(
     run(story())
 
 
+@app.command(epilog=EXIT_STATUSES)
+def errors(uri: UriOption = None, timeout: TimeoutOption = None, as_json: JsonOption = False) -> None:
+    """Print why brokers are lost or do not answer: a line for each reason, with those that have it."""
+
+    async def story() -> None:
+        from specwire.runtime.flux.errors import FluxError
+        from specwire.runtime.flux.survey import Survey, each
+
+        async with connected(uri) as handle:
+            try:
+                top = await Survey(handle, patience(timeout, ANSWER_S), ghosts=False).look(0)
+            except FluxError as error:
+                give_up(error, "rank 0")
+        found: dict[str, list[Branch]] = {}
+        for branch in each(top):
+            if reason := branch.error or ("torpid" if branch.torpid else ""):
+                found.setdefault(reason, []).append(branch)
+        if as_json:
+            print_json({reason: [branch.rank for branch in several] for reason, several in found.items()})
+            return
+        for reason, several in found.items():
+            print_line(summarise(reason, several))
+
+    run(story())
+
+
+def summarise(reason: str, branches: Sequence[Branch]) -> str:
+    """Return the line of a reason."""
+    from specwire.runtime.flux.hostlist import compress
+    from specwire.runtime.flux.ranks import format_ranks
+    from specwire.runtime.log.text import show
+
+    hosts = compress(branch.host for branch in branches)
+    return f"{show(hosts)} (rank {format_ranks(branch.rank for branch in branches)}): {show(reason)}"
+
+
 class Drawing:
     """A tree as `flux overlay status` prints it."""
 
@@ -141,6 +181,8 @@ class Drawing:
             return error
         if self._in_colour and (colour := GREY if branch.ghost else COLOURS.get(status)):
             status = f"{colour}{status}{PLAIN}"
+        if branch.torpid:
+            status = f"{status}, torpid"
         if self._verbose and branch.duration is not None:
             status = f"{status} for {format_duration(branch.duration)}"
         return f"{status} {error}" if error else status

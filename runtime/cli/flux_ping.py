@@ -19,7 +19,6 @@ from specwire.runtime.cli.flux_client import (
     connected,
     give_up,
     patience,
-    print_json_line,
     print_line,
     read_duration,
     run,
@@ -63,14 +62,21 @@ def ping(
     pad: Annotated[
         int, typer.Option("--pad", "-p", min=0, max=MAX_PAD_OCTETS, help="Octets sent along.")
     ] = 0,
+    batch: Annotated[
+        bool, typer.Option("--batch", "-b", help="Print nothing until all are sent; --count is wanted.")
+    ] = False,
     userid: Annotated[bool, typer.Option("--userid", "-u", help="Print whose request it was, too.")] = False,
     uri: UriOption = None,
     timeout: TimeoutOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Send pings to a service of a broker, and print how long each took and which way it went."""
+    if batch and not count:
+        fail("--batch wants --count, or there would never be anything to print")
     where, what = split_target(target, rank)
     pinging = Pinging(what, pad, userid, as_json, patience(timeout, ANSWER_S))
+    if not batch:
+        pinging.may_print.set()
     run(pinging.run(uri, where, count, USUAL_INTERVAL_S if interval is None else interval))
 
 
@@ -87,7 +93,11 @@ def split_target(target: str, rank: str | None) -> tuple[str, str]:
 
 
 class Pinging:
-    """The pings of one command; `service` is empty where TARGET may be a rank, a host or a service."""
+    """The pings of one command; `service` is empty where TARGET may be a rank, a host or a service.
+
+    Attributes:
+        may_print: when answers are told: at once, or when all is sent.
+    """
 
     def __init__(
         self, service: str, pad: int, with_userid: bool, as_json: bool, timeout_s: float | None
@@ -95,6 +105,7 @@ class Pinging:
         self._service, self._pad = service, "p" * pad
         self._with_userid, self._as_json, self._timeout_s = with_userid, as_json, timeout_s
         self._room = asyncio.Semaphore(MAX_UNDER_WAY)
+        self.may_print = asyncio.Event()
 
     async def run(self, uri: str | None, where: str, count: int, interval_s: float) -> None:
         """Send them, each at its time, whether the one before was answered or not."""
@@ -118,7 +129,7 @@ class Pinging:
         try:
             node = await find_node(handle, where, self._timeout_s)
         except FluxError as error:
-            if error.errnum != EINVAL or self._service:
+            if error.errnum != EINVAL or self._service or where.isdecimal():
                 raise
             self._service = where
             return Node()
@@ -141,6 +152,7 @@ class Pinging:
                 await asyncio.sleep(due - clock())
             await self._room.acquire()
             under_way.create_task(self._ping(handle, node, number))
+        self.may_print.set()
 
     async def _ping(self, handle: FluxHandle, node: Node, number: int) -> None:
         from specwire.runtime.flux.errors import FluxError
@@ -155,26 +167,27 @@ class Pinging:
                 topic, payload, nodeid=node.nodeid, upstream=node.upstream, timeout_s=self._timeout_s
             )
             took_ms = (time.monotonic_ns() - began_ns) / 1e6
-            self._tell(topic, reply.read(Pong), took_ms)
+            line = self._describe(topic, reply.read(Pong), took_ms)
         except FluxError as error:
             give_up(error, topic if node.name == "any" else f"{node.name}!{topic}")
         finally:
             self._room.release()
+        await self.may_print.wait()
+        print_line(line)
 
-    def _tell(self, topic: str, pong: Pong, took_ms: float) -> None:
-        from msgspec.structs import asdict
+    def _describe(self, topic: str, pong: Pong, took_ms: float) -> str:
+        """Return the line about an answer."""
+        import msgspec
 
         from specwire.runtime.log.text import show
 
         if pong.pad != self._pad:
             fail(f"{pong.rank}!{topic}: the octets that were sent along came back changed", status=JOB_FAILED)
         if self._as_json:
-            print_json_line({"topic": topic, "time_ms": took_ms, **asdict(pong)})
-            return
+            told = {"topic": topic, "time_ms": took_ms, **msgspec.structs.asdict(pong)}
+            return msgspec.json.encode(told).decode()
         whose = f" userid={pong.userid} rolemask={pong.rolemask:#x}" if self._with_userid else ""
-        print_line(
-            f"{pong.rank}!{topic} pad={len(pong.pad)}{whose} seq={pong.seq} time={took_ms:0.3f} ms ({show(pong.route)})"
-        )
+        return f"{pong.rank}!{topic} pad={len(pong.pad)}{whose} seq={pong.seq} time={took_ms:0.3f} ms ({show(pong.route)})"
 
 
 def note(node: Node) -> str:

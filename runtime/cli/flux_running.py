@@ -15,12 +15,11 @@ from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.flux.events import Event
 from specwire.runtime.flux.narration import Level, Narrator
 from specwire.runtime.flux.serve import FluxBroker
+from specwire.runtime.flux.status import ROLE
+from specwire.runtime.log.lines import OURS, take_over
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder
 from specwire.runtime.transport.status_socket import StatusSocket
-
-ROLE = "flux-broker"
-"""How the status socket of a broker is named."""
 
 
 class BrokerLog:
@@ -28,7 +27,8 @@ class BrokerLog:
 
     def __init__(self, rank: int, level: Level = Level.NORMAL) -> None:
         self._rank, self._level = rank, level
-        self._narrator = Narrator(self.line, time.monotonic, level)
+        self._narrator = Narrator(lambda line, severity: self.line(line), time.monotonic, level)
+        self._handler = take_over(self.line)
 
     def line(self, text: str) -> None:
         """Write one line; a log that nobody reads any more does not end a broker."""
@@ -47,6 +47,10 @@ class BrokerLog:
     def end(self) -> None:
         """From now on neighbours and clients go because this broker goes."""
         self._narrator.end()
+
+    def close(self) -> None:
+        """Leave our loggers as they were."""
+        OURS.removeHandler(self._handler)
 
 
 async def run_broker(broker: FluxBroker, log: BrokerLog, *, until_eof: bool, answer_status: bool) -> None:

@@ -8,18 +8,14 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from specwire.runtime.cli.console import output
+from specwire.runtime.cli.console import output, wide_output
 from specwire.runtime.flux.simulate.report import LoadReport, Quantiles, Report
 
 NOTHING = "-"
-PIPE_COLUMNS = 200
-"""Where no terminal says how wide it is."""
 
 
 def print_report(report: Report) -> None:
     """Write a report to standard output."""
-    if not output().is_terminal:
-        output().width = PIPE_COLUMNS
     title = f"{report.title}: " if report.title else ""
     shape = f"{report.size:,} brokers, fan-out {report.fanout}, {report.height} levels below rank 0"
     _say(f"{title}{shape}, {report.duration_s:g} s, seed {report.seed}")
@@ -154,7 +150,7 @@ def _print_table(names: Sequence[str], rows: Sequence[Sequence[str]], left: int 
         table.add_column(name, justify="left" if number < left else "right", no_wrap=True)
     for row in rows:
         table.add_row(*map(Text, row))
-    output().print(table)
+    wide_output().print(table)
 
 
 def _say(text: str) -> None:

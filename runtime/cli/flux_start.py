@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from specwire.runtime.flux.instance import Instance
 
 JOB_FAILED = 1
+ENDING_S = 10.0
+"""How long the command may take to end when it is told to."""
 NOT_FOUND, NOT_EXECUTABLE, BY_SIGNAL = 127, 126, 128
 """How a shell says that a command was not run, and that a signal ended it."""
 
@@ -128,15 +130,24 @@ async def _run_command(instance: Instance, command: list[str], stop: asyncio.Fut
         print_error(f"specwire: {command[0]}: {error.strerror}")
         return NOT_FOUND if isinstance(error, FileNotFoundError) else NOT_EXECUTABLE
     running = asyncio.create_task(process.wait())
-    stop.add_done_callback(lambda _: _terminate(process))
     try:
-        await instance.until(running)
+        await instance.until(asyncio.create_task(_first(running, stop)))
     finally:
-        _terminate(process)
-        status = await process.wait()
-    return BY_SIGNAL - status if status < 0 else status
+        await end_command(command[0], process, running)
+    return BY_SIGNAL - status if (status := running.result()) < 0 else status
 
 
-def _terminate(process: asyncio.subprocess.Process) -> None:
-    if process.returncode is None:
-        process.terminate()
+async def _first(running: asyncio.Task[int], stop: asyncio.Future[None]) -> None:
+    """Return when the command has ended, or is to end."""
+    await asyncio.wait((running, stop), return_when=asyncio.FIRST_COMPLETED)
+
+
+async def end_command(name: str, process: asyncio.subprocess.Process, running: asyncio.Task[int]) -> None:
+    """End a command that runs; one that does not let itself be told, as an interactive shell, is killed."""
+    if running.done():
+        return
+    process.terminate()
+    if not (await asyncio.wait((running,), timeout=ENDING_S))[0]:
+        print_error(f"specwire: {name} did not end within {ENDING_S:g} s, and is killed")
+        process.kill()
+        await running

@@ -9,19 +9,14 @@ import json
 import os
 from collections.abc import Sequence
 from itertools import groupby
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
-import msgspec
 import typer
 
-from specwire.runtime.cli.console import fail, output, print_error
-from specwire.runtime.cli.flux_running import ROLE
-from specwire.runtime.cli.status_asking import NoAnswerError, ask_all
-from specwire.runtime.flux.narration import shorten
-from specwire.runtime.flux.status import BrokerStatus
-from specwire.runtime.flux.uri import SCHEME
-from specwire.runtime.log.text import show
-from specwire.runtime.transport.status_folder import list_addresses, locate_status_folder
+from specwire.runtime.cli.console import fail, print_error, wide_output
+
+if TYPE_CHECKING:
+    from specwire.runtime.flux.status import BrokerStatus
 
 JOB_FAILED = 1
 COLUMNS = (
@@ -44,6 +39,12 @@ def status(
     ] = False,
 ) -> None:
     """Tell of each broker whether it is in the tree, what is below it, who is connected, and what was counted."""
+    import msgspec
+
+    from specwire.runtime.cli.status_asking import NoAnswerError, ask_all
+    from specwire.runtime.flux.status import ROLE, BrokerStatus
+    from specwire.runtime.transport.status_folder import list_addresses, locate_status_folder
+
     answers = ask_all(list_addresses(locate_status_folder(os.environ)), (ROLE,), BrokerStatus)
     found = sorted(
         (answer for answer in answers if isinstance(answer, BrokerStatus)),
@@ -65,22 +66,31 @@ def print_brokers(brokers: Sequence[BrokerStatus]) -> None:
     """Print a table for each instance, by the folder of its sockets."""
     from rich.table import Table
 
+    from specwire.runtime.log.text import show
+
     for folder, instance in groupby(brokers, key=folder_of):
         several = [*instance]
-        table = Table(*COLUMNS, box=None, padding=(0, 1, 0, 0))
+        table = Table(box=None, padding=(0, 1, 0, 0))
+        for name in COLUMNS:
+            table.add_column(name, overflow="fold")
         for broker in several:
             table.add_row(*describe(broker))
-        output().print(f"{show(folder)}: {several[0].size} brokers", markup=False)
-        output().print(table)
+        console = wide_output()
+        console.print(f"{show(folder)}: {several[0].size} brokers", markup=False, soft_wrap=True)
+        console.print(table)
 
 
 def folder_of(broker: BrokerStatus) -> str:
     """Return the folder of a broker's socket, which those of an instance on one machine share."""
+    from specwire.runtime.flux.uri import SCHEME
+
     return os.path.dirname(broker.uri.removeprefix(SCHEME))
 
 
 def describe(broker: BrokerStatus) -> tuple[str, ...]:
     """Return the cells of a broker's row."""
+    from specwire.runtime.flux.narration import shorten
+
     present = sum(child.present for child in broker.children)
     pending = broker.pending_upward + sum(child.pending for child in broker.children)
     return (

@@ -6,7 +6,8 @@ and a rolemask that is not 0. A stream of responses ends with an error number, E
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeVar, cast
 
 import msgspec
 
@@ -17,6 +18,12 @@ from specwire.runtime.flux.flags import NORESPONSE, STREAMING
 
 Type = TypeVar("Type")
 _ENCODER = msgspec.json.Encoder()
+
+
+@cache
+def _decoder_of(type_: type[Any]) -> msgspec.json.Decoder[Any]:
+    """What a type means is looked into once; the types are those in the text of services."""
+    return msgspec.json.Decoder(type_)
 
 
 def pack(value: object) -> bytes:
@@ -38,7 +45,7 @@ def unpack(payload: bytes | None, type_: type[Type]) -> Type:
     if not payload or payload[-1] != 0:
         raise FluxError(EPROTO)
     try:
-        return msgspec.json.decode(memoryview(payload)[:-1], type=type_)
+        return cast("Type", _decoder_of(type_).decode(memoryview(payload)[:-1]))
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise FluxError(EPROTO) from None
 

@@ -150,7 +150,7 @@ class BlockingHandle:
             topic, payload, now, nodeid=nodeid, timeout_s=timeout_s, streaming=True, upstream=upstream
         )
         unread = Unread[Reply]()
-        self._waiting.for_replies(call, unread)
+        call.box = unread
         try:
             self._send(call.request)
             while (reply := self.next_of(unread)) is not None:
@@ -200,7 +200,7 @@ class BlockingHandle:
 
     def _reply_to(self, call: PendingCall) -> Reply:
         unread = Unread[Reply]()
-        self._waiting.for_replies(call, unread)
+        call.box = unread
         try:
             self._send(call.request)
             reply = self.next_of(unread)
@@ -210,7 +210,7 @@ class BlockingHandle:
             self._give_up(call)
 
     def _give_up(self, call: PendingCall) -> None:
-        self._waiting.forget_call(call)
+        call.box = None
         self._perform(self._engine.cancel(call))
 
     def _send(self, message: AnyMessage) -> None:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from specwire.generated.flux import AnyMessage, Event, Request, Response
-from specwire.runtime.flux.actions import Action, Link, Report
+from specwire.runtime.flux.actions import Action, Link, Report, ToChild, ToClient, ToParent
 from specwire.runtime.flux.answering import pack_text
 from specwire.runtime.flux.clients import Clients
 from specwire.runtime.flux.config import Settings
@@ -21,12 +21,14 @@ from specwire.runtime.flux.counters import Counters
 from specwire.runtime.flux.credentials import LOCAL, OWNER
 from specwire.runtime.flux.errors import EHOSTUNREACH
 from specwire.runtime.flux.events import Dropped, Kind, Source
+from specwire.runtime.flux.events import Event as Happening
 from specwire.runtime.flux.flags import NORESPONSE
-from specwire.runtime.flux.journal import DEBUG, Journal
+from specwire.runtime.flux.journal import Journal
 from specwire.runtime.flux.overlay import Overlay, Phase
 from specwire.runtime.flux.publishing import Publisher
 from specwire.runtime.flux.registry import Registry
 from specwire.runtime.flux.routing import Router
+from specwire.runtime.flux.severity import Severity
 
 MAX_CLIENT_ROUTES = 64
 """Routes beyond those of the longest way in the tree: what a client may have on its side of the socket."""
@@ -215,6 +217,17 @@ class BrokerEngine:
         self.overlay.lose_parent(reason)
         return out
 
+    def unsendable(self, action: Action, error: str, now: float) -> list[Action]:
+        """What was to be sent cannot be put on the wire: whoever waits for it hears so, by EPROTO.
+
+        In place of a response goes one without a payload, but for one in the middle of a stream, which is left out. A
+        request is answered as if by the one who did not get it.
+        """
+        out = self._begin(now)
+        if isinstance(action, ToParent | ToChild | ToClient):
+            self.router.unsendable(action, error)
+        return out
+
     # --- services in Python
 
     def add_service(self, service: str) -> None:
@@ -235,10 +248,16 @@ class BrokerEngine:
         self.publisher.publish_own(topic, payload, private=private)
         return out
 
-    def log(self, text: str, now: float, severity: int = DEBUG, app: str = "broker") -> list[Action]:
+    def log(self, text: str, now: float, severity: int = Severity.DEBUG, app: str = "broker") -> list[Action]:
         """Add a line to the log, which ``log.dmesg`` gives out."""
         out = self._begin(now)
         self.journal.add(text, severity, app)
+        return out
+
+    def happened(self, event: Happening, now: float) -> list[Action]:
+        """Take notice of what only the shell sees; it comes back as a `Report`, and is in the log."""
+        out = self._begin(now)
+        self.report(event)
         return out
 
     # --- for the parts and the services
@@ -252,10 +271,15 @@ class BrokerEngine:
         """Want something done."""
         self.out.append(action)
 
+    def report(self, event: Happening) -> None:
+        """Tell whoever runs this broker, and the log."""
+        self.emit(Report(event))
+        self.journal.tell(event)
+
     def drop(self, kind: Kind, source: Source, reason: str) -> None:
         """Note that a message went to nobody."""
         self.counters.dropped += 1
-        self.emit(Report(Dropped(kind, source, reason)))
+        self.report(Dropped(kind, source, reason))
 
     def answer(self, request: Request, payload: bytes | None = None, errnum: int = 0) -> None:
         """Send a response of the broker itself to where `request` came from; nothing where none is wanted."""

@@ -9,10 +9,15 @@ from __future__ import annotations
 
 from heapq import heapify, heappop, heappush
 from math import inf
+from typing import TYPE_CHECKING
 
 from specwire.generated.flux import MATCHTAG_NONE, Request, Response
 from specwire.runtime.flux.errors import EAGAIN, FluxError
 from specwire.runtime.flux.flags import STREAMING
+
+if TYPE_CHECKING:
+    from specwire.runtime.flux.views import Reply
+    from specwire.runtime.flux.waiting import Box
 
 MAX_MATCHTAG = 0xFFFF_FFFF
 STALE = 64
@@ -27,15 +32,17 @@ class PendingCall:
         streaming: whether it takes more than one response.
         timeout_s: the longest time until the response; of a stream, until the first and from one to the next.
         deadline: when that is over.
+        box: where whoever called looks for the replies; None where nobody does. It is the shell's.
     """
 
-    __slots__ = ("deadline", "request", "streaming", "timeout_s")
+    __slots__ = ("box", "deadline", "request", "streaming", "timeout_s")
 
     def __init__(self, request: Request, timeout_s: float, now: float) -> None:
         self.request = request
         self.streaming = bool(request.flags & STREAMING)
         self.timeout_s = timeout_s
         self.deadline = now + timeout_s
+        self.box: Box[Reply] | None = None
 
 
 class PendingCalls:
@@ -75,18 +82,17 @@ class PendingCalls:
         matchtag = response.matchtag
         if response.routes or matchtag == MATCHTAG_NONE:
             return None  # it has hops to go, or is for nobody
-        last = bool(response.errnum) or not response.flags & STREAMING
-        call = self._pending.get(matchtag)
-        if call is None:
-            if last and matchtag in self.abandoned:
-                self.abandoned.remove(matchtag)
-                heappush(self._free, matchtag)
-            return None
-        if last:
-            del self._pending[matchtag]
+        if not response.errnum and response.flags & STREAMING:
+            call = self._pending.get(matchtag)
+            if call is not None and not call.streaming:
+                self.abandon(call)
+            return call
+        call = self._pending.pop(matchtag, None)
+        if call is not None:
             heappush(self._free, matchtag)
-        elif not call.streaming:
-            self.abandon(call)
+        elif matchtag in self.abandoned:
+            self.abandoned.remove(matchtag)
+            heappush(self._free, matchtag)
         return call
 
     def is_pending(self, call: PendingCall) -> bool:

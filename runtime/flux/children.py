@@ -16,12 +16,11 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from specwire.generated.flux import AnyMessage, Control, Request
-from specwire.runtime.flux.actions import DropChild, Report, ToChild
+from specwire.runtime.flux.actions import DropChild, ToChild
 from specwire.runtime.flux.control import DISCONNECT, ControlType, Status
 from specwire.runtime.flux.errors import EEXIST, FluxError
 from specwire.runtime.flux.events import ChildJoined, ChildLeft, ChildRefused, ChildTorpid
 from specwire.runtime.flux.hello import GOODBYE, HELLO, Hello, Welcome, check, reply
-from specwire.runtime.flux.journal import ERROR
 from specwire.runtime.flux.tracking import Tracker
 
 if TYPE_CHECKING:
@@ -37,16 +36,17 @@ class Child:
     Attributes:
         changed: when its status became what it is.
         heard: when its latest message came.
+        error: why it is lost, if it is.
         tracker: what is pending there.
     """
 
-    __slots__ = ("changed", "heard", "hostname", "rank", "status", "torpid", "tracker", "uuid")
+    __slots__ = ("changed", "error", "heard", "hostname", "rank", "status", "torpid", "tracker", "uuid")
 
     def __init__(self, word: Hello, status: Status, now: float) -> None:
         self.rank, self.uuid, self.hostname = word.rank, word.uuid, word.hostname
         self.status = status
         self.changed = self.heard = now
-        self.torpid = False
+        self.torpid, self.error = False, ""
         self.tracker = Tracker()
 
 
@@ -130,7 +130,7 @@ class Children:
         for child in [*self.present.values()]:
             # The sums are those that made `check_at`: a difference could fall short of them by a rounding.
             if now >= child.heard + times["expiry"]:
-                self.expel(child.uuid, f"silent for {now - child.heard:g} s")
+                self.expel(child.uuid, f"silent for {now - child.heard:.3g} s")
                 continue
             if now >= child.heard + times["torpid"] and not child.torpid:
                 self._set_torpid(child, True)
@@ -153,7 +153,7 @@ class Children:
                 raise FluxError(EEXIST, f"uuid {uuid} is that of another broker")
         except FluxError as error:
             broker.emit(ToChild(uuid, reply(request, error=error)))
-            broker.emit(Report(ChildRefused(uuid, str(error))))
+            broker.report(ChildRefused(uuid, str(error)))
             return
         if broker.overlay.is_apart:
             self._waiting = self._waiting or {}
@@ -178,12 +178,12 @@ class Children:
         child = Child(word, before.status if before else Status.OFFLINE, broker.now)
         self.present[child.uuid] = self.known[child.rank] = child
         self.check_at = min(self.check_at, broker.now + broker.settings.timers["torpid"])
-        broker.emit(Report(ChildJoined(child.rank, child.uuid, child.hostname)))
+        broker.report(ChildJoined(child.rank, child.uuid, child.hostname))
         self._set_status(child, SAID.get(word.status, Status.UNKNOWN))
 
     def _refuse(self, uuid: str, reason: str) -> None:
         self._broker.emit(ToChild(uuid, DISCONNECT))
-        self._broker.emit(Report(ChildRefused(uuid, reason)))
+        self._broker.report(ChildRefused(uuid, reason))
 
     # --- being there
 
@@ -201,7 +201,7 @@ class Children:
 
     def _set_torpid(self, child: Child, torpid: bool) -> None:
         child.torpid = torpid
-        self._broker.emit(Report(ChildTorpid(child.rank, child.uuid, torpid)))
+        self._broker.report(ChildTorpid(child.rank, child.uuid, child.hostname, torpid))
         self._broker.registry.child_changed(child)
 
     def _set_status(self, child: Child, status: Status) -> None:
@@ -226,8 +226,6 @@ class Children:
         if tell:
             broker.emit(ToChild(child.uuid, DISCONNECT))
         broker.emit(DropChild(child.uuid, reason))
-        broker.emit(Report(ChildLeft(child.rank, child.uuid, reason, lost)))
-        if lost:
-            broker.journal.add(f"rank {child.rank} ({child.hostname}) lost: {reason}", ERROR)
-        child.torpid = False
+        broker.report(ChildLeft(child.rank, child.uuid, child.hostname, reason, lost))
+        child.torpid, child.error = False, reason if lost else ""
         self._set_status(child, status)

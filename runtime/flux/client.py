@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from base64 import b64encode
 from math import inf
+from typing import NoReturn
 
 import msgspec
 
-from specwire.generated.flux import ENODATA, NODEID_ANY, AnyMessage, Event, Request, Response
+from specwire.generated.flux import ENODATA, NODEID_ANY, USERID_UNKNOWN, AnyMessage, Event, Request, Response
 from specwire.runtime.flux.calls import PendingCall, PendingCalls
 from specwire.runtime.flux.client_actions import (
     Answered,
@@ -84,14 +85,17 @@ class ClientEngine:
             FluxError: the connection is lost.
             TypeError, ValueError: `content` is no payload, or `nodeid` no rank.
         """
-        self._refuse_if_lost()
+        if self.lost is not None:
+            self._refuse()
         payload = encode_payload(content)
-        _check(nodeid)
+        if not 0 <= nodeid <= HIGHEST_RANK:
+            _check(nodeid)
         flags = (STREAMING if streaming else 0) | (UPSTREAM if upstream else 0)
-        matchtag = self._calls.free_matchtag()
-        request = Request((), topic, payload, flags, nodeid=nodeid, matchtag=matchtag)
+        calls = self._calls
+        matchtag = calls.free_matchtag()
+        request = Request((), topic, payload, flags, USERID_UNKNOWN, 0, nodeid, matchtag)
         call = PendingCall(request, inf if timeout_s is None else timeout_s, now)
-        self._calls.add(call)
+        calls.add(call)
         return call
 
     def tell(
@@ -147,15 +151,13 @@ class ClientEngine:
 
     def receive(self, message: AnyMessage, now: float) -> list[ClientAction]:
         """Take a message from the broker; one that concerns nobody is dropped."""
-        match message:
-            case Response():
-                return self._take_response(message, now)
-            case Event():
-                return self._subscriptions.deliver(message)
-            case Request():
-                return [Requested(message)]
-            case _:
-                return []
+        if isinstance(message, Response):
+            return self._take_response(message, now)
+        if isinstance(message, Event):
+            return self._subscriptions.deliver(message)
+        if isinstance(message, Request):
+            return [Requested(message)]
+        return []
 
     def tick(self, now: float) -> list[ClientAction]:
         """Give up the calls whose time is over."""
@@ -186,7 +188,11 @@ class ClientEngine:
 
     def _refuse_if_lost(self) -> None:
         if self.lost is not None:
-            raise FluxError(self.lost.errnum, self.lost.text)
+            self._refuse()
+
+    def _refuse(self) -> NoReturn:
+        assert self.lost is not None
+        raise FluxError(self.lost.errnum, self.lost.text)
 
     def _ask(self, topic: str, prefix: str, wanted: Prefix | None, now: float) -> Send:
         call = self.call(topic, {"topic": prefix}, now)
@@ -197,20 +203,24 @@ class ClientEngine:
         call = self._calls.match(response)
         if call is None:
             return []
-        call.deadline = now + call.timeout_s
-        if response.errnum == ENODATA and call.streaming:
-            return [Finished(call)]
-        error = FluxError(response.errnum, text_of_error(response.payload)) if response.errnum else None
+        if response.errnum:
+            return self._take_error(call, response)
         if call in self._asked:
             prefix = self._asked.pop(call)
-            if prefix is None:
-                return []
-            if error is not None:
-                return self._subscriptions.refuse(prefix, error)
-            return self._subscriptions.confirm(prefix)
-        if error is not None:
-            return [Failed(call, error)]
-        return [Answered(call, response, not self._calls.is_pending(call))]
+            return [] if prefix is None else self._subscriptions.confirm(prefix)
+        if not call.streaming:
+            return [Answered(call, response, True)]
+        call.deadline = now + call.timeout_s
+        return [Answered(call, response, not response.flags & STREAMING)]
+
+    def _take_error(self, call: PendingCall, response: Response) -> list[ClientAction]:
+        if response.errnum == ENODATA and call.streaming:
+            return [Finished(call)]
+        error = FluxError(response.errnum, text_of_error(response.payload))
+        if call in self._asked:
+            prefix = self._asked.pop(call)
+            return [] if prefix is None else self._subscriptions.refuse(prefix, error)
+        return [Failed(call, error)]
 
 
 def _check(nodeid: int) -> None:

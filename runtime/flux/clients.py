@@ -17,12 +17,12 @@ from typing import TYPE_CHECKING
 
 from specwire.generated.flux import AnyMessage, Event, Request, Response
 from specwire.runtime.flux import connection
-from specwire.runtime.flux.actions import CloseClient, Report, ToClient
+from specwire.runtime.flux.actions import CloseClient, ToClient
 from specwire.runtime.flux.credentials import OWNER, Credentials, at_ingress, stamp
 from specwire.runtime.flux.errors import EAGAIN, EPERM, EPROTO, FluxError
 from specwire.runtime.flux.events import ClientClosed, ClientOpened
 from specwire.runtime.flux.flags import NORESPONSE, PRIVATE, UPSTREAM
-from specwire.runtime.flux.tracking import Tracker, service_of
+from specwire.runtime.flux.tracking import Tracker
 
 if TYPE_CHECKING:
     from specwire.runtime.flux.broker import BrokerEngine
@@ -43,15 +43,17 @@ class Client:
     """One local connection.
 
     Attributes:
+        routes: what is put on the route stack of each request: the connector, and the client.
         subscriptions: how often each prefix was subscribed to; `prefixes` is the same for matching.
         used: what is to be told when the client is gone, in the order of first use.
         services: what the client has registered; `tracker` is what is pending there.
     """
 
-    __slots__ = ("credentials", "prefixes", "services", "subscriptions", "tracker", "used", "uuid")
+    __slots__ = ("credentials", "prefixes", "routes", "services", "subscriptions", "tracker", "used", "uuid")
 
-    def __init__(self, uuid: str, credentials: Credentials) -> None:
+    def __init__(self, uuid: str, connector: str, credentials: Credentials) -> None:
         self.uuid, self.credentials = uuid, credentials
+        self.routes = (connector, uuid)
         self.subscriptions: dict[str, int] = {}
         self.prefixes: tuple[str, ...] = ()
         self.used: dict[Use, None] = {}
@@ -84,6 +86,11 @@ class Clients:
         """Return a client that is there."""
         return self._by_uuid.get(uuid)
 
+    def origin_of(self, request: Request) -> tuple[str, ...] | None:
+        """Return the routes of a local client below which a request has only what the client wrote; None for others."""
+        routes = request.routes
+        return routes[:2] if routes and routes[0] == self._connector else None
+
     # --- coming and going
 
     def authorise(self, userid: int) -> int:
@@ -101,8 +108,8 @@ class Clients:
             broker.emit(CloseClient(uuid, str(FluxError(errnum or EPROTO))))
             return
         self._connector = self._connector or broker.new_uuid()
-        self._by_uuid[uuid] = Client(uuid, at_ingress(userid, broker.settings.owner))
-        broker.emit(Report(ClientOpened(uuid, userid)))
+        self._by_uuid[uuid] = Client(uuid, self._connector, at_ingress(userid, broker.settings.owner))
+        broker.report(ClientOpened(uuid, userid))
 
     def close(self, uuid: str, reason: str) -> None:
         """Close a connection from our side."""
@@ -125,17 +132,17 @@ class Clients:
         for request in client.tracker.take_all():
             broker.registry.abandoned(request)
         userid, rolemask = client.credentials.userid, client.credentials.rolemask
-        routes = (self._connector, uuid)
+        routes = client.routes
         for service, nodeid, upstream in client.used:
             topic, flags = f"{service}.disconnect", NORESPONSE | upstream
             broker.router.request(Request(routes, topic, None, flags, userid, rolemask, nodeid))
-        broker.emit(Report(ClientClosed(uuid, reason)))
+        broker.report(ClientClosed(uuid, reason))
 
     # --- messages
 
     def take(self, uuid: str, message: AnyMessage) -> None:
         """Take a message of a client."""
-        broker, client = self._broker, self._by_uuid.get(uuid)
+        client = self._by_uuid.get(uuid)
         if client is None:
             return
         if isinstance(message, Request):
@@ -145,29 +152,29 @@ class Clients:
         elif isinstance(message, Event):
             self._event(client, message)
         else:
-            broker.drop("control", "client", "control messages are for neighbours in the tree")
+            self._broker.drop("control", "client", "control messages are for neighbours in the tree")
 
     def _request(self, client: Client, message: Request) -> None:
-        broker = self._broker
-        if message.topic is None:
+        broker, topic, nodeid, flags = self._broker, message.topic, message.nodeid, message.flags
+        if topic is None:
             broker.drop("request", "client", "it has no topic")
             return
         who = stamp(client.credentials, message.userid, message.rolemask)
         request = Request(
-            (self._connector, client.uuid, *(message.routes or ())),
-            message.topic,
+            (*client.routes, *message.routes) if message.routes else client.routes,
+            topic,
             message.payload,
-            message.flags,
+            flags,
             who.userid,
             who.rolemask,
-            message.nodeid,
+            nodeid,
             message.matchtag,
         )
-        method = connection.METHODS.get(message.topic)
+        method = connection.METHODS.get(topic)
         if method is not None:
             connection.carry_out(broker, client, request, method)
             return
-        use = (service_of(message), message.nodeid, message.flags & UPSTREAM)
+        use = (topic.partition(".")[0], nodeid, flags & UPSTREAM)
         if use not in client.used:
             owns = client.credentials.rolemask & OWNER
             if len(client.used) >= (MAX_USED if owns else MAX_USED_BY_GUEST):
@@ -207,7 +214,7 @@ class Clients:
         uuid = routes[1] if len(routes) > 1 else ""
         if uuid not in self._by_uuid:
             return False
-        self._broker.emit(
+        self._broker.out.append(
             ToClient(
                 uuid,
                 Response(

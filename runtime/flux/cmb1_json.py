@@ -21,20 +21,20 @@ import msgspec
 from specwire.generated import cmb1_json, flux
 from specwire.generated.errors import DecodeError
 from specwire.generated.flux import MATCHTAG_NONE
-from specwire.runtime.flux.cmb1 import (
+from specwire.runtime.flux.cmb1_forms import (
     RULES,
-    check_nodeid,
+    Kinds,
+    from_flux,
     to_control,
-    to_identities,
+    to_flux,
     to_keepalive,
-    to_routes,
-    topic_of,
     unsayable,
 )
 from specwire.runtime.flux.flags import NORESPONSE, PRIVATE, STREAMING, UPSTREAM
 from specwire.runtime.flux.wire import FLUX, Wire
 
 Routed = cmb1_json.Request | cmb1_json.Response | cmb1_json.Event
+KINDS: Kinds[cmb1_json.AnyMessage] = Kinds(cmb1_json.Request, cmb1_json.Response, cmb1_json.Event)
 
 
 class Cmb1JsonWire:
@@ -53,71 +53,16 @@ class Cmb1JsonWire:
         flags = message.flags & UPSTREAM
         if isinstance(message, cmb1_json.Request) and is_disconnect(message.topic, message.matchtag):
             flags |= NORESPONSE
-        common = (
-            to_routes(message.routes),
-            message.topic,
-            to_payload(message),
-            flags,
-            message.userid,
-            message.rolemask,
-        )
-        match message:
-            case cmb1_json.Request(nodeid=nodeid, matchtag=matchtag):
-                return flux.Request(*common, nodeid, matchtag)
-            case cmb1_json.Response(errnum=errnum, matchtag=matchtag):
-                return flux.Response(*common, errnum, matchtag)
-            case cmb1_json.Event(sequence=sequence):
-                return flux.Event(*common, sequence)
+        return to_flux(message, to_payload(message), flags)
 
     def encode(self, message: flux.AnyMessage) -> list[bytes]:
         """See `Wire.encode`."""
-        return self._to_message(message).encode()
-
-    def _to_message(self, message: flux.AnyMessage) -> cmb1_json.AnyMessage:
-        userid, rolemask = message.userid, message.rolemask
         if isinstance(message, flux.Control):
             errnum, status = to_keepalive(message, self.name)
-            return cmb1_json.Keepalive(0, userid, rolemask, errnum, status)
-        routes, topic = to_identities(message, self.name), topic_of(message, self.name)
+            return cmb1_json.Keepalive(0, message.userid, message.rolemask, errnum, status).encode()
         payload, json = split_payload(message.payload)
         flags = to_flags(message)
-        match message:
-            case flux.Request(nodeid=nodeid, matchtag=matchtag):
-                check_nodeid(nodeid, self.name)
-                return cmb1_json.Request(
-                    routes=routes,
-                    topic=topic,
-                    payload=payload,
-                    json=json,
-                    flags=flags,
-                    userid=userid,
-                    rolemask=rolemask,
-                    nodeid=nodeid,
-                    matchtag=matchtag,
-                )
-            case flux.Response(errnum=errnum, matchtag=matchtag):
-                return cmb1_json.Response(
-                    routes=routes,
-                    topic=topic,
-                    payload=payload,
-                    json=json,
-                    flags=flags,
-                    userid=userid,
-                    rolemask=rolemask,
-                    errnum=errnum,
-                    matchtag=matchtag,
-                )
-            case flux.Event(sequence=sequence):
-                return cmb1_json.Event(
-                    routes=routes or None,
-                    topic=topic,
-                    payload=payload,
-                    json=json,
-                    flags=flags,
-                    userid=userid,
-                    rolemask=rolemask,
-                    sequence=sequence,
-                )
+        return from_flux(message, KINDS, self.name, flags, payload=payload, json=json).encode()
 
 
 def to_flags(message: flux.Request | flux.Response | flux.Event) -> int:

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from specwire.generated.flux.machine import TIMERS
+from specwire.runtime.flux.severity import Severity
 from specwire.runtime.flux.topology import Tree
 from specwire.runtime.flux.wire import FLUX, Wire
 
@@ -30,6 +31,9 @@ class Settings(msgspec.Struct, frozen=True):
     attributes: Mapping[str, str] = {}
     """What ``attr.get`` knows besides what the engine itself knows."""
     instance_level: int = 0
+    forward_level: int = Severity.INFO
+    """Lines of the log that are as grave as this, or more so, go up to rank 0. Deployed brokers send all; here
+    joins and the like stay where they are of interest, so that rank 0 of a large instance is spared them."""
     clock_offset_s: float = 0.0
     """Seconds since 1970 when `now` is 0: engines work with a clock that does not go backwards, log lines tell
     the time of day."""

@@ -29,6 +29,7 @@ from uuid import uuid4
 from specwire.generated.errors import DecodeError
 from specwire.generated.flux import AnyMessage
 from specwire.generated.stream import MessageStream
+from specwire.runtime.flux.events import DISCONNECTED
 from specwire.runtime.flux.local_socket import BACKLOG, LocalSocket, peer_of
 from specwire.runtime.flux.outgoing import Outgoing
 from specwire.runtime.flux.wire import FLUX, LocalWire
@@ -73,6 +74,7 @@ class Connector:
         on_accept: called with a new client's id, uid and pid; returns 0 to let it in, or the errno it is refused with.
         on_message: called with the id and the message, in the order in which a client sent them.
         on_gone: called once for each client that was let in, with the reason, when its connection is over.
+        on_handed: called when the messages that one client sent together have all been handed over.
         wire: the protocol that clients speak.
         max_message_octets: the longest message that a client may send.
         max_unread_octets: what a client may leave unread before it is disconnected.
@@ -89,6 +91,7 @@ class Connector:
         on_accept: Callable[[str, int, int], int],
         on_message: Callable[[str, AnyMessage], None],
         on_gone: Callable[[str, str], None],
+        on_handed: Callable[[], None] = lambda: None,
         wire: LocalWire = FLUX,
         max_message_octets: int = MAX_MESSAGE_OCTETS,
         max_unread_octets: int = MAX_UNREAD_OCTETS,
@@ -96,11 +99,14 @@ class Connector:
         self.path = path
         self.counts = Counts()
         self.on_accept, self.on_message, self.on_gone = on_accept, on_message, on_gone
+        self.on_handed = on_handed
         self.max_unread_octets = max_unread_octets
         self.octets = memoryview(bytearray(READ_OCTETS))
         self._wire, self._max_message_octets = wire, max_message_octets
         self._clients: dict[str, _Client] = {}
-        self._framed: tuple[AnyMessage | None, bytes] = (None, b"")
+        self._encode, self._frame = wire.encode, wire.framing.frame
+        self._latest: AnyMessage | None = None
+        self._octets = b""
 
     @property
     def clients(self) -> tuple[str, ...]:
@@ -129,8 +135,13 @@ class Connector:
         Raises:
             EncodeError: a field's value cannot be put on the wire.
         """
-        if connection := self._clients.get(client):
-            connection.send(self._octets_of(message))
+        connection = self._clients.get(client)
+        if connection is None:
+            return
+        if message is not self._latest:  # an event goes to many, one after the other, and is framed once
+            self._octets = self._frame(self._encode(message))
+            self._latest = message
+        connection.send(self._octets)
 
     def hold(self, client: str) -> None:
         """Take no more messages from a client, be they read already, until `resume`."""
@@ -161,14 +172,6 @@ class Connector:
         if self._clients.pop(client, None) is not None:
             self.on_gone(client, reason)
 
-    def _octets_of(self, message: AnyMessage) -> bytes:
-        """An event goes to many clients, one after the other, and is framed once."""
-        last, octets = self._framed
-        if message is not last:
-            octets = self._wire.framing.frame(self._wire.encode(message))
-            self._framed = (message, octets)
-        return octets
-
 
 class _Client(asyncio.BufferedProtocol):
     """One connection. Nothing comes from it and goes to it while there is a `_reason` against it."""
@@ -178,7 +181,7 @@ class _Client(asyncio.BufferedProtocol):
         self._connector, self._loop = connector, loop
         self._decoder = connector.decoder()
         self._waiting: list[AnyMessage] = []
-        self._unread = self._held = self._delivering = False
+        self._unread = self._held = self._delivering = self._is_read_from = False
         self._reason = "was not let in"
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -194,7 +197,9 @@ class _Client(asyncio.BufferedProtocol):
         self._transport.write(bytes((errnum,)))
         if errnum == ALLOWED:
             self._reason = ""
-            self._transport.set_write_buffer_limits(high=HOLD_BACK_OCTETS)
+            self._is_read_from = True
+            high = min(HOLD_BACK_OCTETS, self._connector.max_unread_octets)
+            self._transport.set_write_buffer_limits(high=high)
             self._connector.admit(self.id, self)
         else:
             self._connector.counts.denied += 1
@@ -242,15 +247,16 @@ class _Client(asyncio.BufferedProtocol):
             self._deliver(self._waiting)
 
     def connection_lost(self, error: Exception | None) -> None:
-        """The connection is over."""
-        self._reason = self._reason or (str(error) if error else "disconnected")
+        """The connection is over. A client that ends with something unread, as commands do, just ends."""
+        just_ended = error is None or isinstance(error, BrokenPipeError | ConnectionResetError)
+        self._reason = self._reason or (DISCONNECTED if just_ended else str(error))
         self._connector.release(self.id, self._reason)
 
     def send(self, octets: bytes) -> None:
         """Send, unless the client has left too much unread."""
         if self._reason:
             return
-        if self._outgoing.waiting_octets > self._connector.max_unread_octets:
+        if self._unread and self._outgoing.waiting_octets > self._connector.max_unread_octets:
             self._connector.counts.slow += 1
             self._finish(f"slow subscriber: {self._outgoing.waiting_octets:,} octets are unread")
             self._transport.abort()
@@ -280,31 +286,34 @@ class _Client(asyncio.BufferedProtocol):
         self._waiting = []
         self._delivering = True
         self._outgoing.hold()
-        for at, message in enumerate(messages):
-            if self._unread or self._held or self._reason:
-                self._waiting = messages[at:]
-                break
-            self._take(message)
+        taken, message = 0, None
+        hand_over, who = self._connector.on_message, self.id
+        try:
+            for message in messages:
+                if self._unread or self._held or self._reason:
+                    self._waiting = messages[taken:]
+                    break
+                taken += 1
+                hand_over(who, message)
+        except Exception:
+            digest = sha1(repr(message).encode(), usedforsecurity=False).hexdigest()
+            logger.exception("a message of client %s could not be handled (SHA-1 %s)", self.id, digest)
+            raise  # asyncio ends this connection with it
+        self._connector.counts.received += taken
         self._delivering = False
         self._outgoing.release()
         if self._decoder.fault is not None and not self._waiting and not self._reason:
             self._refuse(self._decoder.fault)
         self._read_or_not()
+        self._connector.on_handed()
 
     def _read_or_not(self) -> None:
-        """Read while messages are wanted; both calls may be repeated."""
-        if self._transport.is_closing():
+        """Read while messages are wanted."""
+        wanted = not (self._unread or self._held)
+        if wanted == self._is_read_from or self._transport.is_closing():
             return
-        if self._unread or self._held:
-            self._transport.pause_reading()
-        else:
+        self._is_read_from = wanted
+        if wanted:
             self._transport.resume_reading()
-
-    def _take(self, message: AnyMessage) -> None:
-        self._connector.counts.received += 1
-        try:
-            self._connector.on_message(self.id, message)
-        except Exception:
-            digest = sha1(repr(message).encode(), usedforsecurity=False).hexdigest()
-            logger.exception("a message of client %s could not be handled (SHA-1 %s)", self.id, digest)
-            raise  # asyncio ends this connection with it
+        else:
+            self._transport.pause_reading()

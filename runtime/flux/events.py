@@ -13,6 +13,9 @@ from specwire.generated.flux import Event as PublishedEvent
 Kind = Literal["request", "response", "event", "control"]
 Source = Literal["parent", "child", "client", "service"]
 
+DISCONNECTED = "disconnected"
+"""Why a client is gone that has closed its connection, which is how each one ends."""
+
 
 class PeerRefused(msgspec.Struct, frozen=True):
     """Somebody came to the socket for children and was not let in: the key is not of this instance, for instance."""
@@ -46,6 +49,7 @@ class ChildLeft(msgspec.Struct, frozen=True):
 
     rank: int
     child: str
+    hostname: str
     reason: str
     lost: bool
 
@@ -55,6 +59,7 @@ class ChildTorpid(msgspec.Struct, frozen=True):
 
     rank: int
     child: str
+    hostname: str
     torpid: bool
 
 

@@ -108,6 +108,7 @@ class FluxHandle:
     def __init__(self, path: str) -> None:
         self._path = path
         self._loop = asyncio.get_running_loop()
+        self._now = self._loop.time
         self._engine = ClientEngine()
         self._waiting = Waiting()
         self._services: dict[str, ServiceHost] = {}
@@ -157,12 +158,18 @@ class FluxHandle:
         Raises:
             FluxError: with the error number and text of the response; ETIMEDOUT; ECONNRESET.
         """
-        await self._connection.room()
-        return await self._reply_to(
-            self._engine.call(
-                topic, payload, self._loop.time(), nodeid=nodeid, timeout_s=timeout_s, upstream=upstream
-            )
+        if not self._connection.has_room:
+            await self._connection.room()
+        call = self._engine.call(
+            topic, payload, self._now(), nodeid=nodeid, timeout_s=timeout_s, upstream=upstream
         )
+        reply = call.box = Once(loop=self._loop)
+        try:
+            self._send_call(call)
+            return await reply
+        except BaseException:
+            self._give_up(call)
+            raise
 
     async def tell(
         self, topic: str, payload: Content = None, *, nodeid: int = NODEID_ANY, upstream: bool = False
@@ -187,12 +194,11 @@ class FluxHandle:
         and from one to the next. The rest is as in `rpc`; ENOBUFS means that too many responses were not read.
         """
         await self._connection.room()
-        now = self._loop.time()
         call = self._engine.call(
-            topic, payload, now, nodeid=nodeid, timeout_s=timeout_s, streaming=True, upstream=upstream
+            topic, payload, self._now(), nodeid=nodeid, timeout_s=timeout_s, streaming=True, upstream=upstream
         )
         arrivals = Arrivals[Reply]()
-        self._waiting.for_replies(call, arrivals)
+        call.box = arrivals
         try:
             self._send_call(call)
             async for reply in arrivals:
@@ -203,8 +209,13 @@ class FluxHandle:
     async def publish(self, topic: str, payload: Content = None, *, private: bool = False) -> int:
         """Publish an event and return its number; a private one is for this user and the owner only."""
         await self._connection.room()
-        reply = await self._reply_to(self._engine.publish(topic, payload, self._loop.time(), private=private))
-        return reply.read(Published).seq
+        call = self._engine.publish(topic, payload, self._now(), private=private)
+        reply = call.box = Once(loop=self._loop)
+        try:
+            self._send_call(call)
+            return (await reply).read(Published).seq
+        finally:
+            self._give_up(call)
 
     async def announce(self, topic: str, payload: Content = None, *, private: bool = False) -> None:
         """Send an event to be published, and wait for nothing; raises FluxError (ECONNRESET)."""
@@ -256,24 +267,15 @@ class FluxHandle:
         if host := self._services.pop(name, None):
             await host.close()
 
-    async def _reply_to(self, call: PendingCall) -> Reply:
-        reply = Once[Reply](loop=self._loop)
-        self._waiting.for_replies(call, reply)
-        try:
-            self._send_call(call)
-            return await reply
-        finally:
-            self._give_up(call)
-
     def _give_up(self, call: PendingCall) -> None:
         """A caller waits no more: it has been answered, or does not want to be."""
-        self._waiting.forget_call(call)
+        call.box = None
         if actions := self._engine.cancel(call):
             self._perform(actions)
 
     def _send_call(self, call: PendingCall) -> None:
         self._connection.send(call.request)
-        if self._engine.deadline < self._timer_at:
+        if call.timeout_s != inf and self._engine.deadline < self._timer_at:
             self._set_timer()
 
     async def _give_way(self) -> None:
@@ -292,7 +294,7 @@ class FluxHandle:
         self._set_timer()
 
     def _on_message(self, message: AnyMessage) -> None:
-        self._perform(self._engine.receive(message, self._loop.time()))
+        self._perform(self._engine.receive(message, self._now()))
 
     def _on_lost(self, error: FluxError) -> None:
         self._perform(self._engine.lose(error))

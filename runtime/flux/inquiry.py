@@ -13,6 +13,9 @@ from specwire.runtime.flux.errors import EINVAL, ENOENT, EPROTO, FluxError
 from specwire.runtime.flux.handle import FluxHandle
 from specwire.runtime.flux.hostlist import expand
 
+FULL = "full"
+"""The status of a subtree in which everybody is there."""
+
 MAX_HOSTS = 1_000_000
 """Host names that are told apart; they may be written in a few octets."""
 
@@ -31,12 +34,16 @@ class AttributeNames(msgspec.Struct):
 
 
 class ChildHealth(msgspec.Struct):
-    """How well the subtree of a child is, and since how many seconds; `error` may say why it is lost."""
+    """How well the subtree of a child is, and since how many seconds.
+
+    Our brokers say more than that: why it is lost, and that it has been silent for too long.
+    """
 
     rank: int
     status: str
     duration: float
     error: str = ""
+    torpid: bool = False
 
 
 class Health(msgspec.Struct):
@@ -124,6 +131,19 @@ async def find_node(handle: FluxHandle, word: str, timeout_s: float | None = Non
 async def get_health(handle: FluxHandle, rank: int, timeout_s: float | None = None) -> Health:
     """Return how well the subtree of a rank is; raises FluxError."""
     return (await handle.rpc("overlay.health", nodeid=rank, timeout_s=timeout_s)).read(Health)
+
+
+async def get_parent(handle: FluxHandle, rank: int, timeout_s: float | None = None) -> int:
+    """Return the rank above another; raises FluxError (EINVAL where there is none)."""
+    waiting = [await get_topology(handle, timeout_s)]
+    if rank == waiting[0].rank:
+        raise FluxError(EINVAL, f"rank {rank} has no parent")
+    while waiting:
+        shape = waiting.pop()
+        if any(child.rank == rank for child in shape.children):
+            return shape.rank
+        waiting.extend(shape.children)
+    raise FluxError(EINVAL, f"rank {rank} is not in the tree")
 
 
 async def get_topology(handle: FluxHandle, timeout_s: float | None = None) -> Topology:

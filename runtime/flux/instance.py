@@ -29,6 +29,7 @@ import msgspec
 
 from specwire.runtime.flux.errors import FluxError
 from specwire.runtime.flux.handle import connect
+from specwire.runtime.flux.inquiry import FULL, Health
 from specwire.runtime.flux.topology import Tree
 from specwire.runtime.transport.backoff import Backoff
 from specwire.runtime.transport.keys import make_keys
@@ -38,6 +39,11 @@ Result = TypeVar("Result")
 KEYS, KEY_NAME = "keys", "instance"
 ENDING_S = 10.0
 """How long a broker may take to end when it is asked to; then it is killed."""
+
+ASKING_S, AGAIN_S = 10.0, 0.1
+"""How long rank 0 may take to let a client in while it starts, and when it is asked again after a failure."""
+TELL_EVERY_S = 10.0
+"""How often it is said what is waited for."""
 
 FIRST_RESTART_S, LONGEST_RESTART_S, CALM_S = 0.1, 10.0, 30.0
 
@@ -96,6 +102,7 @@ class Instance:
         self._stop_asked = asyncio.Event()
         self._was_full = False
         self._root_listens = asyncio.Event()
+        self._health: Health | None = None
         try:
             if self._plan.curve:
                 make_keys(self.folder / KEYS, KEY_NAME)
@@ -150,15 +157,35 @@ class Instance:
             process.send_signal(number)
 
     async def _await_full(self) -> None:
-        """Return when rank 0 says that the whole tree is there; where it is started anew, the new one is asked."""
+        """Return when rank 0 says that the whole tree is there; one that ends and is started anew is asked again."""
+        await self._root_listens.wait()
+        telling = asyncio.create_task(self._tell_of_waiting())
+        try:
+            while True:
+                with suppress(FluxError):
+                    async with connect(self.uri, timeout_s=ASKING_S) as handle:
+                        async for reply in handle.stream("overlay.health", nodeid=0):
+                            self._health = reply.read(Health)
+                            if self._health.status == FULL:
+                                return
+                await asyncio.sleep(AGAIN_S)
+        finally:
+            telling.cancel()
+
+    async def _tell_of_waiting(self) -> None:
+        """Say now and then what the tree lacks: where it takes long, something is wrong."""
         while True:
-            await self._root_listens.wait()
-            with suppress(FluxError):
-                async with connect(self.uri) as handle:
-                    async for reply in handle.stream("overlay.health", nodeid=0):
-                        if reply.json()["status"] == "full":
-                            return
-            self._root_listens.clear()
+            await asyncio.sleep(TELL_EVERY_S)
+            health = self._health
+            if health is None:
+                self._say("the tree is not full yet: rank 0 does not answer")
+            else:
+                missing = (
+                    f"rank {child.rank} is {child.status}"
+                    for child in health.children
+                    if child.status != FULL
+                )
+                self._say(f"the tree is not full yet: {', '.join(missing)}")
 
     # --- one broker
 

@@ -20,7 +20,11 @@ HOLD_BACK_OCTETS = 1 << 20
 
 
 class LocalConnection(asyncio.BufferedProtocol):
-    """Made by `open_local`."""
+    """Made by `open_local`.
+
+    Attributes:
+        has_room: whether the broker keeps up with what is sent.
+    """
 
     def __init__(
         self,
@@ -37,20 +41,15 @@ class LocalConnection(asyncio.BufferedProtocol):
         self._decoder = StreamDecoder(max_octets=max_octets)
         self._closed = asyncio.Event()
         self._room = asyncio.Event()
-        self._room.set()
+        self.has_room = True
 
     def send(self, message: AnyMessage) -> None:
         """Send, however much waits already; raises EncodeError."""
         self._outgoing.write(frame(message))
 
-    @property
-    def has_room(self) -> bool:
-        """Whether the broker keeps up with what is sent."""
-        return self._room.is_set()
-
     async def room(self) -> None:
-        """Wait until it does, or the connection is lost."""
-        if not self._room.is_set():
+        """Wait until there is room, or the connection is lost."""
+        if not self.has_room:
             await self._room.wait()
 
     async def authorised(self) -> None:
@@ -104,19 +103,24 @@ class LocalConnection(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """The broker does not keep up."""
+        self.has_room = False
         self._room.clear()
 
     def resume_writing(self) -> None:
         """It does again."""
-        self._room.set()
+        self._make_room()
 
     def connection_lost(self, error: Exception | None) -> None:
         """The connection is over."""
         self._closed.set()
         self._lose(explain_loss(self._path, str(error) if error else "the broker has closed it"))
 
-    def _lose(self, error: FluxError) -> None:
+    def _make_room(self) -> None:
+        self.has_room = True
         self._room.set()
+
+    def _lose(self, error: FluxError) -> None:
+        self._make_room()
         self._transport.abort()
         if self._authorised.done():
             self._on_lost(error)

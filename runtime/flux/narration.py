@@ -1,4 +1,4 @@
-"""Events of a broker in words, one line each, for a log that a person reads.
+"""Events of a broker in words, one line each, for a log that a person reads: standard error, or ``flux dmesg``.
 
 What an outsider can cause is told at a bounded rate: a hostile peer must not fill a disk with log lines. What was
 left out is counted, and the count told with the next line. Brokers and clients are named by the first eight
@@ -7,11 +7,13 @@ characters of their uuid, as in the answer to a ping.
 
 from __future__ import annotations
 
+from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
 from typing import assert_never
 
 from specwire.runtime.flux.events import (
+    DISCONNECTED,
     ChildJoined,
     ChildLeft,
     ChildRefused,
@@ -27,15 +29,19 @@ from specwire.runtime.flux.events import (
     PeerRefused,
     StatusChanged,
 )
+from specwire.runtime.flux.severity import Severity
 from specwire.runtime.log.quota import Quota
 from specwire.runtime.log.text import show
 
 NAME_LENGTH = 8
 
+REMEMBERED = 32
+"""Peers that were refused, of which no more is told."""
+
 ByOutsiders = ChildRefused | ClientClosed | ClientOpened | Dropped | PeerRefused
 """Events that somebody may cause as often as he likes."""
 
-ORDINARY = {"disconnected", "the broker stops"}
+ORDINARY = {DISCONNECTED, "the broker stops"}
 """Ends of a client's connection that nobody needs to hear of."""
 
 
@@ -44,14 +50,14 @@ def describe(event: Event) -> str:
     match event:
         case Joined(rank=rank):
             return f"rank {rank} is in the tree"
-        case ChildJoined(rank=rank, child=child, hostname=hostname):
-            return f"rank {rank} ({shorten(child)}, {show(hostname)}) has joined"
+        case ChildJoined():
+            return f"{name(event)} has joined"
         case ChildRefused(child=child, reason=reason):
             return f"refused {shorten(child)}: {show(reason)}"
-        case ChildLeft(rank=rank, child=child, reason=reason, lost=lost):
-            return f"rank {rank} ({shorten(child)}) {'is lost' if lost else 'has left'}: {show(reason)}"
-        case ChildTorpid(rank=rank, child=child, torpid=torpid):
-            return f"rank {rank} ({shorten(child)}) {'is torpid' if torpid else 'is heard again'}"
+        case ChildLeft(reason=reason, lost=lost):
+            return f"{name(event)} {'is lost' if lost else 'has left'}: {show(reason)}"
+        case ChildTorpid(torpid=torpid):
+            return f"{name(event)} {'is torpid' if torpid else 'is heard again'}"
         case StatusChanged(status=status):
             return f"the subtree is {status}"
         case ParentLost(reason=reason):
@@ -72,6 +78,11 @@ def describe(event: Event) -> str:
             assert_never(event)
 
 
+def name(event: ChildJoined | ChildLeft | ChildTorpid) -> str:
+    """Return which child an event is about."""
+    return f"rank {event.rank} ({shorten(event.child)}, {show(event.hostname)})"
+
+
 def shorten(uuid: str) -> str:
     """Return a uuid as logs show it."""
     return show(uuid[:NAME_LENGTH])
@@ -88,7 +99,7 @@ class Level(IntEnum):
 def level_of(event: Event) -> Level:
     """Return from which level on an event is told."""
     match event:
-        case ClientOpened():
+        case ClientOpened() | Dropped(kind="response"):  # whose caller has gone, or waits no more
             return Level.VERBOSE
         case ClientClosed(reason=reason) if reason in ORDINARY:
             return Level.VERBOSE
@@ -98,23 +109,46 @@ def level_of(event: Event) -> Level:
             return Level.QUIET
 
 
+def severity_of(event: Event) -> Severity:
+    """Return how grave an event is for who looks after the whole instance."""
+    match event:
+        case ChildLeft(lost=True) | ParentLost() | EventGap():
+            return Severity.ERROR
+        case Joined() | StatusChanged(rank=0) | ChildLeft() | ChildTorpid(torpid=False):
+            return Severity.INFO
+        case ChildJoined() | StatusChanged() | ClientOpened():
+            return Severity.DEBUG
+        case (
+            ParentUnreachable() | Dropped(kind="response")
+        ):  # every start has these, and every caller that gives up
+            return Severity.DEBUG
+        case ClientClosed(reason=reason) if reason in ORDINARY:
+            return Severity.DEBUG
+        case _:
+            return Severity.WARNING
+
+
 class Narrator:
     """Writes a line for each event that is worth one.
 
-    A parent that cannot be reached is told once for each reason, however often it is tried.
+    A parent that cannot be reached is told once for each reason, however often it is tried; a peer that is refused,
+    once for each uuid, however much it has sent already.
 
     Args:
-        write: takes one line.
+        write: takes one line, and how grave it is.
         clock: seconds that do not go backwards.
         level: what is told.
     """
 
     def __init__(
-        self, write: Callable[[str], None], clock: Callable[[], float], level: Level = Level.NORMAL
+        self, write: Callable[[str, Severity], None], clock: Callable[[], float], level: Level = Level.NORMAL
     ) -> None:
-        self._write, self._clock, self._level = write, clock, level
-        self._outsiders = Quota(write, clock, "more such lines were left out")
+        self._write, self._level = write, level
+        self._outsiders = Quota(
+            lambda line: write(line, Severity.WARNING), clock, "more such lines were left out"
+        )
         self._losses: set[str] = set()
+        self._refused: deque[ChildRefused] = deque(maxlen=REMEMBERED)
         self._is_ending = False
 
     def tell(self, event: Event) -> None:
@@ -123,8 +157,10 @@ class Narrator:
         is_new = self._is_new(event)
         if level > self._level or not is_new:
             return
-        write = self._outsiders.write if isinstance(event, ByOutsiders) else self._write
-        write(describe(event))
+        if isinstance(event, ByOutsiders):
+            self._outsiders.write(describe(event))
+        else:
+            self._write(describe(event), severity_of(event))
 
     def end(self) -> None:
         """This broker stops: that neighbours and clients are lost by it is no fault."""
@@ -137,4 +173,8 @@ class Narrator:
             if event.reason in self._losses:
                 return False
             self._losses.add(event.reason)
+        elif isinstance(event, ChildRefused):
+            if event in self._refused:
+                return False
+            self._refused.append(event)
         return True

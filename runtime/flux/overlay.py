@@ -16,14 +16,14 @@ from math import inf
 from typing import TYPE_CHECKING
 
 from specwire.generated.flux import AnyMessage, Control, Response
-from specwire.runtime.flux.actions import LeaveParent, Report, Stopped, ToParent
+from specwire.runtime.flux.actions import LeaveParent, Stopped, ToParent
 from specwire.runtime.flux.answering import unpack
 from specwire.runtime.flux.children import Children
 from specwire.runtime.flux.control import HEARTBEAT, STATUSES, ControlType
 from specwire.runtime.flux.errors import EPROTO, FluxError
 from specwire.runtime.flux.events import Joined, ParentLost, StatusChanged, kind_of
 from specwire.runtime.flux.hello import GOODBYE, HELLO, Hello, Welcome, goodbye, hello
-from specwire.runtime.flux.journal import ERROR
+from specwire.runtime.flux.journal import APPEND
 from specwire.runtime.flux.tracking import Tracker
 
 if TYPE_CHECKING:
@@ -53,6 +53,7 @@ class Overlay:
     Attributes:
         parent: the uuid of the parent, while there is one.
         tracker: what is pending at the parent.
+        phase: see `Phase`; `moved` is when this broker came into the tree, or was cut off.
         status: of the subtree of this broker; `changed` is when it became so.
     """
 
@@ -65,6 +66,7 @@ class Overlay:
         "_sent_at",
         "changed",
         "children",
+        "moved",
         "parent",
         "phase",
         "status",
@@ -73,7 +75,7 @@ class Overlay:
 
     def __init__(self, broker: BrokerEngine) -> None:
         self._broker = broker
-        self.phase = Phase.NEW
+        self.phase, self.moved = Phase.NEW, broker.now
         self.parent: str | None = None
         self.tracker = Tracker()
         self.children = Children(broker)
@@ -99,10 +101,10 @@ class Overlay:
         broker = self._broker
         self._pulse_at = self._sent_at = broker.now
         if broker.rank == 0:
-            self.phase = Phase.ONLINE
-            broker.emit(Report(Joined(0)))
+            self._move(Phase.ONLINE)
+            broker.report(Joined(0))
         else:
-            self.phase = Phase.JOINING
+            self._move(Phase.JOINING)
             self._say_hello()
             self.children.take_waiting()
 
@@ -112,7 +114,7 @@ class Overlay:
             return
         was_joined = self.parent is not None
         self._settle_upward()
-        self.phase = Phase.LEAVING
+        self._move(Phase.LEAVING)
         self.children.expel_all(reason)
         if was_joined:
             self._leave_at = self._broker.now + LEAVING_S
@@ -126,11 +128,10 @@ class Overlay:
         if self.phase is Phase.LEAVING:
             self._end(reason)
         elif self.phase is Phase.JOINING or (self.phase is Phase.ONLINE and broker.rank):
-            self.phase = Phase.APART
+            self._move(Phase.APART)
             self._settle_upward()
             self.children.expel_all("the way to rank 0 is lost")
-            broker.journal.add(f"parent lost: {reason}", ERROR)
-            broker.emit(Report(ParentLost(reason)))
+            broker.report(ParentLost(reason))
             broker.emit(LeaveParent(reason))
 
     def _settle_upward(self) -> None:
@@ -143,10 +144,17 @@ class Overlay:
             broker.router.way_lost((parent,))
 
     def _end(self, reason: str) -> None:
-        self.phase = Phase.STOPPED
+        self._move(Phase.STOPPED)
         if self._broker.rank:
             self._broker.emit(LeaveParent(reason))
         self._broker.emit(Stopped(reason))
+
+    def _move(self, phase: Phase) -> None:
+        """Be in another phase, and tell those who wait for that."""
+        self.phase = phase
+        if phase in (Phase.ONLINE, Phase.APART):
+            self.moved = self._broker.now
+            self._broker.registry.state_changed()
 
     # --- time
 
@@ -207,7 +215,7 @@ class Overlay:
         if status is self.status:
             return
         self.status, self.changed = status, broker.now
-        broker.emit(Report(StatusChanged(broker.rank, status.word)))
+        broker.report(StatusChanged(broker.rank, status.word))
         if self.parent is not None:
             self.send_up(STATUSES[status])
 
@@ -239,7 +247,10 @@ class Overlay:
             self._welcomed(response)
         elif response.topic == GOODBYE and self.phase is Phase.LEAVING:
             self._end("the parent said goodbye")
-        elif response.topic != HELLO:
+        elif response.topic not in (
+            HELLO,
+            APPEND,
+        ):  # an edition without NORESPONSE has an answer to a log line
             self._broker.drop("response", "parent", "it has no route")
 
     def _welcomed(self, response: Response) -> None:
@@ -254,9 +265,11 @@ class Overlay:
         except FluxError as error:
             self.lose_parent(f"hello refused: {error}")
             return
-        self.parent, self.phase = parent, Phase.ONLINE
+        self.parent = parent
+        self._move(Phase.ONLINE)
         broker.publisher.welcomed()
         self._pulse_at = self._sent_at = broker.now
-        broker.emit(Report(Joined(broker.rank)))
+        broker.journal.parent_found()
+        broker.report(Joined(broker.rank))
         if self.status is not self._said:
             self.send_up(STATUSES[self.status])

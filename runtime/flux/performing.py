@@ -20,7 +20,7 @@ class Performer:
     """Performs at once, and in order.
 
     Where an action makes something else happen, such as a child that turns out to be gone, the actions for it come
-    after those that were decided before.
+    after those that were decided before. A message that cannot be put on the wire is logged, and the engine told.
 
     Args:
         engine: is told when a time has come that it waits for.
@@ -38,7 +38,13 @@ class Performer:
 
     def perform(self, actions: list[Action]) -> None:
         """Perform these, or where that is being done, let them follow."""
-        todo = self._todo
+        self.perform_now(actions)
+        if self._looking is None:  # once in a turn of the loop: many messages come together
+            self._looking = self._loop.call_soon(self.look_at_time)
+
+    def perform_now(self, actions: list[Action]) -> None:
+        """Perform as `perform` does, for a caller who has `look_at_time` looked when all that came together is done."""
+        todo, ways = self._todo, self._ways
         todo.extend(actions)
         if self._performing:
             return
@@ -46,15 +52,13 @@ class Performer:
         try:
             while todo:
                 action = todo.popleft()
-                self._ways[type(action)](action)
-        except EncodeError as error:  # another edition may have no room for what the engine says
-            logger.error("a message could not be sent: %s", error)
+                try:
+                    ways[type(action)](action)
+                except EncodeError as error:  # another edition may have no room for what the engine says
+                    logger.error("a message could not be sent: %s", error)
+                    todo.extend(self._engine.unsendable(action, str(error), self._loop.time()))
         finally:
             self._performing = False
-        if todo:
-            self.perform([])
-        if self._looking is None:  # once in a turn of the loop: many messages come together
-            self._looking = self._loop.call_soon(self._look_at_time)
 
     def close(self) -> None:
         """Wait for no time any more."""
@@ -62,8 +66,11 @@ class Performer:
             if handle is not None:
                 handle.cancel()
 
-    def _look_at_time(self) -> None:
-        self._looking = None
+    def look_at_time(self) -> None:
+        """See to it that the engine is told when the time has come that it waits for."""
+        if self._looking is not None:
+            self._looking.cancel()
+            self._looking = None
         if self._engine.deadline >= self._due:
             return
         if self._timer is not None:

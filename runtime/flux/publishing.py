@@ -18,12 +18,12 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from specwire.generated.flux import Event
-from specwire.runtime.flux.actions import Report, ToChild, ToClient
+from specwire.runtime.flux.actions import ToChild, ToClient
 from specwire.runtime.flux.credentials import LOCAL, OWNER
 from specwire.runtime.flux.events import EventGap
 from specwire.runtime.flux.flags import PRIVATE
-from specwire.runtime.flux.journal import ERROR, WARNING
 from specwire.runtime.flux.overlay import PULSE
+from specwire.runtime.flux.severity import Severity
 
 if TYPE_CHECKING:
     from specwire.runtime.flux.broker import BrokerEngine
@@ -99,14 +99,13 @@ class Publisher:
         if self.sequence == 0 or sequence == expected:
             return True
         if sequence < expected and self._awaits_first:
-            broker.journal.add(f"events are numbered anew, from {sequence} on", WARNING)
+            broker.journal.add(f"events are numbered anew, from {sequence} on", Severity.WARNING)
             return True
         if sequence < expected:
             broker.drop("event", "parent", f"number {sequence} came already")
             return False
         broker.counters.event_gaps += sequence - expected
-        broker.journal.add(f"events {expected} to {sequence - 1} were lost", ERROR)
-        broker.emit(Report(EventGap(expected, sequence - 1)))
+        broker.report(EventGap(expected, sequence - 1))
         return True
 
     def _publish(self, event: Event) -> None:

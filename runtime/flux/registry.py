@@ -19,6 +19,7 @@ from specwire.runtime.flux.services import BUILT_IN
 from specwire.runtime.flux.services.log import LogService
 from specwire.runtime.flux.services.overlay import OverlayService
 from specwire.runtime.flux.services.service import Call, Service
+from specwire.runtime.flux.services.state_machine import StateMachineService
 from specwire.runtime.flux.tracking import Tracker, service_of
 
 if TYPE_CHECKING:
@@ -103,8 +104,9 @@ class Registry:
             sender: the client whose own service is not to get the request.
         """
         name, _, word = (request.topic or "").partition(".")
-        if self._is_built_in(name):
-            self._call(self._service(name), request, word)
+        service = self._built.get(name)
+        if service is not None or self._is_built_in(name):
+            self._call(service or self._service(name), request, word)
             return True
         other = self._others.get(name) if self._others else None
         if other is None or (sender is not None and other is sender):
@@ -112,7 +114,7 @@ class Registry:
         if request.flags & NORESPONSE:
             if word == "disconnect":
                 other.tracker.take_from(request.routes or (), name)
-        elif not other.tracker.add(request):
+        elif not other.tracker.add(request, self._broker.clients.origin_of(request)):
             self._broker.answer(request, None, EAGAIN)
             return True
         if isinstance(other, External):
@@ -155,6 +157,12 @@ class Registry:
         service = self._built.get("log")
         if isinstance(service, LogService):
             service.logged(line)
+
+    def state_changed(self) -> None:
+        """Tell those who wait for it that this broker is in the tree, or is not any more."""
+        service = self._built.get("state-machine")
+        if isinstance(service, StateMachineService):
+            service.state_changed()
 
     def child_changed(self, child: Child) -> None:
         """Tell those who watch the overlay that a child is not what it was."""

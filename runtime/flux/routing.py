@@ -22,9 +22,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from msgspec import structs
+
 from specwire.generated.flux import NODEID_ANY, Request, Response
-from specwire.runtime.flux.actions import ToChild
-from specwire.runtime.flux.answering import pack_text
+from specwire.runtime.flux.actions import ToChild, ToClient, ToParent
+from specwire.runtime.flux.answering import fail, pack_text
 from specwire.runtime.flux.credentials import LOCAL
 from specwire.runtime.flux.errors import EAGAIN, EPROTO
 from specwire.runtime.flux.events import Source
@@ -55,28 +57,28 @@ class Router:
         Args:
             sender: the local client that it is from.
         """
-        broker = self._broker
+        broker, nodeid, upstream = self._broker, request.nodeid, request.flags & UPSTREAM
         broker.counters.requests += 1
-        nodeid, rank, rules = request.nodeid, broker.rank, broker.settings.wire.rules
-        if len(request.routes or ()) > broker.max_routes:
+        rank = broker.rank
+        if request.routes and len(request.routes) > broker.max_routes:
             broker.answer(request, None, EPROTO)
+        elif nodeid == rank and not upstream:
+            if not broker.registry.take(request):
+                self._no_service(request)
         elif nodeid == NODEID_UPSTREAM:
             broker.unreachable(request)
-        elif request.flags & UPSTREAM and nodeid == rank:
-            if rank or rules.above_root_unreachable:
+        elif nodeid == rank:
+            if rank or broker.settings.wire.rules.above_root_unreachable:
                 self._up(request)
             else:
                 self._no_service(request)
-        elif nodeid == NODEID_ANY or request.flags & UPSTREAM:
-            skipped = sender if rules.own_service_skipped else None
+        elif upstream or nodeid == NODEID_ANY:
+            skipped = sender if broker.settings.wire.rules.own_service_skipped else None
             if not broker.registry.take(request, skipped):
                 if rank == 0:
                     self._no_service(request)
                 else:
                     self._up(request)
-        elif nodeid == rank:
-            if not broker.registry.take(request):
-                self._no_service(request)
         else:
             hop = broker.settings.tree.next_hop(rank, nodeid)
             if hop is None:
@@ -142,17 +144,18 @@ class Router:
 
     def _track(self, tracker: Tracker, request: Request) -> bool:
         """Await the answer where there is to be one; False where the request must not go on."""
-        wire = self._broker.settings.wire
+        broker = self._broker
+        wire = broker.settings.wire
         if request.flags & STREAMING and not wire.rules.streams:
-            self._broker.answer(request, pack_text(f"{wire.edition} has no streams"), EPROTO)
+            broker.answer(request, pack_text(f"{wire.edition} has no streams"), EPROTO)
             return False
         if request.flags & NORESPONSE:
             if request.topic is not None and request.topic.endswith(".disconnect"):
                 tracker.take_from(request.routes or (), service_of(request))
             return True
-        if tracker.add(request):
+        if tracker.add(request, broker.clients.origin_of(request)):
             return True
-        self._broker.answer(request, None, EAGAIN)
+        broker.answer(request, None, EAGAIN)
         return False
 
     def _no_service(self, request: Request) -> None:
@@ -198,7 +201,10 @@ class Router:
         routes = response.routes or ("",)
         top = routes[0]
         broker.counters.responses += 1
-        if top == broker.overlay.parent:
+        if top == broker.clients.connector and top:
+            if not broker.clients.deliver(response):
+                broker.drop("response", "service", "whom it is for is gone")
+        elif top == broker.overlay.parent:
             broker.overlay.send_up(response)
         elif top in broker.overlay.children.present:
             broker.emit(
@@ -216,8 +222,29 @@ class Router:
                     ),
                 )
             )
-        elif not top or top != broker.clients.connector or not broker.clients.deliver(response):
+        else:
             broker.drop("response", "service", "whom it is for is gone")
+
+    # --- what the wire has no room for
+
+    def unsendable(self, action: ToParent | ToChild | ToClient, error: str) -> None:
+        """Tell whoever waits for a message that it cannot be sent; see `BrokerEngine.unsendable`."""
+        broker, message = self._broker, action.message
+        if isinstance(message, Response):
+            is_last = message.errnum or not message.flags & STREAMING  # others may follow: the stream goes on
+            if is_last and (message.errnum != EPROTO or message.payload is not None):
+                response = message.replace(payload=None, errnum=EPROTO)
+                broker.emit(structs.replace(action, message=response))
+        elif isinstance(message, Request) and not message.flags & NORESPONSE:
+            response = fail(message, EPROTO, error)
+            client = broker.clients.get(action.client) if isinstance(action, ToClient) else None
+            child = broker.overlay.children.present.get(action.child) if isinstance(action, ToChild) else None
+            if isinstance(action, ToParent):
+                self.response_from_parent(response)
+            elif child is not None:
+                self.response_from_child(child, response)
+            elif client is not None and client.tracker.finish(response):
+                self.deliver(response)
 
     # --- the way back is lost
 

@@ -44,7 +44,6 @@ from specwire.runtime.flux.connector import Connector
 from specwire.runtime.flux.downlink import Downlink
 from specwire.runtime.flux.encoding import Encoder
 from specwire.runtime.flux.events import Event, ParentUnreachable, PeerRefused
-from specwire.runtime.flux.journal import WARNING
 from specwire.runtime.flux.performing import Performer
 from specwire.runtime.flux.service import ServiceHost
 from specwire.runtime.flux.status import BrokerStatus, describe_broker
@@ -119,6 +118,7 @@ class FluxBroker:
             on_accept=self._accept,
             on_message=self._on_client,
             on_gone=self._client_gone,
+            on_handed=self._look_at_time,
             wire=settings.wire.local,
         )
         self._downlink, self._uplink = self._make_links(parent, keys)
@@ -142,7 +142,7 @@ class FluxBroker:
         self._loop = asyncio.get_running_loop()
         self._gone: asyncio.Future[None] = self._loop.create_future()
         self._performer = Performer(self.engine, self._ways())
-        self._perform = self._performer.perform
+        self._perform, self._perform_now = self._performer.perform, self._performer.perform_now
         async with AsyncExitStack() as opened:
             context = TransportContext()
             opened.push_async_callback(context.close)
@@ -269,7 +269,7 @@ class FluxBroker:
         if self._capturing is not None:
             self._capturing.take_local("C", client, message)
         self._client = client
-        self._perform(self.engine.from_client(client, message, self._clock()))
+        self._perform_now(self.engine.from_client(client, message, self._clock()))
         self._client = ""
 
     def _accept(self, client: str, uid: int, pid: int) -> int:
@@ -288,11 +288,10 @@ class FluxBroker:
         self._perform(self.engine.parent_gone(reason, self._clock()))
 
     def _parent_unreachable(self, reason: str) -> None:
-        self._on_event(ParentUnreachable(reason))
+        self._perform(self.engine.happened(ParentUnreachable(reason), self._clock()))
 
     def _refused(self, reason: str) -> None:
-        self._on_event(PeerRefused(reason))
-        self._perform(self.engine.log(f"refused a peer: {reason}", self._clock(), WARNING))
+        self._perform(self.engine.happened(PeerRefused(reason), self._clock()))
 
     def _sent_down(self, child: str, frames: Sequence[bytes]) -> None:
         if self._capturing is not None:
@@ -301,6 +300,9 @@ class FluxBroker:
     def _sent_up(self, frames: Sequence[bytes]) -> None:
         if self._capturing is not None:
             self._capturing.take("C", self.engine.uuid, frames)
+
+    def _look_at_time(self) -> None:
+        self._performer.look_at_time()
 
     # --- what is done about it
 

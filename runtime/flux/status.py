@@ -11,6 +11,9 @@ from specwire.runtime.flux.broker import BrokerEngine
 from specwire.runtime.flux.connector import Counts
 from specwire.runtime.flux.counters import Counters
 
+ROLE = "flux-broker"
+"""How the status socket of a broker is named."""
+
 
 class ChildStatus(msgspec.Struct, frozen=True):
     """A broker below: silent for `idle_s`, with `pending` requests that it has to answer."""

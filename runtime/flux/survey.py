@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import time
+from collections import deque
 from collections.abc import Iterator
 from contextlib import aclosing
 
@@ -16,6 +17,7 @@ import msgspec
 from specwire.runtime.flux.errors import ENODATA, ETIMEDOUT, FluxError
 from specwire.runtime.flux.handle import FluxHandle
 from specwire.runtime.flux.inquiry import (
+    FULL,
     ChildHealth,
     Health,
     Topology,
@@ -25,7 +27,6 @@ from specwire.runtime.flux.inquiry import (
     get_topology,
 )
 
-FULL = "full"
 GONE = ("offline", "lost")
 STATUSES = (FULL, "partial", "degraded", *GONE)
 
@@ -36,6 +37,7 @@ class Branch(msgspec.Struct):
     Attributes:
         duration: seconds since the status is so; None where nobody knows.
         error: why it is gone, or could not be asked.
+        torpid: its parent has not heard of it for too long.
         asked_ms: how long its answer took; None for one that was not asked.
         ghost: nobody told of it; it is below one that is gone.
     """
@@ -45,6 +47,7 @@ class Branch(msgspec.Struct):
     status: str
     duration: float | None = None
     error: str = ""
+    torpid: bool = False
     asked_ms: float | None = None
     ghost: bool = False
     children: list[Branch] = []
@@ -82,7 +85,7 @@ class Survey:
         health = await get_health(self._handle, rank, self._timeout_s)
         asked_ms = _ms_since(began)
         topology = await get_topology(self._handle, self._timeout_s)
-        self._shapes = {shape.rank: shape for shape in _each(topology)}
+        self._shapes = {shape.rank: shape for shape in _shapes(topology)}
         self._hosts = (await get_hosts(self._handle, self._timeout_s))[:size]
         return await self._branch(health, asked_ms)
 
@@ -90,13 +93,15 @@ class Survey:
         branch = self._new(health.rank, health.status)
         branch.duration, branch.asked_ms = health.duration, asked_ms
         branch.children = [
-            await self._child(child) for child in health.children if not (self._down and child.status == FULL)
+            await self._child(child)
+            for child in health.children
+            if not self._down or child.status != FULL or child.torpid
         ]
         return branch
 
     async def _child(self, child: ChildHealth) -> Branch:
         branch = self._new(child.rank, child.status)
-        branch.duration, branch.error = child.duration, child.error
+        branch.duration, branch.error, branch.torpid = child.duration, child.error, child.torpid
         shape = self._shapes.get(child.rank)
         if child.status in GONE:
             branch.children = self._haunt(shape, child.status)
@@ -141,11 +146,20 @@ async def await_status(handle: FluxHandle, rank: int, status: str, timeout_s: fl
     raise FluxError(ENODATA, f"the broker ends its answer, and the subtree was not {status}")
 
 
+def each(top: Branch) -> Iterator[Branch]:
+    """Yield a branch and all below it, from the top down."""
+    waiting = deque([top])
+    while waiting:
+        branch = waiting.popleft()
+        yield branch
+        waiting.extend(branch.children)
+
+
 def _ms_since(began: float) -> float:
     return (time.monotonic() - began) * 1000
 
 
-def _each(top: Topology) -> Iterator[Topology]:
+def _shapes(top: Topology) -> Iterator[Topology]:
     waiting = [top]
     while waiting:
         shape = waiting.pop()

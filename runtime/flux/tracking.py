@@ -7,6 +7,10 @@ owes is answered for it; a response that nobody awaits, such as a second one, go
 A pending request is known by its whole route stack and its matchtag. Deployed brokers take the uuid of the
 original sender instead of the stack, and leave out matchtag 0; but clients may write any routes below their own,
 and a request with matchtag 0 wants its answer too. Several that are alike in both are answered in order.
+
+What may be pending is shared out by origin: a client of this broker, whatever routes it writes below its own, or what came
+over a neighbour with one route stack. No origin may have more than there is room left for all others. So one that asks
+for more than is answered gets half of the room, two get a third each, and whoever asks for little always finds some.
 """
 
 from __future__ import annotations
@@ -14,9 +18,9 @@ from __future__ import annotations
 from specwire.generated.flux import Request, Response
 from specwire.runtime.flux.answering import is_last
 
-MAX_TRACKED = 65_536
-"""Requests pending at one neighbour, client or service: about 40 MB, and more than two seconds of the traffic
-that a broker can carry. More are refused with EAGAIN."""
+MAX_TRACKED = 131_072
+"""Requests pending at one neighbour, client or service: about 80 MB, and several seconds of the traffic that a broker
+can carry. More, or more of one origin than there is room left, are refused with EAGAIN."""
 
 Routes = tuple[str, ...] | None
 
@@ -28,25 +32,39 @@ class Tracker:
     looking at everything.
     """
 
-    __slots__ = ("_count", "_senders")
+    __slots__ = ("_count", "_origins", "_pending", "_senders")
 
     def __init__(self) -> None:
         self._senders: dict[Routes, dict[int, list[Request]]] = {}
         self._count = 0
+        self._pending: dict[Routes, int] = {}
+        """How many each origin has."""
+        self._origins: dict[Routes, Routes] = {}
+        """The origin of a sender, where that is not the whole stack."""
 
     def __len__(self) -> int:
         return self._count
 
-    def add(self, request: Request) -> bool:
-        """Await the answer to `request`; False where too much is pending."""
-        if self._count >= MAX_TRACKED:
+    def add(self, request: Request, origin: Routes = None) -> bool:
+        """Await the answer to `request`; False where too much is pending, of this origin or of all.
+
+        Args:
+            origin: the part of the route stack that its sender cannot choose; default: all of it.
+        """
+        routes = request.routes
+        key = origin or routes
+        own = self._pending.get(key, 0)
+        if own >= MAX_TRACKED - self._count:
             return False
+        self._pending[key] = own + 1
+        if key is not routes and key != routes:
+            self._origins[routes] = key
         if request.payload is not None:
             request = _without_payload(request)
         self._count += 1
-        sender = self._senders.get(request.routes)
+        sender = self._senders.get(routes)
         if sender is None:
-            self._senders[request.routes] = {request.matchtag: [request]}
+            self._senders[routes] = {request.matchtag: [request]}
         else:
             sender.setdefault(request.matchtag, []).append(request)
         return True
@@ -59,12 +77,12 @@ class Tracker:
         if sender is None or equal is None:
             return False
         if is_last(equal[0].flags, response):
-            self._count -= 1
             del equal[0]
             if not equal:
                 del sender[matchtag]
                 if not sender:
                     del self._senders[routes]
+            self._release(routes, 1)
         return True
 
     def take_all(self) -> list[Request]:
@@ -73,6 +91,7 @@ class Tracker:
             request for sender in self._senders.values() for equal in sender.values() for request in equal
         ]
         self._senders, self._count = {}, 0
+        self._pending, self._origins = {}, {}
         return taken
 
     def take_from(self, routes: tuple[str, ...], service: str | None = None) -> list[Request]:
@@ -82,7 +101,7 @@ class Tracker:
         length = len(routes)
         taken: list[Request] = []
         for stack in [stack for stack in self._senders if stack is not None and stack[:length] == routes]:
-            sender = self._senders.pop(stack)
+            sender, before = self._senders.pop(stack), len(taken)
             kept: dict[int, list[Request]] = {}
             for equal in sender.values():
                 for request in equal:
@@ -92,8 +111,20 @@ class Tracker:
                         kept.setdefault(request.matchtag, []).append(request)
             if kept:
                 self._senders[stack] = kept
-        self._count -= len(taken)
+            self._release(stack, len(taken) - before)
         return taken
+
+    def _release(self, routes: Routes, requests: int) -> None:
+        """So many of a sender are pending no more."""
+        self._count -= requests
+        key = self._origins.get(routes, routes) if self._origins else routes
+        left = self._pending[key] - requests
+        if left:
+            self._pending[key] = left
+        else:
+            del self._pending[key]
+        if self._origins and routes not in self._senders:
+            self._origins.pop(routes, None)
 
 
 def service_of(request: Request) -> str:

@@ -1,7 +1,8 @@
 """Who waits for what on a connection: for the replies to a call, for a subscription, for its events.
 
 Takes the actions of `ClientEngine` that say how something went, and puts it where the reader looks; how a reader waits
-is the shell's. What nobody waits for any more is passed over.
+is the shell's. A call has its box with it (`PendingCall.box`); subscriptions have theirs here. What nobody waits for any
+more is passed over.
 """
 
 from __future__ import annotations
@@ -39,21 +40,12 @@ class Waiting:
     """All who wait."""
 
     def __init__(self) -> None:
-        self._calls: dict[PendingCall, Box[Reply]] = {}
         self._asked: dict[Subscription, Box[bool]] = {}
         self._listeners: dict[Subscription, Box[Notice]] = {}
-
-    def for_replies(self, call: PendingCall, box: Box[Reply]) -> None:
-        """Put the replies to `call` into `box`."""
-        self._calls[call] = box
 
     def for_events(self, subscription: Subscription, agreed: Box[bool], box: Box[Notice]) -> None:
         """Put something into `agreed` when the broker has agreed, and the events into `box`."""
         self._asked[subscription], self._listeners[subscription] = agreed, box
-
-    def forget_call(self, call: PendingCall) -> None:
-        """Nobody waits for `call` any more."""
-        self._calls.pop(call, None)
 
     def forget_subscription(self, subscription: Subscription) -> None:
         """Nobody listens any more; the box ends after what is in it."""
@@ -63,16 +55,16 @@ class Waiting:
 
     def settle(self, outcome: Outcome) -> PendingCall | None:
         """Put what came into its box; return a call that is to be given up because its box is full."""
+        if isinstance(outcome, Answered):  # first, since most are
+            return _answer(outcome)
         match outcome:
-            case Answered(call=call, response=response, last=last):
-                return self._answer(call, Reply(response), last)
             case Arrived(subscription=subscription, event=event):
                 if (listener := self._listeners.get(subscription)) is not None:
                     listener.put(Notice(event))
             case Finished(call=call):
-                self._end_call(call, None)
+                _end_call(call, None)
             case Failed(call=call, error=error):
-                self._end_call(call, error)
+                _end_call(call, error)
             case Subscribed(subscription=subscription):
                 if (agreed := self._asked.pop(subscription, None)) is not None:
                     agreed.put(True)
@@ -80,23 +72,26 @@ class Waiting:
                 self._end_events(subscription, error)
         return None
 
-    def _answer(self, call: PendingCall, reply: Reply, last: bool) -> PendingCall | None:
-        box = self._calls.get(call)
-        if box is None:
-            return None
-        if not box.put(reply):
-            box.end(FluxError(ENOBUFS, f"{reply.topic}: too many responses are unread"))
-            return call
-        if last:
-            box.end()
-        return None
-
-    def _end_call(self, call: PendingCall, error: FluxError | None) -> None:
-        if (box := self._calls.get(call)) is not None:
-            box.end(error)
-
     def _end_events(self, subscription: Subscription, error: FluxError) -> None:
         if (agreed := self._asked.pop(subscription, None)) is not None:
             agreed.end(error)
         if (listener := self._listeners.get(subscription)) is not None:
             listener.end(error)
+
+
+def _answer(outcome: Answered) -> PendingCall | None:
+    call, response = outcome.call, outcome.response
+    box = call.box
+    if box is None:
+        return None
+    if not box.put(Reply(response)):
+        box.end(FluxError(ENOBUFS, f"{response.topic}: too many responses are unread"))
+        return call
+    if call.streaming and outcome.last:  # one reply is an end in itself
+        box.end()
+    return None
+
+
+def _end_call(call: PendingCall, error: FluxError | None) -> None:
+    if call.box is not None:
+        call.box.end(error)

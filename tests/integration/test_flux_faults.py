@@ -11,10 +11,9 @@ from collections.abc import Iterator
 import msgspec
 import pytest
 
-from specwire.runtime.cli.flux_running import ROLE
 from specwire.runtime.flux.errors import EHOSTUNREACH, FluxError
 from specwire.runtime.flux.handle import connect
-from specwire.runtime.flux.status import BrokerStatus
+from specwire.runtime.flux.status import ROLE, BrokerStatus
 from specwire.runtime.transport.status_folder import address_in, locate_status_folder
 from specwire.runtime.transport.status_socket import ask_status
 from tests.integration.flux_brokers import play

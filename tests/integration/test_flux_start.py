@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
 import signal
@@ -13,7 +14,11 @@ import pytest
 from specwire.generated import flux
 from specwire.generated.flux.machine import Session
 from specwire.runtime.capture.segments import read_segments
+from specwire.runtime.cli import flux_start
+from specwire.runtime.flux import instance
 from specwire.runtime.flux.handle import FluxHandle, connect
+from specwire.runtime.flux.instance import Instance, Plan
+from specwire.runtime.flux.topology import Tree
 from tests.integration.flux_brokers import play
 from tests.integration.flux_processes import start_command, until_ended, until_full
 
@@ -175,5 +180,55 @@ def test_command_that_is_not_there() -> None:
         _, err = await process.communicate()
         assert process.returncode == 127
         assert "/nosuch/command" in err.decode()
+
+    play(story())
+
+
+IGNORES = (
+    "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); signal.pause()"
+)
+
+
+def test_command_that_does_not_let_itself_be_ended(
+    monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It is killed after a while, as an interactive shell has to be."""
+    monkeypatch.setattr(flux_start, "ENDING_S", 0.1)
+
+    async def story() -> None:
+        process = await asyncio.create_subprocess_exec(
+            sys.executable, "-c", IGNORES, stdout=asyncio.subprocess.PIPE
+        )
+        assert process.stdout is not None and await process.stdout.readline() == b"ready\n"
+        running = asyncio.create_task(process.wait())
+        await flux_start.end_command("shell", process, running)
+        assert running.result() == -signal.SIGKILL
+
+    play(story())
+    assert capfd.readouterr().err == "specwire: shell did not end within 0.1 s, and is killed\n"
+
+
+def test_what_an_instance_waits_for_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A broker that runs and does not join keeps the tree from being full."""
+    monkeypatch.setattr(instance, "TELL_EVERY_S", 0.2)
+    spawn = Instance._spawn
+
+    async def idle(self: Instance, rank: int) -> asyncio.subprocess.Process:
+        if rank == 0:
+            return await spawn(self, rank)
+        code = "import sys; sys.stdin.read()"
+        return await asyncio.create_subprocess_exec(
+            sys.executable, "-c", code, stdin=asyncio.subprocess.PIPE, stdout=asyncio.subprocess.DEVNULL
+        )
+
+    monkeypatch.setattr(Instance, "_spawn", idle)
+
+    async def story() -> None:
+        told: asyncio.Queue[str] = asyncio.Queue()
+        starting = asyncio.create_task(Instance(Plan(Tree(2)), told.put_nowait).start())
+        while await told.get() != "the tree is not full yet: rank 1 is offline":
+            pass
+        starting.cancel()
+        await asyncio.wait((starting,))
 
     play(story())

@@ -6,13 +6,18 @@ hop's uuid), the credentials as they came, and the rank.
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
+from specwire.runtime.flux.answering import pack
 from specwire.runtime.flux.credentials import USER
 from specwire.runtime.flux.services.service import Call, Service, serves
 
 SHOWN_CHARACTERS = 8
 """Of each uuid in a ping's route."""
+_ECHOED = dict[str, msgspec.Raw]
+"""What is only given back is not to be understood."""
 
 
 class BrokerService(Service):
@@ -24,13 +29,14 @@ class BrokerService(Service):
     def ping(self, call: Call) -> None:
         """Tell that the broker is there, and how it was reached."""
         request, broker = call.request, self.broker
-        # Raw: what is only given back is not to be understood.
-        echoed: dict[str, object] = dict(call.read(dict[str, msgspec.Raw]))
-        hops = [*reversed(request.routes or ()), broker.uuid]
-        echoed["route"] = "!".join([hop[:SHOWN_CHARACTERS] for hop in hops])
+        echoed: dict[str, Any] = call.read(_ECHOED)
+        route = broker.uuid[:SHOWN_CHARACTERS]
+        for hop in request.routes or ():
+            route = f"{hop[:SHOWN_CHARACTERS]}!{route}"
+        echoed["route"] = route
         echoed["userid"], echoed["rolemask"] = request.userid, request.rolemask
         echoed["rank"] = broker.rank
-        call.respond(echoed)
+        call.respond_octets(pack(echoed))
 
     @serves("info", USER)
     def info(self, call: Call) -> None:

@@ -1,6 +1,6 @@
-"""``log``: lines of RFC 5424, kept by the broker that got them; ``log.dmesg`` gives them out.
+"""``log``: lines of RFC 5424, kept by the broker that got them, and by rank 0; ``log.dmesg`` gives them out.
 
-``log.append`` takes one line as its payload. ``log.dmesg {"follow","nobacklog"}`` streams the lines there are
+``log.append`` takes one line as its payload. One that is sent upstream passes by all brokers on its way to rank 0. ``log.dmesg {"follow","nobacklog"}`` streams the lines there are
 (not with `nobacklog`), each as text, and with `follow` those that come.
 """
 
@@ -14,6 +14,7 @@ from specwire.generated.flux import EPROTO
 from specwire.runtime.flux.answering import pack_text
 from specwire.runtime.flux.credentials import USER
 from specwire.runtime.flux.errors import FluxError
+from specwire.runtime.flux.flags import UPSTREAM
 from specwire.runtime.flux.services.service import Call, Service, serves
 
 
@@ -32,7 +33,9 @@ class LogService(Service):
     @serves("append", USER)
     def append(self, call: Call) -> None:
         """Add a line."""
-        self.broker.journal.add_line(call.request.payload)
+        request = call.request
+        passing = bool(self.broker.rank and request.flags & UPSTREAM)
+        self.broker.journal.add_line(request.payload, passing=passing)
         call.acknowledge()
 
     @serves("clear")

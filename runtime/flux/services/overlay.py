@@ -87,13 +87,18 @@ class OverlayService(Service):
 
 
 def health(broker: BrokerEngine) -> dict[str, Any]:
-    """Return how well the subtree of a broker is, with the seconds since it is so."""
+    """Return how well the subtree of a broker is, with the seconds since it is so, and why a child is lost."""
     overlay, now = broker.overlay, broker.now
     children = []
     for rank in overlay.children.ranks:
         child = overlay.children.known.get(rank)
         status, changed = (Status.OFFLINE, broker.started) if child is None else (child.status, child.changed)
-        children.append({"rank": rank, "status": status.word, "duration": now - changed})
+        told: dict[str, Any] = {"rank": rank, "status": status.word, "duration": now - changed}
+        if child is not None and child.error:
+            told["error"] = child.error
+        if child is not None and child.torpid:
+            told["torpid"] = True
+        children.append(told)
     own = {"rank": broker.rank, "status": overlay.status.word, "duration": now - overlay.changed}
     return {**own, "children": children}
 

@@ -141,14 +141,14 @@ class Service:
     def handle(self, call: Call, word: str) -> None:
         """Carry out the method `word`, which is empty where the topic is the service's name alone."""
         request = call.request
-        if word == "disconnect":
+        method = self.METHODS.get(word)
+        if method is None and word == "disconnect":
             self.forget(request.routes or ())
             call.acknowledge()
             return
-        if word == "cancel":
+        if method is None and word == "cancel":
             self._cancel(call)
             return
-        method = self.METHODS.get(word)
         try:
             if method is None:
                 raise self.unknown(request)

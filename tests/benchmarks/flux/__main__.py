@@ -60,18 +60,24 @@ async def measure(asked: argparse.Namespace) -> tuple[Best, list[tuple[float, fl
 async def take_turns(stage: Stage, load: Load, subscribers: int) -> list[tuple[str, str, Figures]]:
     """Measure each case with each kind once."""
     rows: list[tuple[str, str, Figures]] = []
-    bare_alone, ours_alone = (stage.bare_local_pid,), (stage.our_local_pid,)
-    rows.append((CASES[0], BARE, await ask_bare(stage.bare_local, 0, load, bare_alone)))
-    rows.append((CASES[0], OURS, await ask_ours(stage.our_local, 0, load, ours_alone)))
+    bare_alone, ours_alone, watch = (stage.bare_local_pid,), (stage.our_local_pid,), stage.watch
+    rows.append((CASES[0], BARE, await ask_bare(stage.bare_local, 0, load, bare_alone, watch)))
+    rows.append((CASES[0], OURS, await ask_ours(stage.our_local, 0, load, ours_alone, watch)))
     for rank in range(1, SIZE):
         stops = slice(rank + 1)
-        rows.append((CASES[rank], BARE, await ask_bare(stage.bare, rank, load, stage.bare_pids[stops])))
-        rows.append((CASES[rank], OURS, await ask_ours(stage.ours[0], rank, load, stage.our_pids[stops])))
-    rows.append((ONE, BARE, await publish_bare(stage.bare_local, load, bare_alone)))
-    rows.append((ONE, OURS, await publish_ours((stage.our_local,), 1, load, ours_alone)))
+        rows.append(
+            (CASES[rank], BARE, await ask_bare(stage.bare, rank, load, stage.bare_pids[stops], watch))
+        )
+        rows.append(
+            (CASES[rank], OURS, await ask_ours(stage.ours[0], rank, load, stage.our_pids[stops], watch))
+        )
+    rows.append((ONE, BARE, await publish_bare(stage.bare_local, load, bare_alone, watch)))
+    rows.append((ONE, OURS, await publish_ours((stage.our_local,), 1, load, ours_alone, watch)))
     many = Load(0, max(load.pipelined // subscribers, 1), load.window)
     each = -(-subscribers // SIZE)
-    rows.append((MANY.format(each * SIZE), OURS, await publish_ours(stage.ours, each, many, stage.our_pids)))
+    rows.append(
+        (MANY.format(each * SIZE), OURS, await publish_ours(stage.ours, each, many, stage.our_pids, watch))
+    )
     return rows
 
 

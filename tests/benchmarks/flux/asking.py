@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Sequence
 from statistics import median
 from time import perf_counter, process_time
 from typing import NamedTuple, cast
@@ -11,6 +11,7 @@ from typing import NamedTuple, cast
 from specwire.runtime.flux.handle import connect
 from tests.benchmarks.flux.cost import cpu_s
 from tests.benchmarks.flux.framing import PAYLOAD, REQUESTS, cut, join
+from tests.benchmarks.flux.watching import STALL_S, Progress, Watch
 
 
 class Load(NamedTuple):
@@ -36,12 +37,13 @@ class Asker(asyncio.Protocol):
     """The bare client: keeps `window` messages under way until `total` have been answered.
 
     Attributes:
-        done: is done then.
+        done: is done then; fails where the connection is lost before.
         took_s: how long each took, where one is under way at a time.
     """
 
-    def __init__(self, octets: bytes, total: int, window: int) -> None:
+    def __init__(self, octets: bytes, total: int, window: int, progress: Progress) -> None:
         self._octets, self._left, self._to_send, self._window = octets, total, total, window
+        self._progress = progress
         self._buffer, self._sent_at = bytearray(), 0.0
         self.done = asyncio.get_running_loop().create_future()
         self.took_s: list[float] = []
@@ -59,10 +61,15 @@ class Asker(asyncio.Protocol):
         if answers and self._window == 1:
             self.took_s.append(perf_counter() - self._sent_at)
         self._left -= answers
+        self._progress.done += answers
         if self._left:
             self._send(answers)
         else:
             self.done.set_result(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self.done.done():
+            self.done.set_exception(error or ConnectionResetError("the other side has closed"))
 
     def _send(self, messages: int) -> None:
         messages = min(messages, self._to_send)
@@ -82,44 +89,50 @@ async def price(work: Awaitable[None], messages: int, pids: Sequence[int]) -> Fi
     return Figures(0.0, messages / seconds, (process_time() - own_before) / messages, tuple(brokers))
 
 
-async def ask_bare(path: str, rank: int, load: Load, pids: Sequence[int]) -> Figures:
+async def ask_bare(path: str, rank: int, load: Load, pids: Sequence[int], watch: Watch) -> Figures:
     """Ask bare sockets."""
-    octets = join(REQUESTS[rank])
+    octets, progress = join(REQUESTS[rank]), Progress()
+    took_s: list[float] = []
 
-    async def ask(total: int, window: int) -> Asker:
+    async def ask(total: int, window: int) -> None:
         loop = asyncio.get_running_loop()
-        transport, asker = await loop.create_unix_connection(lambda: Asker(octets, total, window), path)
+        transport, asker = await loop.create_unix_connection(
+            lambda: Asker(octets, total, window, progress), path
+        )
         asker.begin()
         await asker.done
+        took_s.extend(asker.took_s)
         transport.close()
-        return asker
 
-    async def many() -> None:
-        await ask(load.pipelined, load.window)
-
-    alone = await ask(load.alone, 1)
-    figures = await price(many(), load.pipelined, pids)
-    return figures._replace(p50_s=median(alone.took_s))
+    await watch.see_through(f"bare sockets, rank {rank}, one at a time", ask(load.alone, 1), progress)
+    many = watch.see_through(f"bare sockets, rank {rank}", ask(load.pipelined, load.window), progress)
+    figures = await price(many, load.pipelined, pids)
+    return figures._replace(p50_s=median(took_s))
 
 
-async def ask_ours(path: str, rank: int, load: Load, pids: Sequence[int]) -> Figures:
+async def ask_ours(path: str, rank: int, load: Load, pids: Sequence[int], watch: Watch) -> Figures:
     """Ask a broker."""
-    async with connect(f"local://{path}") as handle:
+    progress = Progress()
+    async with connect(f"local://{path}", timeout_s=STALL_S) as handle:
 
         async def ask(times: int) -> None:
             for _ in range(times):
                 await handle.rpc("broker.ping", PAYLOAD, nodeid=rank)
+                progress.done += 1
 
         async def many() -> None:
             await asyncio.gather(*(ask(load.pipelined // load.window) for _ in range(load.window)))
 
         took_s: list[float] = []
-        for _ in range(load.alone):
-            began = perf_counter()
-            await handle.rpc("broker.ping", PAYLOAD, nodeid=rank)
-            took_s.append(perf_counter() - began)
-        figures = await price(many(), load.pipelined // load.window * load.window, pids)
+
+        async def alone() -> None:
+            for _ in range(load.alone):
+                began = perf_counter()
+                await handle.rpc("broker.ping", PAYLOAD, nodeid=rank)
+                took_s.append(perf_counter() - began)
+                progress.done += 1
+
+        await watch.see_through(f"brokers, rank {rank}, one at a time", alone(), progress)
+        seen = watch.see_through(f"brokers, rank {rank}", many(), progress)
+        figures = await price(seen, load.pipelined // load.window * load.window, pids)
         return figures._replace(p50_s=median(took_s))
-
-
-Ask = Callable[[str, int, Load, Sequence[int]], Awaitable[Figures]]

@@ -67,7 +67,7 @@ async def serve_local(path: str) -> None:
     """Answer on a UNIX socket."""
     clients: set[asyncio.Transport] = set()
     server = await asyncio.get_running_loop().create_unix_server(lambda: Connection(clients), path)
-    print(READY, flush=True)
+    print(READY, file=sys.stderr, flush=True)
     await asyncio.to_thread(sys.stdin.read)
     server.close()
 
@@ -106,7 +106,7 @@ class Relay:
         """Pass messages until standard input ends."""
         if self._down is not None:
             self._down.recv_multipart()  # the child's hello
-        print(READY, flush=True)
+        print(READY, file=sys.stderr, flush=True)
         while True:
             for ready, _ in self._poller.poll():
                 if ready == sys.stdin.fileno():

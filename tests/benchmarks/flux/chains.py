@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
-from contextlib import ExitStack, asynccontextmanager, contextmanager
+from collections.abc import AsyncIterator
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.benchmarks.flux.bare import READY
+from tests.benchmarks.flux.watching import START_S, Watch
+from tests.integration.filemq_process import PeerProcess
 from tests.integration.flux_processes import full_tree
 
 SIZE = 3
@@ -27,42 +30,57 @@ class Stage(NamedTuple):
     bare_pids: tuple[int, ...]
     ours: tuple[str, ...]
     our_pids: tuple[int, ...]
+    watch: Watch
 
 
 @asynccontextmanager
 async def chains() -> AsyncIterator[Stage]:
-    """Run them all."""
-    async with full_tree(SIZE, 1) as (instance, _), full_tree(1, 1) as (alone, _):
-        folder, brokers = instance.folder, instance.brokers
-        with ExitStack() as stack:
-            local = stack.enter_context(_bare("local", folder / "bare-local"))
-            relays = [
-                stack.enter_context(_bare("relay", rank, folder, SIZE, wait=False)) for rank in range(SIZE)
-            ]
-            for relay in relays:
-                _await_ready(relay)
-            yield Stage(
-                str(folder / "bare-local"),
-                local.pid,
-                alone.uri(0).removeprefix("local://"),
-                alone.brokers[0].pid,
-                str(folder / "bare"),
-                tuple(relay.pid for relay in relays),
-                tuple(instance.uri(rank).removeprefix("local://") for rank in range(SIZE)),
-                tuple(brokers[rank].pid for rank in range(SIZE)),
-            )
+    """Run them all; raises SystemExit where they are not all there in `START_S`."""
+    async with AsyncExitStack() as stack:
+        try:
+            async with asyncio.timeout(START_S):
+                stage = await _start(stack)
+        except TimeoutError:
+            raise SystemExit(f"not all processes were ready in {START_S:g} s") from None
+        yield stage
 
 
-@contextmanager
-def _bare(*arguments: object, wait: bool = True) -> Iterator[subprocess.Popen[str]]:
-    command = [sys.executable, "-m", "tests.benchmarks.flux.bare", *map(str, arguments)]
-    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=ROOT)
-    with process:
-        if wait:
-            _await_ready(process)
-        yield process
+async def _start(stack: AsyncExitStack) -> Stage:
+    instance, _ = await stack.enter_async_context(full_tree(SIZE, 1))
+    alone, _ = await stack.enter_async_context(full_tree(1, 1))
+    folder, brokers = instance.folder, instance.brokers
+    local = await _bare(stack, "local", folder / "bare-local")
+    relays = [await _bare(stack, "relay", rank, folder, SIZE) for rank in range(SIZE)]
+    await asyncio.gather(*(process.line_with(READY) for process in (local, *relays)))
+    return Stage(
+        str(folder / "bare-local"),
+        local.pid,
+        alone.uri(0).removeprefix("local://"),
+        alone.brokers[0].pid,
+        str(folder / "bare"),
+        tuple(relay.pid for relay in relays),
+        tuple(instance.uri(rank).removeprefix("local://") for rank in range(SIZE)),
+        tuple(brokers[rank].pid for rank in range(SIZE)),
+        Watch(
+            {
+                "bare local": local,
+                "broker alone": alone.brokers[0],
+                **{f"relay {rank}": relay for rank, relay in enumerate(relays)},
+                **{f"broker {rank}": broker for rank, broker in brokers.items()},
+            }
+        ),
+    )
 
 
-def _await_ready(process: subprocess.Popen[str]) -> None:
-    if process.stdout is None or process.stdout.readline() != f"{READY}\n":
-        raise SystemExit("a bare process has ended")
+async def _bare(stack: AsyncExitStack, *arguments: object) -> PeerProcess:
+    """Start a bare process, which ends with its standard input: with this process, whatever becomes of it."""
+    started = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "tests.benchmarks.flux.bare", *map(str, arguments)),
+        stdin=subprocess.PIPE,
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.PIPE,
+        cwd=ROOT,
+    )
+    process = PeerProcess(started)
+    stack.push_async_callback(process.end)
+    return process

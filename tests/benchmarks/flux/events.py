@@ -5,42 +5,59 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
+from typing import cast
 
 from specwire.runtime.flux.handle import Events, connect
 from tests.benchmarks.flux.asking import Asker, Figures, Load, price
-from tests.benchmarks.flux.framing import EVENT, PAYLOAD, TOPIC
+from tests.benchmarks.flux.framing import EVENT, PAYLOAD, REQUESTS, TOPIC, join
+from tests.benchmarks.flux.watching import STALL_S, Progress, Watch
 
-DEADLINE_S = 60.0
 PREFIX = TOPIC.partition(".")[0]
 
 
-async def publish_bare(path: str, load: Load, pids: Sequence[int]) -> Figures:
+async def publish_bare(path: str, load: Load, pids: Sequence[int], watch: Watch) -> Figures:
     """Send from one connection to another by bare sockets."""
-    loop = asyncio.get_running_loop()
+    loop, progress = asyncio.get_running_loop(), Progress()
     publisher, _ = await loop.create_unix_connection(asyncio.Protocol, path)
-    subscriber, asker = await loop.create_unix_connection(
-        lambda: Asker(EVENT, load.pipelined, load.window), path
+    subscriber, known = await loop.create_unix_connection(
+        lambda: Asker(join(REQUESTS[0]), 1, 1, progress), path
     )
-    asker.out = publisher
+
+    async def until_known() -> None:
+        """A connection is passed nothing before the other side has accepted it; an answer shows that it has."""
+        known.begin()
+        await known.done
+
+    await watch.see_through("bare sockets, a subscriber", until_known(), progress)
+    asker = Asker(EVENT, load.pipelined, load.window, progress)
+    asker.out = cast("asyncio.Transport", publisher)
+    subscriber.set_protocol(asker)
 
     async def many() -> None:
         asker.begin()
         await asker.done
 
-    figures = await price(many(), load.pipelined, pids)
+    figures = await price(watch.see_through("bare sockets, events", many(), progress), load.pipelined, pids)
     publisher.close()
     subscriber.close()
     return figures
 
 
-async def publish_ours(paths: Sequence[str], each: int, load: Load, pids: Sequence[int]) -> Figures:
+async def publish_ours(
+    paths: Sequence[str], each: int, load: Load, pids: Sequence[int], watch: Watch
+) -> Figures:
     """Publish at the first broker, and deliver to `each` subscribers of each.
 
     Figures are for one event, whoever gets it. Each subscriber gets them all, in order, or this raises.
     """
+    progress = Progress()
     async with AsyncExitStack() as stack:
-        handles = [await stack.enter_async_context(connect(f"local://{path}")) for path in (*paths,) * each]
-        listeners = [await handle.subscribe(PREFIX) for handle in handles]
+        handles = [
+            await stack.enter_async_context(connect(f"local://{path}", timeout_s=STALL_S))
+            for path in (*paths,) * each
+        ]
+        async with asyncio.timeout(STALL_S):
+            listeners = [await handle.subscribe(PREFIX) for handle in handles]
         publisher = await stack.enter_async_context(connect(f"local://{paths[0]}"))
         behind = [load.pipelined] * len(listeners)
         further = asyncio.Event()
@@ -52,6 +69,7 @@ async def publish_ours(paths: Sequence[str], each: int, load: Load, pids: Sequen
                     raise SystemExit(f"subscriber {at}: event {event.sequence} follows {before}")
                 before = event.sequence
                 behind[at] -= 1
+                progress.done += 1
                 further.set()
                 if not behind[at]:
                     return
@@ -64,9 +82,10 @@ async def publish_ours(paths: Sequence[str], each: int, load: Load, pids: Sequen
                 await publisher.announce(TOPIC, PAYLOAD)
 
         async def many() -> None:
-            async with asyncio.timeout(DEADLINE_S), asyncio.TaskGroup() as tasks:
+            async with asyncio.TaskGroup() as tasks:
                 tasks.create_task(publish())
                 for at, events in enumerate(listeners):
                     tasks.create_task(listen(at, events))
 
-        return await price(many(), load.pipelined, pids)
+        seen = watch.see_through(f"events, {len(listeners)} subscribers", many(), progress)
+        return await price(seen, load.pipelined, pids)

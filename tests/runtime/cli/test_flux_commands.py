@@ -182,10 +182,31 @@ def test_ping_for_programs(capfd: Capture) -> None:
     assert {(pong["topic"], pong["rank"], pong["rolemask"]) for pong in told} == {("broker.ping", 0, 5)}
 
 
+def test_pings_in_a_batch_are_told_when_all_are_sent(capfd: Capture) -> None:
+    """No answer comes between those that are sent, however many; without --count it would never end."""
+    asked: list[bytes] = []
+
+    def script(c: Conversation) -> None:
+        c.reply(c.hear_rpc("attr.get"), payload=b'{"value":"a,b","flags":1}\0')
+        with suppress(EOFError):
+            while True:
+                request = c.hear_rpc("broker.ping")
+                asked.append(request[2])
+                told = json.loads(request[2][:-1]) | {"route": "r", "userid": 0, "rolemask": 1, "rank": 1}
+                c.reply(request, payload=json.dumps(told).encode() + b"\0")
+
+    with broker(script) as place:
+        lines = flux(capfd, "ping", "--batch", "-c", "1500", "-i", "0", "1", "--uri", place).out.splitlines()
+    assert (len(lines), len(asked)) == (1501, 1500)
+    assert {line.split()[2] for line in lines[1:]} == {f"seq={number}" for number in range(1500)}
+    assert refused(capfd, "ping", "-b", "0", status=2).startswith("--batch wants --count")
+
+
 def test_ping_that_fails(capfd: Capture) -> None:
     outcome = specwire(capfd, "flux", "ping", "-c", "1", "9")
     assert (outcome.status, outcome.out) == (1, "flux-ping 9!broker\n")
     assert outcome.err.startswith("specwire: 9!broker.ping: No route to host; ")
+    assert refused(capfd, "ping", "4294967294").startswith("'4294967294' is no rank")
     assert refused(capfd, "ping", "nosuch") == "nosuch.ping: No service matching nosuch.ping is registered"
     assert refused(capfd, "ping", "-c", "1", "desk") == (
         "0!desk.ping: the octets that were sent along came back changed"
@@ -238,6 +259,7 @@ def test_events_of_several_prefixes_come_in_order_and_once(
 
 def test_log_is_read_and_cleared(capfd: Capture) -> None:
     line = "<48>1 2026-01-02T03:04:05.000006Z 0 mine 7 - - hello\\u001b[2J"
+    assert "broker.info[0]: rank 0 is in the tree" in flux(capfd, "dmesg", "--read-clear").out
     for text in (line, "<no line of RFC 5424>"):
         flux(capfd, "rpc", "--raw", "log.append", text)
     shown = flux(capfd, "dmesg").out.splitlines()

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.runtime.cli.commands import specwire
+from tests.runtime.cli.commands import Outcome, specwire
 from tests.runtime.flux.scripted import Conversation, broker
 
 Children = dict[int, list[int]]
@@ -176,3 +176,126 @@ def test_tree_for_programs_has_ghosts_and_errors(capfd: pytest.CaptureFixture[st
         None,
     )
     assert (unasked["status"], unasked["error"], unasked["duration"]) == ("full", "No route to host", None)
+
+
+NAMED = tree(
+    7,
+    {0: [1, 2], 1: [3, 4], 2: [5, 6]},
+    {0: ["degraded", "full"], 1: ["lost", "full"], 2: ["full", "full"]},
+    hosts="fake[0-6]",
+    own={0: "degraded", 1: "degraded"},
+    dead=(2,),
+)
+
+
+def ask(
+    capfd: pytest.CaptureFixture[str], script: Callable[[Conversation], None], *arguments: str
+) -> Outcome:
+    """Return what a command about the overlay prints."""
+    with broker(script) as uri:
+        return specwire(capfd, "flux", "overlay", *arguments, "--uri", uri)
+
+
+@pytest.mark.parametrize(
+    ("target", "told"),
+    [
+        ("0", "fake0"),
+        ("0-6", "fake[0-6]"),
+        ("5,1-2", "fake[1-2,5]"),
+        ("fake2", "2"),
+        ("fake[2-3]", "2-3"),
+        ("fake6,fake0", "0,6"),
+    ],
+)
+def test_ranks_and_hosts_are_translated(target: str, told: str, capfd: pytest.CaptureFixture[str]) -> None:
+    """As flux-core's own tests have it: ranks to hosts, hosts to ranks."""
+    assert ask(capfd, NAMED, "lookup", target) == Outcome(0, f"{told}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "status", "sentence"),
+    [
+        (("lookup", "100"), 2, "100 is no rank of an instance of 7"),
+        (
+            ("lookup", "moon"),
+            2,
+            "'moon' is no host of the instance; `specwire flux getattr hostlist` lists them",
+        ),
+        (("lookup", "fake["), 2, "'fake[' is no list of hosts, from character 0 on"),
+        (("parentof", "0"), 1, "rank 0 has no parent"),
+        (("parentof", "7"), 1, "rank 7 is not in the tree"),
+        (("parentof", "any"), 2, "any: a rank or a host is wanted"),
+        (("disconnect", "0"), 1, "rank 0 has no parent"),
+    ],
+)
+def test_what_is_no_rank_and_no_host(
+    arguments: tuple[str, ...], status: int, sentence: str, capfd: pytest.CaptureFixture[str]
+) -> None:
+    assert ask(capfd, NAMED, *arguments) == Outcome(status, "", f"specwire: {sentence}\n")
+
+
+def test_parents(capfd: pytest.CaptureFixture[str]) -> None:
+    assert ask(capfd, NAMED, "parentof", "6").out == "2\n"
+    assert ask(capfd, NAMED, "parentof", "fake1").out == "0\n"
+
+
+@pytest.mark.parametrize(("options", "parent"), [((), 1), (("--parent", "0"), 0)])
+def test_child_that_hangs_is_cut_off(
+    options: tuple[str, ...], parent: int, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The parent is asked, by the topology or as the user says."""
+    asked: list[tuple[int, bytes]] = []
+
+    def script(c: Conversation) -> None:
+        with suppress(EOFError):
+            while True:
+                request = c.hear()
+                match request[1]:
+                    case b"overlay.disconnect-subtree":
+                        asked.append((int.from_bytes(request[-1][-8:-4], "big"), request[2]))
+                        c.reply(request)
+                    case b"overlay.topology":
+                        below = b'{"rank":1,"size":2,"children":[{"rank":2,"size":1,"children":[]}]}'
+                        c.reply(request, payload=b'{"rank":0,"size":3,"children":[' + below + b"]}\0")
+                    case _:
+                        c.reply(request, payload=b'{"value":"a[0-2]"}\0')
+
+    outcome = ask(capfd, script, "disconnect", *options, "a2")
+    told = f"flux-overlay: asking a{parent} (rank {parent}) to disconnect child a2 (rank 2)\n"
+    assert outcome == Outcome(0, "", told)
+    assert asked == [(parent, b'{"rank":2}\0')]
+
+
+def test_errors_by_their_reason(capfd: pytest.CaptureFixture[str]) -> None:
+    """Of brokers that are lost, as their parents tell, and of those that do not answer."""
+
+    def script(c: Conversation) -> None:
+        def lost(rank: int) -> dict[str, Any]:
+            return {"rank": rank, "status": "lost", "duration": 1.0, "error": "silent for 300 s"}
+
+        shape = {
+            "rank": 0,
+            "size": 4,
+            "children": [{"rank": r, "size": 1, "children": []} for r in (1, 2, 3)],
+        }
+        silent = {"rank": 2, "status": "full", "duration": 1.0, "torpid": True}
+        children = [lost(1), silent, lost(3)]
+        health = {"rank": 0, "status": "degraded", "duration": 1.0, "children": children}
+        answers = {b"overlay.topology": shape, b"overlay.health": health}
+        with suppress(EOFError):
+            while True:
+                request = c.hear()
+                attributes = {"value": "4" if b"size" in request[2] else "a[0-3]"}
+                told = answers.get(request[1], attributes)
+                c.reply(request, payload=json.dumps(told).encode() + b"\0")
+
+    told = "a[1,3] (rank 1,3): silent for 300 s\na2 (rank 2): torpid\n"
+    assert ask(capfd, script, "errors") == Outcome(0, told, "")
+    assert json.loads(ask(capfd, script, "errors", "--json").out) == {
+        "silent for 300 s": [1, 3],
+        "torpid": [2],
+    }
+    assert ask(capfd, script, "status", "--down").out == (
+        "0 a0: degraded\n├─ 1 a1: lost silent for 300 s\n├─ 2 a2: full, torpid\n└─ 3 a3: lost silent for 300 s\n"
+    )
+    assert ask(capfd, NAMED, "errors").out == "fake2 (rank 2): No route to host\n"

@@ -375,6 +375,21 @@ def test_client_that_leaves_in_the_middle_of_a_message_is_malformed(tmp_path: Pa
     asyncio.run(story())
 
 
+def test_client_that_ends_without_reading_everything_just_ends(tmp_path: Path) -> None:
+    """The kernel calls it a reset, but it is how commands end that have seen enough."""
+
+    async def story() -> None:
+        async with hub(tmp_path) as h:
+            with socket.socket(socket.AF_UNIX) as client:
+                client.setblocking(False)
+                await asyncio.get_running_loop().sock_connect(client, h.connector.path)
+                client.send(request(1))
+                await h.heard.get()  # so that the octet of the authorisation is there, and nobody reads it
+            assert (await h.gone.get())[1] == "disconnected"
+
+    asyncio.run(story())
+
+
 def test_slow_subscriber_is_disconnected_and_stalls_nobody(tmp_path: Path) -> None:
     """Over the bound it gets nothing more; another that reads has every event, in order."""
     event = Event(topic="a", payload=bytes(1 << 16), sequence=1)

@@ -260,8 +260,8 @@ def test_uses_are_bounded(monkeypatch: pytest.MonkeyPatch, userid: int, bound: s
 
 
 def test_pending_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """More than `MAX_TRACKED` at one neighbour are refused with EAGAIN; after an answer there is room again."""
-    monkeypatch.setattr("specwire.runtime.flux.tracking.MAX_TRACKED", 2)
+    """More at one neighbour than there is room left are refused with EAGAIN; after an answer there is room again."""
+    monkeypatch.setattr("specwire.runtime.flux.tracking.MAX_TRACKED", 3)
     tree = Tree(2)
     tree.engines[0].add_service("work")
     client = tree.client(1)
@@ -275,6 +275,46 @@ def test_pending_requests_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     tag = client.request("work.do", {})
     tree.settle()
     assert client.answers(tag) == []
+
+
+@pytest.mark.parametrize("faked", [False, True])
+def test_no_client_takes_the_room_of_others(monkeypatch: pytest.MonkeyPatch, faked: bool) -> None:
+    """Of 8 places a client that asks and asks gets 4, the next 2, then 1, whatever routes it writes; nobody none.
+
+    It is so at the broker where they come in, for what goes up, and for a service there.
+    """
+    monkeypatch.setattr("specwire.runtime.flux.tracking.MAX_TRACKED", 8)
+    for service_at in (0, 2):
+        tree = Tree(3, fanout=1)
+        tree.engines[service_at].add_service("work")
+        for places in (4, 2, 1):
+            client = tree.client(2)
+            refused = 0
+            for tag in range(1, 9):
+                routes = (f"route {tag}",) if faked else ()
+                client.send(Request(routes, "work.do", b"{}\0", matchtag=tag))
+                tree.settle()
+                refused += [
+                    message.errnum for message in client.received if isinstance(message, Response)
+                ] == [11]
+                client.received.clear()
+            assert 8 - refused == places
+        assert len(tree.asked[service_at, "work"]) == 7
+
+
+def test_no_client_takes_the_room_of_others_further_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two clients of one broker share its parent's room as they share its own."""
+    monkeypatch.setattr("specwire.runtime.flux.tracking.MAX_TRACKED", 8)
+    tree = Tree(3, fanout=1)
+    tree.engines[0].add_service("work")
+    greedy, modest = tree.client(2), tree.client(2)
+    tags = [greedy.request("work.do", {}) for _ in range(8)]
+    tree.settle()
+    tag = modest.request("work.do", {})
+    tree.settle()
+    assert [[answer.errnum for answer in greedy.answers(tag)] for tag in tags] == [[]] * 4 + [[11]] * 4
+    assert modest.answers(tag) == []
+    assert len(tree.asked[0, "work"]) == 5
 
 
 def test_clients_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

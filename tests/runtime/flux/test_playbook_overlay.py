@@ -199,11 +199,11 @@ def test_silent_child_is_torpid_then_lost() -> None:
     engine = member()
     engine.from_child("leaf", HEARTBEAT, 1.0)
     assert [a for a in engine.tick(30.9) if isinstance(a, Report)] == []
-    assert Report(ChildTorpid(2, "leaf", True)) in engine.tick(31.0)
+    assert Report(ChildTorpid(2, "leaf", "vm", True)) in engine.tick(31.0)
     assert engine.overlay.status.word == "full"
-    assert engine.from_child("leaf", HEARTBEAT, 32.0) == [Report(ChildTorpid(2, "leaf", False))]
+    assert engine.from_child("leaf", HEARTBEAT, 32.0) == [Report(ChildTorpid(2, "leaf", "vm", False))]
     engine.from_parent(Event(topic="heartbeat.pulse", sequence=1), 32.0)
-    assert Report(ChildTorpid(2, "leaf", True)) in engine.tick(62.0)
+    assert Report(ChildTorpid(2, "leaf", "vm", True)) in engine.tick(62.0)
     engine.from_parent(Event(topic="heartbeat.pulse", sequence=2), 300.0)
     actions = engine.tick(332.0)
     assert ToChild("leaf", DISCONNECT) in actions

@@ -4,15 +4,22 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgspec
 import pytest
 
 from specwire.generated.flux import Request, Response
+from specwire.runtime.flux.actions import ToClient
 from specwire.runtime.flux.answering import unpack_object
+from specwire.runtime.flux.config import Settings
 from specwire.runtime.flux.flags import STREAMING
-from specwire.runtime.flux.journal import INFO, RING_LINES
 from specwire.runtime.flux.services import BUILT_IN
 from specwire.runtime.flux.services.service import Call, Service, serves
-from tests.runtime.flux.tree import OWNER, LocalClient, Tree
+from tests.runtime.flux.tree import OWNER, Tree, member
+
+
+def log_stays(settings: Settings) -> Settings:
+    """Return settings by which no log line goes to another broker."""
+    return msgspec.structs.replace(settings, forward_level=-1)
 
 
 def value(answer: Response) -> dict[str, Any]:
@@ -112,84 +119,67 @@ def test_peers() -> None:
     assert peers == {tree.engines[rank].uuid: {"rank": rank, "idle": 3.0} for rank in (1, 2)}
 
 
+def test_health_tells_why_a_child_is_not_well() -> None:
+    """One that is lost, and one that has been silent for too long."""
+    engine = member()
+    engine.accept_client("client", OWNER, 30.0)
+
+    def child(now: float) -> dict[str, Any]:
+        (told,) = engine.from_client("client", Request(topic="overlay.health", matchtag=1), now)
+        assert isinstance(told, ToClient) and isinstance(told.message, Response)
+        (only,) = value(told.message)["children"]
+        return dict(only)
+
+    engine.tick(30.0)
+    assert child(31.0) == {"rank": 2, "status": "full", "duration": 31.0, "torpid": True}
+    engine.tick(300.0)
+    assert child(301.0) == {"rank": 2, "status": "lost", "duration": 1.0, "error": "silent for 300 s"}
+
+
 def test_state_machine() -> None:
-    """A broker that can be asked runs; a monitor for more waits, and ends when its client is gone."""
+    """In the tree a broker runs; a monitor for more waits, and ends when its client is gone."""
     tree = Tree(1)
     client = tree.client(0)
-    assert value(client.ask("state-machine.get"))["state"] == "run"
+    tree.advance(3.0)
+    assert value(client.ask("state-machine.get")) == {"state": "run", "duration": 3.0}
+    assert client.ask("state-machine.wait").errnum == 0
     client.request("state-machine.monitor", {"final": 6}, flags=STREAMING)
     assert tree.pending() == {"rank 0, state-machine": 1}
     client.close()
     assert tree.pending() == {}
 
 
-# --- log
-
-
-def lines(client: LocalClient, tag: int) -> list[str]:
-    """Return the lines of a dmesg."""
-    return [
-        (answer.payload or b"").rstrip(b"\0").decode() for answer in client.answers(tag) if not answer.errnum
-    ]
-
-
-def test_log_ring_keeps_the_newest() -> None:
-    """`log.append` with a ring buffer."""
-    tree = Tree(1)
-    client = tree.client(0)
-    for number in range(RING_LINES + 5):
-        client.send(Request(topic="log.append", payload=b"<30>1 - %d" % number, flags=4))
-    tag = client.request("log.dmesg", {"follow": False, "nobacklog": False}, flags=STREAMING)
-    got = lines(client, tag)
-    assert len(got) == RING_LINES
-    assert (got[0], got[-1]) == ("<30>1 - 5", f"<30>1 - {RING_LINES + 4}")
-    assert client.ask("log.clear").errnum == 0
-    assert lines(client, client.request("log.dmesg", {}, flags=STREAMING)) == []
-
-
-@pytest.mark.parametrize("payload", [None, b"", b"no line", b"<1>" + b"x" * 3000, b"<1>a\0b"])
-def test_what_is_no_log_line(payload: bytes | None) -> None:
-    """It is EPROTO, and not logged."""
-    tree = Tree(1)
-    client = tree.client(0)
-    client.send(Request(topic="log.append", payload=payload))
-    (answer,) = client.received
-    assert isinstance(answer, Response)
-    assert (answer.errnum, tree.engines[0].journal.lines()) == (71, [])
-
-
-def test_line_breaks_do_not_make_lines() -> None:
-    """One append is one line."""
-    tree = Tree(1)
-    tree.client(0).send(Request(topic="log.append", payload=b"<1>1 a\n<1>1 forged\n"))
-    tree.engines[0].log("one\ntwo", 0.0, INFO)
-    assert tree.engines[0].journal.lines() == [
-        "<1>1 a <1>1 forged",
-        "<48>1 1970-01-01T00:00:00.000000Z 0 broker 11042 - - one two",
-    ]
-
-
-def test_dmesg_follows() -> None:
-    """With `follow` those that come, too, until it is cancelled; without the backlog only those."""
+def test_state_machine_of_a_broker_without_a_parent() -> None:
+    """It joins, says so to those who ask, and answers those who wait when it runs: 1 is join, 5 run, 61 the end."""
     tree = Tree(2)
+    tree.kill(0)
+    tree.advance(2.0)
     client = tree.client(1)
-    tree.perform(0, tree.engines[0].log("before", 0.0))
-    tag = client.request("log.dmesg", {"follow": True, "nobacklog": True}, nodeid=0, flags=STREAMING)
+    assert value(client.ask("state-machine.get")) == {"state": "join", "duration": 2.0}
+    wait = client.request("state-machine.wait")
+    monitors = [
+        client.request("state-machine.monitor", payload, flags=STREAMING)
+        for payload in ({"final": 5}, {"final": 1}, {"final": 0}, None)
+    ]
+    assert client.answers(wait) == []
+    tree.start(0)
+    tree.rejoin(1)
     tree.settle()
-    tree.perform(0, tree.engines[0].log("after", 0.0))
-    tree.settle()
-    assert [line.rsplit(" ", 1)[-1] for line in lines(client, tag)] == ["after"]
-    client.request("log.cancel", {"matchtag": tag}, nodeid=0, flags=4)
-    tree.settle()
-    assert client.answers(tag)[-1].errnum == 61
-    assert tree.pending() == {}
+    assert [answer.errnum for answer in client.answers(wait)] == [0]
+    told = [[(a.payload, a.errnum) for a in client.answers(monitor)] for monitor in monitors]
+    join, run, end = (b'{"state":1}\0', 0), (b'{"state":5}\0', 0), (None, 61)
+    assert told == [[join, run, end], [join, end], [end], [join, run]]
+
+
+# --- calls that are kept
 
 
 def test_cancel_is_for_ones_own_calls() -> None:
     """Another client with the same matchtag keeps its stream."""
     tree = Tree(1)
     first, second = tree.client(0), tree.client(0)
-    tags = [client.request("log.dmesg", {"follow": True}, flags=STREAMING) for client in (first, second)]
+    new = {"follow": True, "nobacklog": True}
+    tags = [client.request("log.dmesg", new, flags=STREAMING) for client in (first, second)]
     first.request("log.cancel", {"matchtag": tags[0]})
     assert first.answers(tags[0])[-1].errnum == 61
     assert second.answers(tags[1]) == []
@@ -266,14 +256,15 @@ def test_kept_calls_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
     """One stream too many is refused with EAGAIN."""
     monkeypatch.setattr("specwire.runtime.flux.services.service.MAX_KEPT", 1)
     client = Tree(1).client(0)
-    client.request("log.dmesg", {"follow": True}, flags=STREAMING)
-    tag = client.request("log.dmesg", {"follow": True}, flags=STREAMING)
+    new = {"follow": True, "nobacklog": True}
+    client.request("log.dmesg", new, flags=STREAMING)
+    tag = client.request("log.dmesg", new, flags=STREAMING)
     assert [answer.errnum for answer in client.answers(tag)] == [11]
 
 
 def test_services_are_made_when_they_are_asked_for() -> None:
     """A broker that is only a stop on the way costs no more than it uses."""
-    tree = Tree(3)
+    tree = Tree(3, settings=log_stays)
     tree.client(1).ask("broker.ping", {}, nodeid=2)
     built = {rank: sorted(engine.registry.pending()) for rank, engine in tree.engines.items()}
     assert built == {0: [], 1: [], 2: ["broker"]}

@@ -141,9 +141,9 @@ def test_events_leave_a_broker_one_after_the_other() -> None:
 
 
 def test_messages_are_counted_where_they_are_received() -> None:
-    """Of three children: a hello each, and a heartbeat after five seconds; three pulses by then."""
+    """Of three children: a hello and a log line each, and a heartbeat after five seconds; three pulses by then."""
     top, bottom = run(4, 0).levels
-    assert (top.brokers, top.received, top.sent) == (1, 3 + 3, 3 + 3 * 3)
+    assert (top.brokers, top.received, top.sent) == (1, 3 + 3 + 3, 3 + 3 * 3)
     assert (bottom.brokers, bottom.received, bottom.most_received) == (3, 3 + 3 * 3, 1 + 3)
 
 

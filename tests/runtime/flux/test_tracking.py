@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from unittest import mock
+
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -21,8 +23,8 @@ STEPS = st.lists(st.tuples(st.sampled_from(["add", "add", "go on", "end", "lose"
 
 
 @settings(max_examples=500)
-@given(STEPS)
-def test_tracker_is_a_list_of_what_is_pending(steps: list[tuple[str, Request]]) -> None:
+@given(STEPS, st.booleans())
+def test_tracker_is_a_list_of_what_is_pending(steps: list[tuple[str, Request]], by_hop: bool) -> None:
     """Each request is finished once, those with equal keys in order; a lost way takes what came on it."""
     tracker, plain = Tracker(), list[Request]()
     for step, request in steps:
@@ -31,7 +33,7 @@ def test_tracker_is_a_list_of_what_is_pending(steps: list[tuple[str, Request]]) 
         ]
         match step:
             case "add":
-                assert tracker.add(request)
+                assert tracker.add(request, (request.routes or ())[:1] if by_hop else None)
                 plain.append(request)
             case "go on":
                 assert tracker.finish(respond(request)) == bool(same)
@@ -51,6 +53,25 @@ def test_tracker_is_a_list_of_what_is_pending(steps: list[tuple[str, Request]]) 
         assert len(tracker) == len(plain)
     assert sorted(map(repr, tracker.take_all())) == sorted(map(repr, plain))
     assert len(tracker) == 0
+
+
+@settings(max_examples=300)
+@given(st.lists(st.tuples(st.booleans(), REQUESTS), max_size=60), st.booleans())
+def test_room_is_shared_out(steps: list[tuple[bool, Request]], by_hop: bool) -> None:
+    """A request is refused where its origin has as much as there is room left, and nowhere else."""
+    room, pending = 6, list[tuple[tuple[str, ...], Request]]()
+    with mock.patch("specwire.runtime.flux.tracking.MAX_TRACKED", room):
+        tracker = Tracker()
+        for adds, request in steps:
+            origin = (request.routes or ())[:1] if by_hop else request.routes or ()
+            if adds:
+                own = sum(other == origin for other, _ in pending)
+                assert tracker.add(request, origin if by_hop else None) == (own < room - len(pending))
+                if own < room - len(pending):
+                    pending.append((origin, request))
+            elif pending:
+                origin, request = pending.pop(0)
+                assert tracker.finish(end(request))
 
 
 def test_payloads_are_not_kept() -> None:

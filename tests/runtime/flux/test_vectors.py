@@ -67,7 +67,7 @@ def a_request(name: str) -> Request:
     return message
 
 
-RECORDED = Settings(tree=Shape(3, 1), owner=OWNER, hosts=("vm",), process=11042)
+RECORDED = Settings(tree=Shape(3, 1), owner=OWNER, hosts=("vm",), process=11042, forward_level=-1)
 """An instance like the recorded one: ranks 0, 1 and 2, each below the one before."""
 
 

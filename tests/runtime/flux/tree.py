@@ -360,8 +360,8 @@ class Tree:
         return found
 
 
-CHAIN = Settings(tree=Shape(3, 1), owner=OWNER, hosts=("vm",))
-"""Three brokers, each below the one before."""
+CHAIN = Settings(tree=Shape(3, 1), owner=OWNER, hosts=("vm",), forward_level=-1)
+"""Three brokers, each below the one before, whose log lines stay where they are."""
 
 
 def alone(rank: int, settings: Settings = CHAIN, uuid: str = "") -> BrokerEngine:
