@@ -16,6 +16,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from rich.console import Console
 
+PIPE_COLUMNS = 200
+"""Where no terminal says how wide it is."""
+
 
 class CommandError(Exception):
     """A command cannot do what was asked: one sentence for the user, and the exit status.
@@ -45,6 +48,14 @@ def output() -> Console:
     from rich.console import Console
 
     return Console(highlight=False)
+
+
+def wide_output() -> Console:
+    """Return the console of standard output for tables; for a pipe it is so wide that values stay whole."""
+    console = output()
+    if not console.is_terminal:
+        console.width = PIPE_COLUMNS
+    return console
 
 
 @cache

@@ -37,6 +37,7 @@ COMMANDS: Mapping[str, str] = {
     "match": "Say whether a text matches a rule of a grammar, and where it stops.",
     "filemq": "Serve a folder to FILEMQ clients, or fetch one.",
     "flux": "Run an instance of Flux brokers, and talk to it.",
+    "norfab": "Run a NORFAB broker and workers, and give jobs to them.",
     "keys": "Make the CURVE keys of a peer.",
     "pipeline": "Decode captures on Spark into typed tables and a report.",
 }

@@ -52,6 +52,7 @@ class Dealer:
         max_waiting: messages that wait here when the socket has no room.
         paced: a large frame waits here until others have left, so that what libzmq holds is bounded in octets.
         max_frames: frames of a message that are kept.
+        max_frame_octets: a server that sends a larger frame loses the connection.
         give_up_s: a TCP connection on which nothing is acknowledged for so long is lost.
         connect_s: a TCP connection that does not come about in so long is none; None: the system's time.
 
@@ -74,6 +75,7 @@ class Dealer:
         max_waiting: int = MAX_WAITING,
         paced: bool = False,
         max_frames: int = MAX_FRAMES,
+        max_frame_octets: int = MAX_FRAME_OCTETS,
         give_up_s: float | None = None,
         connect_s: float | None = None,
     ) -> None:
@@ -89,7 +91,7 @@ class Dealer:
             on_message=on_message,
             on_room=self._wake,
             high_water=high_water,
-            max_frame_octets=MAX_FRAME_OCTETS,
+            max_frame_octets=max_frame_octets,
             security=security,
             max_frames=max_frames,
             give_up_s=give_up_s,

@@ -27,6 +27,8 @@ from tests.generated.vectors import Vector, recorded
 from tests.generator.documents import published
 from tests.house.repository import ROOT, has_compiler
 
+pytestmark = pytest.mark.xdist_group("a project of somebody else")  # which is made once
+
 VECTORS = recorded("zre")
 MODULES = {"__init__", "codec", "columns", "constructs", "layout", "machine", "schema"}
 

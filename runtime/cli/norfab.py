@@ -1,0 +1,21 @@
+"""`specwire norfab`: run a broker and workers, give jobs to them, and look at what they do."""
+
+from __future__ import annotations
+
+import typer
+
+from specwire.runtime.cli.norfab_broker import broker
+from specwire.runtime.cli.norfab_keys import keys
+from specwire.runtime.cli.norfab_worker import worker
+
+RUNNING = "Exit status: 0 after SIGINT or SIGTERM; 1 when it failed; 2 for usage and bad input."
+
+app = typer.Typer(help="Run a NORFAB broker and workers, and give jobs to them.", no_args_is_help=True)
+app.command(epilog=RUNNING)(broker)
+app.command(epilog=RUNNING)(worker)
+app.command(epilog="Exit status: 0; 2 for usage and bad input.")(keys)
+
+
+@app.callback()
+def norfab() -> None:
+    """Run a NORFAB broker and workers, and give jobs to them."""

@@ -1,0 +1,141 @@
+"""`specwire norfab broker`: a broker, until SIGINT or SIGTERM, or until its management says shutdown."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+from enum import Enum
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from specwire.runtime.cli.console import fail
+from specwire.runtime.cli.norfab_options import (
+    DEFAULT_ENDPOINT,
+    KEYS,
+    CaptureOption,
+    FolderOption,
+    open_tap,
+)
+
+if TYPE_CHECKING:
+    from specwire.runtime.norfab.security.table import Table
+    from specwire.runtime.norfab.serve.entrance import ServerSecurity
+
+JOB_FAILED = 1
+
+
+class Survives(Enum):
+    """What a job that was acknowledged survives."""
+
+    PROCESS = "process"
+    FULL = "full"
+
+
+def broker(
+    endpoint: Annotated[
+        list[str] | None,
+        typer.Option(help=f"Where to listen; port * takes any. May be repeated. [{DEFAULT_ENDPOINT}]"),
+    ] = None,
+    back: Annotated[
+        list[str] | None,
+        typer.Option(help="Where workers come in, if not there too. May be repeated.", show_default=False),
+    ] = None,
+    folder: FolderOption = None,
+    durability: Annotated[
+        Survives, typer.Option(help="What jobs survive: the end of the process, or also the loss of power.")
+    ] = Survives.PROCESS,
+    inventory: Annotated[
+        Path | None,
+        typer.Option(metavar="FILE", help="Serve this inventory (YAML) to workers.", show_default=False),
+    ] = None,
+    files: Annotated[
+        Path | None,
+        typer.Option(metavar="DIR", help="Serve the files in this folder as nf://.", show_default=False),
+    ] = None,
+    access: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="TOML",
+            help="Who is let in and may do what; by default keys/access.toml in the folder, made where it is missing.",
+            show_default=False,
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Let in anybody, unencrypted, and let everybody do everything.")
+    ] = False,
+    keepalive: Annotated[
+        float, typer.Option(min=0.05, metavar="SECONDS", help="Interval of signs of life.")
+    ] = 2.5,
+    capture: CaptureOption = None,
+    accounting: Annotated[
+        bool,
+        typer.Option(
+            "--accounting/--no-accounting",
+            help="Write who ran what to accounting.jsonl in the folder.",
+            show_default=False,
+        ),
+    ] = True,
+    verbose: Annotated[bool, typer.Option("--verbose", help="Tell of every job.")] = False,
+    status: Annotated[
+        bool, typer.Option("--status/--no-status", help="Answer for its status.", show_default=False)
+    ] = True,
+) -> None:
+    """Take jobs from clients, keep them, and give them to workers."""
+    from specwire.runtime.cli.norfab_running import BrokerLog, run_broker
+    from specwire.runtime.norfab.limits import Settings
+    from specwire.runtime.norfab.security.keyring import default_folder
+    from specwire.runtime.norfab.serve import NorfabBroker
+    from specwire.runtime.norfab.store.errors import StoreError
+    from specwire.runtime.transport.errors import ExposureError, TransportError
+    from specwire.runtime.transport.keys import KeyFileError
+
+    place = folder or default_folder(os.environ)
+    log = BrokerLog(jobs=verbose)
+    try:
+        security, table = _read_security(place, access, insecure=insecure, log=log)
+        with open_tap(capture, "broker") as tap:
+            served = NorfabBroker(
+                endpoint or [DEFAULT_ENDPOINT],
+                place,
+                back=back or (),
+                security=security,
+                access=table,
+                settings=Settings(keepalive_s=keepalive),
+                durability=durability.value,
+                files=files,
+                inventory=inventory,
+                insecure=insecure,
+                tap=tap,
+                on_event=log.tell,
+                after_events=log.flush,
+                log_lines=log.newest,
+            )
+            if accounting:
+                log.keep_accounts(place, served)
+            reload_from = None if table is None else (access or place / KEYS / "access.toml")
+            asyncio.run(run_broker(served, log, table, reload_from, answer_status=status))
+    except (ValueError, ExposureError, KeyFileError) as error:
+        fail(str(error))
+    except (TransportError, StoreError) as error:
+        fail(str(error), status=JOB_FAILED)
+    finally:
+        log.close()
+
+
+def _read_security(
+    place: Path, access: Path | None, *, insecure: bool, log: object
+) -> tuple[ServerSecurity, Table | None]:
+    """Return what peers have to prove, and who may do what; raises KeyFileError or AccessError."""
+    from specwire.runtime.norfab.security.keyring import Keyring
+    from specwire.runtime.norfab.security.tablefile import load_table
+    from specwire.runtime.transport.security import NULL
+
+    if insecure:
+        if access is not None:
+            raise ValueError("--access needs keys, which --insecure does without: leave one of them out")
+        return NULL, None
+    ring = Keyring(place / KEYS)
+    ring.prepare()
+    return ring.server(), load_table(access) if access is not None else ring.table()

@@ -1,0 +1,146 @@
+"""What `specwire norfab broker` does while its broker runs: tell, keep accounts, answer for the status, wait for the end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import resource
+import signal
+import sys
+import time
+from collections import deque
+from collections.abc import Callable
+from contextlib import suppress
+from functools import partial
+from pathlib import Path
+
+import msgspec
+
+from specwire.runtime.cli.signals import stop_requested
+from specwire.runtime.log.lines import OURS, take_over
+from specwire.runtime.norfab.security.accounting import NAME, AccountingLog
+from specwire.runtime.norfab.security.table import Table
+from specwire.runtime.norfab.security.tablefile import AccessError, load_table
+from specwire.runtime.norfab.serve import NorfabBroker
+from specwire.runtime.norfab.serve.events import BrokerEvent
+from specwire.runtime.norfab.serve.handlers import LOG_LINES
+from specwire.runtime.norfab.serve.narration import Narrator
+from specwire.runtime.norfab.serve.status import ROLE, descriptor_limit
+from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder
+from specwire.runtime.transport.status_socket import StatusSocket
+
+WANTED_DESCRIPTORS = 16_384
+
+
+class BrokerLog:
+    """Lines on standard error, each with the time, and the accounting log.
+
+    Args:
+        jobs: tell of each job.
+    """
+
+    def __init__(self, *, jobs: bool) -> None:
+        self._lines: deque[str] = deque(maxlen=LOG_LINES)
+        self._narrator = Narrator(self.line, time.monotonic, jobs=jobs)
+        self._handler = take_over(self.line)
+        self._accounts: AccountingLog | None = None
+
+    def line(self, text: str) -> None:
+        """Write one line; a log that nobody reads any more does not end a broker."""
+        stamped = f"{time.strftime('%H:%M:%S')} {text}"
+        self._lines.append(stamped)
+        with suppress(OSError):
+            sys.stderr.write(stamped + "\n")
+
+    def newest(self) -> list[str]:
+        """Return the last lines."""
+        return [*self._lines]
+
+    def keep_accounts(self, folder: Path, broker: NorfabBroker) -> None:
+        """Write from now on who ran what."""
+        self._accounts = AccountingLog(
+            folder / NAME, lambda uuid: broker.engine.jobs.by_uuid.get(uuid), self.line
+        )
+
+    def tell(self, event: BrokerEvent) -> None:
+        """Write what happened."""
+        self._narrator.tell(event)
+        if self._accounts is not None:
+            self._accounts.note(event)
+
+    def flush(self) -> None:
+        """What belongs together was told."""
+        if self._accounts is not None:
+            self._accounts.flush()
+
+    def close(self) -> None:
+        """Write what was noted, and leave our loggers as they were."""
+        OURS.removeHandler(self._handler)
+        if self._accounts is not None:
+            self._accounts.close()
+
+
+async def run_broker(
+    broker: NorfabBroker, log: BrokerLog, table: Table | None, table_file: Path | None, *, answer_status: bool
+) -> None:
+    """Run a broker until SIGINT or SIGTERM, or until its management ends it.
+
+    Raises:
+        StoreError, TransportError: it cannot begin, or not begin anew.
+    """
+    stop = stop_requested()
+    raise_descriptor_limit(log.line)
+    async with broker:
+        if table is not None and table_file is not None:
+            loop = asyncio.get_running_loop()
+            loop.add_signal_handler(signal.SIGHUP, partial(take_table, table, table_file, log.line))
+        sys.stdout.write("\n".join(broker.endpoints + broker.back) + "\n")
+        sys.stdout.flush()
+        answering = await _answer(broker, log.line) if answer_status else None
+        ended = asyncio.ensure_future(broker.finished())
+        try:
+            await asyncio.wait((stop, ended), return_when=asyncio.FIRST_COMPLETED)
+            if ended.done():
+                ended.result()
+        finally:
+            ended.cancel()
+            if answering is not None:
+                await answering.close()
+
+
+def take_table(table: Table, file: Path, tell: Callable[[str], None]) -> None:
+    """Read the table of peers again; one that cannot be used changes nothing."""
+    try:
+        table.become(load_table(file))
+    except AccessError as error:
+        tell(f"the table of peers stays as it was: {error}")
+        return
+    tell(f"the table of peers was read again: {len(table)} peers")
+
+
+def raise_descriptor_limit(tell: Callable[[str], None]) -> None:
+    """Allow this process as many connections as it may have, and say so where these are few."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    unlimited = hard == resource.RLIM_INFINITY
+    wanted = WANTED_DESCRIPTORS if unlimited else min(WANTED_DESCRIPTORS, hard)
+    if soft != resource.RLIM_INFINITY and soft < wanted:
+        with suppress(ValueError, OSError):
+            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
+    limit = descriptor_limit()
+    if limit != resource.RLIM_INFINITY and limit < WANTED_DESCRIPTORS:
+        tell(f"this process may have {limit:,} descriptors, one for each connection: see ulimit -n")
+
+
+async def _answer(broker: NorfabBroker, tell: Callable[[str], None]) -> StatusSocket | None:
+    """Open the status socket; a broker that cannot be asked does its work all the same."""
+    folder = locate_status_folder(os.environ)
+    try:
+        open_status_folder(folder)
+        path = address_in(folder, ROLE, os.getpid()).path
+        answering = StatusSocket(path, lambda: msgspec.json.encode(broker.status()))
+        await answering.open()
+    except TransportError as error:
+        tell(f"nobody can ask for the status: {error}")
+        return None
+    return answering

@@ -1,0 +1,112 @@
+"""`specwire norfab worker`: offer the tasks of a plugin at a broker, until SIGINT or SIGTERM.
+
+The command line itself takes more memory than an idle worker, so it gives its place to `norfab_worker_process`, which
+does the work: the process stays the same.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated, Literal
+
+import msgspec
+import typer
+
+from specwire.runtime.cli.console import fail
+from specwire.runtime.cli.norfab_worker_options import KEY, PROCESS, WorkerOptions
+from specwire.runtime.norfab.names import InvalidNameError, check_service, worker_name
+
+DEFAULT_BROKER = "tcp://127.0.0.1:5555"
+
+
+def worker(
+    service: Annotated[str, typer.Option(help="Name of the service.", show_default=False)],
+    plugin: Annotated[
+        str,
+        typer.Option(
+            metavar="MODULE:CLASS",
+            help="Class whose methods marked with @task are the service; found as Python finds modules, from here on.",
+            show_default=False,
+        ),
+    ],
+    name: Annotated[str, typer.Option(help="Name of this worker, by which jobs are meant for it.")],
+    broker: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="ENDPOINT",
+            help=f"Where the broker is; again for others to move on to.  [default: {DEFAULT_BROKER}]",
+            show_default=False,
+        ),
+    ] = None,
+    concurrency: Annotated[int, typer.Option(min=1, help="Jobs that run at a time.")] = 1,
+    resource: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="What this worker manages; again for more.", show_default=False),
+    ] = None,
+    folder: Annotated[
+        Path | None,
+        typer.Option(
+            help="Folder that keeps its jobs.  [default: one by its name, with the user's data]",
+            show_default=False,
+        ),
+    ] = None,
+    durability: Annotated[
+        Literal["process", "full"],
+        typer.Option(help="What is acknowledged outlives the process, or the loss of power too."),
+    ] = "process",
+    keys: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR",
+            help="Folder with broker.key and the keys of this worker.  [default: that of a broker of this user]",
+            show_default=False,
+        ),
+    ] = None,
+    key: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"Which keys prove who this is.  [default: the worker's name where there are such, else {KEY}]",
+            show_default=False,
+        ),
+    ] = None,
+    insecure: Annotated[
+        bool, typer.Option("--insecure", help="Prove nothing, and speak to whoever answers.")
+    ] = False,
+    protocol: Annotated[
+        Literal["norfab_ascii", "norfab"],
+        typer.Option(help="How it writes: as deployed peers do, or as the specification says."),
+    ] = "norfab_ascii",
+    capture: Annotated[
+        Path | None,
+        typer.Option(help="Write every message to capture segments in this folder.", show_default=False),
+    ] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="No lines for single jobs that go well.")] = False,
+) -> None:
+    """Offer the tasks of a plugin at a NORFAB broker."""
+    try:
+        check_service(service)
+        worker_name(name.encode("utf-8", "surrogateescape"))
+    except InvalidNameError as error:
+        fail(str(error))
+    options = WorkerOptions(
+        service=service,
+        plugin=plugin,
+        name=name,
+        brokers=tuple(broker or (DEFAULT_BROKER,)),
+        concurrency=concurrency,
+        resources=tuple(resource or ()),
+        folder=None if folder is None else os.fspath(folder),
+        durability=durability,
+        keys=None if keys is None else os.fspath(keys),
+        key=key,
+        insecure=insecure,
+        protocol=protocol,
+        capture=None if capture is None else os.fspath(capture),
+        quiet=quiet,
+    )
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os.execv(sys.executable, [sys.executable, "-m", PROCESS, msgspec.json.encode(options).decode()])

@@ -1,0 +1,30 @@
+"""What `specwire norfab worker` tells the process that does the work."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+PROCESS = "specwire.runtime.cli.norfab_worker_process"
+KEY = "worker"
+"""The keys of a worker that has none under its own name."""
+
+
+class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
+    """What the command was told; paths as text, None for what has a default."""
+
+    service: str
+    plugin: str
+    name: str
+    brokers: tuple[str, ...]
+    concurrency: int
+    resources: tuple[str, ...]
+    folder: str | None
+    durability: Literal["process", "full"]
+    keys: str | None
+    key: str | None
+    insecure: bool
+    protocol: Literal["norfab_ascii", "norfab"]
+    capture: str | None
+    quiet: bool

@@ -1,0 +1,189 @@
+"""A client's engine at a desk: a clock that is turned by hand, a disk, and a broker whose every word a test says."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from specwire.runtime.norfab.client.actions import Action, Close, Connect, Report, Send, Store
+from specwire.runtime.norfab.client.engine import ClientEngine
+from specwire.runtime.norfab.client.events import Happening, JobEnded
+from specwire.runtime.norfab.client.limits import ClientSettings
+from specwire.runtime.norfab.client.records import JobRecord, Kept, Record, ResultRecord, StateRecord
+from specwire.runtime.norfab.client.results import JobResult
+from specwire.runtime.norfab.commands import Command, Event, Mmi, Response
+
+START = 1_000_000.0
+H = TypeVar("H", bound=Happening)
+BODY = b'{"task":"add","kwargs":{},"args":[1,2],"timeout":60.0}'
+
+
+class Desk:
+    """Performs what the engine wants, into lists.
+
+    Attributes:
+        sent: commands since they were last taken.
+        connected: endpoints, one for each connection.
+        kept: the records that are durable.
+        told: what happened, all of it.
+        disk: whether stores are confirmed at once.
+    """
+
+    def __init__(self, *endpoints: str, now: float = START, disk: bool = True, **settings: Any) -> None:
+        self.now, self.disk = now, disk
+        self.engine = ClientEngine(endpoints or ("tcp://a",), ClientSettings(**settings), now=now)
+        self._sent: list[Command] = []
+        self.connected: list[str] = []
+        self.kept: list[Record] = []
+        self.told: list[Happening] = []
+        self.open = False
+        self._unconfirmed: list[Store] = []
+
+    def do(self, actions: Sequence[Action]) -> None:
+        """Perform."""
+        for action in actions:
+            match action:
+                case Send(command=command):
+                    assert self.open, "nothing is sent without a connection"
+                    self._sent.append(command)
+                case Connect(endpoint=endpoint):
+                    self.connected.append(endpoint)
+                    self.open = True
+                case Close():
+                    self.open = False
+                case Report(happening=happening):
+                    self.told.append(happening)
+                case Store():
+                    self._unconfirmed.append(action)
+        if self.disk:
+            self.confirm()
+
+    def confirm(self) -> None:
+        """Let the disk say that everything is durable."""
+        stores, self._unconfirmed = self._unconfirmed, []
+        for store in stores:
+            self.kept.extend(store.records)
+        if stores:
+            self.do(self.engine.stored(stores[-1].ticket, self.now))
+
+    def refuse(self, reason: str) -> None:
+        """Let the disk say that nothing that waits could be kept."""
+        stores, self._unconfirmed = self._unconfirmed, []
+        for store in stores:
+            self.do(self.engine.not_stored(store.ticket, reason, self.now))
+
+    # --- what a caller does
+
+    def begin(self) -> Desk:
+        """Connect."""
+        self.do(self.engine.open(self.now))
+        return self
+
+    def submit(self, uuid: str = "u1", *, target: str = "all", timeout: float = 60.0) -> None:
+        """Submit a job of the service ``svc``."""
+        record = JobRecord(uuid, "svc", "add", target, BODY, self.now, self.now + timeout)
+        self.do(self.engine.submit(record, self.now))
+
+    def manage(
+        self, task: str, uuid: str = "m1", service: str = "mmi.service.broker", wait: float = 30.0
+    ) -> None:
+        """Ask the management."""
+        self.do(self.engine.ask(Mmi(uuid, b"{}", service, "all"), task, self.now + wait, self.now))
+
+    def delete(self, uuid: str = "u1", wait: float = 30.0) -> None:
+        """Delete a job."""
+        self.do(self.engine.delete(uuid, "svc", self.now + wait, self.now))
+
+    def collect(self, uuid: str = "u1", wait: float = 60.0, kept: Kept | None = None) -> None:
+        """Wait for a job."""
+        self.do(self.engine.collect(uuid, self.now + wait, self.now, kept))
+
+    # --- what the broker says
+
+    def hear(self, command: Command) -> None:
+        """Let a command come."""
+        self.do(self.engine.receive(command, self.now))
+
+    def say(self, status: int, uuid: str = "u1", /, **body: Any) -> None:
+        """Let a RESPONSE come."""
+        self.hear(Response(uuid, status, json.dumps(body).encode(), "svc"))
+
+    def accept(self, *workers: str, uuid: str = "u1", **more: Any) -> None:
+        """Let the broker say who has the job."""
+        self.say(202, uuid, workers=list(workers), uuid=uuid, status="DISPATCHED", **more)
+
+    def answer(self, worker: str, value: Any = 3, /, uuid: str = "u1", **entry: Any) -> None:
+        """Let a worker's result come."""
+        self.say(200, uuid, **{worker: {"result": value, "failed": False, "errors": [], **entry}})
+
+    def event(self, worker: str, message: str, uuid: str = "u1", kind: str = "progress") -> None:
+        """Let progress come."""
+        body = {"worker": worker, "uuid": uuid, "event_type": kind, "message": message, "severity": "INFO"}
+        self.hear(Event(uuid, 200, json.dumps(body).encode(), "svc"))
+
+    def refused(self, status: int, error: str, uuid: str = "u1") -> None:
+        """Let the broker refuse a job as a whole."""
+        self.say(status, uuid, workers=None, uuid=uuid, status="FAILED", error=error, errors=[error])
+
+    def lose(self, reason: str = "the connection was lost") -> None:
+        """Let the connection end."""
+        self.do(self.engine.lost(reason, self.now))
+
+    def reconnect(self) -> None:
+        """Lose the connection, and let the next be made."""
+        before = len(self.connected)
+        self.lose()
+        self.turn(0.25)
+        assert len(self.connected) == before + 1
+
+    # --- time and what came of it
+
+    def turn(self, seconds: float, step: float = 0.125) -> None:
+        """Let time go by."""
+        end = self.now + seconds
+        while self.now < end - 1e-9:
+            self.now = min(end, self.now + step)
+            self.do(self.engine.tick(self.now))
+
+    def sent(self) -> list[Command]:
+        """Take what was sent since the last time."""
+        sent, self._sent = self._sent, []
+        return sent
+
+    def tell(self, kind: type[H]) -> list[H]:
+        """Return what happened of this kind."""
+        return [happening for happening in self.told if isinstance(happening, kind)]
+
+    @property
+    def result(self) -> JobResult:
+        """The end of the job that ended last."""
+        return self.tell(JobEnded)[-1].result
+
+    def restart(self, *endpoints: str, **settings: Any) -> Desk:
+        """Return a client that is started where this one was killed, with what is durable."""
+        after = Desk(*(endpoints or ("tcp://a",)), now=self.now, **settings)
+        after.kept = self.kept
+        jobs = [record for record in self.kept if isinstance(record, JobRecord)]
+        after.do(after.engine.restore([self.find(job) for job in jobs], self.now))
+        return after.begin()
+
+    def find(self, job: JobRecord) -> Kept:
+        """Return what is durable of a job."""
+        states = [one for one in self.kept if isinstance(one, StateRecord) and one.uuid == job.uuid]
+        results = [one for one in self.kept if isinstance(one, ResultRecord) and one.uuid == job.uuid]
+        state = states[-1] if states else StateRecord(job.uuid, "NEW", (), job.deadline)
+        return Kept(job, state, tuple(results))
+
+
+def kinds(commands: Sequence[Command]) -> list[str]:
+    """Return what was sent, for short: kind, uuid and target."""
+    return [
+        f"{type(command).__name__.upper()} {getattr(command, 'uuid', '')} {getattr(command, 'target', '')}".strip()
+        for command in commands
+    ]
+
+
+def count(commands: Sequence[Command], wanted: Callable[[Command], bool]) -> int:
+    """Return how many are wanted."""
+    return sum(1 for command in commands if wanted(command))

@@ -1,0 +1,388 @@
+"""The writer of a store: many tickets in one commit, each told what became of it, whatever happens to the file."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import AsyncIterator, Callable, Coroutine
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from specwire.runtime.norfab.store.errors import StoreError, StoreInUseError, StoreVersionError
+from specwire.runtime.norfab.store.writer import Writer
+
+SCHEMA = ["CREATE TABLE thing (number INTEGER PRIMARY KEY, octets BLOB)"]
+INSERT = "INSERT INTO thing VALUES (?, ?)"
+NUMBERS = "SELECT number FROM thing ORDER BY number"
+
+
+def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
+    """Run a story, which has a minute."""
+
+    async def bounded() -> None:
+        async with asyncio.timeout(60):
+            await story()
+
+    asyncio.run(bounded())
+
+
+class Told:
+    """What a writer has told."""
+
+    def __init__(self) -> None:
+        self.committed = 0
+        self.failed: dict[int, str] = {}
+        self.damage: list[str] = []
+        self._changed = asyncio.Event()
+
+    def commit(self, ticket: int) -> None:
+        """Take the last ticket of a commit."""
+        self.committed = ticket
+        self._changed.set()
+
+    def fail(self, ticket: int, reason: str) -> None:
+        """Take a ticket that was not kept."""
+        self.failed[ticket] = reason
+        self._changed.set()
+
+    async def until(self, ticket: int) -> None:
+        """Wait until this ticket was told of."""
+        while self.committed < ticket and ticket not in self.failed:
+            self._changed.clear()
+            await self._changed.wait()
+
+
+@asynccontextmanager
+async def writing(path: Path, **settings: Any) -> AsyncIterator[tuple[Writer, Told]]:
+    """Open a writer, and close it."""
+    told = Told()
+    given = {"schema": SCHEMA, "on_damaged": told.damage.append, **settings}
+    writer = Writer(path, on_committed=told.commit, on_failed=told.fail, **given)
+    await writer.open()
+    try:
+        yield writer, told
+    finally:
+        await writer.close()
+
+
+def numbers_in(path: Path) -> list[int]:
+    """Return what is in the file, read by another connection."""
+    connection = sqlite3.connect(path)
+    try:
+        return [number for (number,) in connection.execute(NUMBERS)]
+    finally:
+        connection.close()
+
+
+@pytest.mark.parametrize("durability", ["process", "full"])
+def test_what_is_told_durable_is_in_the_file(tmp_path: Path, durability: str) -> None:
+    """Another connection sees a ticket as soon as it is told committed."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db", durability=durability) as (writer, told):
+            writer.put(1, [(INSERT, (7, b"x")), (INSERT, (8, b"y"))])
+            await told.until(1)
+            assert numbers_in(tmp_path / "s.db") == [7, 8]
+
+    run(story)
+
+
+def test_many_tickets_are_few_commits(tmp_path: Path) -> None:
+    """What gathers in one turn of the loop is not committed ticket by ticket, and all of it is kept in order."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            for ticket in range(1, 3001):
+                writer.put(ticket, [(INSERT, (ticket, b"x"))])
+            await told.until(3000)
+            assert writer.commits < 300
+            assert [number for (number,) in await writer.read(NUMBERS)] == [*range(1, 3001)]
+
+    run(story)
+
+
+def test_statements_of_several_kinds_keep_their_order(tmp_path: Path) -> None:
+    """A row that is written, deleted and written again is there at the end with its last content."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, _):
+            writer.put(1, [(INSERT, (1, b"a")), (INSERT, (2, b"a"))])
+            writer.put(2, [("DELETE FROM thing WHERE number = ?", (1,))])
+            writer.put(3, [(INSERT, (1, b"b"))])
+            assert await writer.read("SELECT number, octets FROM thing ORDER BY number") == [
+                (1, b"b"),
+                (2, b"a"),
+            ]
+
+    run(story)
+
+
+def test_a_ticket_that_fails_costs_no_other(tmp_path: Path) -> None:
+    """Of a group in which one ticket cannot be kept all others are, and that one not even in part."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            for ticket in range(1, 101):
+                number = 1 if ticket == 50 else ticket
+                writer.put(ticket, [(INSERT, (1000 + ticket, b"")), (INSERT, (number, b""))])
+            await told.until(100)
+            assert list(told.failed) == [50]
+            assert "UNIQUE" in told.failed[50]
+            kept = {number for (number,) in await writer.read(NUMBERS)}
+            assert kept == {n for t in range(1, 101) if t != 50 for n in (t, 1000 + t)}
+
+    run(story)
+
+
+@pytest.mark.parametrize("value", [1 << 70, "\ud800", object()], ids=["huge", "surrogate", "unfit"])
+def test_what_sqlite_cannot_take_fails_by_itself(tmp_path: Path, value: object) -> None:
+    """A value that fits no column is told for its ticket; the writer goes on."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            writer.put(1, [(INSERT, (1, value))])
+            writer.put(2, [(INSERT, (2, b""))])
+            await told.until(2)
+            assert list(told.failed) == [1]
+            assert await writer.read(NUMBERS) == [(2,)]
+
+    run(story)
+
+
+def test_full_disk_is_told_per_ticket_and_recovered_from(tmp_path: Path) -> None:
+    """Without room tickets fail with the reason; what is small enough, or comes when there is room, is kept."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            [(pages,)] = await writer.read("PRAGMA page_count")
+            await writer.read(f"PRAGMA max_page_count = {pages + 4}")
+            for ticket in range(1, 11):
+                writer.put(ticket, [(INSERT, (ticket, bytes(100_000 if ticket % 2 else 10)))])
+            await told.until(10)
+            assert {*told.failed} == {1, 3, 5, 7, 9}
+            assert "full" in told.failed[1]
+            await writer.read("PRAGMA max_page_count = 100000")
+            writer.put(11, [(INSERT, (11, bytes(100_000)))])
+            await told.until(11)
+            assert 11 not in told.failed
+
+    run(story)
+
+
+def test_process_cannot_have_the_store_of_another(tmp_path: Path) -> None:
+    """The second is told who has it; when the first is killed the store is free at once."""
+    path = tmp_path / "s.db"
+    program = (
+        "import asyncio, sys; from pathlib import Path\n"
+        "from specwire.runtime.norfab.store.writer import Writer\n"
+        "async def main():\n"
+        f"    await Writer(Path(sys.argv[1]), {SCHEMA!r}).open()\n"
+        "    print('open', flush=True); await asyncio.sleep(1000)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        assert other.stdout.readline() == b"open\n"
+        with pytest.raises(StoreInUseError, match=f"in use by process {other.pid}"):
+            asyncio.run(Writer(path, SCHEMA).open())
+        other.kill()
+        other.wait()
+
+    async def story() -> None:
+        async with writing(path) as (writer, _):
+            assert await writer.read(NUMBERS) == []
+
+    run(story)
+
+
+def test_killed_process_loses_nothing_that_was_told_durable(tmp_path: Path) -> None:
+    """After kill -9 in the middle of writing the file has at least what was told, without a gap."""
+    path = tmp_path / "s.db"
+    program = (
+        "import asyncio, os, sys; from pathlib import Path\n"
+        "from specwire.runtime.norfab.store.writer import Writer\n"
+        "def told(ticket):\n"
+        "    os.write(1, f'{ticket}\\n'.encode())\n"
+        "async def main():\n"
+        f"    writer = Writer(Path(sys.argv[1]), {SCHEMA!r}, on_committed=told)\n"
+        "    await writer.open()\n"
+        "    ticket = 0\n"
+        "    while True:\n"
+        "        for _ in range(10):\n"
+        "            ticket += 1\n"
+        f"            writer.put(ticket, [({INSERT!r}, (ticket, bytes(100)))])\n"
+        "        await asyncio.sleep(0)\n"
+        "asyncio.run(main())\n"
+    )
+    with subprocess.Popen([sys.executable, "-c", program, path], stdout=subprocess.PIPE) as other:
+        assert other.stdout is not None
+        told = [other.stdout.readline() for _ in range(20)]
+        other.kill()
+        durable = int((told + other.stdout.readlines())[-1])
+    kept = numbers_in(path)
+    assert kept == [*range(1, len(kept) + 1)]
+    assert len(kept) >= durable
+
+
+@pytest.mark.parametrize("damage", ["header", "pages", "nonsense"])
+def test_damaged_file_is_moved_aside_and_told(tmp_path: Path, damage: str) -> None:
+    """The store begins anew, the damaged file is still there under another name, and both are told."""
+    path = tmp_path / "s.db"
+
+    async def fill() -> None:
+        async with writing(path) as (writer, _):
+            writer.put(1, [(INSERT, (number, bytes(3000))) for number in range(200)])
+
+    run(fill)
+    octets = bytearray(path.read_bytes())
+    if damage == "header":
+        octets[:16] = b"not a database.."
+    elif damage == "pages":
+        octets[8192:] = os.urandom(len(octets) - 8192)
+    else:
+        octets = bytearray(b"nonsense" * 1000)
+    path.write_bytes(octets)
+
+    async def story() -> None:
+        async with writing(path) as (writer, told):
+            writer.put(1, [(INSERT, (1, b"new"))])
+            await told.until(1)
+            assert await writer.read(NUMBERS) == [(1,)]
+            [aside] = [
+                file for file in tmp_path.glob("s.db.damaged-*") if not file.name.endswith(("wal", "shm"))
+            ]
+            assert aside.read_bytes() == octets
+            [sentence] = told.damage
+            assert str(path) in sentence
+            assert str(aside) in sentence
+
+    run(story)
+
+
+def test_damage_at_work_fails_what_waits_and_the_next_is_kept(tmp_path: Path) -> None:
+    """A file that is spoilt under a running writer is replaced; nothing ends."""
+    path = tmp_path / "s.db"
+
+    async def story() -> None:
+        async with writing(path) as (writer, told):
+            writer.put(1, [(INSERT, (number, bytes(3000))) for number in range(200)])
+            await writer.read("PRAGMA wal_checkpoint(TRUNCATE)")
+            octets = path.read_bytes()
+            path.write_bytes(octets[:4096] + os.urandom(len(octets) - 4096))
+            await writer.read("PRAGMA cache_size = 0")
+            ticket = 1
+            while not told.damage:
+                ticket += 1
+                writer.put(ticket, [("DELETE FROM thing WHERE number = ?", (ticket,))])
+                await told.until(ticket)
+                assert ticket < 150
+            assert told.failed
+            writer.put(ticket + 1, [(INSERT, (1, b"new"))])
+            await told.until(ticket + 1)
+            assert await writer.read(NUMBERS) == [(1,)]
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    "making", ["PRAGMA user_version = 9", "CREATE TABLE other (x)"], ids=["version", "tables"]
+)
+def test_file_of_something_else_is_left_alone(tmp_path: Path, making: str) -> None:
+    """A newer version's store, or somebody else's database, is refused and not touched."""
+    path = tmp_path / "s.db"
+    with sqlite3.connect(path) as connection:
+        connection.execute(making)
+    connection.close()
+    before = path.read_bytes()
+    with pytest.raises(StoreVersionError, match="move it away"):
+        asyncio.run(Writer(path, SCHEMA).open())
+    with sqlite3.connect(path) as connection:
+        assert connection.execute("SELECT count(*) FROM sqlite_master WHERE name = 'thing'").fetchone() == (
+            0,
+        )
+    connection.close()
+    assert len(path.read_bytes()) == len(before)
+
+
+def test_folder_that_cannot_be_made_is_told(tmp_path: Path) -> None:
+    """The sentence names the folder."""
+    (tmp_path / "file").write_text("")
+    with pytest.raises(StoreError, match="file/folder"):
+        asyncio.run(Writer(tmp_path / "file" / "folder" / "s.db", SCHEMA).open())
+
+
+def test_too_much_that_waits_is_refused(tmp_path: Path) -> None:
+    """Beyond the bounds tickets fail with the reason, and those that wait are kept."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db", max_waiting=10) as (writer, told):
+            for ticket in range(1, 16):  # in one turn of the loop: the thread cannot take anything
+                writer.put(ticket, [(INSERT, (ticket, b""))])
+            await told.until(15)
+            await told.until(10)
+            assert {*told.failed} == {11, 12, 13, 14, 15}
+            assert "slow" in told.failed[11]
+            assert len(await writer.read(NUMBERS)) == 10
+
+    run(story)
+
+
+def test_close_writes_what_waits_and_refuses_what_comes(tmp_path: Path) -> None:
+    """Closing loses nothing; afterwards tickets fail and questions raise."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            for ticket in range(1, 501):
+                writer.put(ticket, [(INSERT, (ticket, b""))])
+            await writer.close()
+            assert told.committed == 500
+            writer.put(501, [(INSERT, (501, b""))])
+            await told.until(501)
+            assert "closed" in told.failed[501]
+            with pytest.raises(StoreError, match="closed"):
+                await writer.read(NUMBERS)
+            await writer.close()
+        assert numbers_in(tmp_path / "s.db") == [*range(1, 501)]
+
+    run(story)
+
+
+def test_locked_by_another_program_is_told_and_over_when_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A shell that holds the database fails what waits, with the reason; afterwards tickets are kept again."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.database.BUSY_S", 0.05)
+    path = tmp_path / "s.db"
+
+    async def story() -> None:
+        async with writing(path) as (writer, told):
+            shell = sqlite3.connect(path, isolation_level=None)
+            shell.execute("BEGIN IMMEDIATE")
+            writer.put(1, [(INSERT, (1, b""))])
+            await told.until(1)
+            assert "locked" in told.failed[1]
+            shell.execute("ROLLBACK")
+            shell.close()
+            writer.put(2, [(INSERT, (2, b""))])
+            await told.until(2)
+            assert 2 not in told.failed
+
+    run(story)
+
+
+def test_question_that_is_wrong_raises_and_the_writer_goes_on(tmp_path: Path) -> None:
+    """A question of the program's own that SQLite does not take is told to who asked."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, _):
+            with pytest.raises(StoreError, match="no such table"):
+                await writer.read("SELECT * FROM other")
+            assert await writer.read(NUMBERS) == []
+
+    run(story)

@@ -1,0 +1,614 @@
+"""POST, GET, DELETE and PUT, as the specification and its readings have it for a worker."""
+
+from __future__ import annotations
+
+import pytest
+
+from specwire.runtime.norfab.commands import Disconnect, Open, Response
+from specwire.runtime.norfab.worker import actions
+from specwire.runtime.norfab.worker.bodies import Outcome, Progress
+from specwire.runtime.norfab.worker.events import Dropped, JobEnded, JobRefused, StoreFailed
+from specwire.runtime.norfab.worker.limits import WorkerSettings
+from specwire.runtime.norfab.worker.records import DeletedRecord, ForgottenRecord
+from tests.runtime.norfab_worker.laboratory import CLIENT, Lab, job, records_of, value
+
+UUID = "4f1d0c6b9e8a4b5c8d7e6f5a4b3c2d1e"
+
+
+# --- POST
+
+
+def test_a_job_is_acknowledged_run_and_ended() -> None:
+    """POST, 201, the task, 200 with the result under the worker's name; the client's address is sent back."""
+    lab = Lab()
+    lab.post(UUID, client=b"alice")
+    assert lab.told(UUID) == [
+        (201, {"worker": "w1", "uuid": UUID, "status": "ACCEPTED", "service": "svc"}),
+    ]
+    assert lab.started == [actions.Start(UUID, "add", job(), b"alice")]
+    lab.now += 2.0
+    lab.end(UUID, value(42))
+    [entry] = lab.ends(UUID)
+    assert entry == {
+        "result": 42,
+        "failed": False,
+        "errors": [],
+        "task": "w1:add",
+        "messages": [],
+        "juuid": UUID,
+        "resources": [],
+        "status": "completed",
+        "task_started": entry["task_started"],
+        "task_completed": entry["task_completed"],
+        "service": "svc",
+        "diff": None,
+        "dry_run": False,
+    }
+    assert {command.client for command in lab.sent if isinstance(command, Response)} == {b"alice"}
+    assert lab.reported(JobEnded) == [JobEnded(UUID, "add", 2.0, "")]
+
+
+def test_nothing_is_acknowledged_before_it_is_durable() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    assert lab.sent == [] and lab.started == []
+    lab.commit()
+    assert lab.statuses() == [201]
+
+
+def test_a_result_is_durable_before_it_is_sent() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.commit()
+    lab.end()
+    assert lab.statuses() == [201]
+    lab.commit()
+    assert lab.statuses() == [201, 200]
+
+
+def test_that_a_job_begins_is_noted_before_it_begins() -> None:
+    lab = Lab()
+    lab.post()
+    order = [type(action) for action in lab.done if isinstance(action, actions.Mark | actions.Start)]
+    assert order == [actions.Mark, actions.Start]
+
+
+def test_where_power_may_fail_that_a_job_begins_is_durable_before_it_begins() -> None:
+    lab = Lab(commits=False, commits_beginnings=True)
+    lab.post()
+    lab.commit()
+    assert lab.statuses() == [201] and lab.started == []
+    lab.commit()
+    assert lab.runs() == ["j1"]
+    assert lab.of(actions.Mark) == []
+
+
+def test_a_job_whose_beginning_cannot_be_kept_fails() -> None:
+    lab = Lab(commits=False, commits_beginnings=True)
+    lab.post()
+    lab.commit()
+    lab.refuse("disk full")
+    lab.commit()
+    assert lab.runs() == []
+    assert lab.ends()[0]["errors"] == ["the worker cannot keep that the job begins: disk full"]
+
+
+def test_a_failed_task_is_200_that_says_so() -> None:
+    lab = Lab()
+    lab.post()
+    lab.fail()
+    assert lab.statuses() == [201, 200]
+    assert (lab.ends()[0]["failed"], lab.ends()[0]["errors"]) == (True, ["boom"])
+
+
+def test_one_job_at_a_time_in_the_order_of_arrival() -> None:
+    """Workers will handle at most one request a time: that is the default."""
+    lab = Lab()
+    for number in range(4):
+        lab.post(f"j{number}")
+    assert lab.runs() == ["j0"]
+    for number in range(4):
+        lab.end(f"j{number}")
+    assert lab.runs() == ["j0", "j1", "j2", "j3"]
+
+
+def test_more_at_a_time_where_it_is_configured() -> None:
+    lab = Lab(WorkerSettings(concurrency=3))
+    for number in range(5):
+        lab.post(f"j{number}")
+    assert lab.runs() == ["j0", "j1", "j2"]
+    lab.end("j1")
+    assert lab.runs() == ["j0", "j1", "j2", "j3"]
+
+
+@pytest.mark.parametrize("stage", ["queued", "running", "ended"])
+def test_a_duplicate_is_acknowledged_again_and_never_run_again(stage: str) -> None:
+    lab = Lab()
+    if stage == "queued":
+        lab.post("j0")
+    lab.post()
+    if stage == "ended":
+        lab.end()
+    runs = lab.runs()
+    lab.take()
+    lab.post()
+    assert lab.statuses() == ([201, 200] if stage == "ended" else [201])
+    assert lab.runs() == runs
+
+
+def test_a_duplicate_that_comes_while_the_first_waits_for_the_disk() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.post()
+    lab.commit()
+    assert lab.statuses() == [201]
+    assert lab.runs() == ["j1"]
+
+
+def test_the_queue_is_bounded() -> None:
+    lab = Lab(WorkerSettings(queue=3))
+    for number in range(4):
+        lab.post(f"j{number}")
+    assert lab.statuses("j3") == [500]
+    assert lab.ends("j3")[0]["errors"] == ["the worker has 3 unfinished jobs, and takes no more"]
+    lab.end("j0")
+    lab.post("j3")
+    assert lab.statuses("j3")[-1] == 201
+
+
+def test_the_queue_is_bounded_in_octets_but_one_job_fits_always() -> None:
+    lab = Lab(WorkerSettings(queue_octets=100))
+    lab.post("j0", job(args=["x" * 1000]))
+    lab.post("j1")
+    assert (lab.statuses("j0"), lab.statuses("j1")) == ([201], [500])
+
+
+def test_a_disk_that_is_behind_refuses_jobs() -> None:
+    lab = Lab(WorkerSettings(uncommitted=2), commits=False)
+    for number in range(3):
+        lab.post(f"j{number}")
+    assert lab.ends("j2")[0]["errors"] == ["the worker's disk is behind"]
+
+
+def test_a_job_that_cannot_be_kept_is_refused_and_may_come_again() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.refuse("disk full")
+    assert lab.ends()[0]["errors"] == ["the worker cannot keep the job: disk full"]
+    assert lab.reported(StoreFailed) == [StoreFailed("disk full")]
+    lab.take()
+    lab.post()
+    lab.commit()
+    assert lab.statuses() == [201]
+
+
+def test_a_result_that_cannot_be_kept_is_told_all_the_same() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.commit()
+    lab.end("j1", value(3))
+    lab.refuse()
+    assert lab.ends()[0]["result"] == 3
+
+
+@pytest.mark.parametrize("body", [b"", b"\x80", b"{", b"[]", b'{"task":5}', b"[" * 5000, b'{"args":{}}'])
+def test_a_body_that_is_no_job_gets_an_error_reply(body: bytes) -> None:
+    lab = Lab()
+    lab.post(body=body)
+    assert lab.statuses() == [400]
+    assert lab.ends()[0]["failed"]
+    lab.post("j2")
+    assert lab.runs() == ["j2"]
+
+
+@pytest.mark.parametrize("uuid", ["", "x" * 256, "a b", "ü"])
+def test_a_uuid_that_is_none_is_dropped(uuid: str) -> None:
+    lab = Lab()
+    lab.post(uuid)
+    lab.get(uuid)
+    lab.delete(uuid)
+    assert lab.sent == []
+    assert len(lab.reported(Dropped)) == 3
+
+
+def test_a_result_that_is_too_large_is_a_failure_that_says_so() -> None:
+    lab = Lab(WorkerSettings(body_octets=1000))
+    lab.post()
+    lab.end("j1", value("x" * 2000))
+    [entry] = lab.ends()
+    assert entry["failed"] and "up to 1000 can be sent" in entry["errors"][0]
+
+
+# --- progress
+
+
+def test_progress_is_sent_and_repeated_in_the_result() -> None:
+    lab = Lab(WorkerSettings(messages=2))
+    lab.post()
+    for number in range(3):
+        lab.perform(lab.engine.progress("j1", Progress(message=f"step {number}"), lab.now))
+    assert lab.events()[0] == {
+        "worker": "w1",
+        "service": "svc",
+        "uuid": "j1",
+        "event_type": "progress",
+        "message": "step 0",
+        "task": "add",
+        "status": "running",
+        "resource": [],
+        "severity": "INFO",
+        "timestamp": lab.events()[0]["timestamp"],
+    }
+    assert len(lab.events()) == 3
+    lab.end("j1", Outcome(messages=("bye",)))
+    assert lab.ends()[0]["messages"] == ["step 0", "step 1", "bye"]
+
+
+def test_a_task_says_nothing_any_more_when_its_job_has_ended() -> None:
+    lab = Lab()
+    lab.post(timeout=1)
+    lab.wait(2)
+    lab.take()
+    lab.perform(lab.engine.progress("j1", Progress(message="late"), lab.now))
+    lab.perform(lab.engine.stream("j1", b"late", lab.now))
+    lab.end()
+    assert lab.sent == []
+    lab.perform(lab.engine.progress("never", Progress(message="?"), lab.now))
+    assert lab.sent == []
+
+
+def test_a_broker_that_does_not_answer_open_is_told_that_there_is_a_result() -> None:
+    """Clients of deployed brokers ask when they hear it; ours push what they have."""
+    lab = Lab()
+    lab.post()
+    lab.end()
+    assert lab.events() == []
+    lab = Lab(registered=False)
+    lab.post()
+    lab.end()
+    assert [event["event_type"] for event in lab.events()] == ["result_ready"]
+    assert lab.statuses() == [201, 200]
+
+
+# --- GET
+
+
+def test_get_tells_pending_started_and_the_result() -> None:
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.take()
+    lab.get("j0")
+    lab.get("j1")
+    assert lab.told("j0") == [(300, {"worker": "w1", "uuid": "j0", "status": "STARTED", "service": "svc"})]
+    assert lab.told("j1")[0][1]["status"] == "PENDING"
+    lab.end("j0", value(1))
+    lab.take()
+    lab.get("j0", client=b"someone else")
+    assert [entry["result"] for entry in lab.ends("j0")] == [1]
+    assert [command.client for command in lab.sent if isinstance(command, Response)] == [b"someone else"]
+
+
+def test_get_of_a_uuid_never_seen_is_404() -> None:
+    lab = Lab()
+    lab.get("nix")
+    [(status, body)] = lab.told("nix")
+    assert (status, body["status"]) == (404, "UNKNOWN")
+
+
+def test_get_while_the_job_waits_for_the_disk_has_no_answer_yet() -> None:
+    """300 would say that the worker has it, and it may not survive the next moment."""
+    lab = Lab(commits=False)
+    lab.post()
+    lab.get()
+    assert lab.sent == []
+    lab.commit()
+    assert lab.statuses() == [201]
+
+
+def test_a_result_that_cannot_be_read_is_an_explicit_failure() -> None:
+    lab = Lab()
+    lab.post()
+    lab.end()
+    lab.take()
+    lab.disk.records.clear()
+    lab.get()
+    assert lab.ends()[0]["errors"] == ["the worker cannot read the result that it has kept"]
+
+
+# --- DELETE
+
+
+def test_delete_drops_a_job_that_waits() -> None:
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.take()
+    lab.delete("j1", client=b"boss")
+    assert lab.told("j1") == [(200, {"worker": "w1", "uuid": "j1", "status": "DELETED", "service": "svc"})]
+    lab.end("j0")
+    assert lab.runs() == ["j0"]
+    assert list(records_of(DeletedRecord, disk=lab.disk))
+
+
+def test_delete_cancels_a_job_that_runs() -> None:
+    """Cooperatively: the task is told, and its place is taken when it has ended."""
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.take()
+    lab.delete("j0")
+    assert lab.of(actions.Cancel) == [actions.Cancel("j0", "the job was deleted")]
+    assert lab.statuses("j0") == [200]
+    assert lab.runs() == ["j0"]
+    lab.end("j0")
+    assert lab.ends("j0") == []
+    assert lab.runs() == ["j0", "j1"]
+
+
+def test_delete_purges_a_job_that_has_ended() -> None:
+    lab = Lab()
+    lab.post()
+    lab.end()
+    lab.take()
+    lab.delete()
+    assert lab.statuses() == [200]
+    assert lab.engine.jobs.kept_octets == 0
+    lab.take()
+    lab.get()
+    assert lab.ends()[0]["errors"] == ["the job was deleted"]
+
+
+def test_delete_is_answered_again_and_400_for_a_uuid_never_seen() -> None:
+    lab = Lab()
+    lab.post()
+    lab.end()
+    lab.take()
+    lab.delete()
+    lab.delete()
+    lab.delete("nix")
+    assert lab.statuses() == [200, 200]
+    assert lab.statuses("nix") == [400]
+
+
+def test_delete_is_durable_before_it_is_answered() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.delete()
+    assert lab.sent == []
+    lab.commit()
+    assert lab.statuses() == [200]
+    assert lab.started == []
+
+
+def test_a_deletion_that_cannot_be_kept_is_500() -> None:
+    lab = Lab()
+    lab.post()
+    lab.end()
+    lab.take()
+    lab.commits = False
+    lab.delete()
+    lab.refuse()
+    assert lab.statuses() == [500]
+
+
+def test_a_deleted_job_never_runs_again() -> None:
+    lab = Lab()
+    lab.post()
+    lab.delete()
+    lab.take()
+    lab.post()
+    assert lab.statuses() == [400]
+    assert lab.ends()[0]["errors"] == ["the job was deleted"]
+    assert lab.runs() == ["j1"]
+    later = lab.killed()
+    later.post()
+    assert later.runs() == []
+
+
+# --- PUT
+
+
+def test_put_reaches_the_task_that_runs_and_no_other() -> None:
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.put("j0", b"yes")
+    lab.put("j1", b"no")
+    lab.put("j9", b"no")
+    assert lab.of(actions.Input) == [actions.Input("j0", b"yes")]
+    assert len(lab.reported(Dropped)) == 2
+
+
+# --- time
+
+
+def test_a_job_that_takes_too_long_ends_with_the_cause_and_is_cancelled() -> None:
+    lab = Lab()
+    lab.post(timeout=5)
+    lab.wait(4.5)
+    assert lab.statuses() == [201]
+    lab.wait(1)
+    [entry] = lab.ends()
+    assert (entry["failed"], entry["status"]) == (True, "timeout")
+    assert entry["errors"] == ["did not end within 5 s"]
+    assert lab.of(actions.Cancel) == [actions.Cancel("j1", "did not end within 5 s")]
+
+
+def test_a_task_has_a_limit_of_its_own_from_its_beginning() -> None:
+    lab = Lab(time_limits={"quick": 2.0})
+    lab.post("j0")
+    lab.post("j1", task="quick")
+    lab.wait(10)
+    lab.end("j0")
+    lab.wait(1.5)
+    assert lab.ends("j1") == []
+    lab.wait(1)
+    assert lab.ends("j1")[0]["errors"] == ["did not end within 2 s"]
+
+
+def test_a_job_that_does_not_begin_in_time_never_begins() -> None:
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1", timeout=3)
+    lab.wait(4)
+    assert lab.ends("j1")[0]["errors"] == ["did not begin within 3 s"]
+    lab.end("j0")
+    assert lab.runs() == ["j0"]
+
+
+@pytest.mark.parametrize("timeout", [0, -5, 1e300, None])
+def test_a_timeout_that_makes_no_sense_is_the_default(timeout: float | None) -> None:
+    lab = Lab(WorkerSettings(job_s=7, longest_job_s=9))
+    lab.post(timeout=timeout)
+    lab.wait(9.5)
+    assert len(lab.ends()) == 1
+
+
+def test_a_task_that_does_not_heed_loses_its_place_after_a_grace_period() -> None:
+    lab = Lab()
+    lab.post("j0", timeout=1)
+    lab.post("j1")
+    lab.wait(9)
+    assert lab.runs() == ["j0"]
+    lab.wait(3)
+    assert lab.of(actions.Abandon) == [actions.Abandon("j0")]
+    assert lab.runs() == ["j0", "j1"]
+    lab.end("j0", value("late"))
+    assert len(lab.ends("j0")) == 1
+    assert lab.engine.execution.abandoned == set()
+
+
+def test_places_are_given_up_a_few_times_only() -> None:
+    lab = Lab(WorkerSettings(abandoned=2, grace_s=1))
+    for number in range(4):
+        lab.post(f"j{number}", timeout=1000)
+        lab.delete(f"j{number}")
+        lab.wait(2)
+    assert lab.runs() == ["j0", "j1", "j2"]
+    lab.wait(100)
+    assert len(lab.of(actions.Abandon)) == 2
+    lab.end("j0")
+    lab.wait(1)
+    assert len(lab.of(actions.Abandon)) == 3
+
+
+def test_reminders_of_ended_jobs_do_not_pile_up() -> None:
+    lab = Lab(WorkerSettings(kept_jobs=10))
+    for number in range(3000):
+        lab.post(f"j{number}")
+        lab.end(f"j{number}")
+        lab.done.clear()
+    assert len(lab.engine.execution._agenda) < 2000
+
+
+# --- retention
+
+
+def test_results_are_kept_for_so_long() -> None:
+    lab = Lab(WorkerSettings(kept_s=100))
+    lab.post()
+    lab.end()
+    lab.wait(90, step=2)
+    lab.take()
+    lab.get()
+    assert lab.statuses() == [200]
+    lab.wait(20, step=2)
+    lab.take()
+    lab.get()
+    assert lab.statuses() == [404]
+    assert list(records_of(ForgottenRecord, disk=lab.disk)) == [ForgottenRecord(1)]
+
+
+def test_so_many_results_are_kept() -> None:
+    lab = Lab(WorkerSettings(kept_jobs=2))
+    for number in range(3):
+        lab.post(f"j{number}")
+        lab.end(f"j{number}")
+    lab.take()
+    for number in range(3):
+        lab.get(f"j{number}")
+    assert [lab.statuses(f"j{number}") for number in range(3)] == [[404], [200], [200]]
+
+
+def test_results_are_kept_up_to_a_size() -> None:
+    lab = Lab(WorkerSettings(kept_octets=3000))
+    for number in range(4):
+        lab.post(f"j{number}")
+        lab.end(f"j{number}", value("x" * 1000))
+    assert list(lab.engine.jobs.kept) == ["j2", "j3"]
+    assert lab.engine.jobs.kept_octets == sum(len(body) for body in lab.disk.results().values())
+
+
+# --- the end of a worker
+
+
+def test_a_worker_that_stops_finishes_what_runs_and_gives_the_rest_back() -> None:
+    lab = Lab()
+    for number in range(3):
+        lab.post(f"j{number}")
+    lab.take()
+    lab.perform(lab.engine.stop(lab.now))
+    assert lab.sent == [] and lab.stopped is None
+    lab.post("j9")
+    lab.wait(5)
+    lab.end("j0", value(1))
+    assert [entry["result"] for entry in lab.ends("j0")] == [1]
+    assert lab.sent[-1] == Disconnect("svc")
+    assert lab.stopped == actions.Stopped(False, "the worker stops")
+    assert lab.runs() == ["j0"]
+    assert lab.killed(registered=False).engine.jobs.open == 0
+
+
+def test_what_does_not_end_when_the_worker_stops_fails_with_the_cause() -> None:
+    lab = Lab(WorkerSettings(drain_s=10))
+    lab.post()
+    lab.perform(lab.engine.stop(lab.now))
+    lab.wait(11)
+    assert lab.ends()[0]["errors"] == ["the worker was stopped before the job ended"]
+    assert lab.stopped is not None
+
+
+def test_a_worker_stops_when_all_is_durable() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.commit()
+    lab.perform(lab.engine.stop(lab.now))
+    lab.end()
+    assert lab.stopped is None
+    lab.commit()
+    assert lab.statuses() == [201, 200]
+    assert lab.stopped is not None
+
+
+def test_a_job_on_its_way_to_the_disk_when_the_worker_stops_is_given_back() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.perform(lab.engine.stop(lab.now))
+    lab.commit()
+    lab.commit()
+    assert lab.statuses() == [] and lab.stopped is not None
+    assert lab.killed(registered=False, commits=False).engine.jobs.by_uuid == {}
+
+
+def test_an_idle_worker_without_a_broker_stops_at_once() -> None:
+    lab = Lab()
+    lab.perform(lab.engine.lost("gone", lab.now))
+    lab.perform(lab.engine.stop(lab.now))
+    assert lab.stopped is not None
+    lab.wait(5)
+    assert lab.connections == [0]
+
+
+def test_refusals_are_reported() -> None:
+    lab = Lab()
+    lab.post(body=b"nonsense")
+    assert [report.uuid for report in lab.reported(JobRefused)] == ["j1"]
+
+
+def test_an_answer_to_open_is_not_needed() -> None:
+    lab = Lab(registered=False)
+    lab.post(client=CLIENT)
+    assert lab.statuses() == [201]
+    lab.say(Open())
+    assert lab.engine.connection.introduced
