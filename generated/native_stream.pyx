@@ -3,7 +3,7 @@
 """Parts to octets of a stream and back, compiled: what `specwire.generated.stream` does with messages that are well formed.
 
 Whatever is not (a magic that is none, a size that runs past the end, a message that is not whole yet or longer than it
-may be, parts that are not bytes) gives None here, and is left to the same in Python, which raises the errors.
+may be, parts that are not bytes) is left to the same in Python, which raises the errors.
 """
 
 cimport cython
@@ -11,7 +11,7 @@ from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcmp, memcpy
 
-BUILD = "parts 1"
+BUILD = "parts 2"
 """Changed with this source: `specwire.generated.stream` takes no other."""
 
 
@@ -59,14 +59,24 @@ cdef class QuickParts:
             out += size
         return octets
 
-    def cut(self, bytearray buffer, Py_ssize_t at, Py_ssize_t max_octets):
-        """Return where the message that begins at `at` ends, and its parts; or None."""
+    def cut(self, bytearray buffer, Py_ssize_t max_octets):
+        """Return where the messages that are whole end, and the parts of each."""
+        cdef list messages = []
+        cdef list parts
+        cdef Py_ssize_t at = 0
+        while (parts := self.next(buffer, &at, max_octets)) is not None:
+            messages.append(parts)
+        return at, messages
+
+    cdef list next(self, bytearray buffer, Py_ssize_t* place, Py_ssize_t max_octets):
+        """Return the parts of the message at `place`, which moves behind it; or None."""
+        cdef Py_ssize_t at = place[0]
         cdef const unsigned char* octets = <const unsigned char*>PyByteArray_AS_STRING(buffer)
         cdef Py_ssize_t held = PyByteArray_GET_SIZE(buffer), size
         cdef Py_ssize_t start = at + self.magic_octets + self.length_octets, end
         cdef list parts
         cdef bytes magic
-        if at < 0 or start > held or max_octets < 0:
+        if start > held:
             return None
         for magic in self.magics:
             if memcmp(octets + at, PyBytes_AS_STRING(magic), self.magic_octets) == 0:
@@ -90,7 +100,8 @@ cdef class QuickParts:
                 return None
             parts.append(PyBytes_FromStringAndSize(<const char*>octets + at, size))
             at += size
-        return end, parts
+        place[0] = end
+        return parts
 
 
 cdef char* put(char* out, Py_ssize_t value, int octets) noexcept:

@@ -27,9 +27,9 @@ from specwire.generated.octets import OCTETS, as_octets
 from specwire.generated.words import one_of, show
 
 M = TypeVar("M")
-Cut = Callable[[bytearray, int, int], "tuple[int, list[bytes]] | None"]
+QuickCut = Callable[[bytearray, int], tuple[int, list[list[bytes]]]]
 
-_NATIVE = find_native("specwire.generated.native_stream", "parts 1")
+_NATIVE = find_native("specwire.generated.native_stream", "parts 2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +45,8 @@ class Framing(ABC):
     edition: str
 
     @property
-    def quick_cut(self) -> Cut | None:
-        """What may be tried before `cut`: None from it says nothing."""
+    def quick_cut(self) -> QuickCut | None:
+        """What returns where the first messages that are whole and well formed end, and their parts, if there is such."""
         return None
 
     @abstractmethod
@@ -95,9 +95,9 @@ class PartFraming(Framing):
         object.__setattr__(self, "_quick", quick)
 
     @property
-    def quick_cut(self) -> Cut | None:
+    def quick_cut(self) -> QuickCut | None:
         """See `Framing.quick_cut`."""
-        quick: Cut | None = None if self._quick is None else self._quick.cut
+        quick: QuickCut | None = None if self._quick is None else self._quick.cut
         return quick
 
     @property
@@ -285,13 +285,14 @@ class MessageStream(Generic[M]):
 
     def _take(self, messages: list[M]) -> None:
         """Add every message that is whole, and drop the octets of all of them at once."""
-        buffer, at, quick, most = self._buffer, 0, self._quick_cut, self._max_octets
-        while at < len(buffer):
-            found = None if quick is None else quick(buffer, at, most)
-            if found is None and (found := self._framing.cut(buffer, at, most)) is None:
-                break
+        buffer, at, decode = self._buffer, 0, self._decode
+        if self._quick_cut is not None:
+            at, cut = self._quick_cut(buffer, self._max_octets)
+            for parts in cut:
+                messages.append(decode(parts))  # one by one: those before a fault are kept
+        while at < len(buffer) and (found := self._framing.cut(buffer, at, self._max_octets)):
             at, parts = found
-            messages.append(self._decode(parts))
+            messages.append(decode(parts))
         del buffer[:at]
 
     def eof(self) -> None:

@@ -2,14 +2,18 @@
 
 `pytest --bless` writes what came out as what is expected. Tests marked `spark` share one session, which
 takes seconds to start, so with two workers they all go to the same one.
+
+Tests start some hundred processes. Python keeps what it compiles for them, whatever the environment says, and
+Java does not compile for long runs: none lasts long enough to gain by that.
 """
 
 from __future__ import annotations
 
+import gc
 import os
 import signal
 import sys
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from hypothesis import settings
@@ -18,6 +22,8 @@ from hypothesis import settings
 settings.register_profile("specwire", deadline=None)
 settings.load_profile("specwire")
 
+BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     """Add `--bless`."""
@@ -25,7 +31,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Tell golden tests whether they write or compare; see to it that an interrupt arrives.
+    """Tell golden tests whether they write or compare; see to it that an interrupt arrives and processes are quick.
 
     A shell starts a job in the background with SIGINT ignored, and every program inherits that.
     """
@@ -33,6 +39,21 @@ def pytest_configure(config: pytest.Config) -> None:
         signal.signal(signal.SIGINT, signal.default_int_handler)
     if config.getoption("--bless"):
         os.environ["SPECWIRE_BLESS"] = "1"
+    os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
+    sys.dont_write_bytecode = False
+    for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
+        os.environ.setdefault(name, BRIEF_JAVA)
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Generator[None, object, object]:
+    """Collect tests without collecting garbage: all that is made stays to the end, and need never be looked at."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import os
 from importlib import import_module
+from types import ModuleType
 
 PURE = "SPECWIRE_PURE"
 """The environment variable that is 1 where the build in Python is wanted."""
@@ -29,6 +30,17 @@ def is_native(package: str, digest: str) -> bool:
     """
     _reasons[package] = _reason(f"{package}._native", digest)
     return not _reasons[package]
+
+
+def find_native(module: str, build: str) -> ModuleType | None:
+    """Return the compiled `module`, which several packages share, where it can be used: its ``BUILD`` must be `build`."""
+    if os.environ.get(PURE) == "1":
+        return None
+    try:
+        native = import_module(module)
+        return native if build == native.BUILD else None
+    except _STUMBLED:
+        return None
 
 
 def why_pure(package: str) -> str:

@@ -7,6 +7,9 @@ part follow each other, and each says itself how long it is.
 
 `MessageStream` takes octets as they come, however they are cut, and gives whole messages; it holds no more
 than the longest message of an unfinished one, whatever length the peer announces.
+
+Parts are put together and taken apart by `specwire.generated.native_stream` where that is compiled, as `builds` says of
+packages; what it does not understand is looked at here.
 """
 
 from __future__ import annotations
@@ -14,14 +17,18 @@ from __future__ import annotations
 import sys
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Generic, TypeVar
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
 
+from specwire.generated.builds import find_native
 from specwire.generated.errors import DecodeError, Kind
 from specwire.generated.octets import OCTETS, as_octets
 from specwire.generated.words import one_of, show
 
 M = TypeVar("M")
+QuickCut = Callable[[bytearray, int], tuple[int, list[list[bytes]]]]
+
+_NATIVE = find_native("specwire.generated.native_stream", "parts 2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,6 +42,11 @@ class Framing(ABC):
 
     protocol: str
     edition: str
+
+    @property
+    def quick_cut(self) -> QuickCut | None:
+        """What returns where the first messages that are whole and well formed end, and their parts, if there is such."""
+        return None
 
     @abstractmethod
     def frame(self, parts: Sequence[bytes]) -> bytes:
@@ -71,6 +83,21 @@ class PartFraming(Framing):
     length_octets: int
     escape: int
     long_octets: int
+    _quick: Any = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        quick = None
+        if _NATIVE is not None:
+            quick = _NATIVE.QuickParts(
+                self.magics, self.native, self.length_octets, self.escape, self.long_octets
+            )
+        object.__setattr__(self, "_quick", quick)
+
+    @property
+    def quick_cut(self) -> QuickCut | None:
+        """See `Framing.quick_cut`."""
+        quick: QuickCut | None = None if self._quick is None else self._quick.cut
+        return quick
 
     @property
     def native(self) -> bytes:
@@ -79,6 +106,10 @@ class PartFraming(Framing):
 
     def frame(self, parts: Sequence[bytes]) -> bytes:
         """Return the octets that carry `parts`."""
+        if self._quick is not None:
+            octets: bytes | None = self._quick.frame(parts)
+            if octets is not None:
+                return octets
         pieces: list[bytes] = []
         for part in parts:
             size = len(part)
@@ -227,7 +258,7 @@ class MessageStream(Generic[M]):
     def __init__(self, framing: Framing, decode: Callable[[list[bytes]], M], max_octets: int) -> None:
         if max_octets < 1:
             raise ValueError(f"max_octets must be at least 1, not {max_octets}")
-        self._framing = framing
+        self._framing, self._quick_cut = framing, framing.quick_cut
         self._decode = decode
         self._max_octets = max_octets
         self._buffer = bytearray()
@@ -253,10 +284,14 @@ class MessageStream(Generic[M]):
 
     def _take(self, messages: list[M]) -> None:
         """Add every message that is whole, and drop the octets of all of them at once."""
-        buffer, at = self._buffer, 0
+        buffer, at, decode = self._buffer, 0, self._decode
+        if self._quick_cut is not None:
+            at, cut = self._quick_cut(buffer, self._max_octets)
+            for parts in cut:
+                messages.append(decode(parts))  # one by one: those before a fault are kept
         while at < len(buffer) and (found := self._framing.cut(buffer, at, self._max_octets)):
             at, parts = found
-            messages.append(self._decode(parts))
+            messages.append(decode(parts))
         del buffer[:at]
 
     def eof(self) -> None:

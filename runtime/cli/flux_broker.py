@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import socket
+from contextlib import closing
 from pathlib import Path
 from typing import Annotated
 
@@ -66,6 +67,12 @@ def broker(
     until_eof: Annotated[
         bool, typer.Option("--until-eof", help="Stop, too, when standard input ends.")
     ] = False,
+    rundir: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FOLDER", help="Removed when standard input has ended.", show_default=False, hidden=True
+        ),
+    ] = None,
     status: Annotated[
         bool, typer.Option("--status/--no-status", help="Answer for the status.", show_default=False)
     ] = True,
@@ -97,8 +104,8 @@ def broker(
             attributes=describe_places(local, bind, parent),
             wire=wire,
         )
-        log = BrokerLog(rank, Level.VERBOSE if verbose else Level.QUIET if quiet else Level.NORMAL)
-        with open_tap(capture, f"broker-{rank}", wire) as tap:
+        level = Level.VERBOSE if verbose else Level.QUIET if quiet else Level.NORMAL
+        with closing(BrokerLog(rank, level)) as log, open_tap(capture, f"broker-{rank}", wire) as tap:
             running = FluxBroker(
                 settings,
                 rank,
@@ -110,7 +117,7 @@ def broker(
                 tap=tap,
                 on_event=log.tell,
             )
-            asyncio.run(run_broker(running, log, until_eof=until_eof, answer_status=status))
+            asyncio.run(run_broker(running, log, until_eof=until_eof, answer_status=status, rundir=rundir))
     except (ValueError, KeyFileError, ExposureError, FluxError) as error:
         fail(str(error))
     except TransportError as error:

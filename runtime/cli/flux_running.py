@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import sys
 import time
 from collections.abc import Callable
 from contextlib import suppress
+from pathlib import Path
 
 import msgspec
 
@@ -53,11 +55,16 @@ class BrokerLog:
         OURS.removeHandler(self._handler)
 
 
-async def run_broker(broker: FluxBroker, log: BrokerLog, *, until_eof: bool, answer_status: bool) -> None:
-    """Run a broker until SIGINT or SIGTERM, or until standard input ends; raises TransportError."""
+async def run_broker(
+    broker: FluxBroker, log: BrokerLog, *, until_eof: bool, answer_status: bool, rundir: Path | None = None
+) -> None:
+    """Run a broker until SIGINT or SIGTERM, or until standard input ends; raises TransportError.
+
+    Args:
+        rundir: is removed where standard input has ended: who made it is gone.
+    """
     stop = stop_requested()
-    if until_eof:
-        _stop_at_eof(stop)
+    ended = _stop_at_eof(stop) if until_eof else None
     async with broker:
         log.note(f"listening on {broker.uri}{f' and {broker.endpoint}' if broker.endpoint else ''}")
         sys.stdout.write(f"{broker.uri}\n")
@@ -72,19 +79,25 @@ async def run_broker(broker: FluxBroker, log: BrokerLog, *, until_eof: bool, ans
         finally:
             if answering is not None:
                 await answering.close()
+    if rundir is not None and ended is not None and ended.done():
+        shutil.rmtree(rundir, ignore_errors=True)
     log.note("stopped")
 
 
-def _stop_at_eof(stop: asyncio.Future[None]) -> None:
+def _stop_at_eof(stop: asyncio.Future[None]) -> asyncio.Future[None]:
+    """Return what is done when standard input ends, and stop then."""
     loop, descriptor = asyncio.get_running_loop(), sys.stdin.fileno()
+    ended = loop.create_future()
 
     def look() -> None:
         if not os.read(descriptor, 4096):
             loop.remove_reader(descriptor)
+            ended.set_result(None)
             if not stop.done():
                 stop.set_result(None)
 
     loop.add_reader(descriptor, look)
+    return ended
 
 
 async def _answer(describe: Callable[[], bytes], log: BrokerLog) -> StatusSocket | None:

@@ -90,6 +90,7 @@ def start(
         Tree(size, fanout),
         options=options,
         curve=curve,
+        guests=allow_guests,
         restart=restart,
         capture=str(capture.absolute()) if capture is not None else None,
     )
@@ -104,6 +105,7 @@ async def _run(instance: Instance, command: list[str]) -> int:
     from specwire.runtime.cli.signals import stop_requested
 
     stop = stop_requested()
+    _stop_at_hangup(stop)
     starting = asyncio.create_task(instance.start())
     await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
@@ -120,6 +122,17 @@ async def _run(instance: Instance, command: list[str]) -> int:
         return 0
     finally:
         await instance.stop()
+
+
+def _stop_at_hangup(stop: asyncio.Future[None]) -> None:
+    """Stop when the terminal is closed, unless `nohup` was asked for."""
+
+    def hang_up() -> None:
+        if not stop.done():
+            stop.set_result(None)
+
+    if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
+        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
 
 
 async def _run_command(instance: Instance, command: list[str], stop: asyncio.Future[None]) -> int:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import typer
 
 from specwire.runtime.cli.norfab_broker import broker
+from specwire.runtime.cli.norfab_client import app as client
 from specwire.runtime.cli.norfab_keys import keys
+from specwire.runtime.cli.norfab_show import app as show
 from specwire.runtime.cli.norfab_worker import worker
 
 RUNNING = "Exit status: 0 after SIGINT or SIGTERM; 1 when it failed; 2 for usage and bad input."
@@ -14,6 +16,8 @@ app = typer.Typer(help="Run a NORFAB broker and workers, and give jobs to them."
 app.command(epilog=RUNNING)(broker)
 app.command(epilog=RUNNING)(worker)
 app.command(epilog="Exit status: 0; 2 for usage and bad input.")(keys)
+app.add_typer(client, name="client")
+app.add_typer(show, name="show")
 
 
 @app.callback()

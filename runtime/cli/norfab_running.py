@@ -91,10 +91,10 @@ async def run_broker(
     """
     stop = stop_requested()
     raise_descriptor_limit(log.line)
+    if table is not None and table_file is not None:
+        loop = asyncio.get_running_loop()
+        loop.add_signal_handler(signal.SIGHUP, partial(take_table, table, table_file, log.line))
     async with broker:
-        if table is not None and table_file is not None:
-            loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGHUP, partial(take_table, table, table_file, log.line))
         sys.stdout.write("\n".join(broker.endpoints + broker.back) + "\n")
         sys.stdout.flush()
         answering = await _answer(broker, log.line) if answer_status else None

@@ -15,10 +15,14 @@ import msgspec
 import typer
 
 from specwire.runtime.cli.console import fail
-from specwire.runtime.cli.norfab_worker_options import KEY, PROCESS, WorkerOptions
+from specwire.runtime.cli.norfab_options import (
+    DEFAULT_ENDPOINT,
+    CaptureOption,
+    InsecureOption,
+    KeysOption,
+)
+from specwire.runtime.cli.norfab_worker_options import PROCESS, USER, WorkerOptions
 from specwire.runtime.norfab.names import InvalidNameError, check_service, worker_name
-
-DEFAULT_BROKER = "tcp://127.0.0.1:5555"
 
 
 def worker(
@@ -36,7 +40,7 @@ def worker(
         list[str] | None,
         typer.Option(
             metavar="ENDPOINT",
-            help=f"Where the broker is; again for others to move on to.  [default: {DEFAULT_BROKER}]",
+            help=f"Where the broker is, by default {DEFAULT_ENDPOINT}; again for others to move on to.",
             show_default=False,
         ),
     ] = None,
@@ -48,7 +52,7 @@ def worker(
     folder: Annotated[
         Path | None,
         typer.Option(
-            help="Folder that keeps its jobs.  [default: one by its name, with the user's data]",
+            help="Folder that keeps its jobs; by default one of its name in specwire/norfab in your data folder.",
             show_default=False,
         ),
     ] = None,
@@ -56,33 +60,22 @@ def worker(
         Literal["process", "full"],
         typer.Option(help="What is acknowledged outlives the process, or the loss of power too."),
     ] = "process",
-    keys: Annotated[
-        Path | None,
-        typer.Option(
-            metavar="DIR",
-            help="Folder with broker.key and the keys of this worker.  [default: that of a broker of this user]",
-            show_default=False,
-        ),
-    ] = None,
-    key: Annotated[
+    keys: KeysOption = None,
+    user: Annotated[
         str | None,
         typer.Option(
-            metavar="NAME",
-            help=f"Which keys prove who this is.  [default: the worker's name where there are such, else {KEY}]",
+            "--as",
+            metavar="USER",
+            help=f"Whose key of that folder is used; by default the worker's name where it has one, else {USER}.",
             show_default=False,
         ),
     ] = None,
-    insecure: Annotated[
-        bool, typer.Option("--insecure", help="Prove nothing, and speak to whoever answers.")
-    ] = False,
+    insecure: InsecureOption = False,
     protocol: Annotated[
         Literal["norfab_ascii", "norfab"],
         typer.Option(help="How it writes: as deployed peers do, or as the specification says."),
     ] = "norfab_ascii",
-    capture: Annotated[
-        Path | None,
-        typer.Option(help="Write every message to capture segments in this folder.", show_default=False),
-    ] = None,
+    capture: CaptureOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No lines for single jobs that go well.")] = False,
 ) -> None:
     """Offer the tasks of a plugin at a NORFAB broker."""
@@ -95,13 +88,13 @@ def worker(
         service=service,
         plugin=plugin,
         name=name,
-        brokers=tuple(broker or (DEFAULT_BROKER,)),
+        brokers=tuple(broker or (DEFAULT_ENDPOINT,)),
         concurrency=concurrency,
         resources=tuple(resource or ()),
         folder=None if folder is None else os.fspath(folder),
         durability=durability,
         keys=None if keys is None else os.fspath(keys),
-        key=key,
+        user=user,
         insecure=insecure,
         protocol=protocol,
         capture=None if capture is None else os.fspath(capture),

@@ -7,8 +7,11 @@ from typing import Literal
 import msgspec
 
 PROCESS = "specwire.runtime.cli.norfab_worker_process"
-KEY = "worker"
-"""The keys of a worker that has none under its own name."""
+USER = "worker"
+"""Whose keys a worker uses that has none under its own name."""
+
+KEYS = "keys"
+"""The folder with keys in the folder of a broker; as in `norfab_options`, which needs the command line."""
 
 
 class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
@@ -23,7 +26,7 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     folder: str | None
     durability: Literal["process", "full"]
     keys: str | None
-    key: str | None
+    user: str | None
     insecure: bool
     protocol: Literal["norfab_ascii", "norfab"]
     capture: str | None

@@ -20,7 +20,7 @@ import msgspec
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.cli.console import print_error
-from specwire.runtime.cli.norfab_worker_options import KEY, PROCESS, WorkerOptions
+from specwire.runtime.cli.norfab_worker_options import KEYS, PROCESS, USER, WorkerOptions
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.log.lines import OURS, take_over
 from specwire.runtime.norfab.store.errors import StoreError
@@ -31,8 +31,6 @@ from specwire.runtime.norfab.worker.tasks import PluginError
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyFileError
 from specwire.runtime.transport.security import NULL, Security
-
-EDITIONS = {"norfab_ascii": "norfab 0.25", "norfab": "NFP 0.1"}
 
 
 class WorkerLog:
@@ -113,9 +111,9 @@ def _security(options: WorkerOptions) -> Security:
     """Return how the worker proves itself; raises KeyFileError."""
     from specwire.runtime.norfab.security.keyring import Keyring, default_folder
 
-    ring = Keyring(default_folder(os.environ) if options.keys is None else Path(options.keys))
-    own = options.name if (ring.folder / f"{options.name}.key_secret").exists() else KEY
-    return ring.peer(options.key or own)
+    ring = Keyring(default_folder(os.environ) / KEYS if options.keys is None else Path(options.keys))
+    own = options.name if (ring.folder / f"{options.name}.key_secret").exists() else USER
+    return ring.peer(options.user or own)
 
 
 @contextmanager
@@ -124,18 +122,10 @@ def _open_tap(options: WorkerOptions) -> Iterator[Recorder | None]:
     if options.capture is None:
         yield None
         return
-    from specwire.runtime.capture import Tap
+    from specwire.runtime.cli.norfab_options import open_tap
 
-    tap = Tap.open(
-        Path(options.capture),
-        protocol=options.protocol,
-        name=f"worker-{options.name}",
-        edition=EDITIONS[options.protocol],
-    )
-    try:
+    with open_tap(Path(options.capture), f"worker-{options.name}") as tap:
         yield tap
-    finally:
-        tap.close()
 
 
 if __name__ == "__main__":

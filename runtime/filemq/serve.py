@@ -14,7 +14,6 @@ from specwire.runtime.filemq.catalogue import Catalogue
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.counting import CountingDialect
 from specwire.runtime.filemq.dialects import find_dialect
-from specwire.runtime.filemq.endpoint import fault_in_endpoint
 from specwire.runtime.filemq.entrance import Entrance
 from specwire.runtime.filemq.events import Event, EventHub, Watch
 from specwire.runtime.filemq.peering import Authorise
@@ -24,6 +23,7 @@ from specwire.runtime.filemq.server import CHUNK_OCTETS, ServerEngine, allow_all
 from specwire.runtime.filemq.serving import Serving
 from specwire.runtime.filemq.status import ServerStatus
 from specwire.runtime.filemq.watcher import RESCAN_S
+from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.security import NULL
 
 LOOPBACK = "tcp://127.0.0.1:*"

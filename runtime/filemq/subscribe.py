@@ -30,7 +30,6 @@ from specwire.runtime.filemq.counting import CountingDialect
 from specwire.runtime.filemq.credentials import ClientSecurity
 from specwire.runtime.filemq.dialects import find_dialect
 from specwire.runtime.filemq.diskwork import DiskWork
-from specwire.runtime.filemq.endpoint import fault_in_endpoint
 from specwire.runtime.filemq.events import (
     Event,
     EventHub,
@@ -48,6 +47,7 @@ from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
 from specwire.runtime.filemq.refusals import Refusals
 from specwire.runtime.filemq.status import SubscriberStatus
 from specwire.runtime.filemq.tasks import Tasks
+from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import ShortageError
 from specwire.runtime.transport.security import NULL
 

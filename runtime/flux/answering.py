@@ -7,7 +7,7 @@ and a rolemask that is not 0. A stream of responses ends with an error number, E
 from __future__ import annotations
 
 from functools import cache
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 import msgspec
 
@@ -18,6 +18,9 @@ from specwire.runtime.flux.flags import NORESPONSE, STREAMING
 
 Type = TypeVar("Type")
 _ENCODER = msgspec.json.Encoder()
+
+COPY_LIMIT_OCTETS = 1024
+"""To copy less than this is quicker than to make a view of it."""
 
 
 @cache
@@ -44,10 +47,12 @@ def unpack(payload: bytes | None, type_: type[Type]) -> Type:
     """
     if not payload or payload[-1] != 0:
         raise FluxError(EPROTO)
+    octets = payload[:-1] if len(payload) < COPY_LIMIT_OCTETS else memoryview(payload)[:-1]
     try:
-        return cast("Type", _decoder_of(type_).decode(memoryview(payload)[:-1]))
+        value: Type = _decoder_of(type_).decode(octets)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise FluxError(EPROTO) from None
+    return value
 
 
 def unpack_object(payload: bytes | None) -> dict[str, Any]:

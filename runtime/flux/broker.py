@@ -30,6 +30,9 @@ from specwire.runtime.flux.registry import Registry
 from specwire.runtime.flux.routing import Router
 from specwire.runtime.flux.severity import Severity
 
+OWN_ROLES = OWNER | LOCAL
+"""Of what a broker says itself."""
+
 MAX_CLIENT_ROUTES = 64
 """Routes beyond those of the longest way in the tree: what a client may have on its side of the socket."""
 
@@ -169,7 +172,8 @@ class BrokerEngine:
 
     def from_client(self, client: str, message: AnyMessage, now: float) -> list[Action]:
         """Take a message from a local client."""
-        out = self._begin(now)
+        self.now = now
+        out = self.out = []
         self.clients.take(client, message)
         return out
 
@@ -283,19 +287,26 @@ class BrokerEngine:
 
     def answer(self, request: Request, payload: bytes | None = None, errnum: int = 0) -> None:
         """Send a response of the broker itself to where `request` came from; nothing where none is wanted."""
-        if not request.flags & NORESPONSE:
-            self.router.deliver(
-                Response(
-                    request.routes,
-                    request.topic,
-                    payload,
-                    request.flags,
-                    self.settings.owner,
-                    OWNER | LOCAL,
-                    errnum,
-                    request.matchtag,
-                )
-            )
+        flags = request.flags
+        if flags & NORESPONSE:
+            return
+        routes = request.routes or ()
+        client = self.clients.by_routes.get(routes[:2])
+        response = Response(
+            routes if client is None else routes[2:],
+            request.topic,
+            payload,
+            flags,
+            self.settings.owner,
+            OWN_ROLES,
+            errnum,
+            request.matchtag,
+        )
+        if client is None:
+            self.router.deliver(response)
+        else:
+            self.counters.responses += 1
+            self.out.append(ToClient(client, response))
 
     def unreachable(self, request: Request, text: str = "") -> None:
         """Answer a request that cannot get further, or whose answer cannot come any more."""

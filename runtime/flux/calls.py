@@ -11,20 +11,24 @@ from heapq import heapify, heappop, heappush
 from math import inf
 from typing import TYPE_CHECKING
 
+import msgspec
+
 from specwire.generated.flux import MATCHTAG_NONE, Request, Response
 from specwire.runtime.flux.errors import EAGAIN, FluxError
 from specwire.runtime.flux.flags import STREAMING
 
 if TYPE_CHECKING:
+    from asyncio import Future
+
     from specwire.runtime.flux.views import Reply
     from specwire.runtime.flux.waiting import Box
 
-MAX_MATCHTAG = 0xFFFF_FFFF
+FIRST_MATCHTAG, MAX_MATCHTAG = 1, 0xFFFF_FFFF
 STALE = 64
 """How many deadlines of calls that have ended are kept besides as many as there are calls."""
 
 
-class PendingCall:
+class PendingCall(msgspec.Struct, eq=False):
     """One request that waits for its response, or for the next of a stream.
 
     Attributes:
@@ -32,17 +36,16 @@ class PendingCall:
         streaming: whether it takes more than one response.
         timeout_s: the longest time until the response; of a stream, until the first and from one to the next.
         deadline: when that is over.
-        box: where whoever called looks for the replies; None where nobody does. It is the shell's.
+        box: where whoever called looks for the replies; None where nobody does. It is the shell's, as is `waiter`.
+        waiter: who waits for the only reply on an asyncio loop, which is the shortest way.
     """
 
-    __slots__ = ("box", "deadline", "request", "streaming", "timeout_s")
-
-    def __init__(self, request: Request, timeout_s: float, now: float) -> None:
-        self.request = request
-        self.streaming = bool(request.flags & STREAMING)
-        self.timeout_s = timeout_s
-        self.deadline = now + timeout_s
-        self.box: Box[Reply] | None = None
+    request: Request
+    streaming: bool
+    timeout_s: float
+    deadline: float
+    box: Box[Reply] | None = None
+    waiter: Future[Reply] | None = None
 
 
 class PendingCalls:
@@ -56,7 +59,7 @@ class PendingCalls:
         self.abandoned: set[int] = set()
         self._pending: dict[int, PendingCall] = {}
         self._free: list[int] = []
-        self._highest = MATCHTAG_NONE
+        self._highest = FIRST_MATCHTAG - 1
         self._deadlines: list[tuple[float, int, PendingCall]] = []
 
     def __len__(self) -> int:
@@ -90,10 +93,11 @@ class PendingCalls:
         call = self._pending.pop(matchtag, None)
         if call is not None:
             heappush(self._free, matchtag)
-        elif matchtag in self.abandoned:
+            return call
+        if matchtag in self.abandoned:
             self.abandoned.remove(matchtag)
             heappush(self._free, matchtag)
-        return call
+        return None
 
     def is_pending(self, call: PendingCall) -> bool:
         """Tell whether `call` waits."""

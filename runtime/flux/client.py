@@ -94,7 +94,10 @@ class ClientEngine:
         calls = self._calls
         matchtag = calls.free_matchtag()
         request = Request((), topic, payload, flags, USERID_UNKNOWN, 0, nodeid, matchtag)
-        call = PendingCall(request, inf if timeout_s is None else timeout_s, now)
+        if timeout_s is None:
+            call = PendingCall(request, streaming, inf, inf)
+        else:
+            call = PendingCall(request, streaming, timeout_s, now + timeout_s)
         calls.add(call)
         return call
 
@@ -205,7 +208,7 @@ class ClientEngine:
             return []
         if response.errnum:
             return self._take_error(call, response)
-        if call in self._asked:
+        if self._asked and call in self._asked:
             prefix = self._asked.pop(call)
             return [] if prefix is None else self._subscriptions.confirm(prefix)
         if not call.streaming:

@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
-from specwire.generated.flux import AnyMessage, Event, Request, Response
+from specwire.generated.flux import USERID_UNKNOWN, AnyMessage, Event, Request, Response
 from specwire.runtime.flux import connection
 from specwire.runtime.flux.actions import CloseClient, ToClient
 from specwire.runtime.flux.credentials import OWNER, Credentials, at_ingress, stamp
@@ -62,25 +62,26 @@ class Client:
 
 
 class Clients:
-    """All local clients of a broker."""
+    """All local clients of a broker.
 
-    __slots__ = ("_broker", "_by_uuid", "_connector")
+    Attributes:
+        connector: the name of the connector in route stacks; empty while there was no client.
+        by_routes: the uuid of each client by the two routes that lead to it.
+    """
+
+    __slots__ = ("_broker", "_by_uuid", "by_routes", "connector")
 
     def __init__(self, broker: BrokerEngine) -> None:
         self._broker = broker
         self._by_uuid: dict[str, Client] = {}
-        self._connector = ""
+        self.connector = ""
+        self.by_routes: dict[tuple[str, ...], str] = {}
 
     def __len__(self) -> int:
         return len(self._by_uuid)
 
     def __iter__(self) -> Iterator[Client]:
         return iter(self._by_uuid.values())
-
-    @property
-    def connector(self) -> str:
-        """The name of the connector in route stacks; empty while there was no client."""
-        return self._connector
 
     def get(self, uuid: str) -> Client | None:
         """Return a client that is there."""
@@ -89,7 +90,7 @@ class Clients:
     def origin_of(self, request: Request) -> tuple[str, ...] | None:
         """Return the routes of a local client below which a request has only what the client wrote; None for others."""
         routes = request.routes
-        return routes[:2] if routes and routes[0] == self._connector else None
+        return routes[:2] if routes and routes[0] == self.connector else None
 
     # --- coming and going
 
@@ -107,8 +108,10 @@ class Clients:
         if errnum or uuid in self._by_uuid:
             broker.emit(CloseClient(uuid, str(FluxError(errnum or EPROTO))))
             return
-        self._connector = self._connector or broker.new_uuid()
-        self._by_uuid[uuid] = Client(uuid, self._connector, at_ingress(userid, broker.settings.owner))
+        self.connector = self.connector or broker.new_uuid()
+        client = Client(uuid, self.connector, at_ingress(userid, broker.settings.owner))
+        self._by_uuid[uuid] = client
+        self.by_routes[client.routes] = uuid
         broker.report(ClientOpened(uuid, userid))
 
     def close(self, uuid: str, reason: str) -> None:
@@ -127,6 +130,7 @@ class Clients:
         broker, client = self._broker, self._by_uuid.pop(uuid, None)
         if client is None:
             return
+        del self.by_routes[client.routes]
         for service in client.services:
             broker.registry.remove(service)
         for request in client.tracker.take_all():
@@ -159,7 +163,9 @@ class Clients:
         if topic is None:
             broker.drop("request", "client", "it has no topic")
             return
-        who = stamp(client.credentials, message.userid, message.rolemask)
+        who, userid, rolemask = client.credentials, message.userid, message.rolemask
+        if userid != USERID_UNKNOWN or rolemask:
+            who = stamp(who, userid, rolemask)
         request = Request(
             (*client.routes, *message.routes) if message.routes else client.routes,
             topic,
@@ -211,8 +217,8 @@ class Clients:
     def deliver(self, response: Response) -> bool:
         """Send a response whose route begins with the connector; False where that client is gone."""
         routes = response.routes or ()
-        uuid = routes[1] if len(routes) > 1 else ""
-        if uuid not in self._by_uuid:
+        uuid = self.by_routes.get(routes[:2])
+        if uuid is None:
             return False
         self._broker.out.append(
             ToClient(

@@ -31,9 +31,8 @@ class Settings(msgspec.Struct, frozen=True):
     attributes: Mapping[str, str] = {}
     """What ``attr.get`` knows besides what the engine itself knows."""
     instance_level: int = 0
-    forward_level: int = Severity.INFO
-    """Lines of the log that are as grave as this, or more so, go up to rank 0. Deployed brokers send all; here
-    joins and the like stay where they are of interest, so that rank 0 of a large instance is spared them."""
+    forward_level: int = Severity.DEBUG
+    """Lines of the log that are as grave as this, or more so, go up to rank 0; see `journal` for what stays."""
     clock_offset_s: float = 0.0
     """Seconds since 1970 when `now` is 0: engines work with a clock that does not go backwards, log lines tell
     the time of day."""

@@ -136,12 +136,16 @@ class Connector:
             EncodeError: a field's value cannot be put on the wire.
         """
         connection = self._clients.get(client)
-        if connection is None:
+        if connection is None or connection.is_over:
             return
         if message is not self._latest:  # an event goes to many, one after the other, and is framed once
             self._octets = self._frame(self._encode(message))
             self._latest = message
-        connection.send(self._octets)
+        if connection.is_unread:
+            connection.send_or_give_up(self._octets)
+        else:
+            self.counts.sent += 1
+            connection.outgoing.write(self._octets)
 
     def hold(self, client: str) -> None:
         """Take no more messages from a client, be they read already, until `resume`."""
@@ -174,20 +178,27 @@ class Connector:
 
 
 class _Client(asyncio.BufferedProtocol):
-    """One connection. Nothing comes from it and goes to it while there is a `_reason` against it."""
+    """One connection.
+
+    Attributes:
+        is_over: whether there is a reason why nothing comes from it and goes to it: not yet, or not any more.
+        is_unread: whether so much is unread that no more requests are taken.
+        outgoing: what goes to it.
+    """
 
     def __init__(self, connector: Connector, loop: asyncio.AbstractEventLoop) -> None:
         self.id = str(uuid4())
         self._connector, self._loop = connector, loop
         self._decoder = connector.decoder()
         self._waiting: list[AnyMessage] = []
-        self._unread = self._held = self._delivering = self._is_read_from = False
+        self.is_unread = self._held = self._delivering = self._is_read_from = False
         self._reason = "was not let in"
+        self.is_over = True
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         """Ask whether the client may come in, and tell it."""
         self._transport = cast("asyncio.Transport", transport)
-        self._outgoing = Outgoing(self._loop, self._transport)
+        self.outgoing = Outgoing(self._loop, self._transport)
         pid, uid = peer_of(self._transport.get_extra_info("socket"))
         try:
             errnum = self._connector.on_accept(self.id, uid, pid)
@@ -196,7 +207,7 @@ class _Client(asyncio.BufferedProtocol):
             raise
         self._transport.write(bytes((errnum,)))
         if errnum == ALLOWED:
-            self._reason = ""
+            self._reason, self.is_over = "", False
             self._is_read_from = True
             high = min(HOLD_BACK_OCTETS, self._connector.max_unread_octets)
             self._transport.set_write_buffer_limits(high=high)
@@ -227,12 +238,12 @@ class _Client(asyncio.BufferedProtocol):
 
     def pause_writing(self) -> None:
         """Take no more requests while there is so much unread."""
-        self._unread = True
+        self.is_unread = True
         self._read_or_not()
 
     def resume_writing(self) -> None:
         """Take requests again."""
-        self._unread = False
+        self.is_unread = False
         self._deliver(self._waiting)
 
     def hold(self) -> None:
@@ -250,31 +261,30 @@ class _Client(asyncio.BufferedProtocol):
         """The connection is over. A client that ends with something unread, as commands do, just ends."""
         just_ended = error is None or isinstance(error, BrokenPipeError | ConnectionResetError)
         self._reason = self._reason or (DISCONNECTED if just_ended else str(error))
+        self.is_over = True
         self._connector.release(self.id, self._reason)
 
-    def send(self, octets: bytes) -> None:
-        """Send, unless the client has left too much unread."""
-        if self._reason:
-            return
-        if self._unread and self._outgoing.waiting_octets > self._connector.max_unread_octets:
+    def send_or_give_up(self, octets: bytes) -> None:
+        """Send to a client that does not read, unless it has left too much unread."""
+        if self.outgoing.waiting_octets > self._connector.max_unread_octets:
             self._connector.counts.slow += 1
-            self._finish(f"slow subscriber: {self._outgoing.waiting_octets:,} octets are unread")
+            self._finish(f"slow subscriber: {self.outgoing.waiting_octets:,} octets are unread")
             self._transport.abort()
         else:
             self._connector.counts.sent += 1
-            self._outgoing.write(octets)
+            self.outgoing.write(octets)
 
     def end(self, reason: str) -> None:
         """Close once everything is sent."""
         self._finish(reason)
-        self._outgoing.flush()
+        self.outgoing.flush()
         self._transport.close()
         self._loop.call_later(LINGER_S, self._transport.abort)
 
     def _finish(self, reason: str) -> None:
         """Make it over; the connector tells that when the present message has been dealt with."""
         if not self._reason:
-            self._reason = reason
+            self._reason, self.is_over = reason, True
             self._loop.call_soon(self._connector.release, self.id, reason)
 
     def _refuse(self, error: DecodeError) -> None:
@@ -285,12 +295,12 @@ class _Client(asyncio.BufferedProtocol):
         """Hand messages on until the answers to them are too much at once, or the caller wants no more."""
         self._waiting = []
         self._delivering = True
-        self._outgoing.hold()
+        self.outgoing.hold()
         taken, message = 0, None
         hand_over, who = self._connector.on_message, self.id
         try:
             for message in messages:
-                if self._unread or self._held or self._reason:
+                if self.is_unread or self._held or self.is_over:
                     self._waiting = messages[taken:]
                     break
                 taken += 1
@@ -301,7 +311,7 @@ class _Client(asyncio.BufferedProtocol):
             raise  # asyncio ends this connection with it
         self._connector.counts.received += taken
         self._delivering = False
-        self._outgoing.release()
+        self.outgoing.release()
         if self._decoder.fault is not None and not self._waiting and not self._reason:
             self._refuse(self._decoder.fault)
         self._read_or_not()
@@ -309,7 +319,7 @@ class _Client(asyncio.BufferedProtocol):
 
     def _read_or_not(self) -> None:
         """Read while messages are wanted."""
-        wanted = not (self._unread or self._held)
+        wanted = not (self.is_unread or self._held)
         if wanted == self._is_read_from or self._transport.is_closing():
             return
         self._is_read_from = wanted

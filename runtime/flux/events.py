@@ -13,6 +13,9 @@ from specwire.generated.flux import Event as PublishedEvent
 Kind = Literal["request", "response", "event", "control"]
 Source = Literal["parent", "child", "client", "service"]
 
+WAY_LOST = "the way to rank 0 is lost"
+"""Why a broker lets its children go when it has lost its parent."""
+
 DISCONNECTED = "disconnected"
 """Why a client is gone that has closed its connection, which is how each one ends."""
 

@@ -26,9 +26,9 @@ from typing import Self
 from specwire.generated.flux import NODEID_ANY, AnyMessage, Request, Response
 from specwire.runtime.flux.answering import fail
 from specwire.runtime.flux.arrivals import Arrivals, Once
-from specwire.runtime.flux.calls import PendingCall
+from specwire.runtime.flux.calls import FIRST_MATCHTAG, PendingCall
 from specwire.runtime.flux.client import ClientEngine, Published
-from specwire.runtime.flux.client_actions import ClientAction, Requested, Send, Subscription
+from specwire.runtime.flux.client_actions import Answered, ClientAction, Failed, Requested, Send, Subscription
 from specwire.runtime.flux.client_limits import MAX_MESSAGE_OCTETS
 from specwire.runtime.flux.errors import EEXIST, ENOSYS, ETIMEDOUT, FluxError
 from specwire.runtime.flux.flags import NORESPONSE
@@ -163,7 +163,8 @@ class FluxHandle:
         call = self._engine.call(
             topic, payload, self._now(), nodeid=nodeid, timeout_s=timeout_s, upstream=upstream
         )
-        reply = call.box = Once(loop=self._loop)
+        reply: asyncio.Future[Reply] = self._loop.create_future()
+        call.waiter = reply
         try:
             self._send_call(call)
             return await reply
@@ -210,7 +211,8 @@ class FluxHandle:
         """Publish an event and return its number; a private one is for this user and the owner only."""
         await self._connection.room()
         call = self._engine.publish(topic, payload, self._now(), private=private)
-        reply = call.box = Once(loop=self._loop)
+        reply: asyncio.Future[Reply] = self._loop.create_future()
+        call.waiter = reply
         try:
             self._send_call(call)
             return (await reply).read(Published).seq
@@ -274,7 +276,13 @@ class FluxHandle:
             self._perform(actions)
 
     def _send_call(self, call: PendingCall) -> None:
-        self._connection.send(call.request)
+        request = call.request
+        if (
+            request.matchtag == FIRST_MATCHTAG
+        ):  # a lone request has it, and one in many of those that follow closely
+            self._connection.send_alone(request)
+        else:
+            self._connection.send(request)
         if call.timeout_s != inf and self._engine.deadline < self._timer_at:
             self._set_timer()
 
@@ -294,7 +302,12 @@ class FluxHandle:
         self._set_timer()
 
     def _on_message(self, message: AnyMessage) -> None:
-        self._perform(self._engine.receive(message, self._now()))
+        for action in self._engine.receive(message, self._now()):
+            if isinstance(action, Answered) and (waiter := action.call.waiter) is not None:
+                if not waiter.done():
+                    waiter.set_result(Reply(action.response))
+            else:
+                self._perform((action,))
 
     def _on_lost(self, error: FluxError) -> None:
         self._perform(self._engine.lose(error))
@@ -306,6 +319,9 @@ class FluxHandle:
                 self._connection.send(action.message)
             elif isinstance(action, Requested):
                 self._serve(action.request)
+            elif isinstance(action, Failed) and (waiter := action.call.waiter) is not None:
+                if not waiter.done():
+                    waiter.set_exception(action.error)
             elif (unread := self._waiting.settle(action)) is not None:
                 self._perform(self._engine.cancel(unread))
 

@@ -3,12 +3,14 @@
 The run directory, which only this user can enter, has the keys, the endpoints of the overlay and the local sockets:
 
     RUNDIR/keys/instance.key_secret     CURVE keys, made for this instance
-    RUNDIR/tree-RANK                    where the children of a rank connect to
+    RUNDIR/tree/RANK                    where the children of a rank connect to
     RUNDIR/local-RANK                   where clients connect to
+
+Where guests are allowed they may pass through it to the local sockets, and into nothing else.
 
 Brokers are sessions of their own, so an interrupt at the keyboard does not reach them. Each has one pipe, shared by all, as its
 standard input, and ends when nobody holds the other end any more: whatever becomes of this process, none is left
-behind.
+behind, and rank 0 removes the run directory.
 """
 
 from __future__ import annotations
@@ -37,6 +39,7 @@ from specwire.runtime.transport.keys import make_keys
 Result = TypeVar("Result")
 
 KEYS, KEY_NAME = "keys", "instance"
+TREE = "tree"
 ENDING_S = 10.0
 """How long a broker may take to end when it is asked to; then it is killed."""
 
@@ -59,6 +62,8 @@ class Plan(msgspec.Struct, frozen=True):
     options: tuple[str, ...] = ()
     """Options of `specwire flux broker` that all brokers get."""
     curve: bool = True
+    guests: bool = False
+    """Other users may connect."""
     restart: bool = False
     """A broker that ends by itself is started again."""
     capture: str | None = None
@@ -96,7 +101,7 @@ class Instance:
             BrokerEndedError: a broker has ended, and is not to be started again.
             OSError: there can be no run directory, or no process.
         """
-        self.folder = Path(tempfile.mkdtemp(prefix="specwire-flux-", dir=os.environ.get("XDG_RUNTIME_DIR")))
+        self.folder = _make_folder(guests=self._plan.guests)
         self._lifeline = os.pipe()
         self._ended: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         self._stop_asked = asyncio.Event()
@@ -246,6 +251,8 @@ class Instance:
             "fanout": tree.fanout,
             "local": self.folder / f"local-{rank}",
         }
+        if rank == 0:
+            options["rundir"] = self.folder
         if tree.children(rank):
             options["bind"] = self._endpoint(rank)
         if (parent := tree.parent(rank)) is not None:
@@ -258,7 +265,18 @@ class Instance:
         return [*words, *([] if self._plan.curve else ["--no-curve"]), "--until-eof", *self._plan.options]
 
     def _endpoint(self, rank: int) -> str:
-        return f"ipc://{self.folder}/tree-{rank}"
+        return f"ipc://{self.folder}/{TREE}/{rank}"
+
+
+def _make_folder(*, guests: bool) -> Path:
+    """Make the run directory; the user's own is closed to guests, so theirs is where all temporary files are."""
+    place = None if guests else os.environ.get("XDG_RUNTIME_DIR")
+    folder = Path(tempfile.mkdtemp(prefix="specwire-flux-", dir=place))
+    for name in (KEYS, TREE):
+        (folder / name).mkdir(mode=0o700)
+    if guests:
+        folder.chmod(0o711)
+    return folder
 
 
 def describe_end(status: int) -> str:

@@ -3,7 +3,9 @@
 A line begins with the severity times 8, as deployed brokers write it: ``<56>`` is a line for debugging.
 
 What is at least as grave as `forward_level` goes up, broker by broker, as ``log.append`` that nobody answers. So
-rank 0 has the log of the whole instance, and every other broker what was logged there. What a broker logs while it
+rank 0 has the log of the whole instance, and every other broker what was logged there. But what brokers themselves
+log for debugging stays, and in a large instance what is no fault, too: 100,000 of them that tell rank 0 of their start
+at once would keep it busy for seconds, and its ring holds a hundredth of that. What a broker logs while it
 has no parent waits, as far as it is not too much, until it has one: why it was cut off is worth knowing above.
 
 What happens in the broker is told in the words of `narration`, and as seldom: what outsiders cause has a bounded rate.
@@ -36,6 +38,8 @@ LINE_OCTETS = 2048
 """The longest line that is taken; RFC 5424 asks receivers to take 2048 octets."""
 TEXT_OCTETS = 1900
 """What a line of the broker's own has after its head."""
+SMALL_INSTANCE = 128
+"""Brokers of an instance in which rank 0 is told of what is no fault, too."""
 MAX_WAITING = 64
 """Lines that wait for a parent."""
 
@@ -73,7 +77,8 @@ class Journal:
         text = " ".join(text.split()).encode("utf-8", "replace")[:TEXT_OCTETS].decode("utf-8", "ignore")
         entry = Entry(self._broker.now, severity, app, text)
         self._append(entry)
-        if self._goes_up(severity):
+        is_small = self._broker.settings.tree.size <= SMALL_INSTANCE
+        if severity <= (Severity.INFO if is_small else Severity.WARNING) and self._goes_up(severity):
             self._send_up(pack_text(self._write(entry)))
 
     def add_line(self, payload: bytes | None, *, passing: bool) -> None:

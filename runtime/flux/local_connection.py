@@ -9,7 +9,8 @@ from contextlib import suppress
 from typing import cast
 
 from specwire.generated.errors import DecodeError
-from specwire.generated.flux import AnyMessage, StreamDecoder, frame
+from specwire.generated.flux import AnyMessage, StreamDecoder
+from specwire.generated.flux.stream import FRAMING
 from specwire.runtime.flux.client_limits import LINGER_S, READ_OCTETS, RETRY_S
 from specwire.runtime.flux.errors import FluxError
 from specwire.runtime.flux.outgoing import Outgoing
@@ -37,6 +38,7 @@ class LocalConnection(asyncio.BufferedProtocol):
         self._on_message, self._on_lost = on_message, on_lost
         self._loop = asyncio.get_running_loop()
         self._authorised: asyncio.Future[None] = self._loop.create_future()
+        self._is_let_in = False
         self._octets = memoryview(bytearray(READ_OCTETS))
         self._decoder = StreamDecoder(max_octets=max_octets)
         self._closed = asyncio.Event()
@@ -45,7 +47,11 @@ class LocalConnection(asyncio.BufferedProtocol):
 
     def send(self, message: AnyMessage) -> None:
         """Send, however much waits already; raises EncodeError."""
-        self._outgoing.write(frame(message))
+        self._outgoing.write(FRAMING.frame(message.encode()))
+
+    def send_alone(self, message: AnyMessage) -> None:
+        """Send as `send` does, for one who does not expect to send more at the same time."""
+        self._outgoing.write_alone(FRAMING.frame(message.encode()))
 
     async def room(self) -> None:
         """Wait until there is room, or the connection is lost."""
@@ -82,10 +88,11 @@ class LocalConnection(asyncio.BufferedProtocol):
     def buffer_updated(self, nbytes: int) -> None:
         """Take `nbytes` octets; the first of all is the authorisation."""
         octets = bytes(self._octets[:nbytes])
-        if not self._authorised.done():
+        if not self._is_let_in:
             if octets[0]:
                 self._lose(explain_denial(self._path, octets[0]))
                 return
+            self._is_let_in = True
             self._authorised.set_result(None)
             octets = octets[1:]
         try:

@@ -7,13 +7,13 @@ characters of their uuid, as in the answer to a ping.
 
 from __future__ import annotations
 
-from collections import deque
 from collections.abc import Callable
 from enum import IntEnum
 from typing import assert_never
 
 from specwire.runtime.flux.events import (
     DISCONNECTED,
+    WAY_LOST,
     ChildJoined,
     ChildLeft,
     ChildRefused,
@@ -69,7 +69,7 @@ def describe(event: Event) -> str:
         case EventGap(first=first, last=last):
             return f"events {first} to {last} were lost"
         case Dropped(kind=kind, source=source, reason=reason):
-            return f"dropped a {kind} of a {source}: {show(reason)}"
+            return f"dropped {'an' if kind == 'event' else 'a'} {kind} of a {source}: {show(reason)}"
         case ClientOpened(client=client, userid=userid):
             return f"client {shorten(client)} of user {userid} has connected"
         case ClientClosed(client=client, reason=reason):
@@ -105,6 +105,8 @@ def level_of(event: Event) -> Level:
             return Level.VERBOSE
         case ParentUnreachable() | Joined() | ChildJoined() | StatusChanged() | ChildLeft(lost=False):
             return Level.NORMAL
+        case ChildLeft(reason=reason) if reason == WAY_LOST:  # that the parent is lost is told
+            return Level.NORMAL
         case _:
             return Level.QUIET
 
@@ -112,6 +114,8 @@ def level_of(event: Event) -> Level:
 def severity_of(event: Event) -> Severity:
     """Return how grave an event is for who looks after the whole instance."""
     match event:
+        case ChildLeft(reason=reason) if reason == WAY_LOST:
+            return Severity.DEBUG
         case ChildLeft(lost=True) | ParentLost() | EventGap():
             return Severity.ERROR
         case Joined() | StatusChanged(rank=0) | ChildLeft() | ChildTorpid(torpid=False):
@@ -140,15 +144,15 @@ class Narrator:
         level: what is told.
     """
 
+    __slots__ = ("_clock", "_is_ending", "_level", "_losses", "_outsiders", "_refused", "_write")
+
     def __init__(
         self, write: Callable[[str, Severity], None], clock: Callable[[], float], level: Level = Level.NORMAL
     ) -> None:
-        self._write, self._level = write, level
-        self._outsiders = Quota(
-            lambda line: write(line, Severity.WARNING), clock, "more such lines were left out"
-        )
+        self._write, self._clock, self._level = write, clock, level
+        self._outsiders: Quota | None = None  # a broker among 100,000 in one process has seldom need of it
         self._losses: set[str] = set()
-        self._refused: deque[ChildRefused] = deque(maxlen=REMEMBERED)
+        self._refused: tuple[ChildRefused, ...] = ()
         self._is_ending = False
 
     def tell(self, event: Event) -> None:
@@ -158,7 +162,7 @@ class Narrator:
         if level > self._level or not is_new:
             return
         if isinstance(event, ByOutsiders):
-            self._outsiders.write(describe(event))
+            self._quota().write(describe(event))
         else:
             self._write(describe(event), severity_of(event))
 
@@ -176,5 +180,13 @@ class Narrator:
         elif isinstance(event, ChildRefused):
             if event in self._refused:
                 return False
-            self._refused.append(event)
+            self._refused = (*self._refused[1 - REMEMBERED :], event)
         return True
+
+    def _quota(self) -> Quota:
+        if self._outsiders is None:
+            write = self._write
+            self._outsiders = Quota(
+                lambda line: write(line, Severity.WARNING), self._clock, "more such lines were left out"
+            )
+        return self._outsiders

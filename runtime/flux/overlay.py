@@ -21,7 +21,7 @@ from specwire.runtime.flux.answering import unpack
 from specwire.runtime.flux.children import Children
 from specwire.runtime.flux.control import HEARTBEAT, STATUSES, ControlType
 from specwire.runtime.flux.errors import EPROTO, FluxError
-from specwire.runtime.flux.events import Joined, ParentLost, StatusChanged, kind_of
+from specwire.runtime.flux.events import WAY_LOST, Joined, ParentLost, StatusChanged, kind_of
 from specwire.runtime.flux.hello import GOODBYE, HELLO, Hello, Welcome, goodbye, hello
 from specwire.runtime.flux.journal import APPEND
 from specwire.runtime.flux.tracking import Tracker
@@ -130,7 +130,7 @@ class Overlay:
         elif self.phase is Phase.JOINING or (self.phase is Phase.ONLINE and broker.rank):
             self._move(Phase.APART)
             self._settle_upward()
-            self.children.expel_all("the way to rank 0 is lost")
+            self.children.expel_all(WAY_LOST)
             broker.report(ParentLost(reason))
             broker.emit(LeaveParent(reason))
 

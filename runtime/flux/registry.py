@@ -104,9 +104,14 @@ class Registry:
             sender: the client whose own service is not to get the request.
         """
         name, _, word = (request.topic or "").partition(".")
-        service = self._built.get(name)
-        if service is not None or self._is_built_in(name):
-            self._call(service or self._service(name), request, word)
+        service = self._built.get(name) or self._find_built_in(name)
+        if service is not None:
+            call = Call(request, self._broker.answer)
+            service.handle(call, word)
+            if call.is_open and not call.is_kept:
+                # A fault of ours: the method has neither answered nor kept the call.
+                error = service.unknown(request)
+                call.fail(error.errnum, error.text)
             return True
         other = self._others.get(name) if self._others else None
         if other is None or (sender is not None and other is sender):
@@ -176,19 +181,11 @@ class Registry:
         kind = BUILT_IN.get(name)
         return kind is not None and (self._broker.rank == 0 or not kind.ROOT_ONLY)
 
-    def _service(self, name: str) -> Service:
-        service = self._built.get(name)
-        if service is None:
-            service = self._built[name] = BUILT_IN[name](self._broker)
+    def _find_built_in(self, name: str) -> Service | None:
+        if not self._is_built_in(name):
+            return None
+        service = self._built[name] = BUILT_IN[name](self._broker)
         return service
-
-    def _call(self, service: Service, request: Request, word: str) -> None:
-        call = Call(request, self._broker.answer)
-        service.handle(call, word)
-        if call.is_open and not call.is_kept:
-            # A fault of ours: the method has neither answered nor kept the call.
-            error = service.unknown(request)
-            call.fail(error.errnum, error.text)
 
     def _register(self, service: str, owner: Client | External) -> None:
         if self._others is None:

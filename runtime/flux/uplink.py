@@ -63,6 +63,7 @@ class Uplink:
         self._dealer: Dealer | None = None
         self._backlog = Backlog(resume)
         self._said: Sequence[bytes] | None = None
+        self._offered: Sequence[bytes] | None = None
         self._is_heard = False
         self._next_try: asyncio.TimerHandle | None = None
 
@@ -119,8 +120,12 @@ class Uplink:
             self._said = frames
         if self._dealer is None:
             return None
-        backlog.add(frames)
+        self._offered = frames
         fits = self._dealer.send(frames)
+        if self._offered is None:
+            return None  # it was taken at once, so nothing waits
+        self._offered = None
+        backlog.add(frames)
         if not fits or backlog.is_full:
             self._on_lost(
                 f"the parent left {backlog.messages:,} messages of {backlog.octets:,} octets unread"
@@ -152,5 +157,8 @@ class Uplink:
             self._dealer.send(self._said)
 
     def _sent(self, frames: Sequence[bytes]) -> None:
-        self._backlog.take(frames)
+        if frames is self._offered:
+            self._offered = None
+        else:
+            self._backlog.take(frames)
         self._on_sent(frames)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Generic, TypeVar
 
+import msgspec
+
 from specwire.generated.flux import Event, Request, Response
 from specwire.runtime.flux.flags import NORESPONSE, STREAMING
 from specwire.runtime.flux.payload import decode_json, decode_text
@@ -12,18 +14,14 @@ M = TypeVar("M", Request, Response, Event)
 Type = TypeVar("Type")
 
 
-class View(Generic[M]):
+class View(msgspec.Struct, Generic[M], eq=False, gc=False):
     """A message and its content.
 
     Attributes:
         message: as it came.
     """
 
-    __slots__ = ("message",)
     message: M
-
-    def __init__(self, message: M) -> None:
-        self.message = message
 
     @property
     def topic(self) -> str:
@@ -62,16 +60,12 @@ class View(Generic[M]):
         return f"{type(self).__name__}({self.message!r})"
 
 
-class Reply(View[Response]):
+class Reply(View[Response], eq=False, gc=False):
     """A successful response."""
 
-    __slots__ = ()
 
-
-class Notice(View[Event]):
+class Notice(View[Event], eq=False, gc=False):
     """An event."""
-
-    __slots__ = ()
 
     @property
     def sequence(self) -> int:
@@ -79,10 +73,8 @@ class Notice(View[Event]):
         return self.message.sequence
 
 
-class ServiceRequest(View[Request]):
+class ServiceRequest(View[Request], eq=False, gc=False):
     """A request to a service."""
-
-    __slots__ = ()
 
     @property
     def route(self) -> tuple[str, ...]:

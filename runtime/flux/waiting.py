@@ -55,9 +55,9 @@ class Waiting:
 
     def settle(self, outcome: Outcome) -> PendingCall | None:
         """Put what came into its box; return a call that is to be given up because its box is full."""
-        if isinstance(outcome, Answered):  # first, since most are
-            return _answer(outcome)
         match outcome:
+            case Answered():
+                return _answer(outcome)
             case Arrived(subscription=subscription, event=event):
                 if (listener := self._listeners.get(subscription)) is not None:
                     listener.put(Notice(event))

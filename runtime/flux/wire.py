@@ -84,9 +84,8 @@ class FluxWire:
         """See `Wire.local`."""
         return self
 
-    def decode(self, frames: Sequence[bytes]) -> AnyMessage:
-        """See `Wire.decode`: both ways of writing are read, whichever is written."""
-        return flux.decode(frames)
+    decode = staticmethod(flux.decode)
+    """See `Wire.decode`: both ways of writing are read, whichever is written."""
 
     def encode(self, message: AnyMessage) -> list[bytes]:
         """See `Wire.encode`."""

@@ -251,7 +251,11 @@ class BrokerEngine:
         self.stopping = True
         for worker in list(self.registry.workers.values()):
             self.presence.disconnect(worker)
-        self.ledger.store(then=partial(self.out.append, Stopped(restart, reason)))
+        self.ledger.store(then=partial(self._stopped, Stopped(restart, reason)))
+
+    def _stopped(self, stopped: Stopped) -> None:
+        self.out.append(stopped)
+        self.jobs.release()
 
     # --- what goes out
 

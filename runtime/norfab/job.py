@@ -1,8 +1,15 @@
-"""A job in the broker's memory, and the part of it that each worker has."""
+"""A job in the broker's memory, and the part of it that each worker has.
+
+A broker keeps very many of these. Python's collector of cycles would look at each again and again, and stop the broker for
+that time, so it is not told of them (``gc=False``); who drops a job calls `Job.release`.
+"""
 
 from __future__ import annotations
 
 from enum import Enum
+from sys import intern
+
+import msgspec
 
 from specwire.runtime.norfab.names import Target
 from specwire.runtime.norfab.records import JobRecord, TaskRecord
@@ -24,16 +31,16 @@ OWED = (State.SENT, State.ACCEPTED)
 """The worker owes a result."""
 
 
-class Outcome:
+class Outcome(msgspec.Struct, gc=False, eq=False):
     """How a part ended. `body` is what the clients are sent, None where only the store has it; `octets` is its size."""
 
-    __slots__ = ("body", "ended_at", "octets", "status")
+    status: int
+    body: bytes | None
+    octets: int
+    ended_at: float
 
-    def __init__(self, status: int, body: bytes | None, octets: int, ended_at: float) -> None:
-        self.status, self.body, self.octets, self.ended_at = status, body, octets, ended_at
 
-
-class Task:
+class Task(msgspec.Struct, gc=False, eq=False):
     """One worker's part of a job; attributes as in `TaskRecord`.
 
     Attributes:
@@ -44,25 +51,16 @@ class Task:
         result: how it ended, None before.
     """
 
-    __slots__ = (
-        "asked_at",
-        "attempt",
-        "job",
-        "kept",
-        "registration",
-        "result",
-        "sent_at",
-        "slot",
-        "state",
-        "worker",
-    )
-
-    def __init__(self, job: Job, slot: str, worker: str, attempt: int = 0) -> None:
-        self.job, self.slot, self.worker, self.attempt = job, slot, worker, attempt
-        self.state = State.WAITING
-        self.kept = self.registration = 0
-        self.sent_at = self.asked_at = 0.0
-        self.result: Outcome | None = None
+    job: Job
+    slot: str
+    worker: str
+    attempt: int = 0
+    state: State = State.WAITING
+    kept: int = 0
+    registration: int = 0
+    sent_at: float = 0.0
+    asked_at: float = 0.0
+    result: Outcome | None = None
 
     @property
     def record(self) -> TaskRecord:
@@ -70,7 +68,7 @@ class Task:
         return TaskRecord(self.slot, self.worker, self.attempt)
 
 
-class Job:
+class Job(msgspec.Struct, gc=False, eq=False):
     """A job and who waits for it.
 
     Attributes:
@@ -81,52 +79,62 @@ class Job:
         listeners: routing ids of the clients whose POST or GET is outstanding, with the user of each.
         open: how many tasks have not ended.
         octets, parts: of the body, and of workers, as they are counted in all unfinished jobs.
-        deleted: a client deleted it; it is remembered so that its uuid stays known.
+        deleted: a client deleted it (it is remembered so that its uuid stays known), or the broker has forgotten it.
     """
 
-    __slots__ = (
-        "accepted_at",
-        "body",
-        "client",
-        "deadline",
-        "deleted",
-        "durable",
-        "ended_at",
-        "events",
-        "listeners",
-        "octets",
-        "open",
-        "parts",
-        "queued_until",
-        "resources",
-        "result_octets",
-        "service",
-        "target",
-        "task",
-        "tasks",
-        "told",
-        "user",
-        "uuid",
-        "wanted",
-    )
+    uuid: str
+    client: bytes
+    user: str
+    service: str
+    target: str
+    body: bytes
+    accepted_at: float
+    deadline: float
+    wanted: Target
+    task: str
+    resources: tuple[str, ...]
+    listeners: dict[bytes, str]
+    octets: int
+    tasks: dict[str, Task] = {}
+    told: bool = False
+    durable: bool = False
+    deleted: bool = False
+    queued_until: float = 0.0
+    ended_at: float = 0.0
+    open: int = 0
+    events: int = 0
+    parts: int = 0
+    result_octets: int = 0
 
-    def __init__(self, record: JobRecord, wanted: Target, task: str, resources: tuple[str, ...]) -> None:
-        self.uuid, self.client, self.user = record.uuid, record.client, record.user
-        self.service, self.target, self.body = record.service, record.target, record.body
-        self.accepted_at, self.deadline = record.accepted_at, record.deadline
-        self.wanted, self.task, self.resources = wanted, task, resources
-        self.tasks: dict[str, Task] = {}
-        self.listeners: dict[bytes, str] = {record.client: record.user}
-        self.told = self.durable = self.deleted = False
-        self.queued_until = self.ended_at = 0.0
-        self.open = self.events = self.parts = self.result_octets = 0
-        self.octets = len(record.body)
+    @classmethod
+    def of(cls, record: JobRecord, wanted: Target, task: str, resources: tuple[str, ...]) -> Job:
+        """Return a job that has no workers yet."""
+        return cls(
+            record.uuid,
+            record.client,
+            record.user,
+            intern(record.service),
+            intern(record.target),
+            record.body,
+            record.accepted_at,
+            record.deadline,
+            wanted,
+            intern(task),
+            resources,
+            {record.client: record.user},
+            len(record.body),
+        )
 
     def add(self, slot: str, worker: str, attempt: int = 0) -> Task:
         """Make a worker's part of it."""
         task = self.tasks[slot] = Task(self, slot, worker, attempt)
         self.open += 1
         return task
+
+    def release(self) -> None:
+        """Let go of its parts, which hold it; nothing else would free their memory."""
+        self.deleted = True
+        self.tasks.clear()
 
     @property
     def owner(self) -> bytes:

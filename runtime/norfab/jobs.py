@@ -25,6 +25,9 @@ if TYPE_CHECKING:
 
 Due = Literal["queue", "deadline", "absent"]
 
+TIDY_AT = 1000
+"""Reminders beyond twice those that were needed when they were looked through last."""
+
 
 class Jobs:
     """All jobs by uuid.
@@ -39,6 +42,7 @@ class Jobs:
         "_agenda",
         "_engine",
         "_order",
+        "_tidy_at",
         "by_uuid",
         "completed",
         "failed",
@@ -57,6 +61,7 @@ class Jobs:
         self.completed = self.failed = 0
         self._agenda: list[tuple[float, int, Due, Job, Task | None]] = []
         self._order = count()
+        self._tidy_at = TIDY_AT
 
     @property
     def open(self) -> int:
@@ -84,7 +89,15 @@ class Jobs:
 
     def remind(self, at: float, due: Due, job: Job, task: Task | None = None) -> None:
         """Have `due` at the time `at`."""
+        if len(self._agenda) >= self._tidy_at:
+            self._tidy()
         heapq.heappush(self._agenda, (at, next(self._order), due, job, task))
+
+    def _tidy(self) -> None:
+        """Forget the reminders of jobs that have ended: their time may come in days."""
+        self._agenda = [entry for entry in self._agenda if not (entry[3].ended or entry[3].deleted)]
+        heapq.heapify(self._agenda)
+        self._tidy_at = 2 * len(self._agenda) + TIDY_AT
 
     def due(self) -> Iterator[tuple[Due, Job, Task | None]]:
         """Return what is due, and forget the reminders; what has ended meanwhile is left out."""
@@ -179,6 +192,7 @@ class Jobs:
         self.kept_parts -= len(job.tasks)
         for task in job.tasks.values():
             self._engine.results.drop(task)
+        job.release()
         self._engine.ledger.store(ForgottenRecord(job.uuid, reason))
 
     def withdraw(self, job: Job) -> None:
@@ -187,9 +201,14 @@ class Jobs:
             self._engine.dispatcher.release(task)
             task.state = State.DONE
         self._engine.dispatcher.unqueue(job)
-        job.deleted = True
         self._close(job)
+        job.release()
         del self.by_uuid[job.uuid]
+
+    def release(self) -> None:
+        """Let go of all jobs: the broker has ended."""
+        for job in self.by_uuid.values():
+            job.release()
 
     def delete(self, job: Job, cause: str) -> None:
         """Drop a job for good, at a client's wish; its uuid stays known. Those that wait are told."""

@@ -19,6 +19,7 @@ from specwire.runtime.norfab import bodies, errands
 from specwire.runtime.norfab.actions import Ask
 from specwire.runtime.norfab.commands import Get, Mmi, MmiReply, Post, Response
 from specwire.runtime.norfab.events import Refused
+from specwire.runtime.norfab.listing import show_jobs
 
 if TYPE_CHECKING:
     from specwire.runtime.norfab.broker import BrokerEngine
@@ -66,7 +67,7 @@ class Management:
         self._engine, self._asked_of_shell, self._about = engine, asked_of_shell, about
         self._questions = 0
         self._asked: dict[int, _Question] = {}
-        self._tasks: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        self._tasks: dict[str, Callable[[str, Mapping[str, Any]], Any]] = {
             "show_broker": self._show_broker,
             "get_stats": self._show_broker,
             "get_status": self._show_broker,
@@ -75,6 +76,7 @@ class Management:
             "show_clients": self._show_clients,
             "show_services": self._show_services,
             "show_resources": self._show_resources,
+            "show_jobs": self._show_jobs,
             "disconnect": self._disconnect,
             "restart": self._restart,
             "shutdown": self._shutdown,
@@ -103,7 +105,7 @@ class Management:
         elif shell is None or call.task in shell:
             self._ask(question, user, call)
         elif command.service == SERVICE and call.task in self._tasks:
-            self._reply(question, 200, msgspec.json.encode(self._tasks[call.task](kwargs)))
+            self._reply(question, 200, msgspec.json.encode(self._tasks[call.task](user, kwargs)))
         else:
             self._refuse(question, f"Unsupported task '{call.task[:80]}'")
 
@@ -144,7 +146,7 @@ class Management:
 
     # --- tasks
 
-    def _show_broker(self, _: Mapping[str, Any]) -> Any:
+    def _show_broker(self, _: str, __: Mapping[str, Any]) -> Any:
         engine = self._engine
         settings = engine.settings
         return {
@@ -165,10 +167,10 @@ class Management:
             "messages dropped": engine.dropped,
         }
 
-    def _show_version(self, _: Mapping[str, Any]) -> Any:
+    def _show_version(self, _: str, __: Mapping[str, Any]) -> Any:
         return {**self._about, "python": platform.python_version(), "platform": platform.system().lower()}
 
-    def _show_workers(self, kwargs: Mapping[str, Any]) -> Any:
+    def _show_workers(self, _: str, kwargs: Mapping[str, Any]) -> Any:
         now, expiry_s = self._engine.now, self._engine.settings.expiry_s
         service, status = kwargs.get("service"), kwargs.get("status")
         rows = [
@@ -188,7 +190,7 @@ class Management:
         ]
         return rows or [{"name": "", "service": "", "status": ""}]
 
-    def _show_clients(self, _: Mapping[str, Any]) -> Any:
+    def _show_clients(self, _: str, __: Mapping[str, Any]) -> Any:
         return [
             {
                 "name": client.peer.decode(errors="backslashreplace"),
@@ -201,7 +203,7 @@ class Management:
             for client in self._engine.clients.all()
         ]
 
-    def _show_services(self, _: Mapping[str, Any]) -> Any:
+    def _show_services(self, _: str, __: Mapping[str, Any]) -> Any:
         return [
             {
                 "name": service.name,
@@ -212,7 +214,7 @@ class Management:
             for service in self._engine.registry.services.values()
         ]
 
-    def _show_resources(self, kwargs: Mapping[str, Any]) -> Any:
+    def _show_resources(self, _: str, kwargs: Mapping[str, Any]) -> Any:
         """Who manages what; `service`, `worker` and `resource` of the request narrow it."""
         service, only = kwargs.get("service"), kwargs.get("resource")
         names = wanted_names(kwargs.get("worker") or kwargs.get("workers"))
@@ -227,7 +229,10 @@ class Management:
             for (resource, service), workers in sorted(managed.items())
         ]
 
-    def _disconnect(self, kwargs: Mapping[str, Any]) -> Any:
+    def _show_jobs(self, user: str, kwargs: Mapping[str, Any]) -> Any:
+        return show_jobs(self._engine, user, kwargs)
+
+    def _disconnect(self, _: str, kwargs: Mapping[str, Any]) -> Any:
         wanted = kwargs.get("workers")
         names = [
             name
@@ -238,11 +243,11 @@ class Management:
             self._engine.presence.disconnect(self._engine.registry.workers[name])
         return {"disconnected": names}
 
-    def _restart(self, _: Mapping[str, Any]) -> Any:
+    def _restart(self, _: str, __: Mapping[str, Any]) -> Any:
         self._engine.end(restart=True, reason="restart was asked for")
         return {"status": "restarting"}
 
-    def _shutdown(self, _: Mapping[str, Any]) -> Any:
+    def _shutdown(self, _: str, __: Mapping[str, Any]) -> Any:
         self._engine.end(restart=False, reason="shutdown was asked for")
         return {"status": "stopping"}
 

@@ -51,7 +51,7 @@ class Posting:
             self.refuse(peer, command, 500, full)
         else:
             record = self._record(peer, user, command, said)
-            self._take(Job(record, wanted, said.task, said.resources))
+            self._take(Job.of(record, wanted, said.task, said.resources))
 
     def _record(self, peer: bytes, user: str, command: Post, said: PostBody) -> JobRecord:
         settings, now = self._engine.settings, self._engine.now

@@ -11,8 +11,9 @@ Status codes 102, 201 and 404 are no part of the specification: peers that write
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from enum import Enum
+from functools import partial
 from typing import Any
 
 import msgspec
@@ -47,11 +48,12 @@ class Received(msgspec.Struct, frozen=True):
 _HEADERS: dict[str, Role] = {"NFPC01": "client", "NFPB01": "broker", "NFPW01": "worker"}
 _OWN_HEADER: dict[Role, str] = {role: header for header, role in _HEADERS.items()}
 
-_REQUESTS: dict[str, type[commands.Post | commands.Get | commands.Delete | commands.Put]] = {
+_REQUESTS: dict[str, type[commands.Post | commands.Get | commands.Delete | commands.Put | commands.Mmi]] = {
     "POST": commands.Post,
     "GET": commands.Get,
     "DELETE": commands.Delete,
     "PUT": commands.Put,
+    "MMI": commands.Mmi,
 }
 _REPLIES: dict[str, type[commands.Response | commands.Event | commands.Stream]] = {
     "RESPONSE": commands.Response,
@@ -67,39 +69,50 @@ def decode(frames: Sequence[bytes]) -> Received:
     """
     deployed = len(frames) > COMMAND_FRAME and len(frames[COMMAND_FRAME]) == DEPLOYED_COMMAND_OCTETS
     message: Any = (norfab_ascii if deployed else norfab).decode(frames)
-    sender, command = _neutral(message)
+    sender, command = _READERS[message.NAME](message)
     if not deployed:
         return Received(sender, Dialect.NORFAB, command)
     spaced = _SPACED_JSON.match(getattr(command, "body", b""))
     return Received(sender, Dialect.DEPLOYED_06 if spaced else Dialect.DEPLOYED, command)
 
 
-def _neutral(message: Any) -> tuple[Role, Command]:
-    kind, _, leg = message.NAME.partition("-")
-    if kind in _REQUESTS:
-        request = _REQUESTS[kind]
-        if leg == "client":
-            return "client", request(message.uuid, message.body, message.service, message.target)
-        return "broker", request(message.uuid, message.body, client=message.client_address)
-    if kind in _REPLIES:
-        reply, status = _REPLIES[kind], _read_status(message)
-        if leg == "client":
-            return "broker", reply(message.uuid, status, message.body, message.service)
-        return "worker", reply(message.uuid, status, message.body, client=message.client_address)
-    if kind == "MMI":
-        if leg == "client":
-            return "client", commands.Mmi(message.uuid, message.body, message.service, message.target)
-        if leg == "worker":
-            return "broker", commands.Mmi(message.uuid, message.body, client=message.client_address)
-        return "broker", commands.MmiReply(message.uuid, _read_status(message), message.body, message.service)
-    sender = _HEADERS[message.header]
-    if kind == "OPEN":
-        return sender, commands.Open(message.body)
-    if kind == "READY":
-        return sender, commands.Ready(message.service)
-    if kind == "KEEPALIVE":
-        return sender, commands.Keepalive(message.service)
-    return sender, commands.Disconnect(message.service or "", getattr(message, "body", None) or b"")
+Reader = Callable[[Any], tuple[Role, Command]]
+
+
+def _make_readers() -> Iterator[tuple[str, Reader]]:
+    """Return how each message becomes a command, and who sends it, by the message's name."""
+    for name, request in _REQUESTS.items():
+        yield f"{name}-client", partial(_read_clients_request, request)
+        yield f"{name}-worker", partial(_read_brokers_request, request)
+    for name, reply in _REPLIES.items():
+        yield f"{name}-client", partial(_read_brokers_reply, reply)
+        yield f"{name}-worker", partial(_read_workers_reply, reply)
+    yield "MMI-broker", partial(_read_brokers_reply, commands.MmiReply)
+    yield "OPEN", lambda message: (_HEADERS[message.header], commands.Open(message.body))
+    yield "READY", lambda message: ("worker", commands.Ready(message.service))
+    yield "KEEPALIVE", lambda message: (_HEADERS[message.header], commands.Keepalive(message.service))
+    yield "DISCONNECT", _read_disconnect
+
+
+def _read_clients_request(kind: Callable[..., Command], message: Any) -> tuple[Role, Command]:
+    return "client", kind(message.uuid, message.body, message.service, message.target)
+
+
+def _read_brokers_request(kind: Callable[..., Command], message: Any) -> tuple[Role, Command]:
+    return "broker", kind(message.uuid, message.body, "", "", message.client_address)
+
+
+def _read_brokers_reply(kind: Callable[..., Command], message: Any) -> tuple[Role, Command]:
+    return "broker", kind(message.uuid, _read_status(message), message.body, message.service)
+
+
+def _read_workers_reply(kind: Callable[..., Command], message: Any) -> tuple[Role, Command]:
+    return "worker", kind(message.uuid, _read_status(message), message.body, "", message.client_address)
+
+
+def _read_disconnect(message: Any) -> tuple[Role, Command]:
+    body = getattr(message, "body", None) or b""
+    return _HEADERS[message.header], commands.Disconnect(message.service or "", body)
 
 
 def _read_status(message: Any) -> int:
@@ -120,69 +133,101 @@ def _read_status(message: Any) -> int:
     )
 
 
+_READERS: dict[str, Reader] = dict(_make_readers())
+
+
 def encode(command: Command, dialect: Dialect, sender: Role, receiver: Role) -> list[bytes]:
     """Return the frames of `command`; raises EncodeError, also where the dialect has no such command."""
     package: Any = norfab if dialect is Dialect.NORFAB else norfab_ascii
-    kind = type(command).__name__
-    leg = "Worker" if "worker" in (sender, receiver) else "Client"
-    make: Callable[..., Any] | None = getattr(package, _CLASS.get(kind, kind + leg), None)
+    on_workers_leg = "worker" in (sender, receiver)
+    name, write = _WRITERS[type(command), on_workers_leg]
+    make = getattr(package, name, None)
     if make is None:
         raise EncodeError(
             protocol=dialect.value,
-            message_name=kind,
+            message_name=type(command).__name__,
             field=None,
             frame=None,
             offset=None,
             kind="tag",
             expected="a command of this dialect",
-            found=kind,
+            found=type(command).__name__,
             rule=package.EDITION,
         )
-    message = make(**_fields(command, dialect, sender, receiver))
-    frames: list[bytes] = message.encode()
+    fields = write(command, dialect, sender)
+    if dialect is Dialect.DEPLOYED_06 and sender == "broker" and name in _HEADED_06:
+        fields["header"] = _OWN_HEADER[receiver]
+    frames: list[bytes] = make(**fields).encode()
     return frames
 
 
-_CLASS = {
-    "Open": "Open",
-    "Ready": "Ready",
-    "Keepalive": "Keepalive",
-    "Disconnect": "Disconnect",
-    "MmiReply": "MmiBroker",
-}
+Writer = Callable[[Any, Dialect, Role], dict[str, Any]]
 
 
-def _fields(command: Command, dialect: Dialect, sender: Role, receiver: Role) -> dict[str, Any]:
-    """Return the arguments of the generated class."""
-    own = _OWN_HEADER[sender]
-    match command:
-        case commands.Open():
-            return {"header": own, "body": command.body}
-        case commands.Ready():
-            return {"service": command.service}
-        case commands.Keepalive():
-            return {"header": own, "service": command.service}
-        case commands.Disconnect():
-            fields: dict[str, Any] = {"header": own, "service": command.service}
-            return fields | ({"body": command.body} if dialect is Dialect.NORFAB else {})
-        case commands.MmiReply():
-            return msgspec.structs.asdict(command) | {"status": str(command.status)}
-    fields = {"uuid": command.uuid, "body": command.body}
-    if isinstance(command, commands.Response | commands.Event | commands.Stream):
-        fields["status"] = str(_status(command.status, dialect))
-    elif sender == "client":
-        fields["target"] = command.target
-    if "worker" in (sender, receiver):
-        fields["client_address"] = command.client
-    else:
-        fields["service"] = command.service
-    if dialect is Dialect.DEPLOYED_06 and sender == "broker" and not isinstance(command, commands.Mmi):
-        fields["header"] = _OWN_HEADER[receiver]
-    return fields
+def _make_writers() -> Iterator[tuple[tuple[type[Command], bool], tuple[str, Writer]]]:
+    """Return the class of the message, and its fields, by kind of command and whether a worker sends or gets it."""
+    for request in _REQUESTS.values():
+        yield (request, False), (f"{request.__name__}Client", _write_request)
+        yield (request, True), (f"{request.__name__}Worker", _write_workers_request)
+    for reply in _REPLIES.values():
+        yield (reply, False), (f"{reply.__name__}Client", _write_reply)
+        yield (reply, True), (f"{reply.__name__}Worker", _write_workers_reply)
+    for on_workers_leg in (False, True):
+        yield (commands.MmiReply, on_workers_leg), ("MmiBroker", _write_reply)
+        yield (commands.Open, on_workers_leg), ("Open", _write_open)
+        yield (commands.Ready, on_workers_leg), ("Ready", _write_ready)
+        yield (commands.Keepalive, on_workers_leg), ("Keepalive", _write_keepalive)
+        yield (commands.Disconnect, on_workers_leg), ("Disconnect", _write_disconnect)
 
 
-def _status(status: int, dialect: Dialect) -> int:
-    return SPECIFIED_STATUS.get(status, status) if dialect is Dialect.NORFAB else status
+def _write_request(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
+    fields = {"service": command.service, "uuid": command.uuid, "body": command.body}
+    return fields | {"target": command.target}
+
+
+def _write_workers_request(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
+    return {"client_address": command.client, "uuid": command.uuid, "body": command.body}
+
+
+def _write_reply(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
+    status = _status(command.status, dialect)
+    return {"service": command.service, "uuid": command.uuid, "status": status, "body": command.body}
+
+
+def _write_workers_reply(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
+    status = _status(command.status, dialect)
+    return {"client_address": command.client, "uuid": command.uuid, "status": status, "body": command.body}
+
+
+def _write_open(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
+    return {"header": _OWN_HEADER[sender], "body": command.body}
+
+
+def _write_ready(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
+    return {"service": command.service}
+
+
+def _write_keepalive(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
+    return {"header": _OWN_HEADER[sender], "service": command.service}
+
+
+def _write_disconnect(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
+    fields: dict[str, Any] = {"header": _OWN_HEADER[sender], "service": command.service}
+    return fields | ({"body": command.body} if dialect is Dialect.NORFAB else {})
+
+
+def _status(status: int, dialect: Dialect) -> str:
+    return str(SPECIFIED_STATUS.get(status, status) if dialect is Dialect.NORFAB else status)
+
+
+_WRITERS = dict(_make_writers())
+_HEADED_06 = frozenset(
+    name
+    for (kind, on_workers_leg), (name, _) in _WRITERS.items()
+    if (kind in _REQUESTS.values() and on_workers_leg and kind is not commands.Mmi)
+    or (kind in _REPLIES.values() and not on_workers_leg)
+)
+"""Messages of the broker that version 0.6 of the package wants under another header."""
 
 
 class Dialects:

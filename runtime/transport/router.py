@@ -20,6 +20,7 @@ from specwire.runtime.transport.security import NULL, Security
 
 HIGH_WATER = 32
 MAX_WAITING = 1000
+BACKLOG = 100
 MAX_FRAME_OCTETS = 1 << 20
 
 
@@ -37,6 +38,7 @@ class Router:
         paced: a large frame waits here while its peer has no room, for a caller that does not `reserve`.
         max_frames: frames of a message that are kept, the routing id among them.
         give_up_s: a TCP connection on which nothing is acknowledged for so long is lost.
+        backlog: connections that the system holds until they are accepted; more have to knock again.
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Router:
         paced: bool = False,
         max_frames: int = MAX_FRAMES,
         give_up_s: float | None = None,
+        backlog: int = BACKLOG,
     ) -> None:
         self._receive, self._on_sent, self._on_room, self._on_gone = on_message, on_sent, on_room, on_gone
         self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
@@ -72,6 +75,7 @@ class Router:
             give_up_s=give_up_s,
         )
         self._link.socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self._link.socket.setsockopt(zmq.BACKLOG, backlog)
 
     @property
     def link(self) -> Link:

@@ -93,6 +93,11 @@ NORFAB = [
         "norfab", "mmi answer", "MmiBroker", (b"", b"NFPB01", b"\x11", b"mmi.service.broker", JOB, b"200", b"{}"),
         service="mmi.service.broker", uuid=JOB.decode(), status="200", body=b"{}",
     ),
+    # For a worker it stands under the header of NFP/Worker, with the client's address as in POST.
+    _vector(
+        "norfab", "mmi to a worker", "MmiWorker", (b"", b"NFPW01", b"\x11", b"cli", b"", JOB, b"{}"),
+        client_address=b"cli", uuid=JOB.decode(), body=b"{}",
+    ),
 ]  # fmt: skip
 
 NORFAB_ASCII = [
@@ -100,6 +105,10 @@ NORFAB_ASCII = [
     _vector(
         "norfab_ascii", "delete to a worker", "DeleteWorker", (b"", b"NFPB01", b"0x07", b"cli", b"", JOB, b"{}"),
         header="NFPB01", client_address=b"cli", uuid=JOB.decode(), body=b"{}",
+    ),
+    _vector(
+        "norfab_ascii", "mmi to a worker", "MmiWorker", (b"", b"NFPW01", b"0x11", b"cli", b"", JOB, b"{}"),
+        client_address=b"cli", uuid=JOB.decode(), body=b"{}",
     ),
 ]  # fmt: skip
 

@@ -1,7 +1,12 @@
-"""Messages of any package: fitting ones, as its own strategies draw them, and ones with anything in any field."""
+"""Messages of any package: fitting ones, as its own strategies draw them, and ones with anything in any field.
+
+Each strategy is made once and kept: hypothesis looks through a new one before it draws from it, which takes longer
+than to draw.
+"""
 
 from __future__ import annotations
 
+from functools import lru_cache
 from types import ModuleType
 from typing import Any
 
@@ -10,27 +15,40 @@ from hypothesis.strategies import SearchStrategy
 
 from specwire.generated.messages import Message
 
+KEPT_MODULES = 64
+"""Of more packages than this, as of those that a test writes, the strategies are made anew."""
 
-def messages(module: ModuleType) -> SearchStrategy[Message]:
-    """Return messages that encode by default."""
-    drawn: SearchStrategy[Message] = module.strategies.messages()
+
+@lru_cache(KEPT_MODULES)
+def messages(module: ModuleType, *, strict: bool = False) -> SearchStrategy[Message]:
+    """Return messages that encode by default, or by the letter."""
+    drawn: SearchStrategy[Message] = module.strategies.messages(strict=strict)
     return drawn
 
 
+@lru_cache(KEPT_MODULES)
+def frames(module: ModuleType, *, strict: bool = False) -> SearchStrategy[list[bytes]]:
+    """Return the frames of such messages."""
+    drawn: SearchStrategy[list[bytes]] = module.strategies.frames(strict=strict)
+    return drawn
+
+
+@lru_cache(KEPT_MODULES)
+def mutated_frames(module: ModuleType) -> SearchStrategy[list[bytes]]:
+    """Return frames in which something went wrong."""
+    drawn: SearchStrategy[list[bytes]] = module.strategies.mutated_frames()
+    return drawn
+
+
+@lru_cache(KEPT_MODULES)
 def anything(module: ModuleType) -> SearchStrategy[Message]:
     """Return messages whose fields hold what fits and what does not, of any type."""
-    return messages(module).flatmap(_spoilt)
+    return _spoilt(messages(module))
 
 
 def frame_lists() -> SearchStrategy[list[bytes]]:
     """Return any frames at all."""
     return st.lists(st.binary(max_size=40), max_size=9)
-
-
-def _spoilt(message: Message) -> SearchStrategy[Message]:
-    """The message with any of its fields exchanged."""
-    fields = {name: st.just(getattr(message, name)) | _wild() for name in type(message).__match_args__}
-    return st.fixed_dictionaries(fields).map(lambda found: type(message)(**found))
 
 
 def _wild() -> SearchStrategy[Any]:
@@ -49,3 +67,17 @@ def _wild() -> SearchStrategy[Any]:
     many = st.sampled_from([(("a", "b"),) * 255, (("a", "b"),) * 256, ("ab",) * 2, {"ab": 1}, {"a": "b"}])
     lists = st.sampled_from([[], ["a"], [("a", "b")], (["a", "b"],), iter(()), object()])
     return st.one_of(one, some.map(tuple), pairs, many, lists)
+
+
+_AS_DRAWN = object()
+_FIELD = st.just(_AS_DRAWN) | _wild()
+
+
+@st.composite
+def _spoilt(draw: st.DrawFn, fitting: SearchStrategy[Message]) -> Message:
+    """A message with any of its fields exchanged."""
+    message = draw(fitting)
+    found = {name: draw(_FIELD) for name in type(message).__match_args__}
+    return type(message)(
+        **{name: getattr(message, name) if value is _AS_DRAWN else value for name, value in found.items()}
+    )

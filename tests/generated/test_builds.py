@@ -25,6 +25,7 @@ from specwire.generated.errors import EncodeError
 from specwire.generated.layout import ListOf, ProtocolLayout, Record, Type, Union
 from specwire.generated.messages import Message, restore
 from specwire.generated.messages import Record as RecordBase
+from tests.cases import each_case
 from tests.generated import strategies
 from tests.generated.agreement import fields_of
 from tests.generated.builds import package, twins
@@ -58,8 +59,13 @@ def record_names(name: str) -> Iterator[str]:
             yield from inside(field.type)
 
 
-MESSAGES = [(name, entry.class_name) for name in PACKAGES for entry in layout_of(name).messages]
-CLASSES = MESSAGES + [(name, record) for name in PACKAGES for record in dict.fromkeys(record_names(name))]
+def classes_of(name: str) -> list[str]:
+    """The names of all classes of a package, messages and records."""
+    return [*(entry.class_name for entry in layout_of(name).messages), *dict.fromkeys(record_names(name))]
+
+
+every_package = pytest.mark.parametrize("name", PACKAGES)
+every_class = each_case("class_name", classes_of)
 
 
 def pure_of(value: Any, codec: Any) -> Any:
@@ -70,7 +76,7 @@ def pure_of(value: Any, codec: Any) -> Any:
     return tuple(pure_of(item, codec) for item in value) if isinstance(value, tuple) else value
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@every_package
 @settings(max_examples=60, deadline=None)
 @given(data=st.data())
 def test_a_message_is_its_twin(name: str, data: st.DataObject) -> None:
@@ -90,7 +96,7 @@ def test_a_message_is_its_twin(name: str, data: st.DataObject) -> None:
     assert getattr(native, "wire_flags", None) == getattr(pure, "wire_flags", None)
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@every_package
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_pickles_are_read_by_the_active_build(name: str, data: st.DataObject) -> None:
@@ -104,7 +110,7 @@ def test_pickles_are_read_by_the_active_build(name: str, data: st.DataObject) ->
         assert pickle.loads(pickle.dumps(pure, protocol)) == native
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@every_package
 @settings(max_examples=30, deadline=None)
 @given(data=st.data())
 def test_one_changed_field_is_another_message(name: str, data: st.DataObject) -> None:
@@ -117,7 +123,8 @@ def test_one_changed_field_is_another_message(name: str, data: st.DataObject) ->
             assert one != other.replace(**{field: "something else"})
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@every_package
+@every_class
 def test_classes_are_described_alike(name: str, class_name: str) -> None:
     pure, native = (typing.cast(Any, class_) for class_ in twins(name, class_name))
     for class_ in (pure, native):
@@ -146,7 +153,8 @@ def layout_names(name: str) -> set[str]:
     return {entry.class_name for entry in layout_of(name).messages}
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@every_package
+@every_class
 def test_construction_takes_and_refuses_the_same(name: str, class_name: str) -> None:
     """Nothing, all by position, one too many, an unknown name, a name twice: the twins answer alike."""
     pure, native = twins(name, class_name)
@@ -173,7 +181,8 @@ def outcome(class_: type, positional: tuple[Any, ...], named: dict[str, Any]) ->
         return type(error)
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@every_package
+@every_class
 def test_every_way_to_call_a_class_gives_the_same(name: str, class_name: str) -> None:
     """By way of `type` too, as compiled code calls a class: made or refused, no message is ever half made."""
     for class_ in twins(name, class_name):
@@ -193,7 +202,8 @@ ODD_VALUES: list[Any] = [
 ]  # fmt: skip
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@every_package
+@every_class
 def test_a_value_that_does_not_fit_is_kept_as_it_was_given(name: str, class_name: str) -> None:
     """Encoding refuses it, in the same words; until then it is there, and is the same object."""
     pure, native = twins(name, class_name)
@@ -221,7 +231,8 @@ def told(message: Any, question: Any) -> Any:
         return type(error), str(error)
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@every_package
+@every_class
 def test_nothing_can_be_changed(name: str, class_name: str) -> None:
     for class_ in twins(name, class_name):
         fields = class_.__match_args__  # type: ignore[attr-defined]
@@ -234,7 +245,8 @@ def test_nothing_can_be_changed(name: str, class_name: str) -> None:
         assert [getattr(message, field) for field in fields] == [1] * len(fields)
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@every_package
+@every_class
 def test_copies(name: str, class_name: str) -> None:
     for class_ in twins(name, class_name):
         fields = class_.__match_args__  # type: ignore[attr-defined]
@@ -250,7 +262,8 @@ def test_copies(name: str, class_name: str) -> None:
             message.replace(no_such_field=1)
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@every_package
+@every_class
 def test_patterns_match_by_position(name: str, class_name: str) -> None:
     class_: Any
     for class_ in twins(name, class_name):
@@ -264,7 +277,8 @@ def test_patterns_match_by_position(name: str, class_name: str) -> None:
                 raise AssertionError("no match")
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@every_package
+@every_class
 def test_classes_are_pickled_by_their_name(name: str, class_name: str) -> None:
     _, native = twins(name, class_name)
     assert pickle.loads(pickle.dumps(native)) is native
@@ -360,7 +374,7 @@ def test_threads_share_messages() -> None:
     assert found == [True] * 8
 
 
-@pytest.mark.parametrize("name", PACKAGES)
+@every_package
 def test_tables_hold_classes_of_their_build(name: str, build: str) -> None:
     module = package(name, build)
     assert (build == "native") is module.ACCELERATED

@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 
 from specwire.generated import zre
 from specwire.generated.errors import DecodeError
+from tests.generated import strategies
 from tests.generated.agreement import (
     ODD,
     TAKEN_BY_CONSTRUCT,
@@ -79,7 +80,10 @@ def against_construct(name: str, readings: Sequence[Reading]) -> None:
 
 READERS = [against_native, against_columns, against_compiled_columns, against_construct]
 every_reader = pytest.mark.parametrize("against", READERS, ids=[reader.__name__ for reader in READERS])
-every_package = pytest.mark.parametrize("name", PACKAGES)
+# The readings of a package are made once for all its readers, so one worker runs them.
+every_package = pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=pytest.mark.xdist_group(f"readings of {name}")) for name in PACKAGES]
+)
 
 
 def readings_of(name: str, frames: Sequence[Frames]) -> list[Reading]:
@@ -202,9 +206,14 @@ def test_random_changes(name: str, against: Check) -> None:
 @given(data=st.data())
 def test_what_the_strategies_draw(name: str, against: Check, data: st.DataObject) -> None:
     """Messages, and messages with something wrong; several at once, as columns have it."""
-    drawn = package(name, "pure").strategies
-    frames = data.draw(st.lists(drawn.frames() | drawn.mutated_frames(), min_size=1, max_size=6))
+    frames = data.draw(drawn_frames(name))
     against(name, readings_of(name, [tuple(one) for one in frames]))
+
+
+@cache
+def drawn_frames(name: str) -> st.SearchStrategy[list[list[bytes]]]:
+    module = package(name, "pure")
+    return st.lists(strategies.frames(module) | strategies.mutated_frames(module), min_size=1, max_size=6)
 
 
 @every_reader

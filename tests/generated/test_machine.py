@@ -369,7 +369,7 @@ def test_source_is_as_a_careful_colleague_writes_it(protocol: str, tmp_path: Pat
             [find_ruff_bin(), *command, "--config", config, "--no-cache", path],
             capture_output=True,
             text=True,
-            timeout=30,
+            timeout=120,
             check=False,
         )
         assert run.returncode == 0, run.stdout + run.stderr

@@ -13,16 +13,17 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specwire.generated.messages import Message
+from tests.cases import each_case
 from tests.generated import strategies
 from tests.generated.agreement import fields_of, message_layout
 from tests.generated.builds import package
 from tests.generated.vectors import PACKAGES, recorded
 
-CLASSES = [
-    (name, message.class_name)
-    for name in PACKAGES
-    for message in import_module(f"specwire.generated.{name}.layout").LAYOUT.messages
-]
+
+def classes_of(name: str) -> list[str]:
+    """The names of the message classes of a package, by its layout."""
+    layout = import_module(f"specwire.generated.{name}.layout").LAYOUT
+    return [message.class_name for message in layout.messages]
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -48,7 +49,8 @@ def test_contract_of_every_message(name: str, build: str, data: st.DataObject) -
         message.replace(no_such_field=1)
 
 
-@pytest.mark.parametrize(("name", "class_name"), CLASSES)
+@pytest.mark.parametrize("name", PACKAGES)
+@each_case("class_name", classes_of)
 def test_fields_are_in_wire_order(name: str, class_name: str, build: str) -> None:
     module = package(name, build)
     class_ = module.MESSAGES[class_name]

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from specwire.generated import cmb1_json, filemq, flux, libfilemq, norfab, zmtp, zre
 from specwire.generated.errors import DecodeError, EncodeError
+from tests.generated import strategies
 from tests.generated.builds import package
 from tests.generated.vectors import PACKAGES
 
@@ -25,7 +26,7 @@ FEW = settings(max_examples=100, deadline=None)
 @given(data=st.data())
 def test_what_is_drawn_can_be_sent(name: str, build: str, data: st.DataObject) -> None:
     module = package(name, build)
-    message = data.draw(module.strategies.messages())
+    message = data.draw(strategies.messages(module))
     assert type(message) is getattr(module, type(message).__name__)
     assert module.decode(message.encode()) == message
 
@@ -35,9 +36,9 @@ def test_what_is_drawn_can_be_sent(name: str, build: str, data: st.DataObject) -
 @given(data=st.data())
 def test_the_letter_is_kept(name: str, build: str, data: st.DataObject) -> None:
     module = package(name, build)
-    message = data.draw(module.strategies.messages(strict=True))
+    message = data.draw(strategies.messages(module, strict=True))
     assert module.decode(message.encode(strict=True), strict=True) == message
-    assert module.decode(data.draw(module.strategies.frames(strict=True)), strict=True)
+    assert module.decode(data.draw(strategies.frames(module, strict=True)), strict=True)
 
 
 @pytest.mark.parametrize("name", PACKAGES)
@@ -45,7 +46,7 @@ def test_the_letter_is_kept(name: str, build: str, data: st.DataObject) -> None:
 @given(data=st.data())
 def test_frames_with_something_wrong(name: str, build: str, data: st.DataObject) -> None:
     module = package(name, build)
-    frames = data.draw(module.strategies.frames())
+    frames = data.draw(strategies.frames(module))
     assert data.draw(module.strategies.mutated_frames(st.just(frames))) != frames
     with pytest.raises(DecodeError):
         module.decode(data.draw(module.strategies.malformed_frames(st.just(frames))))

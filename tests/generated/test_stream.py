@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+import dataclasses
 import itertools
 import sys
 import tracemalloc
@@ -11,8 +13,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from specwire.generated.builds import PURE, find_native
 from specwire.generated.errors import DecodeError
+from specwire.generated.flux.stream import FRAMING
 from specwire.generated.messages import Message
+from tests.cases import each_case
 from tests.generated import strategies
 from tests.generated.vectors import Vector, entries, recorded
 
@@ -49,7 +54,7 @@ def test_all_recorded_messages_on_one_stream(flux: Any) -> None:
 
 
 @pytest.mark.skipif(sys.byteorder != "little", reason="recorded on a little-endian machine")
-@pytest.mark.parametrize("vector", FRAMED, ids=str)
+@each_case("vector", lambda: FRAMED)
 def test_frames_as_the_broker_does(vector: Vector, flux: Any) -> None:
     """The magic in the order of the machine; a part of 255 octets or more has a long size."""
     assert flux.frame(flux.decode(vector.frames)) == vector.framed
@@ -250,3 +255,47 @@ def test_sizes_of_parts(size: int, flux: Any) -> None:
 def test_a_limit_that_no_message_fits_is_refused(limit: int, flux: Any) -> None:
     with pytest.raises(ValueError, match="max_octets must be at least 1"):
         flux.StreamDecoder(max_octets=limit)
+
+
+PARTS = st.lists(
+    st.one_of(st.binary(max_size=8), st.binary(min_size=250, max_size=300)), min_size=1, max_size=5
+)
+
+
+@given(st.lists(PARTS, min_size=1, max_size=3), st.booleans(), st.data())
+def test_both_ways_to_cut_find_the_same(messages: list[list[bytes]], big: bool, data: st.DataObject) -> None:
+    """What is compiled takes apart what Python does, message by message, and stops where that sees a fault or an end."""
+    quick = FRAMING.quick_cut
+    if quick is None:
+        pytest.skip("not compiled")
+    octets = bytearray(b"".join(map(FRAMING.frame, messages)))
+    if big:
+        octets[:4] = BIG
+    if data.draw(st.booleans()):
+        octets[data.draw(st.integers(0, len(octets) - 1))] = data.draw(st.integers(0, 255))
+    octets = octets[: data.draw(st.integers(0, len(octets)))]
+    limit = data.draw(st.sampled_from([20, 300, 10_000]))
+    at, found = 0, []
+    with contextlib.suppress(DecodeError):
+        while at < len(octets) and (cut := FRAMING.cut(octets, at, limit)):
+            at = cut[0]
+            found.append(cut[1])
+    assert quick(octets, limit) == (at, found)
+
+
+@given(PARTS)
+def test_both_ways_to_frame_give_the_same(parts: list[bytes]) -> None:
+    """What is compiled puts parts together as Python does; a list of other octets than bytes is left to Python."""
+    slowly = dataclasses.replace(FRAMING)
+    object.__setattr__(slowly, "_quick", None)
+    others: list[Any] = [bytearray(part) for part in parts]
+    assert FRAMING.frame(parts) == slowly.frame(parts) == FRAMING.frame(others)
+    assert FRAMING.frame(tuple(parts)) == slowly.frame(parts)
+
+
+def test_build_in_python_can_be_asked_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """``SPECWIRE_PURE=1``, and a module of another source, leave it to Python."""
+    assert find_native("specwire.generated.nosuch", "parts 2") is None
+    assert find_native("specwire.generated.native_stream", "another") is None
+    monkeypatch.setenv(PURE, "1")
+    assert find_native("specwire.generated.native_stream", "parts 2") is None

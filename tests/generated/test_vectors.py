@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from specwire.generated.errors import DecodeError
+from tests.cases import each_case
 from tests.generated.builds import package
 from tests.generated.hand_vectors import HAND
 from tests.generated.refused import CUT, NEITHER, REFUSED, REWRITTEN, Fault
@@ -24,9 +25,23 @@ FAULTY = [
 ]
 
 
-@pytest.mark.parametrize("vector", [*GOOD, *HAND], ids=str)
-def test_decodes_to_the_stated_fields(vector: Vector, build: str) -> None:
-    message = package(vector.package, build).decode(vector.frames)
+def good_of(name: str) -> list[Vector]:
+    return [vector for vector in [*GOOD, *HAND] if vector.package == name]
+
+
+def faulty_of(name: str) -> list[tuple[Vector, Fault]]:
+    return [(vector, fault) for vector, fault in FAULTY if vector.package == name]
+
+
+def test_every_vector_is_of_a_package() -> None:
+    assert sum(len(good_of(name)) for name in PACKAGES) == len(GOOD) + len(HAND)
+    assert sum(len(faulty_of(name)) for name in PACKAGES) == len(FAULTY)
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+@each_case("vector", good_of)
+def test_decodes_to_the_stated_fields(name: str, vector: Vector, build: str) -> None:
+    message = package(name, build).decode(vector.frames)
     assert type(message).__name__ == vector.class_name
     values = message.to_dict()
     if "flags" in values:
@@ -42,14 +57,15 @@ def test_decodes_to_the_stated_fields(vector: Vector, build: str) -> None:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_encodes_back_to_the_same_octets(name: str, build: str) -> None:
     module = package(name, build)
-    kept = [vector for vector in [*GOOD, *HAND] if vector.package == name and str(vector) not in REWRITTEN]
+    kept = [vector for vector in good_of(name) if str(vector) not in REWRITTEN]
     frames = [list(vector.frames) for vector in kept]
     assert [module.decode(item).encode() for item in frames] == frames
 
 
-@pytest.mark.parametrize(("vector", "fault"), FAULTY, ids=[str(vector) for vector, _ in FAULTY])
-def test_faulty_message_is_refused_at_its_place(vector: Vector, fault: Fault, build: str) -> None:
-    module = package(vector.package, build)
+@pytest.mark.parametrize("name", dict.fromkeys(vector.package for vector, _ in FAULTY))
+@each_case("vector, fault", faulty_of, named=lambda case: str(case[0]))
+def test_faulty_message_is_refused_at_its_place(name: str, vector: Vector, fault: Fault, build: str) -> None:
+    module = package(name, build)
     with pytest.raises(DecodeError) as caught:
         module.decode(vector.frames)
     error = caught.value
@@ -71,7 +87,7 @@ def test_tables_name_recorded_messages_only(name: str) -> None:
 @pytest.mark.parametrize("name", PACKAGES)
 def test_every_message_class_has_a_vector(name: str, build: str) -> None:
     """By capture or by hand, no class is tested by its own encoder alone."""
-    shown = {vector.class_name for vector in [*GOOD, *HAND] if vector.package == name}
+    shown = {vector.class_name for vector in good_of(name)}
     assert shown == set(package(name, build).MESSAGES)
 
 

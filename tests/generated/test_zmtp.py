@@ -14,7 +14,7 @@ from specwire.generated.errors import DecodeError, EncodeError
 from specwire.generated.messages import Message
 from tests.generated.vectors import recorded
 
-WAIT_S = 30.0
+WAIT_S = 60.0
 """A bound for a peer on loopback that does not answer at all."""
 STREAM = b"".join(vector.frames[0] for vector in recorded("zmtp"))
 

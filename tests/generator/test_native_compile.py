@@ -145,11 +145,12 @@ def told(work: Any, *arguments: Any) -> Any:
         return type(error), error.attributes()
 
 
+@pytest.mark.xdist_group("a package compiled")
 @MANY
 @given(data=st.data())
 def test_frames_are_read_alike(package: ModuleType, data: st.DataObject) -> None:
     assert package.ACCELERATED
-    frames = data.draw(package.strategies.frames() | package.strategies.mutated_frames())
+    frames = data.draw(strategies.frames(package) | strategies.mutated_frames(package))
     pure, native = told(package.codec.decode, frames), told(package.decode, frames)
     assert native == pure
     if not isinstance(pure, tuple):
@@ -158,6 +159,7 @@ def test_frames_are_read_alike(package: ModuleType, data: st.DataObject) -> None
         assert told(native.encode) == told(pure.encode) == told(native.replace().encode)
 
 
+@pytest.mark.xdist_group("a package compiled")
 @MANY
 @given(data=st.data())
 def test_messages_are_written_or_refused_alike(package: ModuleType, data: st.DataObject) -> None:

@@ -26,6 +26,7 @@ from specwire.generator.syntax import (
     Rulelist,
 )
 from specwire.generator.text_rules import TextRule
+from tests.cases import each_case
 from tests.generator.test_abnf_conformance import NOWHERE, read, rules_of
 from tests.generator.test_text_rules import rule_of
 
@@ -79,17 +80,34 @@ def test_the_vectors_are_all_there() -> None:
     assert sum(len(vector["refuse"]) for vector in VECTORS) == 518
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector['grammar']} {vector['rule']}")
-def test_the_verdict_is_the_same(vector: dict[str, Any]) -> None:
-    rule = matcher(vector["grammar"], vector["rule"])
+def rules_with_texts(grammar: str) -> list[dict[str, Any]]:
+    return [vector for vector in VECTORS if vector["grammar"] == grammar]
+
+
+# Those of a grammar go to one worker, which reads it once.
+every_grammar = pytest.mark.parametrize(
+    "grammar",
+    [
+        pytest.param(name, marks=pytest.mark.xdist_group(f"texts of {name}"))
+        for name in dict.fromkeys(vector["grammar"] for vector in VECTORS)
+    ],
+)
+every_rule = each_case("vector", rules_with_texts, named=lambda vector: vector["rule"])
+
+
+@every_grammar
+@every_rule
+def test_the_verdict_is_the_same(grammar: str, vector: dict[str, Any]) -> None:
+    rule = matcher(grammar, vector["rule"])
     assert [text for text in vector["match"] if not rule.match(text).matches] == []
     assert [text for text in vector["refuse"] if rule.match(text).matches] == []
 
 
-@pytest.mark.parametrize("vector", VECTORS, ids=lambda vector: f"{vector['grammar']} {vector['rule']}")
-def test_a_text_stops_at_the_character_that_is_wrong(vector: dict[str, Any]) -> None:
+@every_grammar
+@every_rule
+def test_a_text_stops_at_the_character_that_is_wrong(grammar: str, vector: dict[str, Any]) -> None:
     """Every prefix of a text that matches can go on; a character that no rule has stops it."""
-    rule = matcher(vector["grammar"], vector["rule"])
+    rule = matcher(grammar, vector["rule"])
     for text in vector["match"][: PREFIXES_OF if rule.recursive else None]:
         assert all(rule.match(text[:end]).offset == end for end in range(len(text)))
         assert rule.match(text + "\ud800").offset == len(text), "no grammar of these has this character"

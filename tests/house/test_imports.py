@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import ast
 import sys
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 
 import pytest
 
 from tests.house.repository import CODE, ROOT, product_files, python_files
+
+pytestmark = pytest.mark.xdist_group("imports")  # each source is read once
 
 ONLY_IN = {
     "construct": ("constructs", "construct_values"),
@@ -25,13 +27,16 @@ ONLY_IN = {
 """Which modules and folders of a generated package, or of what they share, may import a library that is not always there."""
 
 
-def imports(path: Path) -> Iterator[tuple[int, str]]:
-    """Yield the line and full name of everything that a source imports (`from a import b` is ``a``)."""
+@cache
+def imports(path: Path) -> tuple[tuple[int, str], ...]:
+    """Return the line and full name of everything that a source imports (`from a import b` is ``a``)."""
+    found: list[tuple[int, str]] = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            yield from ((node.lineno, alias.name) for alias in node.names)
+            found += ((node.lineno, alias.name) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            yield node.lineno, "." * node.level + (node.module or "")
+            found.append((node.lineno, "." * node.level + (node.module or "")))
+    return tuple(found)
 
 
 def offences(paths: list[Path], allowed: object) -> list[str]:

@@ -26,6 +26,7 @@ COMPILED = "zre"
 """The package that is compiled for these tests: one is enough, and all of them take minutes."""
 BROKEN = "flux"
 """One whose source in Cython has a fault."""
+pytestmark = pytest.mark.xdist_group("packaging")  # what is built takes long, and is built once
 NEEDS_COMPILER = pytest.mark.skipif(not has_compiler(), reason="no C compiler, or no headers of Python")
 
 

@@ -12,7 +12,7 @@ from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.router import Router
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 class RawPeer:

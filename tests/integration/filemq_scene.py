@@ -16,7 +16,7 @@ from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.filemq.events import Event, Watch
 from tests.integration.filemq_watch import DialogWatch
 
-STORY_S = 60.0
+STORY_S = 120.0
 NEVER_S = 3600.0
 RESERVED = ".specwire-inbox"
 
@@ -24,7 +24,7 @@ E = TypeVar("E", bound=Event)
 
 
 def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a story, which has a minute."""
+    """Run a story, which has two minutes."""
 
     async def bounded() -> None:
         async with asyncio.timeout(STORY_S):

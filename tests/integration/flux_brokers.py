@@ -25,7 +25,7 @@ from specwire.runtime.flux.topology import Tree
 from specwire.runtime.transport.keys import KeyPair
 from tests.integration.tcp_proxy import TcpProxy
 
-TIMEOUT_S = 60.0
+TIMEOUT_S = 120.0
 
 Kind = TypeVar("Kind", bound=Event)
 

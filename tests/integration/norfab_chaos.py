@@ -1,7 +1,7 @@
-"""A broker, workers and clients as processes that are killed at any moment and started again, and an account of all jobs.
+"""A broker, workers and clients as processes that are killed or frozen at any moment and go on again, and an account of all jobs.
 
-When somebody is killed is counted in jobs that have ended, who it is comes from a seed. So a slow machine has the same kills as a
-fast one, if not at the same instructions.
+When something is done to somebody is counted in jobs that have ended, who it is and what comes from a seed. So a slow machine has
+the same kills as a fast one, if not at the same instructions.
 """
 
 from __future__ import annotations
@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import json
 import random
+import signal
 import subprocess
 import sys
 from collections import Counter
@@ -23,13 +24,13 @@ NORFAB = [sys.executable, "-m", "specwire.runtime.cli.main", "norfab"]
 LOOK_S = 0.02
 
 
-class Peer:
+class Party:
     """One party: a process now, and the one after it is killed."""
 
     def __init__(self, name: str, command: list[str], folder: Path) -> None:
         self.name, self._command, self._said = name, command, folder / f"{name}.err"
         self._process: asyncio.subprocess.Process | None = None
-        self.kills = 0
+        self.kills = self.freezes = 0
 
     async def start(self) -> None:
         """Start it."""
@@ -45,6 +46,16 @@ class Peer:
             self._process.kill()
             self.kills += 1
         await self._process.wait()
+
+    async def freeze(self, seconds: float) -> None:
+        """Stop it where it is for so long, as seen from outside: it holds everything, and does nothing."""
+        assert self._process is not None
+        process = self._process
+        process.send_signal(signal.SIGSTOP)
+        self.freezes += 1
+        await asyncio.sleep(seconds)
+        if process.returncode is None:
+            process.send_signal(signal.SIGCONT)
 
     @property
     def status(self) -> int | None:
@@ -66,7 +77,7 @@ class Chaos:
         self.folder = folder
         self.random = random.Random(seed)
         names = [f"w{number}" for number in range(workers)]
-        self.broker = Peer(
+        self.broker = Party(
             "broker",
             [
                 *NORFAB,
@@ -82,9 +93,9 @@ class Chaos:
             folder,
         )
         self.workers = [self._worker(name, endpoint) for name in names]
-        self.jobs = {f"c{number}": jobs // clients for number in range(clients)}
+        self.jobs = {f"c{number}": len(range(number, jobs, clients)) for number in range(clients)}
         self.clients = [
-            Peer(
+            Party(
                 name,
                 [
                     sys.executable,
@@ -102,9 +113,9 @@ class Chaos:
         ]
         self._delayed: list[asyncio.Task[None]] = []
 
-    def _worker(self, name: str, endpoint: str) -> Peer:
+    def _worker(self, name: str, endpoint: str) -> Party:
         plugin = "tests.integration.norfab_chaos_peers:Chaos"
-        return Peer(
+        return Party(
             name,
             [
                 *NORFAB,
@@ -127,23 +138,28 @@ class Chaos:
         )
 
     @property
-    def peers(self) -> list[Peer]:
+    def peers(self) -> list[Party]:
         """All of them."""
         return [self.broker, *self.workers, *self.clients]
 
-    async def run(self, *, kill_every: int, pauses_s: tuple[float, ...]) -> None:
-        """Start all, kill one whenever so many more jobs have ended, and wait until all clients are through."""
+    async def run(self, *, every: int, pauses_s: tuple[float, ...], freezes: float = 0.0) -> None:
+        """Start all, kill or freeze one whenever so many more jobs have ended, and wait until all clients are through.
+
+        Args:
+            pauses_s: how long somebody may be dead before the next start, or frozen.
+            freezes: the part of cases in which somebody is frozen and not killed.
+        """
         try:
             for peer in self.peers:
                 await peer.start()
-            killed_at = 0
+            harmed_at = 0
             while not all(client.status == 0 for client in self.clients):
                 await asyncio.sleep(LOOK_S)
                 self._look_after()
                 ended = sum(len(self._read(client)[1]) for client in self.clients)
-                if ended - killed_at >= kill_every and ended < sum(self.jobs.values()):
-                    killed_at = ended
-                    await self._kill_one(self.random.choice(pauses_s))
+                if ended - harmed_at >= every and ended < sum(self.jobs.values()):
+                    harmed_at = ended
+                    await self._harm_one(self.random.choice(pauses_s), self.random.random() < freezes)
         finally:
             for task in self._delayed:
                 task.cancel()
@@ -151,7 +167,7 @@ class Chaos:
             for peer in self.peers:
                 await peer.kill()
 
-    def _read(self, client: Peer) -> tuple[set[str], dict[str, list[str]]]:
+    def _read(self, client: Party) -> tuple[set[str], dict[str, list[str]]]:
         return read_log(self.folder / f"{client.name}.log")
 
     def _look_after(self) -> None:
@@ -167,11 +183,14 @@ class Chaos:
             ):
                 raise AssertionError(f"{peer.name} ended by itself with {peer.status}:\n{peer.words()}")
 
-    async def _kill_one(self, pause_s: float) -> None:
+    async def _harm_one(self, pause_s: float, freeze: bool) -> None:
         victims = [peer for peer in self.peers if peer.status is None]
         victim = self.random.choice([*victims, self.broker] if self.broker in victims else victims)
-        await victim.kill()
-        self._delayed.append(asyncio.create_task(_start_later(victim, pause_s)))
+        if freeze:
+            self._delayed.append(asyncio.create_task(victim.freeze(pause_s)))
+        else:
+            await victim.kill()
+            self._delayed.append(asyncio.create_task(_start_later(victim, pause_s)))
 
     # --- the account
 
@@ -196,7 +215,7 @@ class Chaos:
         return kinds, faults
 
 
-async def _start_later(peer: Peer, pause_s: float) -> None:
+async def _start_later(peer: Party, pause_s: float) -> None:
     await asyncio.sleep(pause_s)
     await peer.start()
 

@@ -16,6 +16,7 @@ import threading
 import time
 from collections.abc import Callable
 from importlib import import_module
+from operator import attrgetter
 from typing import Any
 
 
@@ -65,7 +66,10 @@ def run_worker(ended: threading.Event, folder: str, endpoint: str, name: str, se
 
     for task in (add, slow, noisy, broken, colour):
         task.__annotations__ = {}
-    tasks = {task.__name__: module.Task(fastapi=False, mcp=False)(task) for task in (add, slow, noisy, broken, colour)}
+    tasks = {
+        task.__name__: module.Task(fastapi=False, mcp=False)(task)
+        for task in (add, slow, noisy, broken, colour)
+    }
     kind = type("RealWorker", (module.NFPWorker,), tasks)
     worker = kind(make_inventory(folder, endpoint), endpoint, service, name, ended)
     say(worker=name)
@@ -80,8 +84,8 @@ def run_client(ended: threading.Event, folder: str, endpoint: str, name: str) ->
         order = json.loads(line)
         called = time.perf_counter()
         try:
-            returned = getattr(client, order["call"])(**order["kwargs"])
-        except Exception as error:
+            returned = attrgetter(order["call"])(client)(**order["kwargs"])
+        except (TypeError, ValueError, OSError, RuntimeError) as error:
             say(raised=repr(error))
             continue
         say(returned=returned, seconds=time.perf_counter() - called)

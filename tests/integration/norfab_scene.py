@@ -28,7 +28,6 @@ STORY_S = 60.0
 SETTINGS = Settings(keepalive_s=0.5, liveness=60, poll_s=2.0, queue_s=50.0)
 """Lively, and yet nobody is lost for a slow machine's sake."""
 
-C = TypeVar("C", bound=Command)
 E = TypeVar("E", bound=BrokerEvent)
 
 
@@ -134,7 +133,7 @@ class RawPeer:
         """Send what may be anything."""
         assert self._dealer.send(frames)
 
-    async def hear(self, kind: type[C], wanted: Callable[[C], bool] = lambda _: True) -> C:
+    async def hear(self, kind: Any, wanted: Callable[[Any], bool] = lambda _: True) -> Any:
         """Return the next command of this kind that is wanted; what came before it is thrown away."""
         while True:
             while self.got:

@@ -85,4 +85,6 @@ def _begins_anew(sender: str, name: str, state: str) -> bool:
     """Tell whether a peer begins its conversation anew, on a new connection or after DISCONNECT."""
     if sender == "B":
         return False
-    return name == "Open" or (name == "Ready" and state not in ("START", "W_OPEN"))
+    if name == "Open":
+        return sender == "C" or state == "CLOSED"  # a worker says OPEN also when it manages something else
+    return name == "Ready" and state not in ("START", "W_OPEN", "B_OPEN")

@@ -37,6 +37,7 @@ class TcpProxy:
         self._news = asyncio.Condition()
         self._open = asyncio.Event()
         self._open.set()
+        self._left: int | None = None
         self._writers: set[StreamWriter] = set()
 
     async def __aenter__(self) -> Self:
@@ -77,8 +78,13 @@ class TcpProxy:
         """Pass nothing on, in either direction, until `release`."""
         self._open.clear()
 
+    def hold_after(self, octets: int) -> None:
+        """Pass exactly so many more octets on to the clients, and then `hold`."""
+        self._left = octets
+
     def release(self) -> None:
         """Pass on what was held back, and go on."""
+        self._left = None
         self._open.set()
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
@@ -116,16 +122,31 @@ class TcpProxy:
                 due, piece = item
                 if (rest := due - clock()) > 0:
                     await asyncio.sleep(rest)
-                await self._open.wait()
-                writer.write(piece)
-                await writer.drain()
-                if to_client:
-                    async with self._news:
-                        self.passed += len(piece)
-                        self._news.notify_all()
+                while piece:
+                    await self._open.wait()
+                    if writer.is_closing():
+                        return  # what is dropped here was not passed on
+                    octets = self._draw(len(piece)) if to_client else len(piece)
+                    writer.write(piece[:octets])
+                    await writer.drain()
+                    piece = piece[octets:]
+                    if to_client:
+                        async with self._news:
+                            self.passed += octets
+                            self._news.notify_all()
         finally:
             taking.cancel()
             writer.close()
+
+    def _draw(self, octets: int) -> int:
+        """Return how many of so many octets may go to a client now; with the last that may, `hold`."""
+        if self._left is None:
+            return octets
+        octets = min(octets, self._left)
+        self._left -= octets
+        if not self._left:
+            self.hold()
+        return octets
 
     async def _take(self, reader: StreamReader, pieces: asyncio.Queue[tuple[float, bytes]]) -> None:
         clock = asyncio.get_running_loop().time

@@ -22,7 +22,7 @@ from tests.runtime.filemq import c_wire
 from tests.runtime.filemq.c_client import CClient
 from tests.runtime.filemq.c_wire import CREATE, DELETE
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 CHUNK = 100_000
 EMPTY_SHA1 = "DA39A3EE5E6B4B0D3255BFEF95601890AFD80709"
 
@@ -102,7 +102,7 @@ async def in_step(server: FilemqServer, client: CClient, source: Path) -> None:
 async def in_step_without_server(client: CClient, source: Path) -> None:
     """Wait until the client's inbox holds what the folder holds; the server may have to notice first."""
     expected = read_tree(source)
-    await client.until(lambda c: c.closed == expected)
+    await client.until(lambda c: len(c.closed) == len(expected) and c.closed == expected)
     assert client.files() == expected
 
 
@@ -272,15 +272,15 @@ def written_below(path: Path) -> None:
 
 
 def test_idle_client_is_answered_and_not_asked(tmp_path: Path, source: Path) -> None:
-    """Twelve silent intervals of the client pass; without answers it gives up after five."""
+    """Seven silent intervals of the client pass; without answers it gives up after five."""
 
     async def story() -> None:
-        timers = {"heartbeat": 0.05, "expiry": 5.0}
+        timers = {"heartbeat": 0.05, "expiry": 30.0}
         async with (
             serving(source, timers=timers) as (server, monitor),
-            c_client(server, tmp_path / "inbox", interval_s=0.1) as client,
+            c_client(server, tmp_path / "inbox", interval_s=0.3) as client,
         ):
-            await client.until(lambda c: c.hugz_answered >= 12)
+            await client.until(lambda c: c.hugz_answered >= 7)
             assert server.clients == 1
         assert {name for name in monitor.sent if name[0] == "S"} == {"S:OHAI-OK", "S:ICANHAZ-OK", "S:HUGZ-OK"}
 
@@ -292,7 +292,7 @@ def test_server_that_stops_says_nothing(tmp_path: Path, source: Path) -> None:
 
     async def story() -> None:
         async with serving(source) as (server, monitor):
-            async with c_client(server, tmp_path / "inbox", interval_s=0.05) as client:
+            async with c_client(server, tmp_path / "inbox", interval_s=0.3) as client:
                 await server.stop()
                 await client.until(lambda c: c.ended == "the server is not reachable")
             await server.start()  # for the end of `serving`
@@ -305,7 +305,7 @@ def test_forgotten_client_gets_rtfm(tmp_path: Path, source: Path) -> None:
     """A client that was silent for the expiry time is dropped without a word; its next message gets RTFM."""
 
     async def story() -> None:
-        async with serving(source, timers={"heartbeat": 0.1, "expiry": 1.0}) as (server, monitor):
+        async with serving(source, timers={"heartbeat": 0.1, "expiry": 2.0}) as (server, monitor):
             watch = server.events()
             async with c_client(server, tmp_path / "inbox", interval_s=60) as client:
                 async for event in watch:

@@ -19,8 +19,8 @@ from specwire.runtime.transport.security import NULL, CurveClient, CurveServer, 
 from tests.integration.filemq_process import running
 from tests.integration.filemq_scene import run
 
-TIMEOUT_S = 20.0
-BRISK = {"heartbeat": 0.1, "expiry": 1.0, "reconnect": 0.05}
+TIMEOUT_S = 60.0
+BRISK = {"heartbeat": 0.1, "expiry": 30.0, "reconnect": 0.05}
 PEER = b"\x00peer"
 
 

@@ -17,7 +17,7 @@ from specwire.runtime.filemq import FilemqServer, Publication
 from specwire.runtime.filemq.events import FileSent, PeerClosed
 from tests.integration.filemq_watch import Role, watch_capture
 
-TIMEOUT_S = 30.0
+TIMEOUT_S = 120.0
 COMMAND = [sys.executable, "-m", "specwire.runtime.cli.main", "filemq"]
 HIDDEN = ".specwire-inbox"
 ROLES: tuple[Role, ...] = ("C", "S")
@@ -119,7 +119,7 @@ def test_killed_client_resumes(tmp_path: Path, source: Path) -> None:
     whole = read_tree(source)
 
     async def story() -> None:
-        async with FilemqServer([Publication(source)], timers={"heartbeat": 0.2, "expiry": 2.0}) as server:
+        async with FilemqServer([Publication(source)], timers={"heartbeat": 0.2, "expiry": 10.0}) as server:
             watch = server.events()
             sent = 0
             for kills_after in (3, 9, 15):

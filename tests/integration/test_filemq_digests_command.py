@@ -16,7 +16,7 @@ import pytest
 from specwire.runtime.filemq.digeststore import NAME
 from tests.integration.filemq_process import COMMAND, running
 
-STORY_S = 60.0
+STORY_S = 120.0
 OCTETS = 200_000_000
 """Much more than a start of Python reads."""
 

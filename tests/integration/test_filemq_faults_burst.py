@@ -19,7 +19,7 @@ from tests.integration.filemq_scene import digests, own_files, run, serving, sub
 
 CHANGES = int(os.environ.get("SPECWIRE_BURST", "1000"))
 SEED = int(os.environ.get("SPECWIRE_SEED", random.randrange(2**32)))
-EQUAL_S = 50.0
+EQUAL_S = 100.0
 QUEUE_LIMIT = Path("/proc/sys/fs/inotify/max_queued_events")
 MOST_EVENTS = 200_000
 

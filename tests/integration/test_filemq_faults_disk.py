@@ -17,8 +17,8 @@ from tests.integration.filemq_scene import digests, event_of, own_files, run, se
 
 MEBI = 1 << 20
 DISK_OCTETS = 8 * MEBI
-EQUAL_S = 40.0
-TIMES = {"heartbeat": 0.5, "expiry": 10.0, "reconnect": 0.05}
+EQUAL_S = 100.0
+TIMES = {"heartbeat": 0.5, "expiry": 30.0, "reconnect": 0.05}
 
 
 @pytest.fixture

@@ -29,7 +29,7 @@ from tests.integration.filemq_watch import Line, watch_capture
 ROUNDS = int(os.environ.get("SPECWIRE_SOAK_ROUNDS", "2"))
 OCTETS = int(os.environ.get("SPECWIRE_SOAK_OCTETS", str(32_000_000)))
 SEED = int(os.environ.get("SPECWIRE_SEED", random.randrange(2**32)))
-ROUND_TIMEOUT_S = 60.0
+ROUND_TIMEOUT_S = 180.0
 TRIES = 20
 RESERVED = ".specwire-inbox"
 JOURNAL = "journal"

@@ -17,6 +17,7 @@ import pytest
 
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.filemq.events import Event, PeerClosed, PeerOpened, Subscribed
+from tests.integration.filemq_process import kept_endpoint
 from tests.integration.filemq_scene import digests, event_of, own_files, run, serving, subscribing
 from tests.integration.filemq_watch import DialogWatch
 from tests.integration.tcp_proxy import TcpProxy
@@ -24,9 +25,9 @@ from tests.integration.tcp_proxy import TcpProxy
 CUTS = min(10, int(os.environ.get("SPECWIRE_SOAK_ROUNDS", "5")))  # the delay after each doubles
 SEED = int(os.environ.get("SPECWIRE_SEED", random.randrange(2**32)))
 OCTETS = 12_000_000
-EQUAL_S = 40.0
-QUICK = {"heartbeat": 0.1, "expiry": 1.0, "reconnect": 0.05}
-PATIENT = {"heartbeat": 0.1, "expiry": 5.0, "reconnect": 0.05}
+EQUAL_S = 100.0
+QUICK = {"heartbeat": 0.1, "expiry": 2.0, "reconnect": 0.05}
+PATIENT = {"heartbeat": 0.1, "expiry": 30.0, "reconnect": 0.05}
 
 
 @pytest.fixture
@@ -117,9 +118,7 @@ def test_connections_cut_before_the_subscription_is_confirmed(tmp_path: Path, so
 def test_a_server_that_is_not_there_yet(tmp_path: Path, source: Path) -> None:
     """The client tries again at growing intervals and tells of each second, fourth, eighth ... try alone."""
 
-    async def story() -> None:
-        async with serving(source) as (gone, _):
-            endpoint = gone.endpoint
+    async def story(endpoint: str) -> None:
         client = FilemqClient(endpoint, tmp_path / "inbox", ["/"], timers=QUICK, sync=False)
         events = client.events()
         async with client:
@@ -131,7 +130,8 @@ def test_a_server_that_is_not_there_yet(tmp_path: Path, source: Path) -> None:
             async with FilemqServer([Publication(source)], endpoint):
                 await client.until_equal(digests(source), timeout_s=EQUAL_S)
 
-    run(story)
+    with kept_endpoint() as endpoint:
+        run(lambda: story(endpoint))
 
 
 def test_delay_longer_than_the_heartbeat_ends_nothing(source: Path) -> None:
@@ -156,8 +156,7 @@ def test_silence_longer_than_expiry_ends_the_connection_on_both_sides(source: Pa
     async def story() -> None:
         async with behind_proxy(source, QUICK) as here:
             told, seen = here.client.events(), here.server.events()
-            await here.proxy.until_passed(OCTETS // 3)
-            here.proxy.hold()
+            here.proxy.hold_after(OCTETS // 3)
             lost, forgotten = await asyncio.gather(event_of(told, PeerClosed), event_of(seen, PeerClosed))
             assert lost.reason.startswith("silent for")
             assert not lost.final
@@ -178,9 +177,11 @@ def test_refused_connections_are_tried_again(source: Path) -> None:
     async def story() -> None:
         async with behind_proxy(source, QUICK) as here:
             told, seen = here.client.events(), here.server.events()
+            here.proxy.hold_after(OCTETS // 3)
             await here.proxy.until_passed(OCTETS // 3)
             here.proxy.refusing = True
             here.proxy.cut()
+            here.proxy.release()
             await here.proxy.until_refused(5)
             closed = await event_of(told, PeerClosed)
             assert not closed.final
@@ -196,8 +197,8 @@ def test_server_that_is_cut_off_from_one_client_serves_the_other(tmp_path: Path,
 
     async def story() -> None:
         async with behind_proxy(source, PATIENT) as here:
+            here.proxy.hold_after(OCTETS // 3)
             await here.proxy.until_passed(OCTETS // 3)
-            here.proxy.hold()
             async with subscribing(here.server.endpoint, tmp_path / "alive", timers=PATIENT) as (alive, _):
                 (source / "made meanwhile").write_text("new")
                 await alive.until_equal(digests(source), timeout_s=EQUAL_S)

@@ -12,7 +12,7 @@ import pytest
 from specwire.runtime.filemq import checking
 from specwire.runtime.filemq.events import FileReceived, FileResumed, PeerClosed, PeerOpened, Subscribed
 from specwire.runtime.filemq.resuming import RESUME_FROM_OCTETS
-from specwire.runtime.filemq.server import ServerEngine
+from specwire.runtime.filemq.server import CHUNK_OCTETS, ServerEngine
 from tests.integration.filemq_process import kept_endpoint, running
 from tests.integration.filemq_scene import digests, event_of, own_files, run, serving, subscribing
 from tests.integration.filemq_watch import Line
@@ -20,12 +20,14 @@ from tests.integration.tcp_proxy import TcpProxy
 
 OCTETS = 24_000_000
 ENOUGH = 3 * RESUME_FROM_OCTETS
+SHARE = ENOUGH + 2 * CHUNK_OCTETS
+"""So much let through brings enough of the file, in whole chunks and with all that comes before it, and not all."""
 
-EQUAL_S = 40.0
+EQUAL_S = 100.0
 ORIGIN = "the server"
 """By which the inbox knows it, as it comes back at another port."""
 
-TIMES = {"heartbeat": 0.2, "expiry": 10.0, "reconnect": 0.05}
+TIMES = {"heartbeat": 0.2, "expiry": 30.0, "reconnect": 0.05}
 RESERVED = ".specwire-inbox"
 
 
@@ -57,10 +59,10 @@ async def interrupted(source: Path, inbox: Path, *paths: str) -> int:
     async with (
         serving(source, timers=TIMES) as (server, _),
         TcpProxy(server.endpoint) as proxy,
-        subscribing(proxy.endpoint, inbox, *paths, timers=TIMES, origin=ORIGIN),
     ):
-        await until_kept(inbox, ENOUGH)
-        proxy.hold()
+        proxy.hold_after(SHARE)
+        async with subscribing(proxy.endpoint, inbox, *paths, timers=TIMES, origin=ORIGIN):
+            await until_kept(inbox, ENOUGH)
     part = part_of(inbox)
     assert part is not None, "the unfinished file is kept over a stop"
     assert "/d/large" not in digests(inbox)
@@ -127,19 +129,25 @@ def test_whichever_path_covers_the_file(tmp_path: Path, source: Path, paths: tup
 def test_connection_cut_again_and_again(tmp_path: Path, source: Path) -> None:
     """Each time the same process goes on, so in all not more is sent than the file and what was under way."""
     inbox = tmp_path / "inbox"
-    cuts = 4
+    cuts, chunk = 4, 500_000
+    share = ENOUGH + 2 * chunk  # of each connection
+    assert cuts * share < OCTETS
 
     async def story() -> None:
         async with (
-            serving(source, timers=TIMES) as (server, _),
+            serving(source, timers=TIMES, chunk_octets=chunk) as (server, _),
             TcpProxy(server.endpoint) as proxy,
             subscribing(proxy.endpoint, inbox, timers=TIMES) as (client, said),
         ):
             lines, events = said.keep_transcript(), client.events()
             for number in range(1, cuts + 1):
+                proxy.hold_after(share)
                 await event_of(events, PeerOpened)
-                await until_kept(inbox, number * ENOUGH)
+                await until_kept(inbox, ENOUGH)
+                while len(content_of(lines)[0]) < number:
+                    await asyncio.sleep(0.001)
                 proxy.cut()
+                proxy.release()
             await client.until_equal(digests(source), timeout_s=EQUAL_S)
             begun, octets = content_of(lines)
             assert octets == OCTETS, "of what was received, nothing was received again"
@@ -162,9 +170,9 @@ def test_server_that_is_started_again_goes_on(tmp_path: Path, source: Path) -> N
             subscribing(proxy.endpoint, inbox, timers=TIMES) as (client, said),
         ):
             lines = said.keep_transcript()
+            proxy.hold_after(SHARE)
             async with running("serve", str(source), "--endpoint", endpoint) as first:
                 await until_kept(inbox, ENOUGH)
-                proxy.hold()
                 await first.stop()
             events = client.events()
             proxy.release()
@@ -391,10 +399,10 @@ def test_small_file_costs_nothing_and_is_sent_again(tmp_path: Path) -> None:
         async with (
             serving(source, timers=TIMES) as (server, _),
             TcpProxy(server.endpoint) as proxy,
-            subscribing(proxy.endpoint, inbox, timers=TIMES),
         ):
-            await proxy.until_passed(RESUME_FROM_OCTETS // 2)
-            proxy.hold()
+            proxy.hold_after(RESUME_FROM_OCTETS // 2)
+            async with subscribing(proxy.endpoint, inbox, timers=TIMES):
+                await proxy.until_passed(RESUME_FROM_OCTETS // 2)
         assert own_files(inbox) <= {"journal"}
         async with (
             serving(source, timers=TIMES) as (server, _),

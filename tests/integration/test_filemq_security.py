@@ -22,8 +22,8 @@ from specwire.runtime.transport.security import NULL, CurveClient, CurveServer, 
 from tests.integration.test_filemq_command import COMMAND, line_with, process
 from tests.runtime.filemq.test_access import new_key
 
-TIMEOUT_S = 20.0
-BRISK = {"heartbeat": 0.05, "expiry": 0.5, "reconnect": 0.05}
+TIMEOUT_S = 60.0
+BRISK = {"heartbeat": 0.05, "expiry": 30.0, "reconnect": 0.05}
 HIDDEN = ".specwire-inbox"
 TREE = {"/photos/a": b"a", "/photos/deep/b": b"b", "/photos2/c": b"c", "/docs/d": b"d", "/e": b"e"}
 

@@ -25,7 +25,7 @@ from tests.integration.filemq_scene import event_of, run
 
 LARGE_OCTETS = 3_000_000
 CREDIT = 1_000_000
-TIMEOUT_S = 30.0
+TIMEOUT_S = 60.0
 
 
 @pytest.fixture(autouse=True)

@@ -283,7 +283,7 @@ def test_a_parent_that_falls_silent_is_left() -> None:
     """The connection stands and nothing comes: without a pulse the child leaves, and comes back when it can."""
 
     async def story() -> None:
-        timers = {"heartbeat": 0.1, "idle": 0.2, "torpid": 0.4, "expiry": 1.0}
+        timers = {"heartbeat": 0.1, "idle": 0.2, "torpid": 0.8, "expiry": 2.0}
         async with instance(2, 2, cut=True, timers=timers) as brokers, handles(brokers, 0, 1) as (top, low):
             assert brokers.proxy is not None
             brokers.proxy.hold()

@@ -65,12 +65,16 @@ def test_a_tree_that_loses_a_broker() -> None:
                 1
             ] == "degraded\n"
             assert (await commands.run("overlay", "status"))[1] == (
-                f"0 {host}: degraded\n└─ 1 {host}: lost\n   └─ 2 {host}: lost\n"
+                f"0 {host}: degraded\n└─ 1 {host}: lost has disconnected\n   └─ 2 {host}: lost\n"
             )
+            assert (await commands.run("overlay", "errors"))[1] == f"{host} (rank 1): has disconnected\n"
             status, out, err = await commands.run("ping", "--count=1", "2")
             assert (status, out) == (1, "flux-ping 2!broker\n")
             assert err.startswith("specwire: 2!broker.ping: No route to host; ")
-            assert f"broker.err[0]: rank 1 ({host}) lost: " in (await commands.run("dmesg"))[1]
+            log = (await commands.run("dmesg"))[1]
+            assert re.search(rf"broker\.err\[0\]: rank 1 \([0-9a-f]{{8}}, {host}\) is lost: ", log)
+            for rank in range(3):
+                assert f"broker.info[{rank}]: rank {rank} is in the tree" in log
 
     asyncio.run(asyncio.wait_for(story(), TIMEOUT_S))
 
@@ -106,6 +110,7 @@ def test_commands_that_go_on_end_by_an_interrupt_without_a_word() -> None:
             assert (await pinging.stdout.readline()).startswith(b"0!broker.ping pad=0 seq=")
             await interrupt(pinging)
 
+            await handle.rpc("log.clear")
             following = await commands.start("dmesg", "--follow")
             assert following.stdout is not None
             for text in ("before or after", "and then this"):

@@ -73,10 +73,11 @@ def test_instance_runs_until_it_is_told_to_stop_and_restarts_what_dies() -> None
             uri = (await process.stdout.readline()).decode().strip()
             async with connect(uri) as handle:
                 before = await pids_of(handle, 3)
+                changes = handle.stream("overlay.health")
+                assert (await anext(changes)).json()["status"] == "full"  # so that nothing of it is missed
                 os.kill(before[1], signal.SIGKILL)
                 while b"the broker of rank 1" not in await process.stderr.readline():
                     pass
-                changes = handle.stream("overlay.health")
                 async for reply in changes:
                     if reply.json()["status"] != "full":
                         break
@@ -96,8 +97,9 @@ def test_instance_runs_until_it_is_told_to_stop_and_restarts_what_dies() -> None
     play(story())
 
 
-def test_brokers_end_with_who_started_them() -> None:
-    """Where `specwire flux start` is killed, no broker is left behind."""
+@pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
+def test_brokers_end_with_who_started_them(number: signal.Signals) -> None:
+    """Where `specwire flux start` is killed, or its terminal is closed, no broker is left behind, and no key."""
 
     async def story() -> None:
         process = await start_command("--size=2")
@@ -105,9 +107,10 @@ def test_brokers_end_with_who_started_them() -> None:
         uri = (await process.stdout.readline()).decode().strip()
         async with connect(uri) as handle:
             pids = await pids_of(handle, 2)
-        process.kill()
+        process.send_signal(number)
         await until_ended(pids)
         await process.communicate()
+        assert not Path(uri.removeprefix("local://")).parent.exists()
 
     play(story())
 
@@ -230,5 +233,30 @@ def test_what_an_instance_waits_for_is_said(monkeypatch: pytest.MonkeyPatch) -> 
             pass
         starting.cancel()
         await asyncio.wait((starting,))
+
+    play(story())
+
+
+@pytest.mark.parametrize(("options", "mode"), [((), 0o700), (("--allow-guests",), 0o711)])
+def test_who_can_enter_the_run_directory(options: tuple[str, ...], mode: int) -> None:
+    """Guests pass through it to the sockets of clients; keys and overlay are the owner's in any case."""
+
+    async def story() -> None:
+        process = await start_command("--size=2", *options)
+        assert process.stdout is not None
+        try:
+            uri = (await process.stdout.readline()).decode().strip()
+            folder = Path(uri.removeprefix("local://")).parent
+            modes = {path.name: path.stat().st_mode & 0o777 for path in (folder, *folder.iterdir())}
+            assert modes == {
+                folder.name: mode,
+                "keys": 0o700,
+                "tree": 0o700,
+                "local-0": 0o666,
+                "local-1": 0o666,
+            }
+        finally:
+            process.send_signal(signal.SIGTERM)
+            await process.communicate()
 
     play(story())

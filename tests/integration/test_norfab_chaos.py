@@ -35,9 +35,10 @@ def test_every_job_is_accounted_for_whoever_is_killed() -> None:
 
         async def run() -> None:
             async with asyncio.timeout(DEADLINE_S):
-                await chaos.run(
-                    kill_every=50 if LONG else 10, pauses_s=(0.0, 0.3, 4.0) if LONG else (0.0, 0.2)
-                )
+                if LONG:
+                    await chaos.run(every=40, pauses_s=(0.0, 0.1, 0.5, 5.0), freezes=0.2)
+                else:
+                    await chaos.run(every=10, pauses_s=(0.0, 0.2))
 
         try:
             asyncio.run(run())
@@ -47,6 +48,7 @@ def test_every_job_is_accounted_for_whoever_is_killed() -> None:
         kinds, faults = chaos.account()
         assert faults == []
         kills = {peer.name: peer.kills for peer in chaos.peers}
-        print(f"seed {SEED}: {dict(kinds)}; killed: {kills}")
+        freezes = {peer.name: peer.freezes for peer in chaos.peers}
+        print(f"seed {SEED}: {dict(kinds)}; killed: {kills}; frozen: {freezes}")
         assert sum(kinds.values()) == sum(chaos.jobs.values())
         assert sum(kills.values()) >= 3

@@ -12,6 +12,7 @@ import msgspec
 
 from specwire.runtime.flux.credentials import USER
 from specwire.runtime.flux.errors import ENOENT, ENOSPC, EPERM, FluxError
+from specwire.runtime.flux.journal import RING_LINES
 from specwire.runtime.flux.services.service import Call, Service, serves
 
 if TYPE_CHECKING:
@@ -105,6 +106,8 @@ def fixed_attributes(broker: BrokerEngine) -> dict[str, str]:
         "hostlist": ",".join(settings.host(rank) for rank in range(tree.size)),
         "hostname": broker.hostname,
         "instance-level": str(settings.instance_level),
+        "log-forward-level": str(int(settings.forward_level)),
+        "log-ring-size": str(RING_LINES),
         "rank": str(broker.rank),
         "security.owner": str(settings.owner),
         "size": str(tree.size),

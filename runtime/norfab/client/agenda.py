@@ -14,6 +14,9 @@ if TYPE_CHECKING:
 
 Due = Literal["deadline", "poll", "post", "get"]
 
+SLACK = 4096
+"""Reminders that may be for nothing."""
+
 
 class Agenda:
     """Reminders in the order of time; what they are for may have changed by then."""
@@ -24,6 +27,9 @@ class Agenda:
         self._engine = engine
         self._entries: list[tuple[float, int, Due, str]] = []
         self._order = count()
+
+    def __len__(self) -> int:
+        return len(self._entries)
 
     def tick(self) -> None:
         """Do what is due."""
@@ -81,4 +87,9 @@ class Agenda:
         self._remind(self._engine.now + delay_s, kind, job)
 
     def _remind(self, at: float, due: Due, job: Job) -> None:
+        open_jobs = self._engine.table.by_uuid
+        if len(self._entries) > 4 * len(open_jobs) + SLACK:
+            # Most are of jobs that have ended long before their deadlines.
+            self._entries = [entry for entry in self._entries if entry[3] in open_jobs]
+            heapq.heapify(self._entries)
         heapq.heappush(self._entries, (at, next(self._order), due, job.uuid))

@@ -187,6 +187,7 @@ class BlockingClient:
         service: str,
         task: str,
         target: str | Sequence[str] = "",
+        /,
         *,
         timeout: float = 15.0,
         **kwargs: Any,

@@ -39,6 +39,7 @@ from specwire.runtime.norfab.client.waiting import Listener, ProgressStream
 from specwire.runtime.norfab.names import check_service, check_uuid
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.wire import Dialect
+from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.security import NULL, Security
 
 CACHE = "files"
@@ -81,8 +82,12 @@ class NorfabClient:
         self.name = client_name(name)
         self.settings = settings or ClientSettings()
         self._resume, self._folder = resume, folder
+        listed = [endpoints] if isinstance(endpoints, str) else list(endpoints)
+        for endpoint in listed:
+            if fault := fault_in_endpoint(endpoint, listening=False):
+                raise ValueError(f"{endpoint!r} {fault}")
         self._session = Session(
-            [endpoints] if isinstance(endpoints, str) else endpoints,
+            listed,
             name=self.name,
             folder=folder,
             security=security,
@@ -343,6 +348,7 @@ class NorfabClient:
         service: str,
         task: str,
         target: str | Sequence[str] = "",
+        /,
         *,
         timeout: float = 15.0,
         **kwargs: Any,

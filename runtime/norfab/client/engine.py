@@ -343,6 +343,7 @@ class ClientEngine:
             return False
         job.asked = True
         if kind == "post" and job.ours:
+            job.posted_at = self.way.number
             self.send(Post(uuid, job.body, job.service, job.target_of_post()))
         else:
             self.send(Get(uuid, service=job.service, target=job.target_of_question(self.way.number)))

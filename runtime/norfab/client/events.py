@@ -28,13 +28,20 @@ class Progress(msgspec.Struct, frozen=True):
     said: dict[str, Any] = {}
 
 
+class JobAccepted(msgspec.Struct, frozen=True):
+    """A broker has the job: it will end there, whatever happens here."""
+
+    uuid: str
+
+
 class JobChanged(msgspec.Struct, frozen=True):
-    """A job is in another state, or its workers are known, or one has answered (`answered` of `workers`)."""
+    """A job is in another state, or its workers are known, or one has answered: `answered` of `workers`, `failed` of those."""
 
     uuid: str
     state: State
     workers: tuple[str, ...] = ()
     answered: tuple[str, ...] = ()
+    failed: tuple[str, ...] = ()
 
 
 class JobEnded(msgspec.Struct, frozen=True):
@@ -42,6 +49,12 @@ class JobEnded(msgspec.Struct, frozen=True):
 
     result: JobResult
     late: bool = False
+
+
+class JobWaits(msgspec.Struct, frozen=True):
+    """The broker has a job for which there is no worker now."""
+
+    uuid: str
 
 
 class JobPostponed(msgspec.Struct, frozen=True):
@@ -109,8 +122,10 @@ class StoreFailed(msgspec.Struct, frozen=True):
 
 Happening = (
     Progress
+    | JobAccepted
     | JobChanged
     | JobEnded
+    | JobWaits
     | JobPostponed
     | JobPostedAgain
     | Answered

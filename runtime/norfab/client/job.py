@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 import msgspec
 
+from specwire.runtime.norfab.client.reading import says_failed
 from specwire.runtime.norfab.client.records import JobRecord, ResultRecord, StateRecord
 from specwire.runtime.norfab.client.results import JobResult, read_entry
 from specwire.runtime.norfab.client.states import State
@@ -18,11 +19,10 @@ EARLIER = 0
 class Part:
     """One worker's part; `result` is None while there is none, `denials` counts how often the worker did not know the job."""
 
-    __slots__ = ("denials", "result", "started")
+    __slots__ = ("denials", "result")
 
     def __init__(self) -> None:
         self.result: ResultRecord | None = None
-        self.started = False
         self.denials = 0
 
 
@@ -33,6 +33,7 @@ class Job:
         parts: by worker, as the broker named them; empty while it has not.
         since: when its present time began to run, `deadline` is its end.
         known_at: number of the connection on which the broker last showed that it knows the job.
+        posted_at: number of the connection on which it was posted last.
         listed: whether the broker has said who the workers are: the parts are all that there are.
         asked: whether it was ever sent to a broker.
         poll_at, poll_s: when it is asked for without cause, and how long after that again.
@@ -58,6 +59,7 @@ class Job:
         "parts",
         "poll_at",
         "poll_s",
+        "posted_at",
         "refusal",
         "retry_s",
         "service",
@@ -80,7 +82,7 @@ class Job:
         self.since = record.created_at
         self.state = State.NEW
         self.parts: dict[str, Part] = {}
-        self.known_at = NEVER
+        self.known_at = self.posted_at = NEVER
         self.listed = self.asked = self.in_grace = False
         self.poll_at, self.poll_s, self.retry_s = 0.0, poll_s, retry_s
         self.unknown_since: float | None = None
@@ -101,6 +103,15 @@ class Job:
     def answered(self) -> list[str]:
         """The workers that have answered."""
         return [name for name, part in self.parts.items() if part.result is not None]
+
+    @property
+    def failed(self) -> list[str]:
+        """The workers that have answered that they failed, or whose loss was told."""
+        return [
+            name
+            for name, part in self.parts.items()
+            if part.result is not None and (part.result.code >= 400 or says_failed(part.result.entry))
+        ]
 
     @property
     def complete(self) -> bool:

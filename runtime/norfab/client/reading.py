@@ -70,6 +70,21 @@ def _is_entry(name: str, raw: bytes, word: Any) -> bool:
     return raw.startswith(b"{")
 
 
+class _Outcome(msgspec.Struct, frozen=True):
+    failed: bool = False
+
+
+_OUTCOME = msgspec.json.Decoder(_Outcome)
+
+
+def says_failed(entry: bytes) -> bool:
+    """Whether a worker's entry says that the task has failed."""
+    try:
+        return _OUTCOME.decode(entry).failed
+    except _UNREADABLE:
+        return False
+
+
 def read_progress(uuid: str, service: str, body: bytes, now: float) -> Progress | None:
     """Return what an EVENT says, None where it is no JSON object."""
     said = read_object(body)

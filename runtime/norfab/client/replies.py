@@ -13,7 +13,13 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from specwire.runtime.norfab.client.asking import Kind
-from specwire.runtime.norfab.client.events import JobChanged, JobPostedAgain, JobPostponed
+from specwire.runtime.norfab.client.events import (
+    JobAccepted,
+    JobChanged,
+    JobPostedAgain,
+    JobPostponed,
+    JobWaits,
+)
 from specwire.runtime.norfab.client.job import NEVER, Job, Part
 from specwire.runtime.norfab.client.reading import Said, read_progress, read_response
 from specwire.runtime.norfab.client.records import EventRecord, ResultRecord
@@ -73,7 +79,9 @@ class Replies:
         """Take what is no result."""
         match command.status:
             case 202:
-                self._known(job)
+                # To a GET a broker says so too where it only asks the workers whether they know the job.
+                if kind != "get" or not job.listed:
+                    self._known(job)
                 self._dispatched(job, said, kind)
             case 102 | 201 | 300:
                 self._known(job)
@@ -94,6 +102,8 @@ class Replies:
     def _known(self, job: Job) -> None:
         """The broker knows the job."""
         engine = self._engine
+        if job.known_at == NEVER:
+            engine.report(JobAccepted(job.uuid))
         job.known_at = engine.way.number
         job.unknown_since = None
         job.refusal = ""
@@ -122,16 +132,19 @@ class Replies:
             self._change(job, job.state)
 
     def _under_way(self, job: Job, said: Said) -> None:
-        part = job.parts.get(said.worker)
+        part = self._part_of(job, said.worker) if said.worker and job.listed else None
         if part is not None:
-            part.started, part.denials = True, 0
-        if said.worker and job.state is not State.STARTED:
+            part.denials = 0
+        if not said.worker:
+            self._engine.report(JobWaits(job.uuid))
+        elif job.state is not State.STARTED:
             self._change(job, State.STARTED)
 
     def _change(self, job: Job, state: State) -> None:
         job.state = state
         self._engine.table.changed(job)
-        self._engine.report(JobChanged(job.uuid, state, tuple(job.parts), tuple(job.answered)))
+        changed = JobChanged(job.uuid, state, tuple(job.parts), tuple(job.answered), tuple(job.failed))
+        self._engine.report(changed)
 
     # --- results
 
@@ -191,9 +204,9 @@ class Replies:
             return
         if job.unknown_since is None:
             job.unknown_since = engine.now
-        moved = job.known_at != engine.way.number
+        moved = job.posted_at != engine.way.number
         settled = engine.now - engine.way.made_at >= engine.settings.settle_s
-        if moved and job.ours and kind == "get" and (job.target != "any" or settled):
+        if moved and job.ours and kind != "post" and (job.target != "any" or settled):
             engine.report(JobPostedAgain(job.uuid, job.target_of_post(), job.refusal))
             engine.asking.want(job.uuid, "post")
         elif engine.now - job.unknown_since >= engine.settings.settle_s:

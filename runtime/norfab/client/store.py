@@ -5,6 +5,7 @@ Ended jobs are kept for a time, up to a number, and up to so many octets of resu
 
 from __future__ import annotations
 
+import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -61,6 +62,9 @@ _COLUMNS = (
     "s.state, s.workers, s.deadline, s.code, s.error, s.ended_at, s.octets "
     "FROM jobs j LEFT JOIN states s ON s.uuid = j.uuid "
 )
+_ONE_JOB = f"{_COLUMNS} WHERE j.uuid = ?"
+_ITS_RESULTS = "SELECT uuid, worker, code, entry, at FROM results WHERE uuid = ? ORDER BY rowid"
+_NEWEST = f"{_COLUMNS} ORDER BY j.created_at DESC LIMIT ?"
 _OPEN = "coalesce(s.ended_at, 0) = 0"
 _BY_AGE = "DELETE FROM states WHERE ended_at > 0 AND ended_at < ?"
 _BY_NUMBER = (
@@ -155,17 +159,15 @@ class DiskStore:
 
     async def find(self, uuid: str) -> Kept | None:
         """Return one job."""
-        rows = await self._writer.read(f"{_COLUMNS} WHERE j.uuid = ?", (uuid,))
+        rows = await self._writer.read(_ONE_JOB, (uuid,))
         if not rows:
             return None
-        results = await self._writer.read(
-            "SELECT uuid, worker, code, entry, at FROM results WHERE uuid = ? ORDER BY rowid", (uuid,)
-        )
+        results = await self._writer.read(_ITS_RESULTS, (uuid,))
         return _kept(rows[0], [ResultRecord(*row) for row in results])
 
     async def history(self, limit: int) -> list[HistoryEntry]:
         """Return the newest jobs, the newest first."""
-        rows = await self._writer.read(f"{_COLUMNS} ORDER BY j.created_at DESC LIMIT ?", (limit,))
+        rows = await self._writer.read(_NEWEST, (limit,))
         return [_entry(_kept(row, ())) for row in rows]
 
     async def events(self, uuid: str) -> list[tuple[float, bytes]]:
@@ -247,6 +249,19 @@ class MemoryStore:
 
     async def close(self) -> None:
         """Nothing is to be closed."""
+
+
+def select_job(connection: sqlite3.Connection, uuid: str) -> Kept | None:
+    """Return a job of a file that another process may write; raises sqlite3.Error."""
+    row = connection.execute(_ONE_JOB, (uuid,)).fetchone()
+    if row is None:
+        return None
+    return _kept(row, [ResultRecord(*result) for result in connection.execute(_ITS_RESULTS, (uuid,))])
+
+
+def select_history(connection: sqlite3.Connection, limit: int) -> list[HistoryEntry]:
+    """Return the newest jobs of a file that another process may write; raises sqlite3.Error."""
+    return [_entry(_kept(row, ())) for row in connection.execute(_NEWEST, (limit,))]
 
 
 def _statements(record: Record) -> list[Statement]:

@@ -50,7 +50,7 @@ class Table:
     # --- jobs of an earlier process
 
     def take_back(self, kept: Kept, deadline: float | None) -> None:
-        """Make a job of what was stored; with a `deadline` it is wanted until then, whatever the old one was."""
+        """Make a job of what was stored; with a `deadline` it is wanted until then at least, though it is stale."""
         engine, state = self._engine, State(kept.state.state)
         if kept.job.uuid in self.by_uuid or (state.ended and deadline is None):
             return
@@ -61,7 +61,8 @@ class Table:
             # Nothing that is out of date is posted.
             self.end(job, State.STALE, 408, "its time was over before a broker had it")
         else:
-            self.extend(job, deadline or max(kept.state.deadline, engine.now + engine.settings.settle_s))
+            wanted = deadline or engine.now + engine.settings.settle_s
+            self.extend(job, wanted if state.ended else max(wanted, kept.state.deadline))
             engine.ask_again(job)
 
     def _rebuild(self, kept: Kept, state: State) -> Job:

@@ -35,7 +35,7 @@ PIECE_OCTETS = 256 * 1024
 WINDOW = 8
 VERSIONS = 5
 """How often a fetch begins anew because the file has changed."""
-PATIENCE_S = 60.0
+PATIENCE_S = 120.0
 """How long questions may stay without a good answer, as they do while a broker is restarted."""
 PAUSE_S = 0.2
 CHANGED = 417

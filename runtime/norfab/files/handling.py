@@ -21,6 +21,8 @@ from specwire.runtime.norfab.files.share import Share, ShareError
 READERS = 4
 DESCRIBERS = 2
 """Threads for what may take long: digests, and walks."""
+LONG_QUESTIONS = 8
+"""Such questions at a time; more are told to come again, so that they do not keep the others waiting."""
 
 
 class _Wish(msgspec.Struct, frozen=True):
@@ -55,6 +57,7 @@ class FileHandler:
         self._readers = ThreadPoolExecutor(READERS, thread_name_prefix="norfab-files")
         self._describers = ThreadPoolExecutor(DESCRIBERS, thread_name_prefix="norfab-digests")
         self._turns: dict[tuple[str, str], _Turn] = {}
+        self._long_questions = 0
         self._closing = False
 
     async def perform(self, task: str, args: bytes, kwargs: bytes, user: str) -> tuple[int, bytes]:
@@ -71,9 +74,7 @@ class FileHandler:
                     return 200, await self._run(self._readers, self._fetch, wish)
             if task == "list_files":
                 return 200, await self._run(self._readers, self._list, wish)
-            return 200, await self._run(
-                self._describers, self._walk if task == "walk" else self._describe, wish
-            )
+            return 200, await self._run_long(self._walk if task == "walk" else self._describe, wish)
         except ShareError as error:
             return error.status, _refused(str(error))
 
@@ -82,6 +83,15 @@ class FileHandler:
         self._closing = True
         await asyncio.to_thread(self._readers.shutdown, cancel_futures=True)
         await asyncio.to_thread(self._describers.shutdown, cancel_futures=True)
+
+    async def _run_long(self, work: Any, wish: _Wish) -> bytes:
+        if self._long_questions >= LONG_QUESTIONS:
+            raise ShareError(500, "too many files are looked through at present; ask again")
+        self._long_questions += 1
+        try:
+            return await self._run(self._describers, work, wish)
+        finally:
+            self._long_questions -= 1
 
     async def _run(self, threads: ThreadPoolExecutor, work: Any, wish: _Wish) -> bytes:
         if self._closing:

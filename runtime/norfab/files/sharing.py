@@ -143,11 +143,14 @@ class FileSharing:
         await asyncio.to_thread(self._threads.shutdown, cancel_futures=True)
 
     def _say(self, command: Command) -> None:
-        asyncio.get_running_loop().call_soon(self._send, command)
+        asyncio.get_running_loop().call_soon(self._pass_on, command)
 
     def _ready_again(self) -> None:
+        self._pass_on(Ready(SERVICE))
+
+    def _pass_on(self, command: Command) -> None:
         if not self._closing:
-            self._send(Ready(SERVICE))
+            self._send(command)
 
     # --- commands about jobs
 

@@ -151,8 +151,10 @@ class _Reader:
     def _scalar(self, node: yaml.ScalarNode) -> Any:
         try:
             value = self._loader.construct_object(node)
-        except (ValueError, OverflowError) as error:
-            raise self._fault(node, f"{node.value[:40]!r} cannot be read: {error}") from error
+        except (ArithmeticError, AttributeError, LookupError, ValueError) as error:
+            # The library leaves it to the values' own constructors to fail, each in its way.
+            kind = node.tag.rpartition(":")[2]
+            raise self._fault(node, f"{node.value[:40]!r} cannot be read as {kind}: {error}") from error
         if isinstance(value, datetime.date | datetime.datetime):
             return value.isoformat()
         if isinstance(value, int) and value not in _INTEGERS:

@@ -18,11 +18,10 @@ class Agenda:
 
     Args:
         do: performs one action; it may add others.
-        on_idle: called when there is nothing left to perform.
     """
 
-    def __init__(self, do: Callable[[Action], None], on_idle: Callable[[], None]) -> None:
-        self._do, self._on_idle = do, on_idle
+    def __init__(self, do: Callable[[Action], None]) -> None:
+        self._do = do
         self._todo: deque[Action] = deque()
         self._at_work = False
         self._turn: asyncio.Handle | None = None
@@ -51,5 +50,3 @@ class Agenda:
             self._at_work = False
             if todo:
                 self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
-            else:
-                self._on_idle()

@@ -9,28 +9,34 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import TYPE_CHECKING, Self
 
 from specwire import __version__
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.norfab.access import Access
 from specwire.runtime.norfab.actions import Stopped
 from specwire.runtime.norfab.broker import BrokerEngine
+from specwire.runtime.norfab.commands import Command
 from specwire.runtime.norfab.events import Refused, StoreFailed
 from specwire.runtime.norfab.limits import Settings
-from specwire.runtime.norfab.management import INVENTORY
+from specwire.runtime.norfab.management import FILES, INVENTORY
 from specwire.runtime.norfab.security.owninventory import OwnInventory
 from specwire.runtime.norfab.security.table import Table
 from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Entrance, ServerSecurity
-from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, TurnedAway
+from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.handlers import MANAGEMENT, Handler, Management, shell_tasks
+from specwire.runtime.norfab.serve.inmate import AdmitInmate, Inmate
 from specwire.runtime.norfab.serve.serving import Serving
 from specwire.runtime.norfab.serve.status import Age, BrokerStatus, Refusal, describe
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.security import NULL, CurveServer
+
+if TYPE_CHECKING:
+    from specwire.runtime.norfab.files import FileHandler
+    from specwire.runtime.norfab.inventory import InventoryHandler
 
 LOOPBACK = "tcp://127.0.0.1:*"
 REFUSALS = 20
@@ -56,7 +62,7 @@ class NorfabBroker:
         insecure: listen beyond this machine even without CURVE.
         tap: gets every message of every peer, in both directions.
         on_event: called with each event.
-        after_events: called when what belongs together was told, before anything is waited for.
+        after_events: called when what belongs together was told, before any peer hears of it.
         log_lines: returns the lines that management shows as the broker's log.
 
     Attributes:
@@ -102,7 +108,10 @@ class NorfabBroker:
         self._settings = settings or Settings()
         self._tap, self._on_event = tap, on_event
         self._after = after_events or _nothing_to_do
-        self._services = _assemble(services or {}, files, inventory, log_lines or list, self._table)
+        self._files = files
+        self._services = dict(services or {})
+        self._inventory, self._shared = _open_services(files, inventory, private=folder)
+        self._services |= _assemble(self._inventory, self._shared, log_lines or list, self._table)
         self._refusals: deque[Refusal] = deque(maxlen=REFUSALS)
 
     def status(self) -> BrokerStatus:
@@ -164,7 +173,7 @@ class NorfabBroker:
         self._engine = BrokerEngine(
             self._settings,
             now=time.time(),
-            access=self._access,
+            access=self._access if self._files is None else AdmitInmate(self._access),
             shell_tasks=shell_tasks(self._services),
             about=about,
         )
@@ -173,6 +182,7 @@ class NorfabBroker:
             self._folder,
             self._durability,
             services=self._services,
+            make_inmate=self._make_inmate if self._files is not None else None,
             tell=self._tell,
             after=self._after,
             owns=None if self._table is None else self._table.owns,
@@ -182,7 +192,15 @@ class NorfabBroker:
         self.endpoints, self.back = await self._serving.open(self._make_entrance, self.endpoints, self.back)
         about["endpoint"] = ", ".join(self.endpoints + self.back)
         self._tell(Began(self.endpoints + self.back, self._serving.jobs))
+        if self._inventory is not None and (fault := await self._inventory.check()):
+            self._tell(Noticed(f"the inventory cannot be used as it is: {fault}"))
         self._after()
+
+    def _make_inmate(self, send: Callable[[Command], None]) -> Inmate:
+        from specwire.runtime.norfab.files import FileSharing
+
+        assert self._files is not None, "asked for only where files are shared"
+        return FileSharing(self._files, send, private=(self._folder,))
 
     def _make_entrance(self, serving: Serving) -> Entrance:
         return Entrance(
@@ -213,9 +231,16 @@ class NorfabBroker:
             except (StoreError, TransportError) as error:
                 self._finished.set_exception(error)
                 self._finished.exception()  # who does not wait for the end is not told of it twice
+                await self._close_services()
                 return
+            await self._close_services()
             self._finished.set_result(last.reason)
             return
+
+    async def _close_services(self) -> None:
+        for service in (self._inventory, self._shared):
+            if service is not None:
+                await service.close()
 
     def _tell(self, event: BrokerEvent) -> None:
         self.counters.count_event(event)
@@ -233,24 +258,32 @@ def _nothing_to_do() -> None:
     """Nobody wants to know when a turn is over."""
 
 
-def _assemble(
-    services: Mapping[str, Handler],
-    files: Path | None,
-    inventory: Path | None,
-    log_lines: Callable[[], list[str]],
-    table: Table | None,
-) -> dict[str, Handler]:
-    """Return the services of the shell by name."""
-    found: dict[str, Handler] = dict(services)
-    shown: Handler | None = None
+def _open_services(
+    files: Path | None, inventory: Path | None, *, private: Path
+) -> tuple[InventoryHandler | None, FileHandler | None]:
+    """Return who serves the inventory and the files; their libraries are needed only where there are such."""
+    shown = shared = None
     if inventory is not None:
         from specwire.runtime.norfab.inventory import InventoryHandler
 
         shown = InventoryHandler(inventory)
-        found[INVENTORY] = shown if table is None else OwnInventory(shown, table)
     if files is not None:
         from specwire.runtime.norfab.files import FileHandler
 
-        found["fss.service.broker"] = found["filesharing"] = FileHandler(files)
-    found[MANAGEMENT] = Management(log_lines, shown)
+        shared = FileHandler(files, private=(private,))
+    return shown, shared
+
+
+def _assemble(
+    inventory: InventoryHandler | None,
+    files: FileHandler | None,
+    log_lines: Callable[[], list[str]],
+    table: Table | None,
+) -> dict[str, Handler]:
+    """Return the broker's own services of the shell by name."""
+    found: dict[str, Handler] = {MANAGEMENT: Management(log_lines, inventory)}
+    if inventory is not None:
+        found[INVENTORY] = inventory if table is None else OwnInventory(inventory, table)
+    if files is not None:
+        found[FILES] = files
     return found

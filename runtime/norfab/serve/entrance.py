@@ -22,6 +22,9 @@ HIGH_WATER = 1000
 MAX_WAITING = 50_000
 """Messages that wait for a peer that takes none."""
 
+BACKLOG = 4096
+"""Peers that may come at the same moment, as all do when a broker begins anew."""
+
 MAX_FRAMES = 32
 """Frames of a message that are looked at, the routing id among them: no command has more than nine."""
 
@@ -69,6 +72,8 @@ class Entrance:
         self._on_turned_away = on_turned_away
         self._routers: dict[Role, Router] = {}
         self._open: list[tuple[Router, Arrivals]] = []
+        self._context: TransportContext | None = None
+        self._guard: Guard | None = None
 
     def open(self, front: Sequence[str], back: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:
         """Listen, and return the endpoints as bound; workers come in at the front where there is no back.
@@ -78,11 +83,11 @@ class Entrance:
         """
         for endpoint in (*front, *back):
             refuse_exposure(endpoint, self._security, insecure=self._insecure)
-        self._context = TransportContext()
-        self._guard = self._post_guard()
+        context = self._context = TransportContext()
+        self._guard = self._post_guard(context)
         if not back:
-            return self._listen(front, ("worker", "client")), ()
-        return self._listen(front, ("client",)), self._listen(back, ("worker",))
+            return self._listen(context, front, ("worker", "client")), ()
+        return self._listen(context, front, ("client",)), self._listen(context, back, ("worker",))
 
     def send(self, peer: bytes, role: Role, frames: Sequence[bytes]) -> None:
         """Send to a peer now, or when it has room."""
@@ -105,11 +110,12 @@ class Entrance:
         self._open.clear()
         if self._guard is not None:
             self._guard.close()
-        await self._context.close()
+        if self._context is not None:
+            await self._context.close()
 
-    def _listen(self, endpoints: Sequence[str], door: Door) -> tuple[str, ...]:
+    def _listen(self, context: TransportContext, endpoints: Sequence[str], door: Door) -> tuple[str, ...]:
         router = Router(
-            self._context,
+            context,
             on_message=lambda peer, frames: self._on_message(door, peer, frames, router.user),
             on_sent=partial(self._on_sent, door),
             on_room=_nothing_held_back,
@@ -121,9 +127,10 @@ class Entrance:
             paced=True,
             max_frames=MAX_FRAMES,
             give_up_s=GIVE_UP_S,
+            backlog=BACKLOG,
         )
         try:
-            arrivals = Arrivals(self._context, router.link, self._on_turned_away)
+            arrivals = Arrivals(context, router.link, self._on_turned_away)
         except TransportError:
             router.close()
             raise
@@ -132,10 +139,10 @@ class Entrance:
             self._routers[role] = router
         return tuple(router.bind(endpoint) for endpoint in endpoints)
 
-    def _post_guard(self) -> Guard | None:
+    def _post_guard(self, context: TransportContext) -> Guard | None:
         if not isinstance(self._security, CurveServer):
             return None
-        guard = Guard(self._context, names=self._names or {}, on_refused=self._on_turned_away)
+        guard = Guard(context, names=self._names or {}, on_refused=self._on_turned_away)
         guard.start()
         return guard
 

@@ -17,13 +17,14 @@ from pathlib import Path
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
 from specwire.runtime.norfab.broker import BrokerEngine
-from specwire.runtime.norfab.commands import Role
-from specwire.runtime.norfab.events import Dropped
+from specwire.runtime.norfab.commands import Command, Role
+from specwire.runtime.norfab.events import Dropped, Refused
 from specwire.runtime.norfab.serve.agenda import Agenda
 from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Door, Entrance
 from specwire.runtime.norfab.serve.events import BrokerEvent, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.handlers import Handler, Handlers
+from specwire.runtime.norfab.serve.inmate import USER, MakeInmate
 from specwire.runtime.norfab.store.brokerstore import BrokerStore
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
@@ -47,9 +48,10 @@ class Serving:
         engine: decides.
         folder, durability: of the store.
         services: who answers what the engine asks.
+        make_inmate: makes the worker inside the broker's process, if there is one.
         tell: called with each event.
         owns: whether a user may come in with a routing id; None where nobody proves who it is.
-        after: called when everything that was to be done is done, before the event loop gets its turn.
+        after: called when what belongs together was told, before any peer hears of it, and at each tick.
         counters: counts what is received and sent.
         tap: gets every message of every peer, in both directions.
 
@@ -65,6 +67,7 @@ class Serving:
         durability: Durability,
         *,
         services: Mapping[str, Handler],
+        make_inmate: MakeInmate | None,
         tell: Callable[[BrokerEvent], None],
         owns: Callable[[str, bytes], bool] | None,
         after: Callable[[], None],
@@ -72,7 +75,7 @@ class Serving:
         tap: Recorder | None,
     ) -> None:
         self._engine, self._tell, self._counters, self._tap = engine, tell, counters, tap
-        self._owns = owns
+        self._owns, self._after = owns, after
         self._store = BrokerStore(
             folder,
             durability,
@@ -81,11 +84,12 @@ class Serving:
             on_damaged=lambda sentence: tell(Noticed(sentence)),
         )
         self._dialects = Dialects()
-        self._agenda = Agenda(self._do, after)
+        self._agenda = Agenda(self._do)
         self._handlers = Handlers(
             services,
             lambda question, status, body: self._perform(engine.answer(question, status, body, self._now())),
         )
+        self._inmate = None if make_inmate is None else make_inmate(self._from_inmate)
         self._session = os.urandom(4).hex()
         self._offset_s = time.time() - time.monotonic()
         self._background: list[asyncio.Task[None]] = []
@@ -112,6 +116,8 @@ class Serving:
             await self._release(linger_s=0.0)
             raise
         self._background = [asyncio.create_task(self._tick()), asyncio.create_task(self._tend())]
+        if self._inmate is not None:
+            self._inmate.start()
         return bound
 
     async def close(self, reason: str) -> None:
@@ -131,6 +137,8 @@ class Serving:
             task.cancel()
         await asyncio.gather(*background, return_exceptions=True)
         await self._handlers.close()
+        if self._inmate is not None:
+            await self._inmate.close()
         await self._entrance.close(linger_s=linger_s)
         await self._store.close()
         self._agenda.close()
@@ -145,20 +153,29 @@ class Serving:
         """Take a message."""
         self._counters.count_in(frames)
         if self._tap is not None:
-            self._record(_letter(frames), door, peer, frames)
+            self._record("W" if _header(frames) == b"NFPW01" else "C", door, peer, frames)
+        if self._inmate is not None and peer == self._inmate.peer:
+            self._tell(Dropped(peer, "forged", "the name belongs to a worker inside the broker"))
+            return
         # A large frame is a view of libzmq's memory; what is kept, and read again later, is our own.
         frames = [frame if type(frame) is bytes else bytes(frame) for frame in frames]
         try:
             received = self._dialects.decode(peer, frames)
         except DecodeError as error:
-            role = _HEADERS.get(frames[1]) if len(frames) > 1 else None
+            role = _HEADERS.get(_header(frames))
             self._perform(self._engine.malformed(peer, role, str(error), self._now()))
             return
-        if received.sender in door:
-            self._perform(self._engine.receive(peer, received.sender, received.command, self._now(), user))
-        else:
+        if received.sender not in door:
             reason = f"no {received.sender} comes in at this endpoint"
             self._perform(self._engine.malformed(peer, None, reason, self._now()))
+        elif self._owns is not None and not self._owns(user, peer):
+            self._tell(Refused(peer, f"{user} may not come in under this name"))
+        else:
+            self._perform(self._engine.receive(peer, received.sender, received.command, self._now(), user))
+
+    def _from_inmate(self, command: Command) -> None:
+        assert self._inmate is not None
+        self._perform(self._engine.receive(self._inmate.peer, "worker", command, self._now(), USER))
 
     def on_sent(self, door: Door, peer: bytes, frames: Sequence[bytes]) -> None:
         """Take note of a message that the network has taken."""
@@ -188,6 +205,7 @@ class Serving:
         while True:
             await asyncio.sleep(every_s)
             self._perform(self._engine.tick(self._now()))
+            self._after()  # of what was told without a word of the engine
 
     async def _tend(self) -> None:
         while True:
@@ -202,10 +220,23 @@ class Serving:
     # ---- what is to be done
 
     def _perform(self, actions: Sequence[Action]) -> None:
-        self._agenda.add(actions)
+        """Tell what happened first: it is written down before anybody hears of it."""
+        rest = []
+        for action in actions:
+            if type(action) is Report:
+                self._tell(action.happening)
+            else:
+                rest.append(action)
+        if len(rest) < len(actions):
+            self._after()
+        self._agenda.add(rest)
 
     def _do(self, action: Action) -> None:
         match action:
+            case Send(peer=peer, role="worker", command=command) if (
+                self._inmate is not None and peer == self._inmate.peer
+            ):
+                self._inmate.receive(command)
             case Send(peer=peer, role=role, command=command):
                 try:
                     frames = self._dialects.encode(peer, role, command)
@@ -217,8 +248,6 @@ class Serving:
                 self._entrance.send(peer, role, frames)
             case Store(ticket=ticket, records=records):
                 self._store.write(ticket, records)
-            case Report(happening=happening):
-                self._tell(happening)
             case Ask():
                 self._handlers.ask(action)
             case Fetch():
@@ -230,7 +259,5 @@ class Serving:
                     self.stopped.set_result(action)
 
 
-def _letter(frames: Sequence[bytes]) -> str:
-    """Return the letter of the side that wrote a message, by its header."""
-    header = bytes(frames[1]) if len(frames) > 1 else b""
-    return "W" if header == b"NFPW01" else "B" if header == b"NFPB01" else "C"
+def _header(frames: Sequence[bytes]) -> bytes:
+    return bytes(frames[1]) if len(frames) > 1 else b""

@@ -16,7 +16,7 @@ from specwire.runtime.norfab.worker import bodies
 from specwire.runtime.norfab.worker.actions import Input, Load, Send
 from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
 from specwire.runtime.norfab.worker.events import Dropped, JobRefused, JobTaken, StoreFailed
-from specwire.runtime.norfab.worker.records import DeletedRecord, JobRecord
+from specwire.runtime.norfab.worker.records import DeletedRecord, ForgottenRecord, JobRecord
 
 if TYPE_CHECKING:
     from specwire.runtime.norfab.worker.engine import WorkerEngine
@@ -143,9 +143,33 @@ class Answers:
                 self.release(job)
 
     def release(self, job: Assignment) -> None:
-        """The broker still wants a job that was kept through a restart."""
+        """The broker still wants a job that was kept through a restart.
+
+        It gets a new number: jobs begin in the order of their numbers, and may be asked for in any order.
+        """
+        engine, before = self._engine, job.number
+        job.number, job.state = engine.jobs.number(), State.STORING
+        engine.ledger.store(
+            ForgottenRecord(before),
+            job.record,
+            then=partial(self._released, job),
+            otherwise=partial(self._unreleased, job, before),
+        )
+
+    def _released(self, job: Assignment) -> None:
+        if job.state is not State.STORING or job.deleted:
+            return
+        if self._engine.stopping:
+            self._engine.give_back([job])
+            return
         self._engine.execution.enqueue(job)
         self._engine.execution.pump()
+
+    def _unreleased(self, job: Assignment, before: int, reason: str) -> None:
+        """It stays where it was, until it is asked for once more."""
+        self._engine.report(StoreFailed(reason))
+        if job.state is State.STORING:
+            job.number, job.state = before, State.HELD
 
     def _load(self, job: Assignment, client: bytes) -> None:
         self._engine.execution.owed.pop(job.uuid, None)

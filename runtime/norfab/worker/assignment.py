@@ -68,4 +68,5 @@ class Assignment:
     @property
     def record(self) -> JobRecord:
         """What is kept of it while it has no end."""
-        return JobRecord(self.number, self.uuid, self.client, self.task, self.body, self.accepted_at)
+        held = self.state is State.HELD
+        return JobRecord(self.number, self.uuid, self.client, self.task, self.body, self.accepted_at, held)

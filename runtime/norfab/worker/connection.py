@@ -154,7 +154,9 @@ class Connection:
             self._mute += 1
             self.end(reason)
         elif now - self._beat_at >= settings.keepalive_s:
-            self._beat_at = now
+            # From when it was due, so that late ticks do not add up; after a standstill from now.
+            due = self._beat_at + settings.keepalive_s
+            self._beat_at = due if now - due < settings.keepalive_s else now
             self.keepalives_out += 1
             self._engine.out.append(Send(Keepalive(self._engine.service)))
 

@@ -284,6 +284,7 @@ class WorkerEngine:
         if self._restarts:
             for job in jobs:
                 job.state = State.HELD
+            self.ledger.store(*(job.record for job in jobs))
             return
         for job in jobs:
             self.jobs.remove(job)

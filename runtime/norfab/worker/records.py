@@ -1,7 +1,8 @@
 """What a worker keeps on disk, as values. Times are seconds since the epoch.
 
-A job is known by its number. Jobs begin in the order of their numbers, so that one number says which have begun. A later
-record of a number takes the place of an earlier one of the same kind.
+A job is known by its number. Jobs begin in the order of their numbers, so that one number says which have begun; those
+that were kept through a restart and wait to be asked for are out of this order, and say so. A later record of a number
+takes the place of an earlier one of the same kind.
 """
 
 from __future__ import annotations
@@ -18,10 +19,12 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     task: str
     body: bytes
     accepted_at: float
+    held: bool = False
+    """It has not begun, whatever numbers have; when its turn comes it gets another number."""
 
 
 class BegunRecord(msgspec.Struct, frozen=True, gc=False):
-    """All jobs up to this number have begun, or will never."""
+    """All jobs up to this number have begun, but for those that are held."""
 
     number: int
 

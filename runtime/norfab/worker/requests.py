@@ -1,15 +1,15 @@
 """What a worker asks of its broker as a client: files, and services inside the broker.
 
-A worker's own connection carries jobs and nothing else, so this is a second one, made when a task first needs it.
+A worker's own connection carries jobs and nothing else, so this is a second one, made when a task first needs it. Files are
+kept in the worker's folder, and fetched again when they have changed.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import asyncio
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-
-import msgspec
 
 from specwire.runtime.transport.security import Security
 
@@ -17,11 +17,17 @@ if TYPE_CHECKING:
     from specwire.runtime.norfab.client import NorfabClient
 
 CLIENT_SUFFIX = "-NFPClient"
+FILES = "files"
 TIMEOUT_S = 30.0
 
 
 class Requests:
-    """A `specwire.runtime.norfab.worker.view.Broker`, by way of a client."""
+    """A `specwire.runtime.norfab.worker.view.Broker`, by way of a client.
+
+    Args:
+        endpoints: of the brokers; those that prove themselves as the first one does are asked.
+        folder: where fetched files are kept.
+    """
 
     def __init__(
         self,
@@ -31,17 +37,52 @@ class Requests:
         folder: Path,
         protocol: str,
     ) -> None:
-        self._endpoints, self._name, self._security = endpoints, name, security
-        self._folder, self._protocol = folder, protocol
+        self._endpoints = [
+            endpoint for endpoint, proof in zip(endpoints, security, strict=True) if proof == security[0]
+        ]
+        self._name, self._security, self._protocol = name + CLIENT_SUFFIX, security[0], protocol
+        self._folder = folder
         self._client: NorfabClient | None = None
+        self._making = asyncio.Lock()
 
     async def fetch(self, url: str) -> Path:
         """Return the local copy of a file; raises OSError."""
-        raise OSError(f"{url}: not yet")
+        from specwire.runtime.norfab.files import FetchError, FileCache, UrlError, fetch
+
+        try:
+            return await fetch(url, self._answer, cache=FileCache(self._folder / FILES))
+        except (FetchError, UrlError) as error:
+            raise OSError(str(error)) from None
 
     async def ask(self, service: str, task: str, kwargs: dict[str, Any]) -> Any:
         """Return what the service says; raises OSError."""
-        raise OSError(f"{service} {task}: not yet {msgspec.json.encode(kwargs)!r}")
+        from specwire.runtime.norfab.client import RequestError
+
+        client = await self._connect()
+        try:
+            return await client.manage(service, task, timeout=TIMEOUT_S, **kwargs)
+        except (RequestError, ValueError) as error:
+            raise OSError(str(error)) from None
+
+    async def _answer(self, service: str, task: str, arguments: Mapping[str, Any]) -> tuple[int, bytes]:
+        answer = await (await self._connect()).ask(service, task, kwargs=arguments, timeout=TIMEOUT_S)
+        return answer.code, answer.body
+
+    async def _connect(self) -> NorfabClient:
+        from specwire.runtime.norfab.client import NorfabClient
+
+        async with self._making:
+            if self._client is None:
+                client = NorfabClient(
+                    self._endpoints, name=self._name, security=self._security, protocol=self._protocol
+                )
+                await client.start()
+                self._client = client
+            return self._client
 
     async def close(self) -> None:
         """Close the connection, if there is one."""
+        async with self._making:
+            client, self._client = self._client, None
+        if client is not None:
+            await client.stop()

@@ -60,16 +60,24 @@ def restore(engine: WorkerEngine, records: Iterable[Record], begun: int) -> None
     stored = _Stored(records, begun)
     jobs = sorted(stored.jobs.values(), key=lambda job: job.number)
     engine.jobs.numbered = max([stored.begun, *(job.number for job in jobs)])
-    ended = []
+    ended: list[Assignment] = []
+    held: list[JobRecord] = []
     for record in jobs:
         job = _read(engine, record)
         if job.uuid in engine.jobs.by_uuid:
             continue  # an older one was forgotten, which was not kept
         engine.jobs.add(job)
-        if not _take_end(job, stored):
-            _go_on(engine, job, stored.begun)
-            continue
-        ended.append(job)
+        if _take_end(job, stored):
+            ended.append(job)
+        elif record.held or record.number > stored.begun:
+            job.state = State.HELD
+            engine.execution.remind(job)
+            if not record.held:
+                held.append(job.record)
+        else:
+            engine.execution.end(job, bodies.failure(INTERRUPTED))
+    if held:
+        engine.ledger.store(*held)
     for job in sorted(ended, key=lambda job: job.ended_at):
         engine.jobs.settle(job)
 
@@ -94,14 +102,6 @@ def _take_end(job: Assignment, stored: _Stored) -> bool:
         return False
     job.state = State.DONE
     return True
-
-
-def _go_on(engine: WorkerEngine, job: Assignment, begun: int) -> None:
-    if job.number <= begun:
-        engine.execution.end(job, bodies.failure(INTERRUPTED))
-        return
-    job.state = State.HELD
-    engine.execution.remind(job)
 
 
 def let_go(engine: WorkerEngine) -> None:

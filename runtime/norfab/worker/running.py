@@ -84,8 +84,10 @@ class Runner:
         if job is None:
             return
         job.cancel(reason)
-        if self._side is not None:
-            self._side.call(lambda: self._cancel_coroutine(uuid))
+        running = self._coroutines.get(uuid)  # where there is none yet, it looks before it begins
+        if running is not None:
+            with suppress(RuntimeError):  # its loop has ended
+                running.get_loop().call_soon_threadsafe(running.cancel)
 
     def abandon(self, uuid: str) -> None:
         """Wait for a task no longer; where it blocks the loop of coroutines the others get a new one."""
@@ -145,11 +147,6 @@ class Runner:
             outcome = outcomes.of_error(error)
         self._coroutines.pop(job.uuid, None)
         self._put(job.uuid, outcome)
-
-    def _cancel_coroutine(self, uuid: str) -> None:
-        running = self._coroutines.get(uuid)
-        if running is not None:
-            running.cancel()
 
     def say(self, uuid: str, progress: Progress) -> None:
         """See `Outlet.say`."""
@@ -245,9 +242,18 @@ class _SideLoop:
         self._loop.call_soon_threadsafe(work)
 
     def close(self) -> None:
-        """End when what runs at this moment lets it."""
+        """End when all coroutines have, if ever."""
+        self._loop.call_soon_threadsafe(self._finish)
+
+    def _finish(self) -> None:
+        self._ending = self._loop.create_task(self._end())
+
+    async def _end(self) -> None:
+        others = asyncio.all_tasks() - {asyncio.current_task()}
+        if others:
+            await asyncio.wait(others)
         self._closing = True
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        self._loop.stop()
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)

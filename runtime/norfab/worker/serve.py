@@ -28,6 +28,7 @@ from specwire.runtime.norfab.worker.running import Runner
 from specwire.runtime.norfab.worker.store import WorkerStore
 from specwire.runtime.norfab.worker.tasks import TaskTable
 from specwire.runtime.norfab.worker.view import WorkerView
+from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.security import NULL, Security
 
@@ -80,6 +81,9 @@ class NorfabWorker:
         self._endpoints = (endpoints,) if isinstance(endpoints, str) else tuple(endpoints)
         if not self._endpoints:
             raise ValueError("a worker needs the endpoint of a broker")
+        for endpoint in self._endpoints:
+            if fault := fault_in_endpoint(endpoint, listening=False):
+                raise ValueError(f"{endpoint!r} {fault}")
         if protocol not in DIALECTS:
             raise ValueError(f"{protocol!r} is no protocol of a worker: {', '.join(DIALECTS)}")
         self._security = _each(security, len(self._endpoints))

@@ -27,7 +27,7 @@ MARK = "begun"
 
 SCHEMA = (
     """CREATE TABLE job (number INTEGER PRIMARY KEY, uuid TEXT NOT NULL, client BLOB NOT NULL, task TEXT NOT NULL,
-    body BLOB NOT NULL, accepted_at REAL NOT NULL)""",
+    body BLOB NOT NULL, accepted_at REAL NOT NULL, held INTEGER NOT NULL)""",
     """CREATE TABLE result (number INTEGER PRIMARY KEY, body BLOB NOT NULL, ended_at REAL NOT NULL,
     failed INTEGER NOT NULL, deleted INTEGER NOT NULL)""",
     "CREATE TABLE begun (one INTEGER PRIMARY KEY, number INTEGER NOT NULL)",
@@ -36,12 +36,12 @@ SCHEMA = (
     """CREATE TRIGGER forgotten AFTER DELETE ON job
     BEGIN DELETE FROM result WHERE number = OLD.number; END""",
 )
-_JOB = "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?)"
+_JOB = "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?)"
 _RESULT = "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?, ?)"
 _BEGUN = "INSERT OR REPLACE INTO begun VALUES (?, ?)"
 _FORGET = "DELETE FROM job WHERE number = ?"
 
-_LOAD_JOBS = "SELECT number, uuid, client, task, body, accepted_at FROM job ORDER BY number"
+_LOAD_JOBS = "SELECT number, uuid, client, task, body, accepted_at, held FROM job ORDER BY number"
 _LOAD_RESULTS = "SELECT number, ended_at, length(body), failed, deleted FROM result"
 
 
@@ -85,7 +85,10 @@ class WorkerStore:
         return records, begun
 
     async def _load(self) -> list[Record]:
-        records: list[Record] = [JobRecord(*row) for row in await self._writer.read(_LOAD_JOBS, ())]
+        records: list[Record] = [
+            JobRecord(number, uuid, client, task, body, accepted_at, bool(held))
+            for number, uuid, client, task, body, accepted_at, held in await self._writer.read(_LOAD_JOBS, ())
+        ]
         for number, ended_at, octets, failed, deleted in await self._writer.read(_LOAD_RESULTS, ()):
             if deleted:
                 records.append(DeletedRecord(number, ended_at))
@@ -143,6 +146,7 @@ def _statements(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Any]]
                         record.task,
                         record.body,
                         record.accepted_at,
+                        record.held,
                     ),
                 )
             case ResultRecord():

@@ -73,7 +73,7 @@ async def take_turns(stage: Stage, load: Load, subscribers: int) -> list[tuple[s
         )
     rows.append((ONE, BARE, await publish_bare(stage.bare_local, load, bare_alone, watch)))
     rows.append((ONE, OURS, await publish_ours((stage.our_local,), 1, load, ours_alone, watch)))
-    many = Load(0, max(load.pipelined // subscribers, 1), load.window)
+    many = Load(0, max(load.pipelined // subscribers, 1), load.window, 1)
     each = -(-subscribers // SIZE)
     rows.append(
         (MANY.format(each * SIZE), OURS, await publish_ours(stage.ours, each, many, stage.our_pids, watch))

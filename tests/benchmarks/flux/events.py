@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from contextlib import AsyncExitStack
-from typing import cast
 
 from specwire.runtime.flux.handle import Events, connect
 from tests.benchmarks.flux.asking import Asker, Figures, Load, price
@@ -29,15 +28,18 @@ async def publish_bare(path: str, load: Load, pids: Sequence[int], watch: Watch)
         await known.done
 
     await watch.see_through("bare sockets, a subscriber", until_known(), progress)
-    asker = Asker(EVENT, load.pipelined, load.window, progress)
-    asker.out = cast("asyncio.Transport", publisher)
-    subscriber.set_protocol(asker)
 
-    async def many() -> None:
+    async def passed(messages: int) -> None:
+        asker = Asker(EVENT, messages, load.window, progress)
+        asker.out = publisher
+        subscriber.set_protocol(asker)
         asker.begin()
         await asker.done
 
-    figures = await price(watch.see_through("bare sockets, events", many(), progress), load.pipelined, pids)
+    async def many(messages: int) -> None:
+        await watch.see_through("bare sockets, events", passed(messages), progress)
+
+    figures = await price(many, load, pids)
     publisher.close()
     subscriber.close()
     return figures
@@ -59,33 +61,35 @@ async def publish_ours(
         async with asyncio.timeout(STALL_S):
             listeners = [await handle.subscribe(PREFIX) for handle in handles]
         publisher = await stack.enter_async_context(connect(f"local://{paths[0]}"))
-        behind = [load.pipelined] * len(listeners)
+        before, behind = [0] * len(listeners), [0] * len(listeners)
         further = asyncio.Event()
 
         async def listen(at: int, events: Events) -> None:
-            before = 0
             async for event in events:
-                if event.sequence <= before:
-                    raise SystemExit(f"subscriber {at}: event {event.sequence} follows {before}")
-                before = event.sequence
+                if event.sequence <= before[at]:
+                    raise SystemExit(f"subscriber {at}: event {event.sequence} follows {before[at]}")
+                before[at] = event.sequence
                 behind[at] -= 1
                 progress.done += 1
                 further.set()
                 if not behind[at]:
                     return
 
-        async def publish() -> None:
-            for left in range(load.pipelined, 0, -1):
+        async def publish(messages: int) -> None:
+            for left in range(messages, 0, -1):
                 while max(behind) - left >= load.window:  # the slowest has so many before it
                     further.clear()
                     await further.wait()
                 await publisher.announce(TOPIC, PAYLOAD)
 
-        async def many() -> None:
+        async def delivered(messages: int) -> None:
+            behind[:] = [messages] * len(listeners)
             async with asyncio.TaskGroup() as tasks:
-                tasks.create_task(publish())
+                tasks.create_task(publish(messages))
                 for at, events in enumerate(listeners):
                     tasks.create_task(listen(at, events))
 
-        seen = watch.see_through(f"events, {len(listeners)} subscribers", many(), progress)
-        return await price(seen, load.pipelined, pids)
+        async def many(messages: int) -> None:
+            await watch.see_through(f"events, {len(listeners)} subscribers", delivered(messages), progress)
+
+        return await price(many, load, pids)

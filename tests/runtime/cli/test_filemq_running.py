@@ -16,7 +16,7 @@ def play(start: Callable[[], Coroutine[Any, Any, None]], *, stopped: bool) -> bo
         stop: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         if stopped:
             stop.set_result(None)
-        async with asyncio.timeout(20.0):
+        async with asyncio.timeout(60.0):
             return await is_started(start(), stop)
 
     return asyncio.run(story())

@@ -16,7 +16,7 @@ from specwire.runtime.filemq.digests import AbandonedError, digest_file
 from specwire.runtime.filemq.digeststore import DigestStore
 from specwire.runtime.filemq.publication import Put
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 LONG_AGO_S = 1_000_000_000
 
 

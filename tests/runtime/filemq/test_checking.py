@@ -71,7 +71,7 @@ class Bench:
 def play(bench: Callable[[], Bench], story: Callable[[Bench], Coroutine[Any, Any, None]]) -> Bench:
     async def whole() -> Bench:
         made = bench()
-        async with asyncio.timeout(30):
+        async with asyncio.timeout(60):
             await story(made)
             await made.checks.close()
         return made

@@ -24,7 +24,7 @@ from specwire.runtime.filemq.server import ServerEngine
 from specwire.runtime.filemq.serving import Serving
 from specwire.runtime.filemq.settling import LONGEST_S, SETTLE_S, Settling
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 CALM = {"heartbeat": 3600.0, "expiry": 3600.0}
 PEER = b"peer"
 

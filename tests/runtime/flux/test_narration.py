@@ -73,6 +73,11 @@ def test_what_each_level_tells(event: Event, from_level: Level) -> None:
         (Joined(3), 6, "rank 3 is in the tree"),
         (ChildJoined(1, UUID, "here"), 7, "rank 1 (c5e78dd6, here) has joined"),
         (ChildLeft(1, UUID, "here", "silent", lost=True), 3, "rank 1 (c5e78dd6, here) is lost: silent"),
+        (
+            ChildLeft(1, UUID, "here", "the way to rank 0 is lost", lost=True),
+            7,
+            "rank 1 (c5e78dd6, here) is lost: the way to rank 0 is lost",
+        ),
         (ChildLeft(1, UUID, "here", "bye", lost=False), 6, "rank 1 (c5e78dd6, here) has left: bye"),
         (ChildTorpid(1, UUID, "here", True), 4, "rank 1 (c5e78dd6, here) is torpid"),
         (ChildTorpid(1, UUID, "here", False), 6, "rank 1 (c5e78dd6, here) is heard again"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 
-from specwire.runtime.flux.outgoing import GATHERED_MESSAGES, GATHERED_OCTETS, Outgoing
+from specwire.runtime.flux.outgoing import GATHERED_MESSAGES, GATHERED_OCTETS, MESSAGE_WEIGHT, Outgoing
 
 
 class Transport(asyncio.WriteTransport):
@@ -61,13 +61,13 @@ def test_what_is_held_leaves_together_and_in_one_write() -> None:
 def test_no_more_is_gathered_than_the_bound() -> None:
     async def story(outgoing: Outgoing, transport: Transport) -> None:
         outgoing.hold()
-        half = bytes(GATHERED_OCTETS // 2)
+        half = bytes(GATHERED_OCTETS // 2 - MESSAGE_WEIGHT)
         for _ in range(2):
             outgoing.write(half)
         assert transport.writes == []
         outgoing.write(b"x")
-        assert list(map(len, transport.writes)) == [GATHERED_OCTETS + 1]
-        assert outgoing.waiting_octets == GATHERED_OCTETS + 1
+        assert list(map(len, transport.writes)) == [2 * len(half) + 1]
+        assert outgoing.waiting_octets == 2 * len(half) + 1
 
     on_loop(story)
 

@@ -10,10 +10,11 @@ import pytest
 from specwire.generated.flux import NODEID_ANY, Request, Response
 from specwire.runtime.flux.actions import ToChild, ToParent
 from specwire.runtime.flux.broker import BrokerEngine
-from specwire.runtime.flux.events import PeerRefused
+from specwire.runtime.flux.events import Dropped, PeerRefused
 from specwire.runtime.flux.flags import NORESPONSE, STREAMING
 from specwire.runtime.flux.journal import MAX_WAITING, RING_LINES
 from specwire.runtime.flux.severity import Severity
+from specwire.runtime.flux.wires import WIRES
 from tests.runtime.flux.tree import CHAIN, LocalClient, Tree, alone
 
 
@@ -70,9 +71,13 @@ def told(engine: BrokerEngine) -> list[tuple[int, str, str]]:
     return [(int(line[1]) >> 3, line[2], line[3]) for line in found if line is not None]
 
 
-def test_rank_0_has_the_log_of_the_instance() -> None:
-    """What is worth it goes up; a broker between keeps its own alone. 6 is for information, 7 for debugging."""
-    tree = Tree(3, 1)
+@pytest.mark.parametrize("protocol", WIRES)
+def test_rank_0_has_the_log_of_the_instance(protocol: str) -> None:
+    """What is worth it goes up; a broker between keeps its own alone. 6 is for information, 7 for debugging.
+
+    An edition that has no word for "nobody answers" has an answer that nobody minds.
+    """
+    tree = Tree(3, 1, settings=lambda given: msgspec.structs.replace(given, wire=WIRES[protocol]))
     for rank, engine in tree.engines.items():
         engine.journal.clear()
         tree.perform(rank, engine.log(f"of rank {rank}", 0.0, Severity.INFO))
@@ -87,11 +92,13 @@ def test_rank_0_has_the_log_of_the_instance() -> None:
         (6, "1", "of rank 1"),
         (6, "2", "of rank 2"),
     ]
+    assert tree.reported(Dropped) == []
+    assert tree.pending() == {}
 
 
 def test_lines_of_programs_go_up_too() -> None:
-    """By the severity in the line; a line that was sent to one rank is for this one, and for rank 0."""
-    tree = Tree(3, 1)
+    """By the severity in the line, 6 here; a line that was sent to one rank is for this one, and for rank 0."""
+    tree = Tree(3, 1, settings=lambda given: msgspec.structs.replace(given, forward_level=6))
     for engine in tree.engines.values():
         engine.journal.clear()
     client = tree.client(2)
@@ -103,6 +110,16 @@ def test_lines_of_programs_go_up_too() -> None:
         ["<24>1 - c"],
         ["<32>1 - a", "<56>1 - b"],
     ]
+
+
+def test_programs_may_log_for_debugging() -> None:
+    """Rank 0 has such lines of theirs, and their severity may be missing."""
+    tree = Tree(2)
+    client = tree.client(1)
+    for line in (b"<56>1 - x\0", b"<no number> y\0"):
+        client.send(Request(topic="log.append", payload=line, flags=NORESPONSE))
+    tree.settle()
+    assert tree.engines[0].journal.lines()[-2:] == ["<56>1 - x", "<no number> y"]
 
 
 def test_log_of_a_tree_that_comes_and_is_broken() -> None:
@@ -135,7 +152,8 @@ def test_lines_that_wait_for_a_parent_are_bounded() -> None:
     for answer in root.from_child("middle", hello, 0.0):
         if isinstance(answer, ToChild):
             sent = leaf.from_parent(answer.message, 0.0)
-    told_up = [(action.message.payload or b"") for action in sent if isinstance(action, ToParent)]
+    messages = [action.message for action in sent if isinstance(action, ToParent)]
+    told_up = [message.payload or b"" for message in messages if isinstance(message, Request)]
     assert len(told_up) == MAX_WAITING + 1
     assert told_up[0].endswith(b"line 5\0")
     assert told_up[-1].endswith(b"rank 1 is in the tree\0")

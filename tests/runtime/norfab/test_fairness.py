@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specwire.runtime.norfab import workers
+from specwire.runtime.norfab import jobs, workers
 from specwire.runtime.norfab.commands import Open, Post, Ready
 from specwire.runtime.norfab.fairness import FairQueue
 from specwire.runtime.norfab.limits import Settings
@@ -122,6 +122,35 @@ def test_a_disk_that_is_behind_turns_jobs_away() -> None:
     lab.post("j9")
     lab.commit()
     assert lab.statuses() == [202, 202, 202, 202]
+
+
+def test_reminders_of_jobs_that_have_ended_do_not_gather(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A job that may take a week is done in a second, and so are the next thousands."""
+    monkeypatch.setattr(jobs, "TIDY_AT", 10)
+    lab = Lab(Settings(kept_jobs=5))
+    lab.ready("w1")
+    for number in range(2000):
+        lab.post(f"j{number}", body=job(timeout=604_800))
+        lab.respond("w1", uuid=f"j{number}")
+    assert len(lab.engine.jobs.by_uuid) == 5
+    assert len(lab.engine.jobs._agenda) <= 1000
+    lab.post("late", body=job(timeout=5))
+    lab.wait(6, alive=["w1"])
+    assert lab.statuses()[-1] == 408
+
+
+def test_what_is_forgotten_holds_nothing() -> None:
+    """Jobs and their parts hold each other, and the collector of cycles is not told of them."""
+    lab = Lab(Settings(kept_jobs=1))
+    lab.ready("w1")
+    lab.post("j1")
+    forgotten = lab.engine.jobs.by_uuid["j1"]
+    lab.respond("w1", uuid="j1")
+    lab.post("j2")
+    lab.respond("w1", uuid="j2")
+    assert (forgotten.tasks, forgotten.deleted) == ({}, True)
+    lab.perform(lab.engine.stop(lab.now))
+    assert all(not kept.tasks for kept in lab.engine.jobs.by_uuid.values())
 
 
 def test_what_peers_announce_and_never_register_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 from specwire.runtime.norfab.commands import Open, Post
@@ -28,7 +30,7 @@ def test_who_manages_what_is_told() -> None:
 
 
 @pytest.mark.parametrize("odd", [5, [["r1"]], {"a": 1}, None, True])
-def test_odd_arguments_do_no_harm(odd: object) -> None:
+def test_odd_arguments_do_no_harm(odd: Any) -> None:
     lab = Lab()
     lab.announce("w1", "r1")
     lab.ready("w1")

@@ -129,6 +129,26 @@ def test_a_broker_without_a_memory_is_given_the_job_again() -> None:
     assert desk.result.values() == {"w1": 1, "w2": 2}
 
 
+def test_a_broker_that_asks_the_workers_in_vain() -> None:
+    """It says 202 to a GET, and 404 when no worker knows the job: then it is posted; the one that knows it is asked."""
+    desk = Desk().begin()
+    desk.submit()
+    desk.accept("w1", "w2")
+    desk.reconnect()
+    desk.accept("w1", "w2")
+    desk.say(300, worker="w1", status="STARTED")
+    desk.answer("w1", 1)
+    desk.sent()
+    desk.turn(6)
+    assert kinds(desk.sent()) == ["GET u1 w2"]
+    desk.accept("w2")
+    desk.refused(404, "the uuid is unknown")
+    assert kinds(desk.sent()) == ["POST u1 w2"]
+    desk.accept("w2")
+    desk.answer("w2", 2)
+    assert desk.result.values() == {"w1": 1, "w2": 2}
+
+
 def test_a_job_for_any_worker_waits_for_the_one_that_has_it() -> None:
     """It would run twice where it is posted before its worker is back: it is asked for, for a while."""
     desk = Desk(settle_s=10.0).begin()
@@ -153,6 +173,10 @@ def test_a_job_for_any_worker_is_found_at_another_worker() -> None:
     desk.accept("w1")
     desk.reconnect()
     desk.accept("w1", "w2", "w3")
+    desk.say(300, worker="w2", status="STARTED")
+    desk.sent()
+    desk.turn(6)
+    assert kinds(desk.sent()) == ["GET u1 w2"]
     desk.answer("w2", 5)
     assert desk.result.values() == {"w2": 5}
 

@@ -442,6 +442,18 @@ def test_stale_and_ended_jobs_are_bounded() -> None:
     assert [dropped.kind for dropped in desk.tell(Dropped)] == ["double", "unknown"]
 
 
+def test_reminders_of_ended_jobs_do_not_gather() -> None:
+    """A job that takes a moment leaves nothing behind for the ten minutes that it might have taken."""
+    desk = Desk().begin()
+    for number in range(5_000):
+        uuid = f"u{number}"
+        desk.submit(uuid, timeout=600)
+        desk.accept("w1", uuid=uuid)
+        desk.answer("w1", uuid=uuid)
+        desk.told.clear()
+    assert len(desk.engine.agenda) < 5_000
+
+
 def test_progress_is_kept_up_to_a_bound() -> None:
     """A worker that never stops talking fills no disk."""
     desk = Desk(events_per_job=3).begin()

@@ -114,6 +114,16 @@ def test_a_bad_question_is_answered_with_400(root: Path, task: str, kwargs: byte
     assert status == 400 and msgspec.json.decode(body)["errors"]
 
 
+def test_long_questions_leave_room_for_short_ones(root: Path) -> None:
+    """Whoever asks for a hundred walks is told to come again; pieces are given meanwhile."""
+    walks = [("walk", {"url": "nf://"})] * 100
+    answers = ask(root, *walks, ("fetch_file", {"url": "nf://sub/b.txt"}))
+    assert (200, b"b") in answers
+    statuses = [status for status, _ in answers]
+    assert statuses.count(200) == 9 and statuses.count(500) == 92
+    assert ask(root, walks[0])[0][0] == 200
+
+
 def test_a_handler_that_ends_answers_what_waits(root: Path) -> None:
     """Nobody waits for ever."""
 

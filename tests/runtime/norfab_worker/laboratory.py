@@ -141,7 +141,9 @@ class Lab:
         """Let the broker send something."""
         self.perform(self.engine.receive(command, self.now))
 
-    def post(self, uuid: str = "j1", body: bytes | None = None, client: bytes = CLIENT, **fields: Any) -> None:
+    def post(
+        self, uuid: str = "j1", body: bytes | None = None, client: bytes = CLIENT, **fields: Any
+    ) -> None:
         """Let the broker hand over a job."""
         self.say(Post(uuid, job(**fields) if body is None else body, client=client))
 

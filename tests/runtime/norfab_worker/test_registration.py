@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import pytest
 
 from specwire.runtime.norfab.commands import Disconnect, Keepalive, Open, Ready
@@ -104,7 +106,11 @@ def test_a_fresh_connection_that_stays_silent_is_given_up_sooner_and_then_later(
         lab.wait(0.1, alive=False)
         if len(lab.of(Close)) > before:
             given_up.append(round(lab.now - START))
-    assert [later - sooner for sooner, later in zip([0, *given_up], given_up, strict=False)][:3] == [5, 10, 16]
+    assert [later - sooner for sooner, later in zip([0, *given_up], given_up, strict=False)][:3] == [
+        5,
+        10,
+        16,
+    ]
 
 
 def test_a_broker_that_comes_back_has_its_workers_within_three_seconds() -> None:
@@ -132,7 +138,7 @@ def test_attempts_become_seldom_and_stay_above_a_bound() -> None:
             lab.perform(lab.engine.lost("connection refused", lab.now))
             times.append(lab.now)
         lab.wait(0.05, step=0.05, alive=False)
-    gaps = [later - sooner for sooner, later in zip(times, times[1:], strict=False)]
+    gaps = [later - sooner for sooner, later in pairwise(times)]
     assert gaps[0] < 0.3
     assert all(0.7 < gap < 1.4 for gap in gaps[5:])
 

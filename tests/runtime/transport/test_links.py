@@ -17,7 +17,7 @@ from specwire.runtime.transport.freight import BUDGET_OCTETS, SHARE
 from specwire.runtime.transport.link import MAX_FRAMES
 from specwire.runtime.transport.router import Router
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 FRAME_OCTETS = 512 * 1024
 
 

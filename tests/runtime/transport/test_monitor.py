@@ -32,7 +32,7 @@ from specwire.runtime.transport.security import (
 from tests.integration.tcp_proxy import TcpProxy
 from tests.runtime.transport.test_security import new_pair
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 OCTETS = 100_000
 
 

@@ -31,7 +31,7 @@ from specwire.runtime.transport.security import (
     refuse_exposure,
 )
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 
 
 def new_pair() -> KeyPair:

@@ -24,7 +24,7 @@ from specwire.runtime.transport.status_socket import (
     remove_stale,
 )
 
-TIMEOUT_S = 20.0
+TIMEOUT_S = 60.0
 LARGE = bytes(range(256)) * (1 << 14)
 """Four mebioctets: more than a socket takes at once."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specwire.runtime.filemq.endpoint import fault_in_endpoint
+from specwire.runtime.transport.endpoint import fault_in_endpoint
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,7 @@ _HOST = re.compile(r"[A-Za-z0-9._%-]+|\[[0-9A-Fa-f:.]+(%[A-Za-z0-9._-]+)?\]")
 
 
 def fault_in_endpoint(endpoint: str, *, listening: bool) -> str | None:
-    """Return why a FILEMQ peer can neither listen on nor connect to `endpoint`, None where it may try.
+    """Return why a peer can neither listen on nor connect to `endpoint`, None where it may try.
 
     Args:
         listening: the port may be ``*`` or 0, the host ``*``; to connect, ``SOURCE;`` may stand in front of the host.

@@ -1,0 +1,141 @@
+"""What a caller says is checked before anything is made of it; what a network says is made to fit."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from specwire.runtime.norfab.client.orders import client_name, make_job, target_of
+from specwire.runtime.norfab.client.reading import read_progress, read_response, says_failed
+from specwire.runtime.norfab.client.results import Answer, read_entry
+
+
+@pytest.mark.parametrize(
+    ("targets", "written"),
+    [
+        ("all", "all"),
+        ("", "all"),
+        ("any", "any"),
+        ("w1", "w1"),
+        ("w1,w2", '["w1","w2"]'),
+        (["w1"], "w1"),
+        (["w1", "w2", "w1"], '["w1","w2"]'),
+        (["all"], "all"),
+        ('["w1"]', "w1"),
+    ],
+)
+def test_targets(targets: str | list[str], written: str) -> None:
+    """Names go as a JSON list: deployed brokers refuse commas."""
+    assert target_of(targets) == written
+
+
+@pytest.mark.parametrize("targets", [[], ["a b"], "[1]", ["x", "all"], "a,,b"])
+def test_targets_that_are_none(targets: str | list[str]) -> None:
+    """They are refused here."""
+    with pytest.raises(ValueError, match=r"."):
+        target_of(targets)
+
+
+def test_the_body_of_a_job() -> None:
+    """As deployed workers read it; resources where there are some."""
+    record = make_job(
+        "svc",
+        "add",
+        (1, "x"),
+        {"a": None},
+        targets="all",
+        resources=["r1"],
+        timeout_s=5,
+        uuid=None,
+        now=10.0,
+        body_octets=1000,
+    )
+    assert json.loads(record.body) == {
+        "task": "add",
+        "args": [1, "x"],
+        "kwargs": {"a": None},
+        "timeout": 5,
+        "resources": ["r1"],
+    }
+    assert len(record.uuid) == 32 and int(record.uuid, 16)
+    assert (record.created_at, record.deadline) == (10.0, 15.0)
+
+
+def test_a_job_that_is_too_large() -> None:
+    """The bound is said."""
+    with pytest.raises(ValueError, match="a job has up to 100 octets, and this has"):
+        make_job(
+            "svc",
+            "add",
+            ("x" * 100,),
+            {},
+            targets="all",
+            resources=(),
+            timeout_s=5,
+            uuid=None,
+            now=0.0,
+            body_octets=100,
+        )
+
+
+def test_names_of_clients() -> None:
+    """One that is made is one that is taken."""
+    made = client_name(None)
+    assert client_name(made) == made
+    for name in ("", "a b", "x" * 65, "a,b", "é"):
+        with pytest.raises(ValueError, match="a client has a name of"):
+            client_name(name)
+
+
+@pytest.mark.parametrize(
+    ("body", "entries"),
+    [
+        (b'{"w1":{"failed":false}}', {"w1"}),
+        (b'{"worker":"w1","status":"STARTED"}', set()),
+        (b'{"worker":{"result":1}}', {"worker"}),
+        (b'{"error":{"a":1},"w1":{}}', {"w1"}),
+        (b'{"w1":[1],"w2":null,"w3":{}}', {"w3"}),
+    ],
+)
+def test_entries_of_workers(body: bytes, entries: set[str]) -> None:
+    """A worker may have the name of one of the broker's words."""
+    assert set(read_response(body).entries) == entries
+
+
+def test_odd_bodies() -> None:
+    """Nothing raises."""
+    for body in (b"", b"\xff", b"[]", b"7", b"{", b'{"workers":{}}', b"[" * 200_000):
+        read_response(body)
+        read_progress("u", "s", body, 0.0)
+        read_entry("w", 200, body)
+        says_failed(body)
+    said = read_response(b'{"workers":["a",7,null],"errors":["x",null,3],"status":5,"worker":[1]}')
+    assert (said.workers, said.error, said.status, said.worker) == (("a",), "x; 3", "5", "")
+
+
+def test_progress_of_deployed_workers() -> None:
+    """EVENT as norfab 0.25 writes it."""
+    body = {
+        "worker": "w1",
+        "service": "svc",
+        "uuid": "u1",
+        "event_type": "progress",
+        "message": "half",
+        "task": "add",
+        "status": "running",
+        "resource": ["r1"],
+        "severity": "WARNING",
+        "timestamp": "22-Nov-2026 12:00:00",
+    }
+    progress = read_progress("u1", "svc", json.dumps(body).encode(), 7.0)
+    assert progress is not None
+    assert (progress.worker, progress.message, progress.severity) == ("w1", "half", "WARNING")
+    assert (progress.resources, progress.at, progress.said["timestamp"]) == (("r1",), 7.0, body["timestamp"])
+
+
+def test_answers() -> None:
+    """JSON, or a sentence that says that it is none."""
+    assert Answer(200, b'{"a":1}').read() == {"a": 1}
+    with pytest.raises(ValueError, match="the answer is no JSON"):
+        Answer(200, b"raw octets").read()
