@@ -6,11 +6,10 @@ may be, parts that are not bytes) is left to the same in Python, which raises th
 """
 
 cimport cython
-from cpython.bytearray cimport PyByteArray_AS_STRING, PyByteArray_GET_SIZE
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from libc.string cimport memcmp, memcpy
 
-BUILD = "parts 2"
+BUILD = "parts 3"
 """Changed with this source: `specwire.generated.stream` takes no other."""
 
 
@@ -58,20 +57,20 @@ cdef class QuickParts:
             out += size
         return octets
 
-    def cut(self, bytearray buffer, Py_ssize_t max_octets):
+    def cut(self, bytes given, Py_ssize_t max_octets):
         """Return where the messages that are whole end, and the parts of each."""
         cdef list messages = []
         cdef list parts
         cdef Py_ssize_t at = 0
-        while (parts := self.next(buffer, &at, max_octets)) is not None:
+        while (parts := self.next(given, &at, max_octets)) is not None:
             messages.append(parts)
         return at, messages
 
-    cdef list next(self, bytearray buffer, Py_ssize_t* place, Py_ssize_t max_octets):
+    cdef list next(self, bytes given, Py_ssize_t* place, Py_ssize_t max_octets):
         """Return the parts of the message at `place`, which moves behind it; or None."""
         cdef Py_ssize_t at = place[0]
-        cdef const unsigned char* octets = <const unsigned char*>PyByteArray_AS_STRING(buffer)
-        cdef Py_ssize_t held = PyByteArray_GET_SIZE(buffer), size
+        cdef const unsigned char* octets = <const unsigned char*>PyBytes_AS_STRING(given)
+        cdef Py_ssize_t held = PyBytes_GET_SIZE(given), size
         cdef Py_ssize_t start = at + self.magic_octets + self.length_octets, end
         cdef list parts
         cdef bytes magic

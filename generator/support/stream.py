@@ -26,9 +26,9 @@ from specwire.generated.octets import OCTETS, as_octets
 from specwire.generated.words import one_of, show
 
 M = TypeVar("M")
-QuickCut = Callable[[bytearray, int], tuple[int, list[list[bytes]]]]
+QuickCut = Callable[[bytes, int], tuple[int, list[list[bytes]]]]
 
-_NATIVE = find_native("specwire.generated.native_stream", "parts 2")
+_NATIVE = find_native("specwire.generated.native_stream", "parts 3")
 
 
 @dataclass(frozen=True, slots=True)
@@ -272,9 +272,8 @@ class MessageStream(Generic[M]):
         """
         messages: list[M] = []
         if self.fault is None:
-            self._buffer += as_octets(octets)
             try:
-                self._take(messages)
+                self._take(as_octets(octets), messages)
             except DecodeError as error:
                 self.fault = error
                 self._buffer.clear()
@@ -282,14 +281,28 @@ class MessageStream(Generic[M]):
             raise self.fault
         return messages
 
-    def _take(self, messages: list[M]) -> None:
-        """Add every message that is whole, and drop the octets of all of them at once."""
-        buffer, at, decode = self._buffer, 0, self._decode
+    def _take(self, octets: bytes, messages: list[M]) -> None:
+        """Add every message that is whole; what is left begins the next."""
+        buffer, decode, most = self._buffer, self._decode, self._max_octets
+        if buffer:
+            buffer += octets
+            found = self._framing.cut(buffer, 0, most)
+            if found is None:
+                return
+            at, parts = found
+            messages.append(decode(parts))
+            octets = bytes(buffer[at:])  # no more than has just come
+            buffer.clear()
+        at = 0
         if self._quick_cut is not None:
-            at, cut = self._quick_cut(buffer, self._max_octets)
+            at, cut = self._quick_cut(octets, most)
             for parts in cut:
                 messages.append(decode(parts))  # one by one: those before a fault are kept
-        while at < len(buffer) and (found := self._framing.cut(buffer, at, self._max_octets)):
+            if at == len(octets):
+                return
+        buffer += octets[at:]
+        at = 0
+        while at < len(buffer) and (found := self._framing.cut(buffer, at, most)):
             at, parts = found
             messages.append(decode(parts))
         del buffer[:at]

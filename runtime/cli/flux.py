@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import typer
 
-from specwire.runtime.cli import flux_attr, flux_event, flux_overlay
+from specwire.runtime.cli import flux_attr, flux_event, flux_overlay, flux_overlay_ranks
 from specwire.runtime.cli.flux_broker import broker
 from specwire.runtime.cli.flux_client import EXIT_STATUSES
 from specwire.runtime.cli.flux_dmesg import dmesg
@@ -23,6 +23,8 @@ app.add_typer(flux_event.app, name="event")
 app.command("getattr", epilog=EXIT_STATUSES)(flux_attr.get)
 app.command("setattr", epilog=EXIT_STATUSES)(flux_attr.set_)
 app.command("lsattr", epilog=EXIT_STATUSES)(flux_attr.list_)
+for command in (flux_overlay_ranks.lookup, flux_overlay_ranks.parentof, flux_overlay_ranks.disconnect):
+    flux_overlay.app.command(epilog=EXIT_STATUSES)(command)
 app.add_typer(flux_overlay.app, name="overlay")
 app.command(epilog=EXIT_STATUSES)(dmesg)
 app.command(epilog=EXIT_STATUSES)(stats)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 
-from specwire.runtime.cli import flux_overlay_ranks
 from specwire.runtime.cli.console import fail, print_json
 from specwire.runtime.cli.flux_client import (
     EXIT_STATUSES,
@@ -45,9 +44,6 @@ GREY, PLAIN = "\x1b[90m", "\x1b[39m"
 COLOURS = {"lost": "\x1b[31m", "offline": "\x1b[33m"}
 
 app = typer.Typer(help="Look at the tree of brokers.", no_args_is_help=True)
-app.command(epilog=EXIT_STATUSES)(flux_overlay_ranks.lookup)
-app.command(epilog=EXIT_STATUSES)(flux_overlay_ranks.parentof)
-app.command(epilog=EXIT_STATUSES)(flux_overlay_ranks.disconnect)
 
 
 @app.callback()

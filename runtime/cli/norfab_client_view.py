@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from specwire.runtime.cli.console import messages, output
+from specwire.runtime.cli.console import fail, messages, output
 from specwire.runtime.log.text import show
 from specwire.runtime.norfab.client.events import (
     Connected,
@@ -135,7 +135,7 @@ class JobView:
     def _table(self) -> Table:
         # Those that still work come first: of many, they are what is waited for.
         names = sorted(self._workers, key=lambda name: (name in self._answered, name))
-        rows = [(name, self._state_of(name), self._workers[name]) for name in names[:ROWS]]
+        rows = [(show(name), self._state_of(name), self._workers[name]) for name in names[:ROWS]]
         if len(names) > ROWS:
             rows.append((f"and {len(names) - ROWS} more", "", ""))
         return make_table(("worker", "state", "says"), rows)
@@ -215,4 +215,7 @@ def as_json(value: Any) -> str:
     """Return a value as JSON for programs, in ASCII: a terminal obeys more than a program would."""
     import json
 
-    return json.dumps(msgspec.to_builtins(value), indent=2)
+    try:
+        return json.dumps(msgspec.to_builtins(value), indent=2)
+    except RecursionError:
+        fail("the answer is nested too deep to be printed", status=1)

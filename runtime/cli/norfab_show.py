@@ -82,7 +82,7 @@ def services(
 def jobs(
     service: ServiceOption = None,
     state: Annotated[str, typer.Option(help="open, ended or all.")] = "open",
-    limit: Annotated[int, typer.Option(min=1, max=10_000, help="How many, the newest first.")] = 100,
+    limit: Annotated[int, typer.Option(min=1, max=1000, help="How many, the newest first.")] = 100,
     as_json: JsonOption = False,
     timeout: TimeoutOption = ANSWER_S,
     broker: BrokerOption = None,

@@ -319,8 +319,8 @@ class _Client(asyncio.BufferedProtocol):
 
     def _read_or_not(self) -> None:
         """Read while messages are wanted."""
-        wanted = not (self.is_unread or self._held)
-        if wanted == self._is_read_from or self._transport.is_closing():
+        wanted = not self.is_unread and not self._held
+        if wanted is self._is_read_from or self._transport.is_closing():
             return
         self._is_read_from = wanted
         if wanted:

@@ -122,9 +122,8 @@ def severity_of(event: Event) -> Severity:
             return Severity.INFO
         case ChildJoined() | StatusChanged() | ClientOpened():
             return Severity.DEBUG
-        case (
-            ParentUnreachable() | Dropped(kind="response")
-        ):  # every start has these, and every caller that gives up
+        # Every start has the first, and every caller that gives up the second.
+        case ParentUnreachable() | Dropped(kind="response"):
             return Severity.DEBUG
         case ClientClosed(reason=reason) if reason in ORDINARY:
             return Severity.DEBUG

@@ -10,7 +10,7 @@ from math import inf
 from typing import Any
 
 from specwire.generated.errors import EncodeError
-from specwire.runtime.flux.actions import Action
+from specwire.runtime.flux.actions import Action, ToClient
 from specwire.runtime.flux.broker import BrokerEngine
 
 logger = logging.getLogger(__name__)
@@ -32,18 +32,20 @@ class Performer:
         self._loop = asyncio.get_running_loop()
         self._todo: deque[Action] = deque()
         self._performing = False
+        self._time_may_differ = True
         self._due = inf
         self._timer: asyncio.TimerHandle | None = None
         self._looking: asyncio.Handle | None = None
 
     def perform(self, actions: list[Action]) -> None:
         """Perform these, or where that is being done, let them follow."""
+        self._time_may_differ = True
         self.perform_now(actions)
         if self._looking is None:  # once in a turn of the loop: many messages come together
             self._looking = self._loop.call_soon(self.look_at_time)
 
     def perform_now(self, actions: list[Action]) -> None:
-        """Perform as `perform` does, for a caller who has `look_at_time` looked when all that came together is done."""
+        """Perform as `perform` does, for what a client has said: the caller sees to `look_at_time` when that is all done."""
         todo, ways = self._todo, self._ways
         todo.extend(actions)
         if self._performing:
@@ -52,8 +54,13 @@ class Performer:
         try:
             while todo:
                 action = todo.popleft()
+                kind = type(action)
+                if (
+                    kind is not ToClient
+                ):  # what only clients hear of has nothing to do with the tree, and its times
+                    self._time_may_differ = True
                 try:
-                    ways[type(action)](action)
+                    ways[kind](action)
                 except EncodeError as error:  # another edition may have no room for what the engine says
                     logger.error("a message could not be sent: %s", error)
                     todo.extend(self._engine.unsendable(action, str(error), self._loop.time()))
@@ -71,6 +78,9 @@ class Performer:
         if self._looking is not None:
             self._looking.cancel()
             self._looking = None
+        if not self._time_may_differ:
+            return
+        self._time_may_differ = False
         if self._engine.deadline >= self._due:
             return
         if self._timer is not None:

@@ -118,7 +118,6 @@ class FluxBroker:
             on_accept=self._accept,
             on_message=self._on_client,
             on_gone=self._client_gone,
-            on_handed=self._look_at_time,
             wire=settings.wire.local,
         )
         self._downlink, self._uplink = self._make_links(parent, keys)
@@ -143,6 +142,7 @@ class FluxBroker:
         self._gone: asyncio.Future[None] = self._loop.create_future()
         self._performer = Performer(self.engine, self._ways())
         self._perform, self._perform_now = self._performer.perform, self._performer.perform_now
+        self._connector.on_handed = self._performer.look_at_time
         async with AsyncExitStack() as opened:
             context = TransportContext()
             opened.push_async_callback(context.close)
@@ -300,9 +300,6 @@ class FluxBroker:
     def _sent_up(self, frames: Sequence[bytes]) -> None:
         if self._capturing is not None:
             self._capturing.take("C", self.engine.uuid, frames)
-
-    def _look_at_time(self) -> None:
-        self._performer.look_at_time()
 
     # --- what is done about it
 

@@ -90,6 +90,8 @@ class Errands:
 
     def answer(self, worker: Worker, command: Response) -> bool:
         """Take a worker's answer; return whether it was asked for."""
+        if not self._open:
+            return False
         key = _Key(command.client, command.uuid)
         errand = self._open.get(key)
         if errand is None or worker.name not in errand.pending:

@@ -96,7 +96,7 @@ class Results:
                 self._fail(peer, task, f"the result of {task.slot} cannot be read")
             else:
                 self._send(peer, task, outcome.status, body)
-        if outcome is not None and body is not None:
+        if outcome is not None and body is not None and not task.job.deleted:
             outcome.body, outcome.octets = body, len(body)
             self.keep(task, outcome)
         self._pump()

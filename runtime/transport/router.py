@@ -17,6 +17,7 @@ from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.freight import Freight, view_largest
 from specwire.runtime.transport.link import MAX_FRAMES, Frames, Link
 from specwire.runtime.transport.security import NULL, Security
+from specwire.runtime.transport.waitingoctets import WaitingOctets
 
 HIGH_WATER = 32
 MAX_WAITING = 1000
@@ -39,6 +40,8 @@ class Router:
         max_frames: frames of a message that are kept, the routing id among them.
         give_up_s: a TCP connection on which nothing is acknowledged for so long is lost.
         backlog: connections that the system holds until they are accepted; more have to knock again.
+        max_waiting_octets: what may wait here for all peers together; one may have half of what the others leave, and
+            is given up beyond it. One message waits for anybody, however large.
     """
 
     def __init__(
@@ -57,9 +60,11 @@ class Router:
         max_frames: int = MAX_FRAMES,
         give_up_s: float | None = None,
         backlog: int = BACKLOG,
+        max_waiting_octets: int | None = None,
     ) -> None:
         self._receive, self._on_sent, self._on_room, self._on_gone = on_message, on_sent, on_room, on_gone
         self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
+        self._octets = WaitingOctets(max_waiting_octets)
         self._max_waiting = max_waiting
         self._paced = paced
         self._freight = Freight(self._tell_room)
@@ -115,15 +120,18 @@ class Router:
         if waiting is None:
             if not self._offer(peer, frames):
                 self._waiting[peer] = deque([frames])
-        elif len(waiting) < self._max_waiting:
+                self._octets.add(peer, frames)
+        elif len(waiting) < self._max_waiting and self._octets.has_room(peer, frames):
             waiting.append(frames)
+            self._octets.add(peer, frames)
         else:
-            del self._waiting[peer]
-            self._on_gone(peer, f"left {self._max_waiting} messages unread")
+            self.forget(peer)
+            self._on_gone(peer, f"left {len(waiting)} messages unread")
 
     def forget(self, peer: bytes) -> None:
         """Drop what waits for `peer`."""
         self._waiting.pop(peer, None)
+        self._octets.forget(peer)
 
     def pause(self) -> None:
         """Stop receiving."""
@@ -142,7 +150,7 @@ class Router:
             if not self._link.send([peer, *viewed]):
                 return False
         except ConnectionResetError:
-            self._waiting.pop(peer, None)
+            self.forget(peer)
             self._on_gone(peer, "has disconnected")
             return True
         if view is not None:
@@ -165,7 +173,7 @@ class Router:
         while waiting and self._waiting.get(peer) is waiting:
             if not self._offer(peer, waiting[0]):
                 return
-            waiting.popleft()
+            self._octets.take(peer, waiting.popleft())
         if self._waiting.get(peer) is waiting:
-            self._waiting.pop(peer, None)
+            self.forget(peer)
             self._on_room(peer)

@@ -298,7 +298,7 @@ def test_a_pickle_crosses_to_a_process_of_the_other_build_and_back() -> None:
         input=pickle.dumps(message),
         env={**os.environ, PURE: "1"},
         capture_output=True,
-        timeout=60,
+        timeout=120,
         check=False,
     )
     assert done.returncode == 0, done.stderr.decode()
@@ -370,7 +370,7 @@ def test_threads_share_messages() -> None:
     for thread in threads:
         thread.start()
     for thread in threads:
-        thread.join(timeout=60)
+        thread.join(timeout=120)
     assert found == [True] * 8
 
 

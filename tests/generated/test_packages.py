@@ -27,7 +27,7 @@ own = {{m for m in sys.modules if m.startswith("specwire.generated.{name}.")}}
 assert not own & {{f"specwire.generated.{name}.{{late}}" for late in {LATE!r}}}, own
 """
     done = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, timeout=60, check=False
+        [sys.executable, "-c", program], capture_output=True, text=True, timeout=120, check=False
     )
     assert done.returncode == 0, done.stderr
 

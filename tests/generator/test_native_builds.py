@@ -149,7 +149,7 @@ def test_threads_ask_for_pairs_at_once() -> None:
     start, found = threading.Barrier(4), []
 
     def work() -> None:
-        start.wait(timeout=30)
+        start.wait(timeout=120)
         found.append(all(message.cache == pairs for message in messages))
 
     threads = [threading.Thread(target=work) for _ in range(4)]

@@ -8,6 +8,7 @@ from importlib import import_module
 import pytest
 
 from specwire.generated.builds import PURE, why_pure
+from specwire.generated.flux.stream import FRAMING
 from tests.house.repository import ROOT, has_compiler
 
 PACKAGES = sorted(path.parent.name for path in ROOT.glob("generated/*/_native.pyx"))
@@ -20,6 +21,13 @@ def test_package_is_accelerated(name: str) -> None:
     """`make setup` compiles; by hand ``python setup.py build_ext --inplace`` does."""
     package = import_module(f"specwire.generated.{name}")
     assert package.ACCELERATED, f"{name}: {why_pure(package.__name__)}; run make setup"
+
+
+@pytest.mark.skipif(os.environ.get(PURE) == "1", reason=f"{PURE}=1 asks for the builds in Python")
+@pytest.mark.skipif(not has_compiler(), reason="no C compiler, or no headers of Python")
+def test_streams_are_accelerated() -> None:
+    """The compiled module that packages share for their streams is of the source that is there."""
+    assert FRAMING.quick_cut is not None, "run make setup"
 
 
 def test_every_package_can_be_compiled() -> None:

@@ -138,7 +138,7 @@ def test_wheel_brings_its_grammars(unpacked: Path, tmp_path: Path) -> None:
         "print(zre.decode([bytes.fromhex('aaa106020001')]), zre.machine.__name__)"
     )
     command = [sys.executable, "-c", code]
-    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60)
+    run = subprocess.run(command, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120)
     assert run.stdout == "Ping(version=2, sequence=1) wire.zre.machine\n", run.stderr
 
 
@@ -179,7 +179,7 @@ def test_installed_packages_choose_their_build(unpacked: Path, tmp_path: Path) -
     for pure, told in (("0", "True"), ("1", "False")):
         command, environment = [sys.executable, "-c", code], {**os.environ, "SPECWIRE_PURE": pure}
         run = subprocess.run(
-            command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=60
+            command, env=environment, capture_output=True, text=True, check=False, cwd=tmp_path, timeout=120
         )
         assert run.stdout == f"{told} Ping(version=2, sequence=1)\n", run.stderr
 

@@ -18,6 +18,8 @@ from tests.integration.filemq_process import PeerProcess
 
 ROOT = Path(__file__).parents[2]
 COMMAND = [sys.executable, "-m", "specwire.runtime.cli.main", "flux"]
+STOP_S = 60.0
+"""How long all brokers may take to stop on a machine that has other work."""
 DESK = "--service=desk=tests.integration.flux_desk:Desk"
 
 
@@ -86,7 +88,8 @@ async def processes(size: int, fanout: int, *options: str) -> AsyncIterator[Proc
         instance = Processes(Path(folder), Tree(size, fanout), options)
         try:
             yield instance
-            await asyncio.gather(*(broker.stop() for broker in instance.brokers.values()))
+            async with asyncio.timeout(STOP_S):
+                await asyncio.gather(*(broker.stop() for broker in instance.brokers.values()))
         finally:
             for broker in instance.brokers.values():
                 await broker.end()

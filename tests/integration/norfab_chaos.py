@@ -44,7 +44,6 @@ class Party:
         assert self._process is not None
         if self._process.returncode is None:
             self._process.kill()
-            self.kills += 1
         await self._process.wait()
 
     async def freeze(self, seconds: float) -> None:
@@ -189,6 +188,7 @@ class Chaos:
         if freeze:
             self._delayed.append(asyncio.create_task(victim.freeze(pause_s)))
         else:
+            victim.kills += 1
             await victim.kill()
             self._delayed.append(asyncio.create_task(_start_later(victim, pause_s)))
 

@@ -124,6 +124,10 @@ class RawPeer:
         """Hang up."""
         self._dealer.close(linger_s=linger_s)
 
+    def pause(self) -> None:
+        """Read nothing any more."""
+        self._dealer.pause()
+
     def say(self, *said: Command) -> None:
         """Send commands."""
         for command in said:
@@ -160,7 +164,7 @@ class RawPeer:
 
     async def take_job(self, *, accept: bool = True) -> commands.Post:
         """Wait for a job, and accept it."""
-        job = await self.hear(commands.Post)
+        job: commands.Post = await self.hear(commands.Post)
         if accept:
             self.say(commands.Response(job.uuid, 201, b'{"worker":""}', client=job.client))
         return job

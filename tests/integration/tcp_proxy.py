@@ -13,6 +13,8 @@ from typing import Self
 
 PIECE_OCTETS = 64 * 1024
 WAITING_PIECES = 64
+CUT_AGAIN_S = 0.05
+"""At the end, for a connection that was just being made."""
 
 
 class TcpProxy:
@@ -39,6 +41,7 @@ class TcpProxy:
         self._open.set()
         self._left: int | None = None
         self._writers: set[StreamWriter] = set()
+        self._serving: set[asyncio.Task[None]] = set()
 
     async def __aenter__(self) -> Self:
         self._server = await asyncio.start_server(self._serve, "127.0.0.1", 0)
@@ -50,7 +53,9 @@ class TcpProxy:
     ) -> None:
         self.release()
         self._server.close()
-        self.cut()
+        while self._serving:
+            self.cut()
+            await asyncio.wait(self._serving, timeout=CUT_AGAIN_S)
         await self._server.wait_closed()
 
     def cut(self) -> None:
@@ -88,6 +93,10 @@ class TcpProxy:
         self._open.set()
 
     async def _serve(self, reader: StreamReader, writer: StreamWriter) -> None:
+        task = asyncio.current_task()
+        assert task is not None
+        self._serving.add(task)
+        task.add_done_callback(self._serving.discard)
         if self.refusing:
             writer.transport.abort()
             async with self._news:

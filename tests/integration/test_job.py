@@ -31,7 +31,7 @@ def run_command(out: Path, grammars: Path) -> dict[str, Any]:
     arguments = ["run", "--json", "--out", str(out), "--grammars", str(grammars), "--master", "local[2]"]
     sizes = ["--small-files", "40", "--large-octets", str(3 << 20)]
     command = [sys.executable, "-m", "specwire.runtime.cli.main", *arguments, *sizes]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=240, cwd=out.parent)
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, cwd=out.parent)
     assert done.returncode == 0, done.stderr
     for step in ("generated packages", "transferring files", "comparing files", "decoding filemq"):
         assert step in done.stderr

@@ -8,7 +8,7 @@ import pytest
 
 from specwire.runtime.norfab import commands
 from specwire.runtime.norfab.events import WorkerGone
-from specwire.runtime.norfab.serve.events import Began
+from specwire.runtime.norfab.serve.events import Began, JobDeleted, Managed
 from specwire.runtime.norfab.wire import Dialect
 from tests.integration.norfab_scene import Heard, crowd_at, run, serving_broker
 
@@ -148,5 +148,30 @@ def test_shutdown_ends_the_broker(tmp_path: Path) -> None:
             assert await client.manage("shutdown") == {"status": "stopping"}
             assert await broker.finished() == "shutdown was asked for"
             await client.until_lost()
+
+    run(story)
+
+
+def test_what_clients_do_to_the_broker_is_told(tmp_path: Path) -> None:
+    """Management that acts, and deletions, with who wanted it; questions are nobody's news."""
+
+    async def story() -> None:
+        heard = Heard()
+        async with (
+            serving_broker(tmp_path, heard=heard) as (broker, _),
+            crowd_at(broker.endpoints[0]) as crowd,
+        ):
+            worker, client = crowd.worker(), crowd.client()
+            await worker.register()
+            client.post("j1")
+            await client.answer("j1", 202)
+            client.say(
+                commands.Delete("unknown", b"{}", "svc", "all"), commands.Delete("j1", b"{}", "svc", "all")
+            )
+            await client.answer("j1", 200)
+            await client.manage("show_workers")
+            await client.manage("disconnect", "m2")
+            assert heard.of(JobDeleted) == [JobDeleted("j1", b"c1", "")]
+            assert [(told.task, told.allowed) for told in heard.of(Managed)] == [("disconnect", True)]
 
     run(story)

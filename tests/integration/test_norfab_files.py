@@ -242,6 +242,34 @@ def test_nobody_takes_the_name_of_the_worker_inside(root: Path) -> None:
     run(story)
 
 
+def test_who_asks_for_much_and_reads_nothing_costs_little(
+    root: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What waits for it is dropped beyond a bound, and the others are served meanwhile."""
+    monkeypatch.setattr("specwire.runtime.norfab.serve.entrance.WAITING_OCTETS", 40 << 20)
+
+    async def story() -> None:
+        given: dict[str, Any] = {"files": root, "inventory": root / "inventory.yaml"}
+        async with (
+            serving_broker(root / "__norfab__", **given) as (broker, _),
+            crowd_at(broker.endpoints[0]) as crowd,
+            NorfabClient(broker.endpoints, name="c1", folder=tmp_path / "c1") as client,
+        ):
+            greedy = crowd.client("greedy")
+            await greedy.manage("show_broker")
+            greedy.pause()
+            kwargs = {"url": "nf://configs/big.bin", "offset": 0, "chunk_size": 1 << 20}
+            body = json.dumps({"task": "fetch_file", "kwargs": kwargs}).encode()
+            fetching = asyncio.create_task(client.fetch("nf://configs/big.bin"))
+            for number in range(1_000):
+                greedy.say(commands.Get(f"g{number}", body, "fss.service.broker", "any"))
+            assert (await fetching).read_bytes() == CONTENT
+            while not broker.counters.undelivered:
+                await asyncio.sleep(0.01)
+
+    run(story)
+
+
 def test_a_restarted_broker_shares_again(root: Path) -> None:
     """Its worker begins anew with it."""
 

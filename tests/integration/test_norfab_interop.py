@@ -140,7 +140,7 @@ def test_their_client_at_our_broker_with_our_workers(tmp_path: Path, python: Pat
                 assert (await run_job(client, "no_such_task", "w1"))["w1"]["failed"]
 
                 async def ask(job: str, service: str = "mmi.service.broker", **kwargs: Any) -> Any:
-                    said = await client.call("mmi", service=service, task=job, kwargs=kwargs, timeout=10)
+                    said = await client.call("mmi", service=service, task=job, kwargs=kwargs, timeout=20)
                     assert said["status"] == "200", said
                     return said["results"]
 
@@ -148,6 +148,7 @@ def test_their_client_at_our_broker_with_our_workers(tmp_path: Path, python: Pat
                 for job in ("get_stats", "get_status", "show_broker_version", "get_logs"):
                     assert await ask(job) is not None
                 assert "workers" in str(await ask("show_broker_inventory"))
+                assert set(await ask("show_workers", "mmi.service.worker")) == {"w1", "w2"}
                 assert (await ask("get_inventory", "sid.service.broker", name="w1"))["colour"] == "green"
 
     run(story)

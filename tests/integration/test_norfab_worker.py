@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -314,9 +313,7 @@ def test_a_scripted_broker_that_dies_and_returns(tmp_path: Path) -> None:
             await broker.die()
             file.touch()
             again = Broker(broker.endpoint)
-            returned = time.monotonic()
             await again.hear(commands.Ready)
-            took = time.monotonic() - returned
             again.say(Get("j1", client=b"c1"))
             reply = await again.hear(Response)
             while reply.status == 300:
@@ -326,6 +323,5 @@ def test_a_scripted_broker_that_dies_and_returns(tmp_path: Path) -> None:
             assert b'"result":"it is there"' in reply.body
             await again.die()
         assert watch.faults == []
-        assert took < 20  # 3 s where the machine has nothing else to do; the engine's tests hold that
 
     run(story)

@@ -16,7 +16,7 @@ from specwire.runtime.spark.java import find_java
 pytestmark = pytest.mark.slow
 
 COMMAND = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", "pipeline", "run"]
-LIMIT_S = 240
+LIMIT_S = 600
 
 NOM = bytes.fromhex("aaa3070000010000000000")
 SHORT_NOM = NOM[:6]

@@ -352,8 +352,12 @@ class ClientEngine:
     # --- what goes out
 
     def store(self, *records: Record) -> int:
-        """Have records stored; return the ticket."""
+        """Have records stored, together with what else this call has stored; return the ticket."""
         ticket = self.ticket()
+        for at, action in enumerate(self._out):
+            if isinstance(action, Store):
+                self._out[at] = Store(ticket, action.records + records)
+                return ticket
         self._out.append(Store(ticket, records))
         return ticket
 

@@ -5,6 +5,7 @@ Ended jobs are kept for a time, up to a number, and up to so many octets of resu
 
 from __future__ import annotations
 
+import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
 from pathlib import Path
@@ -76,6 +77,8 @@ _BY_OCTETS = (
     "(ORDER BY ended_at DESC, uuid) AS total FROM states WHERE ended_at > 0) WHERE total > ?)"
 )
 
+_ORDER = {kind: place for place, kind in enumerate((JobRecord, ResultRecord, EventRecord, StateRecord))}
+
 Statement = tuple[str, Sequence[Any]]
 
 
@@ -121,20 +124,53 @@ class DiskStore:
         on_damaged: Callable[[str], None],
     ) -> None:
         self._settings = settings
+        self._on_committed, self._on_failed = on_committed, on_failed
         self._writer = Writer(
-            folder / NAME, SCHEMA, durability, on_committed, on_failed, on_damaged=on_damaged
+            folder / NAME, SCHEMA, durability, self._kept, self._not_kept, on_damaged=on_damaged
         )
+        self._gathered: list[Record] = []
+        self._tickets: list[int] = []
+        self._together: dict[int, list[int]] = {}
 
     async def open(self) -> None:
         """Open the file; raises StoreError."""
         await self._writer.open()
+        self._loop = asyncio.get_running_loop()
 
     def write(self, ticket: int, records: Sequence[Record]) -> None:
-        """Keep the records, together."""
-        self._writer.put(ticket, [statement for record in records for statement in _statements(record)])
+        """Keep the records, together.
+
+        What is written in one turn of the event loop is one ticket of the `Writer`, ordered by kind: rows of one kind that
+        follow each other are one call of SQLite.
+        """
+        if not self._tickets:
+            self._loop.call_soon(self._flush)
+        self._tickets.append(ticket)
+        self._gathered.extend(records)
+
+    def _flush(self) -> None:
+        if not self._tickets:
+            return
+        records, tickets = self._gathered, self._tickets
+        self._gathered, self._tickets = [], []
+        if not any(isinstance(record, ForgottenRecord) for record in records):
+            records.sort(key=lambda record: _ORDER[type(record)])
+        if len(tickets) > 1:
+            self._together[tickets[-1]] = tickets
+        self._writer.put(tickets[-1], [statement for record in records for statement in _statements(record)])
+
+    def _kept(self, ticket: int) -> None:
+        while self._together and (first := next(iter(self._together))) <= ticket:
+            del self._together[first]
+        self._on_committed(ticket)
+
+    def _not_kept(self, ticket: int, reason: str) -> None:
+        for one in self._together.pop(ticket, [ticket]):
+            self._on_failed(one, reason)
 
     def prune(self, ticket: int, now: float) -> None:
         """Drop what is kept no longer."""
+        self._flush()
         settings = self._settings
         self._writer.put(
             ticket,
@@ -147,6 +183,7 @@ class DiskStore:
 
     async def unfinished(self) -> list[Kept]:
         """Return the jobs that have not ended, the oldest first."""
+        self._flush()
         jobs = await self._writer.read(f"{_COLUMNS} WHERE {_OPEN} ORDER BY j.created_at")
         results = await self._writer.read(
             "SELECT r.uuid, r.worker, r.code, r.entry, r.at FROM results r "
@@ -159,6 +196,7 @@ class DiskStore:
 
     async def find(self, uuid: str) -> Kept | None:
         """Return one job."""
+        self._flush()
         rows = await self._writer.read(_ONE_JOB, (uuid,))
         if not rows:
             return None
@@ -167,16 +205,20 @@ class DiskStore:
 
     async def history(self, limit: int) -> list[HistoryEntry]:
         """Return the newest jobs, the newest first."""
+        self._flush()
         rows = await self._writer.read(_NEWEST, (limit,))
         return [_entry(_kept(row, ())) for row in rows]
 
     async def events(self, uuid: str) -> list[tuple[float, bytes]]:
         """Return when what was said of a job, in order."""
+        self._flush()
         rows = await self._writer.read("SELECT at, body FROM events WHERE uuid = ? ORDER BY rowid", (uuid,))
         return [(at, body) for at, body in rows]
 
     async def close(self) -> None:
         """Write what waits, and close."""
+        if self._tickets:
+            self._flush()
         await self._writer.close()
 
 

@@ -98,12 +98,11 @@ class Table:
 
     def end_by_parts(self, job: Job, error: str = "") -> None:
         """Every worker has answered."""
-        parts = job.result().results
-        failed = [part for part in parts.values() if part.failed]
-        if not failed:
+        if not job.failed:
             self.end(job, State.COMPLETED, 200, "")
-        else:
-            self.end(job, State.FAILED, failed[0].code if len(parts) == 1 else 200, error)
+            return
+        codes = [part.result.code for part in job.parts.values() if part.result is not None]
+        self.end(job, State.FAILED, codes[0] if len(codes) == 1 else 200, error)
 
     def end(self, job: Job, state: State, code: int, error: str) -> None:
         """End a job, for good or as stale, and say so."""

@@ -28,7 +28,7 @@ from specwire.runtime.norfab.events import (
     WorkerReady,
 )
 from specwire.runtime.norfab.job import Job
-from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, TurnedAway
+from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, JobDeleted, Managed, TurnedAway
 
 NAME = "accounting.jsonl"
 ROTATE_OCTETS = 64 << 20
@@ -137,6 +137,11 @@ class AccountingLog:
                 return {"event": "worker ready", "worker": worker, "service": service, "again": again}
             case WorkerGone(worker=worker, service=service, reason=reason):
                 return {"event": "worker gone", "worker": worker, "service": service, "reason": reason}
+            case Managed():
+                line = msgspec.structs.asdict(event) | {"peer": _text(event.peer)}
+                return self._bounded({"event": "management", **line})
+            case JobDeleted(uuid=uuid, peer=peer, user=user):
+                return {"event": "deleted", "uuid": uuid, "user": user, "client": _text(peer)}
             case Began(endpoints=endpoints):
                 return {"event": "broker began", "endpoints": endpoints, "pid": os.getpid()}
             case Ended(reason=reason):
@@ -161,8 +166,8 @@ class AccountingLog:
                 "seconds": round(time.time() - job.accepted_at, 3),
             }
             task = job.tasks.get(event.worker)
-            if task is not None and task.result is not None and not failed:
-                failed = _says_failed(task.result.body)
+            body = None if task is None or task.result is None else task.result.body
+            failed = failed or (body is not None and _says_failed(body))
         line["outcome"] = "failed" if failed else "done"
         return line | ({"cause": event.failure} if event.failure else {})
 

@@ -22,6 +22,10 @@ HIGH_WATER = 1000
 MAX_WAITING = 50_000
 """Messages that wait for a peer that takes none."""
 
+WAITING_OCTETS = 1 << 30
+"""What these and those of all other peers may have. It is more than the bodies of all jobs, so that workers that are slow to
+take large ones are not lost for it."""
+
 BACKLOG = 4096
 """Peers that may come at the same moment, as all do when a broker begins anew."""
 
@@ -122,6 +126,7 @@ class Entrance:
             on_gone=partial(self._on_gone, door),
             high_water=HIGH_WATER,
             max_waiting=MAX_WAITING,
+            max_waiting_octets=WAITING_OCTETS,
             max_frame_octets=self._frame_octets,
             security=self._security,
             paced=True,

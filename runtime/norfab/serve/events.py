@@ -26,6 +26,25 @@ class Noticed(msgspec.Struct, frozen=True):
     sentence: str
 
 
+class Managed(msgspec.Struct, frozen=True):
+    """A client used management for more than to look, or tried to; `target` says which workers it meant."""
+
+    peer: bytes
+    user: str
+    service: str
+    task: str
+    target: str
+    allowed: bool
+
+
+class JobDeleted(msgspec.Struct, frozen=True):
+    """A job was deleted at the wish of a client."""
+
+    uuid: str
+    peer: bytes
+    user: str
+
+
 class Ended(msgspec.Struct, frozen=True):
     """The broker has ended, or begins anew."""
 
@@ -33,4 +52,4 @@ class Ended(msgspec.Struct, frozen=True):
     reason: str
 
 
-BrokerEvent = Happening | Began | TurnedAway | Noticed | Ended
+BrokerEvent = Happening | Began | TurnedAway | Noticed | Managed | JobDeleted | Ended

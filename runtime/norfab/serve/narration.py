@@ -16,7 +16,8 @@ from specwire.runtime.norfab.events import (
     WorkerGone,
     WorkerReady,
 )
-from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Noticed, TurnedAway
+from specwire.runtime.norfab.management import SERVICE as MANAGEMENT
+from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Managed, Noticed, TurnedAway
 
 LONGEST = 400
 
@@ -53,6 +54,10 @@ class Narrator:
                 self._refusals.write(_cut(f"refused {_name(peer)}: {reason}"))
             case Dropped(peer=peer, kind=kind, reason=reason):
                 self._refusals.write(_cut(f"dropped a message of {_name(peer)} ({kind}): {reason}"))
+            case Managed(peer=peer, task=task, target=target, allowed=allowed):
+                verb = "asks for" if allowed else "may not ask for"
+                of = f" of {target}" if target and event.service != MANAGEMENT else ""
+                self._refusals.write(_cut(f"{_name(peer)} {verb} {task}{of}"))
             case WorkerReady(worker=worker, service=service, again=again):
                 self._workers.write(
                     _cut(f"worker {worker} is ready for {service}{' again' if again else ''}")

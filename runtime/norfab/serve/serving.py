@@ -17,14 +17,16 @@ from pathlib import Path
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
 from specwire.runtime.norfab.broker import BrokerEngine
-from specwire.runtime.norfab.commands import Command, Role
+from specwire.runtime.norfab.commands import Command, Delete, Role
 from specwire.runtime.norfab.events import Dropped, Refused
+from specwire.runtime.norfab.records import DeletedRecord
 from specwire.runtime.norfab.serve.agenda import Agenda
 from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Door, Entrance
-from specwire.runtime.norfab.serve.events import BrokerEvent, Noticed, TurnedAway
+from specwire.runtime.norfab.serve.events import BrokerEvent, JobDeleted, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.handlers import Handler, Handlers
 from specwire.runtime.norfab.serve.inmate import USER, MakeInmate
+from specwire.runtime.norfab.serve.managing import find_management
 from specwire.runtime.norfab.store.brokerstore import BrokerStore
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
@@ -171,7 +173,20 @@ class Serving:
         elif self._owns is not None and not self._owns(user, peer):
             self._tell(Refused(peer, f"{user} may not come in under this name"))
         else:
-            self._perform(self._engine.receive(peer, received.sender, received.command, self._now(), user))
+            command = received.command
+            if (managed := find_management(peer, user, command, self._engine.access)) is not None:
+                self._tell(managed)
+            actions = self._engine.receive(peer, received.sender, command, self._now(), user)
+            if type(command) is Delete:
+                self._tell_deletions(peer, user, actions)
+            self._perform(actions)
+
+    def _tell_deletions(self, peer: bytes, user: str, actions: Sequence[Action]) -> None:
+        for action in actions:
+            if type(action) is Store:
+                for record in action.records:
+                    if type(record) is DeletedRecord:
+                        self._tell(JobDeleted(record.uuid, peer, user))
 
     def _from_inmate(self, command: Command) -> None:
         assert self._inmate is not None

@@ -54,8 +54,9 @@ class Answers:
             self._refuse(command, 500, full)
             return
         job = self._make(command, said)
+        records = [job.record, *engine.execution.reserve(job)]
         engine.jobs.add(job)
-        engine.ledger.store(job.record, then=partial(self._kept, job), otherwise=partial(self._unkept, job))
+        engine.ledger.store(*records, then=partial(self._kept, job), otherwise=partial(self._unkept, job))
 
     def _make(self, command: Post, said: PostBody) -> Assignment:
         engine = self._engine
@@ -77,6 +78,7 @@ class Answers:
 
     def _kept(self, job: Assignment) -> None:
         engine = self._engine
+        reserved = engine.execution.redeem(job)
         if job.deleted:
             return
         if engine.stopping:
@@ -84,11 +86,15 @@ class Answers:
             return
         engine.report(JobTaken(job.uuid, job.task))
         self._acknowledge(job)
-        engine.execution.enqueue(job)
-        engine.execution.pump()
+        if reserved:
+            engine.execution.start(job)
+        else:
+            engine.execution.enqueue(job)
+            engine.execution.pump()
 
     def _unkept(self, job: Assignment, reason: str) -> None:
         engine = self._engine
+        engine.execution.redeem(job)
         engine.report(StoreFailed(reason))
         if not job.deleted:
             engine.jobs.remove(job)
@@ -187,7 +193,7 @@ class Answers:
             outcome = bodies.failure(why)
             body = bodies.result(engine.name, engine.service, uuid, job.task, outcome, (), None, engine.now)
         if engine.connection.registered:
-            self.reply(uuid, client, 200, body)
+            self.reply(uuid, client, engine.execution.status(job), body)
         else:
             engine.execution.owed[uuid] = None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from enum import Enum
 
 from specwire.runtime.norfab.worker.records import JobRecord
@@ -34,6 +35,7 @@ class Assignment:
         deleted: a client deleted it; only the uuid is remembered.
         result_octets: size of the stored result.
         failure: why it failed; empty where it did not.
+        fault: the worker was at fault and not the task.
     """
 
     __slots__ = (
@@ -45,6 +47,7 @@ class Assignment:
         "deleted",
         "ended_at",
         "failure",
+        "fault",
         "messages",
         "number",
         "result_octets",
@@ -60,8 +63,8 @@ class Assignment:
         self.state = State.STORING
         self.began: float | None = None
         self.ended_at = 0.0
-        self.messages: list[str] = []
-        self.deleted = False
+        self.messages: Sequence[str] = ()
+        self.deleted = self.fault = False
         self.result_octets = 0
         self.failure = ""
 

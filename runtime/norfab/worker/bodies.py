@@ -26,6 +26,8 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     status: str = ""
     diff: msgspec.Raw = NULL
     dry_run: bool = False
+    fault: bool = False
+    """The worker is at fault and not the task: another worker may do better."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
@@ -42,6 +44,11 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 def failure(cause: str, status: str = "failed") -> Outcome:
     """Return the end of a job that failed for this cause."""
     return Outcome(failed=True, errors=(cause,), status=status)
+
+
+def fault(cause: str) -> Outcome:
+    """Return the end of a job that the worker could not do, for this cause."""
+    return Outcome(failed=True, errors=(cause,), fault=True)
 
 
 def result(

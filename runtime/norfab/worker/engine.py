@@ -296,7 +296,7 @@ class WorkerEngine:
         for job in list(self.execution.running.values()):
             if job.state in OPEN and not job.deleted:
                 self.execution.cancel(job, STOPPED)
-                self.execution.end(job, bodies.failure(STOPPED))
+                self.execution.end(job, bodies.fault(STOPPED))
         self.execution.running.clear()
 
     def drain(self) -> None:

@@ -19,7 +19,7 @@ from specwire.runtime.norfab.worker.actions import Abandon, Cancel, Load, Mark, 
 from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.events import JobEnded, JobStarted, StoreFailed
-from specwire.runtime.norfab.worker.records import BegunRecord, ResultRecord
+from specwire.runtime.norfab.worker.records import BegunRecord, Record, ResultRecord
 
 if TYPE_CHECKING:
     from specwire.runtime.norfab.worker.engine import WorkerEngine
@@ -38,7 +38,17 @@ class Execution:
         abandoned: tasks that go on without a place.
     """
 
-    __slots__ = ("_agenda", "_engine", "_marking", "_overdue", "abandoned", "owed", "queue", "running")
+    __slots__ = (
+        "_agenda",
+        "_engine",
+        "_marking",
+        "_overdue",
+        "_reserved",
+        "abandoned",
+        "owed",
+        "queue",
+        "running",
+    )
 
     def __init__(self, engine: WorkerEngine) -> None:
         self._engine = engine
@@ -47,6 +57,7 @@ class Execution:
         self.owed: dict[str, None] = {}
         self.abandoned: set[str] = set()
         self._marking = 0
+        self._reserved: set[int] = set()
         self._overdue: dict[str, float] = {}
         self._agenda: list[tuple[float, int, Assignment]] = []
 
@@ -77,11 +88,33 @@ class Execution:
             if job.state is State.QUEUED and not job.deleted:
                 self._begin(job)
 
+    def reserve(self, job: Assignment) -> list[Record]:
+        """Reserve a place for a job that is not durable yet, where that saves a commit; return what to keep with it."""
+        engine = self._engine
+        if (
+            not engine.commits_beginnings
+            or self.queue
+            or len(engine.ledger)  # a job with a lower number may be on its way to the disk
+            or len(self.running) + self._marking >= engine.settings.concurrency
+        ):
+            return []
+        self._marking += 1
+        self._reserved.add(job.number)
+        return [BegunRecord(job.number)]
+
+    def redeem(self, job: Assignment) -> bool:
+        """The job's way to the disk is over: give its place back; return whether it had one."""
+        if job.number not in self._reserved:
+            return False
+        self._reserved.discard(job.number)
+        self._marking -= 1
+        return True
+
     def _begin(self, job: Assignment) -> None:
         engine = self._engine
         if not engine.commits_beginnings:
             engine.out.append(Mark(job.number))
-            self._start(job)
+            self.start(job, remind=False)
             return
         job.state = State.MARKING
         self._marking += 1
@@ -92,18 +125,21 @@ class Execution:
     def _marked(self, job: Assignment) -> None:
         self._marking -= 1
         if job.state is State.MARKING and not job.deleted:
-            self._start(job)
+            self.start(job, remind=False)
         self.pump()
 
     def _unmarked(self, job: Assignment, reason: str) -> None:
         self._marking -= 1
         self._engine.report(StoreFailed(reason))
         if job.state is State.MARKING:
-            self.end(job, bodies.failure(f"the worker cannot keep that the job begins: {reason}"))
+            self.end(job, bodies.fault(f"the worker cannot keep that the job begins: {reason}"))
         self.pump()
 
-    def _start(self, job: Assignment) -> None:
+    def start(self, job: Assignment, *, remind: bool = True) -> None:
+        """Begin a job; that it does is kept."""
         engine = self._engine
+        if remind:
+            self.remind(job)
         job.state, job.began = State.RUNNING, engine.now
         limit = engine.time_limits.get(job.task)
         if limit is not None and engine.now + limit < job.deadline:
@@ -121,7 +157,7 @@ class Execution:
         if job is None or job.state is not State.RUNNING or job.deleted:
             return
         if progress.event_type == "progress" and len(job.messages) < engine.settings.messages:
-            job.messages.append(progress.message)
+            job.messages = [*job.messages, progress.message]
         if engine.connection.registered:
             body = bodies.event(engine.name, engine.service, uuid, job.task, progress, engine.now)
             engine.out.append(Send(Event(uuid, 200, body, client=job.client)))
@@ -152,7 +188,7 @@ class Execution:
             return
         body = self._compose(job, outcome)
         job.state, job.ended_at, job.result_octets = State.ENDING, engine.now, len(body)
-        record = ResultRecord(job.number, body, engine.now, len(body), outcome.failed)
+        record = ResultRecord(job.number, body, engine.now, len(body), bool(job.failure), job.fault)
         engine.ledger.store(
             record, then=partial(self._ended, job, body), otherwise=partial(self._unkept, job, body)
         )
@@ -165,6 +201,7 @@ class Execution:
         if len(body) > limit:
             outcome = bodies.failure(f"the result is {len(body)} octets long; up to {limit} can be sent")
             body = bodies.result(*about, outcome, (), job.began, engine.now)
+        job.fault = outcome.fault
         job.failure = "; ".join(outcome.errors)[-500:] or "failed" if outcome.failed else ""
         return body
 
@@ -194,12 +231,16 @@ class Execution:
     def tell(self, job: Assignment, body: bytes) -> None:
         """Send a result to whoever posted the job."""
         engine = self._engine
-        engine.out.append(Send(Response(job.uuid, 200, body, client=job.client)))
+        engine.out.append(Send(Response(job.uuid, self.status(job), body, client=job.client)))
         if not engine.connection.introduced:
             # A deployed broker hands on what it is given, but its clients ask when they hear this.
             done = Progress(message="completed", status="completed", event_type="result_ready")
             event = bodies.event(engine.name, engine.service, job.uuid, job.task, done, engine.now)
             engine.out.append(Send(Event(job.uuid, 200, event, client=job.client)))
+
+    def status(self, job: Assignment) -> int:
+        """Return the status of a result: a deployed broker's clients take all but 200 for the end of all parts."""
+        return 500 if job.fault and self._engine.connection.introduced else 200
 
     def tell_owed(self) -> None:
         """Send the results that a broker has not asked for, though it had the time."""

@@ -47,7 +47,7 @@ class Jobs:
         """The job has ended, or was deleted: keep what can be asked for."""
         self.octets -= len(job.body)
         job.body = b""
-        job.messages.clear()
+        job.messages = ()
         if job.state in OPEN or job.state is State.ENDING:
             job.state, job.ended_at = State.DONE, self._engine.now
         self.kept[job.uuid] = job

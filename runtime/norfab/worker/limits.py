@@ -41,7 +41,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """The largest result."""
     messages: int = 100
     """Progress of a job that its result repeats."""
-    kept_jobs: int = 20_000
+    kept_jobs: int = 10_000
     kept_s: float = 7 * 86400.0
     kept_octets: int = 256 * 1024 * 1024
     """What has ended is kept to be asked for: so many, so long, so large in all."""

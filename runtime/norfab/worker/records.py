@@ -37,6 +37,8 @@ class ResultRecord(msgspec.Struct, frozen=True, gc=False):
     ended_at: float
     octets: int
     failed: bool
+    fault: bool
+    """The worker was at fault; see `bodies.Outcome`."""
 
 
 class DeletedRecord(msgspec.Struct, frozen=True, gc=False):

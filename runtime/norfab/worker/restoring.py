@@ -75,7 +75,7 @@ def restore(engine: WorkerEngine, records: Iterable[Record], begun: int) -> None
             if not record.held:
                 held.append(job.record)
         else:
-            engine.execution.end(job, bodies.failure(INTERRUPTED))
+            engine.execution.end(job, bodies.fault(INTERRUPTED))
     if held:
         engine.ledger.store(*held)
     for job in sorted(ended, key=lambda job: job.ended_at):
@@ -97,7 +97,7 @@ def _take_end(job: Assignment, stored: _Stored) -> bool:
         job.deleted, job.ended_at = True, deleted.at
     elif result is not None:
         job.ended_at, job.result_octets = result.ended_at, result.octets
-        job.failure = "failed" if result.failed else ""
+        job.failure, job.fault = "failed" if result.failed else "", result.fault
     else:
         return False
     job.state = State.DONE
@@ -108,4 +108,4 @@ def let_go(engine: WorkerEngine) -> None:
     """The broker had the time to ask for what it is owed: end what it did not ask for."""
     for job in list(engine.jobs.by_uuid.values()):
         if job.state is State.HELD:
-            engine.execution.end(job, bodies.failure(NOT_WANTED))
+            engine.execution.end(job, bodies.fault(NOT_WANTED))

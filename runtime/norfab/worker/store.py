@@ -29,7 +29,7 @@ SCHEMA = (
     """CREATE TABLE job (number INTEGER PRIMARY KEY, uuid TEXT NOT NULL, client BLOB NOT NULL, task TEXT NOT NULL,
     body BLOB NOT NULL, accepted_at REAL NOT NULL, held INTEGER NOT NULL)""",
     """CREATE TABLE result (number INTEGER PRIMARY KEY, body BLOB NOT NULL, ended_at REAL NOT NULL,
-    failed INTEGER NOT NULL, deleted INTEGER NOT NULL)""",
+    failed INTEGER NOT NULL, fault INTEGER NOT NULL, deleted INTEGER NOT NULL)""",
     "CREATE TABLE begun (one INTEGER PRIMARY KEY, number INTEGER NOT NULL)",
     """CREATE TRIGGER ended AFTER INSERT ON result
     BEGIN UPDATE job SET body = x'' WHERE number = NEW.number; END""",
@@ -37,12 +37,12 @@ SCHEMA = (
     BEGIN DELETE FROM result WHERE number = OLD.number; END""",
 )
 _JOB = "INSERT OR REPLACE INTO job VALUES (?, ?, ?, ?, ?, ?, ?)"
-_RESULT = "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?, ?)"
+_RESULT = "INSERT OR REPLACE INTO result VALUES (?, ?, ?, ?, ?, ?)"
 _BEGUN = "INSERT OR REPLACE INTO begun VALUES (?, ?)"
 _FORGET = "DELETE FROM job WHERE number = ?"
 
 _LOAD_JOBS = "SELECT number, uuid, client, task, body, accepted_at, held FROM job ORDER BY number"
-_LOAD_RESULTS = "SELECT number, ended_at, length(body), failed, deleted FROM result"
+_LOAD_RESULTS = "SELECT number, ended_at, length(body), failed, fault, deleted FROM result"
 
 
 class WorkerStore:
@@ -89,11 +89,11 @@ class WorkerStore:
             JobRecord(number, uuid, client, task, body, accepted_at, bool(held))
             for number, uuid, client, task, body, accepted_at, held in await self._writer.read(_LOAD_JOBS, ())
         ]
-        for number, ended_at, octets, failed, deleted in await self._writer.read(_LOAD_RESULTS, ()):
+        for number, ended_at, octets, failed, fault, deleted in await self._writer.read(_LOAD_RESULTS, ()):
             if deleted:
                 records.append(DeletedRecord(number, ended_at))
             else:
-                records.append(ResultRecord(number, b"", ended_at, octets, bool(failed)))
+                records.append(ResultRecord(number, b"", ended_at, octets, bool(failed), bool(fault)))
         return records
 
     async def _read_begun(self, records: Sequence[Record]) -> int:
@@ -150,9 +150,19 @@ def _statements(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Any]]
                     ),
                 )
             case ResultRecord():
-                yield _RESULT, (record.number, record.body, record.ended_at, record.failed, False)
+                yield (
+                    _RESULT,
+                    (
+                        record.number,
+                        record.body,
+                        record.ended_at,
+                        record.failed,
+                        record.fault,
+                        False,
+                    ),
+                )
             case DeletedRecord():
-                yield _RESULT, (record.number, b"", record.at, False, True)
+                yield _RESULT, (record.number, b"", record.at, False, False, True)
             case BegunRecord():
                 yield _BEGUN, (1, record.number)
             case ForgottenRecord():

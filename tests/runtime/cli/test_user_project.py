@@ -140,7 +140,7 @@ def test_schema_is_sparks(zre: ModuleType) -> None:
 def check(folder: Path, *arguments: str) -> tuple[int, str]:
     """Run a checker as a module; return its status and what it prints."""
     command = [sys.executable, "-m", *arguments]
-    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=120)
+    run = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False, timeout=300)
     return run.returncode, run.stdout + run.stderr
 
 
@@ -201,7 +201,7 @@ def test_a_moved_package_works_as_it_is(project: Path, tmp_path: Path) -> None:
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         assert run.stdout == f"True <class '{name}.Ping'>\n", run.stderr
 
@@ -229,7 +229,7 @@ def test_the_package_can_be_compiled_where_it_stands(project: Path, tmp_path: Pa
             capture_output=True,
             text=True,
             check=False,
-            timeout=60,
+            timeout=120,
         )
         assert run.stdout == f"{told} <class 'myapp.wire.zre.Ping'> aaa106020001\n", run.stderr
     with pytest.MonkeyPatch.context() as patch:

@@ -112,6 +112,26 @@ def test_lines_of_programs_go_up_too() -> None:
     ]
 
 
+def test_who_follows_at_rank_0_hears_of_all_ranks() -> None:
+    """As it happens."""
+    tree = Tree(7)
+    client = tree.client(0)
+    tag = client.request("log.dmesg", {"follow": True, "nobacklog": True}, flags=STREAMING)
+    tree.perform(6, tree.engines[6].log("far away", 0.0, Severity.NOTICE))
+    tree.settle()
+    assert lines(client, tag) == ["<40>1 1970-01-01T00:00:00.000000Z 6 broker 11042 - - far away"]
+
+
+def test_large_instance_spares_rank_0(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What is no fault stays with those who logged it; warnings go up."""
+    monkeypatch.setattr("specwire.runtime.flux.journal.SMALL_INSTANCE", 2)
+    tree = Tree(3)
+    tree.perform(1, tree.engines[1].log("beware", 0.0, Severity.WARNING))
+    tree.settle()
+    assert [line for line in told(tree.engines[0]) if line[1] != "0"] == [(4, "1", "beware")]
+    assert (6, "1", "rank 1 is in the tree") in told(tree.engines[1])
+
+
 def test_programs_may_log_for_debugging() -> None:
     """Rank 0 has such lines of theirs, and their severity may be missing."""
     tree = Tree(2)

@@ -112,6 +112,24 @@ def test_what_is_written_is_found(tmp_path: Path, kind: str) -> None:
     tell(story)
 
 
+def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
+    """Every ticket is told, also of those that were written together."""
+
+    async def story() -> None:
+        desk = Desk("disk", tmp_path)
+        await desk.store.open()
+        desk.end("u1", 8.0)
+        with sqlite3.connect(tmp_path / NAME) as connection:
+            connection.execute("DROP TABLE results")
+        async with asyncio.timeout(30):
+            while len(desk.failed) < 2:
+                await asyncio.sleep(0.01)
+        assert all("results" in reason for reason in desk.failed)
+        await desk.store.close()
+
+    tell(story)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_the_history_has_the_newest_first(tmp_path: Path, kind: str) -> None:
     """As many as are asked for."""

@@ -19,7 +19,7 @@ from specwire.runtime.norfab.events import (
     WorkerReady,
 )
 from specwire.runtime.norfab.security.accounting import REFUSALS_PER_S, AccountingLog
-from specwire.runtime.norfab.serve.events import Began, Ended, TurnedAway
+from specwire.runtime.norfab.serve.events import Began, Ended, JobDeleted, Managed, TurnedAway
 from tests.runtime.norfab.scripted import Lab
 
 
@@ -69,6 +69,8 @@ def test_every_event_that_matters_has_a_line(tmp_path: Path) -> None:
         TurnedAway("a key"),
         Dropped(b"c", "malformed", "x"),
         WorkerGone("w1", "svc", "silent"),
+        Managed(b"c", "ada", "mmi.service.broker", "shutdown", "all", allowed=False),
+        JobDeleted("j", b"c", "ada"),
         Ended(restart=False, reason="over"),
     ):
         scene.log.note(event)
@@ -82,10 +84,13 @@ def test_every_event_that_matters_has_a_line(tmp_path: Path) -> None:
         "refused",
         "turned away",
         "worker gone",
+        "management",
+        "deleted",
         "broker ended",
     ]
     assert scene.lines()[2]["client"] == "\\xff\n"
     assert scene.lines()[4]["cause"] == "was lost"
+    assert scene.lines()[8]["allowed"] is False
 
 
 def test_file_is_rotated_and_the_oldest_go(tmp_path: Path) -> None:

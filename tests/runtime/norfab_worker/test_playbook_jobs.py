@@ -9,7 +9,7 @@ from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.events import Dropped, JobEnded, JobRefused, StoreFailed
 from specwire.runtime.norfab.worker.limits import WorkerSettings
-from specwire.runtime.norfab.worker.records import DeletedRecord, ForgottenRecord
+from specwire.runtime.norfab.worker.records import BegunRecord, DeletedRecord, ForgottenRecord
 from tests.runtime.norfab_worker.laboratory import CLIENT, Lab, job, records_of, value
 
 UUID = "4f1d0c6b9e8a4b5c8d7e6f5a4b3c2d1e"
@@ -75,21 +75,41 @@ def test_that_a_job_begins_is_noted_before_it_begins() -> None:
 
 def test_where_power_may_fail_that_a_job_begins_is_durable_before_it_begins() -> None:
     lab = Lab(commits=False, commits_beginnings=True)
-    lab.post()
-    lab.commit()
-    assert lab.statuses() == [201] and lab.started == []
-    lab.commit()
+    lab.post("j1")
+    lab.post("j2")
+    assert lab.waiting[0].records[1:] == (BegunRecord(1),)  # one commit for both, where it begins at once
+    lab.commit(1)
     assert lab.runs() == ["j1"]
+    lab.commit()
+    lab.end("j1")
+    assert lab.runs() == ["j1"] and BegunRecord(2) in lab.waiting[1].records
+    lab.commit()
+    assert lab.runs() == ["j1", "j2"]
     assert lab.of(actions.Mark) == []
+
+
+def test_a_place_that_was_reserved_is_given_back() -> None:
+    lab = Lab(commits=False, commits_beginnings=True)
+    lab.post("j1")
+    lab.refuse()
+    lab.post("j2")
+    lab.delete("j2")
+    lab.commit()
+    lab.post("j3")
+    lab.commit()
+    assert lab.runs() == ["j3"]
 
 
 def test_a_job_whose_beginning_cannot_be_kept_fails() -> None:
     lab = Lab(commits=False, commits_beginnings=True)
-    lab.post()
+    lab.post("j0")
+    lab.post("j1")
     lab.commit()
+    lab.end("j0")
+    lab.commit(1)
     lab.refuse("disk full")
     lab.commit()
-    assert lab.runs() == []
+    assert lab.runs() == ["j0"]
     assert lab.ends()[0]["errors"] == ["the worker cannot keep that the job begins: disk full"]
 
 
@@ -500,6 +520,22 @@ def test_reminders_of_ended_jobs_do_not_pile_up() -> None:
         lab.end(f"j{number}")
         lab.done.clear()
     assert len(lab.engine.execution._agenda) < 2000
+
+
+def test_deadlines_hold_when_reminders_were_thrown_away() -> None:
+    lab = Lab(WorkerSettings(queue=5000))
+    lab.post("long", timeout=5000)
+    for number in range(300):
+        lab.post(f"keep{number}", timeout=300 - number)
+        for other in range(5):
+            lab.post(f"drop{number}-{other}", timeout=(number * 7 + other * 13) % 400 + 1)
+            lab.delete(f"drop{number}-{other}")
+    assert len(lab.engine.execution._agenda) < 1800
+    for second in range(1, 200):
+        lab.now += 1.0
+        lab.perform(lab.engine.tick(lab.now))
+        ended = sum(1 for uuid in lab.engine.jobs.kept if uuid.startswith("keep"))
+        assert ended == second
 
 
 # --- retention

@@ -93,6 +93,19 @@ def test_an_interrupted_job_fails_once_and_the_failure_outlives_the_next_kill() 
     assert len(lab.disk.results()) == 1
 
 
+def test_what_is_the_workers_own_fault_is_500_where_the_broker_can_give_it_to_another() -> None:
+    """Deployed brokers, which do not answer OPEN, are told 200: their clients take all else for the end of all parts."""
+    lab = Lab()
+    lab.post()
+    lab = lab.killed()
+    lab.get()
+    assert lab.statuses() == [500]
+    lab = lab.killed(registered=False)
+    lab.get()
+    assert lab.statuses() == [200]
+    assert lab.ends()[0]["errors"] == [INTERRUPTED]
+
+
 def test_a_job_that_was_not_durable_was_never_here() -> None:
     lab = Lab(commits=False)
     lab.post()
@@ -206,7 +219,7 @@ class Fate:
             for status, body in self.lab.told(uuid):
                 if status == 201:
                     self.acknowledged.add(uuid)
-                elif status == 200:
+                elif status in (200, 500):
                     entry = body["w1"]
                     said = (entry["result"], tuple(entry["errors"]))
                     assert self.results.setdefault(uuid, said) == said, "two ends of one job"

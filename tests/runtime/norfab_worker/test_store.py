@@ -93,7 +93,7 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
             assert (first.records, first.begun) == ([], 0)
             await first.write(a_job(1))
             await first.write(a_job(2), a_job(3, held=True))
-            await first.write(ResultRecord(1, b'{"w1":{}}', 2000.5, 9, True))
+            await first.write(ResultRecord(1, b'{"w1":{}}', 2000.5, 9, True, True))
             await first.write(DeletedRecord(2, 2001.5))
             first.store.mark(2)
             assert await first.store.read_result(1) == b'{"w1":{}}'
@@ -105,7 +105,7 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
                 a_job(1, b""),  # the body of an ended job is of no use any more
                 a_job(2, b""),
                 a_job(3, held=True),
-                ResultRecord(1, b"", 2000.5, 9, True),
+                ResultRecord(1, b"", 2000.5, 9, True, True),
                 DeletedRecord(2, 2001.5),
             ]
             await second.write(ForgottenRecord(1), ForgottenRecord(2))
@@ -222,7 +222,7 @@ def test_the_tables_are_as_a_person_would_ask_them(tmp_path: Path) -> None:
     async def story() -> None:
         async with opened(tmp_path) as first:
             await first.write(a_job(1))
-            await first.write(ResultRecord(1, b"{}", 5.0, 2, False))
+            await first.write(ResultRecord(1, b"{}", 5.0, 2, False, False))
         with sqlite3.connect(tmp_path / DATABASE) as database:
             rows = database.execute(
                 "SELECT uuid, task, failed, length(job.body) FROM job JOIN result USING (number)"

@@ -24,7 +24,9 @@ FRAME_OCTETS = 512 * 1024
 class Ends:
     """A router that collects what it hears, and dealers connected to it."""
 
-    def __init__(self, *, high_water: int = 32, max_waiting: int = 1000) -> None:
+    def __init__(
+        self, *, high_water: int = 32, max_waiting: int = 1000, max_waiting_octets: int | None = None
+    ) -> None:
         self.context = TransportContext()
         self.heard: asyncio.Queue[tuple[bytes, list[bytes]]] = asyncio.Queue()
         self.room: asyncio.Queue[bytes] = asyncio.Queue()
@@ -39,6 +41,7 @@ class Ends:
             on_gone=lambda peer, reason: self.gone.put_nowait((peer, reason)),
             high_water=high_water,
             max_waiting=max_waiting,
+            max_waiting_octets=max_waiting_octets,
         )
         self.endpoint = self.router.bind("tcp://127.0.0.1:*")
         self.dealers: list[Dealer] = []
@@ -164,6 +167,53 @@ def test_peer_that_never_reads_is_given_up() -> None:
                 e.router.send(peer, [bytes(1 << 20)])
             assert await e.gone.get() == (peer, "left 10 messages unread")
             assert e.router.ready(peer)
+
+    asyncio.run(story())
+
+
+def test_peer_that_asks_for_much_and_never_reads_is_given_up() -> None:
+    """Half of what may wait for all is the most; what waited is let go of, and others go on."""
+
+    async def story() -> None:
+        async with ends(high_water=4, max_waiting_octets=20 << 20) as e:
+            slow, _ = e.dealer(high_water=4)
+            slow.send([b"slow"])
+            peer, _ = await e.heard.get()
+            slow.pause()
+            while e.router.ready(peer):
+                e.router.send(peer, [bytes(1 << 20)])
+            for _ in range(9):
+                e.router.send(peer, [bytes(1 << 20)])
+            assert e.gone.empty()
+            e.router.send(peer, [bytes(1 << 20)])
+            assert await e.gone.get() == (peer, "left 10 messages unread")
+            assert e.router.ready(peer)
+            quick, got = e.dealer()
+            quick.send([b"quick"])
+            other, _ = await e.heard.get()
+            e.router.send(other, [bytes(1 << 20)])
+            assert len((await got.get())[0]) == 1 << 20
+
+    asyncio.run(story())
+
+
+def test_octets_that_were_sent_wait_no_longer() -> None:
+    """A peer that reads gets any number of them."""
+
+    async def story() -> None:
+        async with ends(high_water=2, max_waiting_octets=8 << 20) as e:
+            dealer, got = e.dealer(high_water=2)
+            dealer.send([b"hello"])
+            peer, _ = await e.heard.get()
+            for _ in range(20):
+                dealer.pause()
+                while e.router.ready(peer):
+                    e.router.send(peer, [bytes(1 << 20)])
+                dealer.resume()
+                assert await e.room.get() == peer
+            while not got.empty():
+                got.get_nowait()
+            assert e.gone.empty()
 
     asyncio.run(story())
 
