@@ -8,12 +8,20 @@ from __future__ import annotations
 import asyncio
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
+from uuid import uuid4
 
-import msgspec
 import typer
 
 from specwire.runtime.cli.console import fail, messages
+from specwire.runtime.cli.norfab_client_jobs import (
+    collect_later,
+    moment,
+    read_arguments,
+    read_targets,
+    tell_result,
+    wait_for,
+)
 from specwire.runtime.cli.norfab_client_options import (
     ANSWER_S,
     CLIENT,
@@ -33,8 +41,7 @@ from specwire.runtime.cli.norfab_client_options import (
 from specwire.runtime.cli.norfab_options import CaptureOption, InsecureOption, KeysOption
 
 if TYPE_CHECKING:
-    from specwire.runtime.cli.norfab_client_view import JobView
-    from specwire.runtime.norfab.client import JobResult, NorfabClient
+    from specwire.runtime.norfab.client import JobResult
 
 app = typer.Typer(help="Give jobs to workers, and collect what comes of them.", no_args_is_help=True)
 
@@ -55,7 +62,7 @@ TargetOption = Annotated[
     typer.Option(
         "--target",
         metavar="TARGET",
-        help="all workers of the service, any of them, or a name; again for more names.  [default: all]",
+        help="all workers of the service, any of them, or a name; again for more names. (default: all)",
         show_default=False,
     ),
 ]
@@ -109,9 +116,11 @@ def run(
         from specwire.runtime.cli.norfab_client_view import JobView
 
         view = JobView(f"{task} of {service}", quiet=quiet)
+        uuid = uuid4().hex
         async with client_of(options, view.tell) as client:
-            try:
-                uuid = await client.submit(
+
+            async def job() -> JobResult:
+                await client.submit(
                     service,
                     task,
                     *given,
@@ -119,10 +128,14 @@ def run(
                     timeout=timeout,
                     kwargs=named,
                     resources=resource or (),
+                    uuid=uuid,
                 )
+                return await client.collect(uuid, timeout)
+
+            try:
+                return await wait_for(client, uuid, view, job())
             except (ValueError, TypeError) as error:
                 fail(str(error))
-            return await wait_for(client, uuid, view, client.collect(uuid, timeout))
 
     tell_result(run_story(story()), as_json=as_json)
 
@@ -296,7 +309,7 @@ def fetch(
     url: Annotated[str, typer.Argument(metavar="URL", help="nf://FOLDER/FILE", show_default=False)],
     destination: Annotated[
         Path | None,
-        typer.Argument(metavar="FILE", help="Where it is to be; a folder means in it.  [default: here]"),
+        typer.Argument(metavar="FILE", help="Where it is to be; a folder means in it. (default: here)"),
     ] = None,
     broker: BrokerOption = None,
     keys: KeysOption = None,
@@ -318,73 +331,3 @@ def fetch(
                 fail(str(error), status=JOB_FAILED)
 
     sys.stdout.write(f"{run_story(story())}\n")
-
-
-# --- what they have in common
-
-
-def read_arguments(args: list[str] | None, kwargs: str | None) -> tuple[list[Any], dict[str, Any]]:
-    """Return the arguments by place and by name; ends the command where they cannot be read."""
-    given = []
-    for word in args or ():
-        try:
-            given.append(msgspec.json.decode(word))
-        except (msgspec.DecodeError, RecursionError, UnicodeError):
-            given.append(word)
-    try:
-        return given, msgspec.json.decode(kwargs or "{}", type=dict[str, Any])
-    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
-        fail(f"--kwargs is no JSON object: {error}")
-
-
-def read_targets(target: list[str] | None) -> str | list[str]:
-    """Return the targets; ends the command where they are none."""
-    from specwire.runtime.norfab.client.orders import target_of
-
-    wanted: str | list[str] = "all" if not target else target[0] if len(target) == 1 else target
-    try:
-        return target_of(wanted)
-    except ValueError as error:
-        fail(f"--target: {error}")
-
-
-async def wait_for(client: NorfabClient, uuid: str, view: JobView, waiting: Any) -> JobResult:
-    """Return what came of a job; who is interrupted is told how to go on."""
-    try:
-        result: JobResult = await waiting
-        return result
-    except asyncio.CancelledError:
-        view.close()
-        sys.stderr.write(f"{collect_later(uuid)}\n")
-        raise
-    finally:
-        view.close()
-
-
-def collect_later(uuid: str) -> str:
-    """Return the sentence that says how to go on."""
-    return f"the job is kept; go on with: specwire norfab client collect {uuid}"
-
-
-def tell_result(result: JobResult, *, as_json: bool) -> None:
-    """Print what came of a job; the command fails where the job has."""
-    from specwire.runtime.cli.norfab_client_view import as_json as to_json
-    from specwire.runtime.cli.norfab_client_view import print_result
-    from specwire.runtime.log.text import show
-
-    if as_json:
-        sys.stdout.write(to_json(result) + "\n")
-    else:
-        print_result(result)
-    sys.stdout.flush()
-    if not result.ok:
-        again = not result.ended or result.state == "STALE"
-        later = f"; {collect_later(result.uuid)}" if again else ""
-        fail(show(result.explain()) + later, status=JOB_FAILED)
-
-
-def moment(seconds: float) -> str:
-    """Return a time as a person of this place reads it."""
-    import time
-
-    return time.strftime("%Y-%m-%d %H:%M:%S", time.localtime(seconds))

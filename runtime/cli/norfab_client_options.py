@@ -31,7 +31,7 @@ BrokerOption = Annotated[
     typer.Option(
         "--broker",
         metavar="ENDPOINT",
-        help=f"Where the broker is; again for others to move on to.  [default: {DEFAULT_ENDPOINT}]",
+        help=f"Where the broker is; again for others to move on to. (default: {DEFAULT_ENDPOINT})",
         show_default=False,
     ),
 ]
@@ -41,7 +41,7 @@ UserOption = Annotated[
     typer.Option(
         "--as",
         metavar="USER",
-        help=f"Whose key is used.  [default: {CLIENT}, or {ADMIN} to look at the broker]",
+        help=f"Whose key is used. (default: {CLIENT}, or {ADMIN} to look at the broker)",
         show_default=False,
     ),
 ]
@@ -51,7 +51,7 @@ FolderOption = Annotated[
     typer.Option(
         "--folder",
         metavar="DIR",
-        help="Where jobs and results are kept.  [default: specwire/norfab/client in your data folder]",
+        help="Where jobs and results are kept. (default: specwire/norfab/client in your data folder)",
         show_default=False,
     ),
 ]

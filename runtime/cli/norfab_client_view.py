@@ -184,7 +184,7 @@ def print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Sequ
 
 def print_result(result: JobResult) -> None:
     """Write what came of a job."""
-    rows = [(name, _word(part), _value(part)) for name, part in result.results.items()]
+    rows = [(name, _word(part), _value(part)) for name, part in sorted(result.results.items())]
     rows += [(name, "no answer", "") for name in result.missing]
     if rows:
         print_table(("worker", "state", "result"), rows)

@@ -24,7 +24,7 @@ COPY_LIMIT_OCTETS = 1024
 
 
 @cache
-def _decoder_of(type_: type[Any]) -> msgspec.json.Decoder[Any]:
+def _decoder_of(type_: Any) -> msgspec.json.Decoder[Any]:
     """What a type means is looked into once; the types are those in the text of services."""
     return msgspec.json.Decoder(type_)
 

@@ -314,7 +314,8 @@ class _Client(asyncio.BufferedProtocol):
         self.outgoing.release()
         if self._decoder.fault is not None and not self._waiting and not self._reason:
             self._refuse(self._decoder.fault)
-        self._read_or_not()
+        if self._is_read_from is (self.is_unread or self._held):
+            self._read_or_not()
         self._connector.on_handed()
 
     def _read_or_not(self) -> None:

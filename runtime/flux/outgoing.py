@@ -55,7 +55,8 @@ class Outgoing:
     def release(self) -> None:
         """Send what was gathered."""
         self._held = False
-        self.flush()
+        if self._gathered:
+            self.flush()
 
     def flush(self) -> None:
         """Hand what was gathered to the transport."""

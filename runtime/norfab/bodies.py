@@ -37,6 +37,16 @@ class _EventBody(msgspec.Struct, frozen=True):
     event_type: str = ""
 
 
+class _Dispatched(msgspec.Struct, frozen=True, gc=False):
+    workers: Sequence[str]
+    uuid: str
+    target: str
+    status: str
+    service: str
+    missing: Sequence[str] | msgspec.UnsetType
+
+
+_encoder = msgspec.json.Encoder()
 _POST = msgspec.json.Decoder(PostBody)
 _OPEN = msgspec.json.Decoder(OpenBody)
 _EVENT = msgspec.json.Decoder(_EventBody)
@@ -129,19 +139,14 @@ def dispatched(
     uuid: str, target: str, service: str, workers: Sequence[str], missing: Sequence[str] = ()
 ) -> bytes:
     """Body of 202."""
-    body: dict[str, Any] = {
-        "workers": list(workers),
-        "uuid": uuid,
-        "target": target,
-        "status": "DISPATCHED",
-        "service": service,
-    }
-    return msgspec.json.encode(body | ({"missing": list(missing)} if missing else {}))
+    return _encoder.encode(
+        _Dispatched(workers, uuid, target, "DISPATCHED", service, missing or msgspec.UNSET)
+    )
 
 
 def state(uuid: str, service: str, status: str, worker: str = "") -> bytes:
     """Body of 201 and 300."""
-    return msgspec.json.encode({"worker": worker, "uuid": uuid, "service": service, "status": status})
+    return _encoder.encode({"worker": worker, "uuid": uuid, "service": service, "status": status})
 
 
 def refused(uuid: str, target: str, service: str, error: str) -> bytes:

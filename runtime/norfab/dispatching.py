@@ -307,6 +307,20 @@ class Dispatcher:
         self._expire(job)
         self._queue(service, job)
 
+    def give_on(self, task: Task, worker: Worker) -> bool:
+        """Give a part that its worker could not do to another one; False where only this one may or can have it."""
+        job, registry = task.job, self._engine.registry
+        if job.wanted.kind != "any" or task.attempt >= self._engine.settings.attempts:
+            return False
+        other = registry.pick(registry.service(job.service), job.resources, but=worker.name)
+        if other is None:
+            return False
+        del worker.tasks[job.uuid]
+        registry.account(worker)
+        self._give(task, other)
+        self.pump(worker)
+        return True
+
     def not_held(self, task: Task, worker: Worker) -> None:
         """The worker says that it does not have a part that it was sent."""
         unread = task.state is State.SENT and task.registration == worker.registration

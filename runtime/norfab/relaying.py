@@ -65,6 +65,8 @@ class Relay:
             self._accepted(task)
         elif command.status in IN_PROGRESS:
             self._in_progress(task, command)
+        elif command.status == 500 and self._engine.dispatcher.give_on(task, worker):
+            pass  # the worker had a fault of its own, or too much to do
         elif command.status == 200 or self._is_result(worker, command):
             self._result(worker, task, command)
         elif command.status in NOT_HELD:

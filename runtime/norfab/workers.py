@@ -160,31 +160,36 @@ class Registry:
 
     def account(self, worker: Worker) -> None:
         """Note how much the worker has to do, after a change of its tasks."""
-        service = self.services[worker.service]
-        for place, belongs in (
-            (service.idle, not worker.tasks),
-            (service.roomy, len(worker.tasks) < self._window),
-        ):
-            if not belongs:
-                place.pop(worker.name, None)
-            elif worker.name not in place:
-                place[worker.name] = worker
+        service, name, count = self.services[worker.service], worker.name, len(worker.tasks)
+        if count:
+            service.idle.pop(name, None)
+        elif name not in service.idle:
+            service.idle[name] = worker
+        if count >= self._window:
+            service.roomy.pop(name, None)
+        elif name not in service.roomy:
+            service.roomy[name] = worker
 
     def has_room(self, worker: Worker) -> bool:
         """Whether the worker may be sent another job."""
         return len(worker.tasks) < self._window
 
-    def pick(self, service: Service, resources: tuple[str, ...]) -> Worker | None:
+    def pick(self, service: Service, resources: tuple[str, ...], but: str = "") -> Worker | None:
         """Return whose turn it is among those with nothing to do, else among those with room; None without any.
 
-        Among those that manage a resource it is the one with the least to do, room or not.
+        Among those that manage a resource it is the one with the least to do, room or not. The worker named `but` is
+        left out.
         """
         if resources:
-            fit = [worker for worker in service.workers.values() if worker.manages(resources)]
+            fit = [
+                worker
+                for worker in service.workers.values()
+                if worker.manages(resources) and worker.name != but
+            ]
             return min(fit, key=lambda worker: len(worker.tasks) + len(worker.queue), default=None)
         for place in (service.idle, service.roomy):
-            if place:
-                name = next(iter(place))
+            name = next((name for name in place if name != but), None)
+            if name is not None:
                 worker = place.pop(name)
                 place[name] = worker
                 return worker

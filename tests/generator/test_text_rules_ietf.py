@@ -15,6 +15,9 @@ from typing import Any
 
 import pytest
 
+from specwire.generator.diagnostics import Diagnostics
+from specwire.generator.passes.grammar import Grammar
+from specwire.generator.passes.resolve import resolve_names
 from specwire.generator.syntax import (
     Alternation,
     Concatenation,
@@ -25,10 +28,9 @@ from specwire.generator.syntax import (
     Rule,
     Rulelist,
 )
-from specwire.generator.text_rules import TextRule
+from specwire.generator.text_rules import TextRule, compile_text_rule
 from tests.cases import each_case
 from tests.generator.test_abnf_conformance import NOWHERE, read, rules_of
-from tests.generator.test_text_rules import rule_of
 
 VECTORS = json.loads((Path(__file__).parents[1] / "vectors" / "abnf-match.json").read_text(encoding="utf-8"))
 PREFIXES_OF = 3
@@ -70,8 +72,16 @@ def prefixed(rulelist: Rulelist, prefix: str) -> list[Rule]:
 
 
 @cache
+def resolved(grammar: str) -> Grammar:
+    return resolve_names([linked(grammar)], diagnostics=Diagnostics())
+
+
+@cache
 def matcher(grammar: str, rule: str) -> TextRule:
-    return rule_of(linked(grammar), rule)
+    found = Diagnostics()
+    compiled = compile_text_rule(resolved(grammar), Reference(rule, None, NOWHERE), found)
+    assert compiled is not None, [fault.render() for fault in found]
+    return compiled
 
 
 def test_the_vectors_are_all_there() -> None:

@@ -208,7 +208,7 @@ class Chaos:
                 if any(outcome != outcomes[0] for outcome in outcomes):
                     faults.append(f"{uuid} has two ends: {ends}")
                 kinds[_kind(outcomes[0])] += 1
-                faults += [f"{uuid}: {fault}: {ends[0]}" for fault in _faults(uuid, outcomes[0], runs)]
+                faults += [f"{uuid}: {fault}: {ends[0]}" for fault in faults_of(uuid, outcomes[0], runs)]
             missing = self.jobs[client.name] - len(ended)
             if missing:
                 faults.append(f"{client.name}: {missing} jobs have no end")
@@ -227,7 +227,7 @@ def _kind(outcome: dict[str, Any]) -> str:
     return "given again" if any(part["attempt"] > 1 for part in parts) else "done"
 
 
-def _faults(uuid: str, outcome: dict[str, Any], runs: Counter[str]) -> list[str]:
+def faults_of(uuid: str, outcome: dict[str, Any], runs: Counter[str]) -> list[str]:
     """Return what is wrong with the end of one job."""
     wrong = []
     check: Callable[[bool, str], None] = lambda good, words: None if good else wrong.append(words)

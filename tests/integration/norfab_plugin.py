@@ -58,12 +58,6 @@ class Fleet:
         return "it is there"
 
     @task
-    def block(self, seconds: float) -> str:
-        """Heed nothing."""
-        time.sleep(seconds)
-        return "at last"
-
-    @task
     def print_and_leave(self) -> None:
         """Print, and call sys.exit."""
         print("printed by a plugin")

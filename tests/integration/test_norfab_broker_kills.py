@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from pathlib import Path
 
 import pytest
@@ -111,5 +112,42 @@ def test_results_are_there_after_a_kill(tmp_path: Path) -> None:
                     for number in range(20):
                         other.say(commands.Get(f"j{number}", b"{}", "svc", "all"))
                         assert (await other.answer(f"j{number}", 200))["w1"]["result"] == number
+
+    run(story)
+
+
+def test_jobs_move_with_the_folder_to_another_broker(tmp_path: Path) -> None:
+    """A broker that is gone for good is restored elsewhere from a copy of its folder; worker and client go there."""
+
+    async def story() -> None:
+        with kept_endpoint() as endpoint, kept_endpoint() as other:
+            async with crowd_at(endpoint) as crowd, running_broker(endpoint, tmp_path / "a") as broker:
+                worker = await connected(crowd, "w1", worker=True)
+                worker.say(commands.Ready("svc"))
+                client = await connected(crowd, "c1", worker=False)
+                client.post("ended")
+                worker.end_job(await worker.take_job(), "of before")
+                await client.answer("ended", 200)
+                client.post("open")
+                job = await worker.take_job()
+                await client.answer("open", 202)
+                client.post("waiting", service="later")
+                await client.answer("waiting", 300)
+                await broker.kill()
+            shutil.copytree(tmp_path / "a", tmp_path / "b")
+            async with crowd_at(other) as crowd, running_broker(other, tmp_path / "b"):
+                worker, late = [await connected(crowd, name, worker=True) for name in ("w1", "w2")]
+                worker.say(commands.Ready("svc"))
+                late.say(commands.Ready("later"))
+                client = await connected(crowd, "c1", worker=False)
+                client.say(commands.Get("ended", b"{}", "svc", "all"))
+                assert (await client.answer("ended", 200))["w1"]["result"] == "of before"
+                client.say(commands.Get("open", b"{}", "svc", "all"))
+                await worker.hear(commands.Get)
+                worker.end_job(job, "of after")
+                assert (await client.answer("open", 200))["w1"]["result"] == "of after"
+                client.say(commands.Get("waiting", b"{}", "later", "all"))
+                late.end_job(await late.take_job())
+                await client.answer("waiting", 200)
 
     run(story)

@@ -8,11 +8,13 @@ from __future__ import annotations
 import asyncio
 import os
 import tempfile
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from tests.integration.norfab_chaos import Chaos
+from tests.integration.norfab_chaos import Chaos, faults_of
 
 JOBS = int(os.environ.get("SPECWIRE_CHAOS_JOBS", "60"))
 SEED = int(os.environ.get("SPECWIRE_CHAOS_SEED", "1"))
@@ -52,3 +54,30 @@ def test_every_job_is_accounted_for_whoever_is_killed() -> None:
         print(f"seed {SEED}: {dict(kinds)}; killed: {kills}; frozen: {freezes}")
         assert sum(kinds.values()) == sum(chaos.jobs.values())
         assert sum(kills.values()) >= 3
+
+
+def part(attempt: int = 1, cause: str = "", result: str | None = "u") -> dict[str, Any]:
+    """Return one worker's part of the end of the job u."""
+    return {"failed": bool(cause), "cause": cause, "attempt": attempt, "result": None if cause else result}
+
+
+@pytest.mark.parametrize(
+    ("parts", "runs", "fault"),
+    [
+        ({"w0": part()}, ["u w0"], ""),
+        ({"w0": part(), "w1": part(cause="w1 is lost")}, ["u w0"], ""),
+        ({"w0": part(attempt=2)}, ["u w0", "u w1"], ""),
+        ({"w0": part(attempt=2)}, ["u w0", "u w0"], ""),
+        ({}, [], "neither a result nor a cause"),
+        ({"w0": part(result="v")}, ["u w0"], "the result of another job"),
+        ({"w0": part() | {"failed": True}}, ["u w0"], "failed without a cause"),
+        ({"w0": part()}, ["u w0", "u w0"], "w0 ran it 2 times"),
+        ({"w0": part()}, ["u w0", "u w1"], "it ran at"),
+        ({"w0": part()}, ["v w0"], "nobody ran it"),
+    ],
+)
+def test_the_account_finds_what_must_not_be(parts: dict[str, Any], runs: list[str], fault: str) -> None:
+    """So that a run without faults says something."""
+    outcome = {"ended": True, "error": "", "parts": parts}
+    found = faults_of("u", outcome, Counter(runs))
+    assert found == [] if not fault else any(fault in words for words in found), found

@@ -449,3 +449,18 @@ def test_kill_9_of_the_client_in_the_middle(tmp_path: Path) -> None:
             busy.cancel()
 
     run(story)
+
+
+def test_following_a_job_that_is_over(tmp_path: Path) -> None:
+    """There is nothing to come: the iteration ends at once, also for a stale job."""
+
+    async def story() -> None:
+        client = NorfabClient(f"ipc://{tmp_path}/none", settings=LIVELY)
+        async with client:
+            uuid = await client.submit("svc", "add", timeout=0.2)
+            assert [progress async for progress in client.follow(uuid)] == []
+            assert (await client.look(uuid)).state is State.STALE
+            assert [progress async for progress in client.follow(uuid)] == []
+            assert [progress async for progress in client.follow("nobody's")] == []
+
+    run(story)

@@ -322,6 +322,18 @@ def test_a_broken_inventory_is_told_at_the_start(root: Path) -> None:
     run(story)
 
 
+def test_a_folder_that_is_not_there_is_told_at_the_start(tmp_path: Path) -> None:
+    """A slip in its path would else be found by the first client."""
+
+    async def story() -> None:
+        heard = Heard()
+        async with serving_broker(tmp_path / "b", heard=heard, files=tmp_path / "none"):
+            told = await heard.until(Noticed)
+        assert told.sentence.endswith("none cannot be opened: No such file or directory")
+
+    run(story)
+
+
 def test_the_real_client_fetches_files(root: Path, tmp_path: Path) -> None:
     """Version 0.25 from PyPI: small ones, large ones on its credit, and what it must not have."""
     try:

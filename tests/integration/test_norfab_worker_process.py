@@ -15,33 +15,44 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
+from specwire.runtime.cli.norfab_worker_options import PROCESS, WorkerOptions
 from specwire.runtime.norfab.commands import Event, Get, Mmi, Response
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.worker.restoring import INTERRUPTED
+from specwire.runtime.norfab.worker.serve import NorfabWorker
+from tests.integration.norfab_plugin import Fleet
 from tests.integration.norfab_scene import RawPeer, crowd_at, run, serving_broker
+from tests.integration.norfab_watch import NorfabWatch
 
 pytestmark = pytest.mark.peers
 
 PATIENCE_S = 40.0
+PLUGIN = "tests.integration.norfab_plugin:Fleet"
 MEGABYTE = 1024
 """In kilobytes."""
 
 
 class Process:
-    """A worker's process, with what it wrote."""
+    """A worker's process, with what it wrote.
 
-    def __init__(self, endpoint: str, folder: Path, *options: str) -> None:
+    Args:
+        command: begin with the command line, as people do; else with the process that it gives its place to.
+    """
+
+    def __init__(self, endpoint: str, folder: Path, *, command: bool) -> None:
         folder.mkdir(exist_ok=True)
         self.log = folder / "log.txt"
         self.ran = folder / "ran.txt"
-        command = [sys.executable, "-m", "specwire", "norfab", "worker", "--service", "svc", "--name", "w1"]
-        command += ["--plugin", "tests.integration.norfab_plugin:Fleet", "--broker", endpoint]
-        command += ["--folder", str(folder / "store"), *options]
+        words = _command(endpoint, folder / "store") if command else _process(endpoint, folder / "store")
         with open(self.log, "ab") as log:
             self.process = subprocess.Popen(
-                command, stdout=subprocess.PIPE, stderr=log, env={**os.environ, "RAN": str(self.ran)}
+                [sys.executable, "-m", *words],
+                stdout=subprocess.PIPE,
+                stderr=log,
+                env={**os.environ, "RAN": str(self.ran)},
             )
 
     @property
@@ -71,10 +82,35 @@ class Process:
         return Counter(self.ran.read_text().split()) if self.ran.exists() else Counter()
 
 
+def _command(endpoint: str, store: Path) -> list[str]:
+    words = f"specwire norfab worker --service svc --name w1 --plugin {PLUGIN} --broker {endpoint} --insecure"
+    return [*words.split(), "--folder", str(store)]
+
+
+def _process(endpoint: str, store: Path) -> list[str]:
+    options = WorkerOptions(
+        service="svc",
+        plugin=PLUGIN,
+        name="w1",
+        brokers=(endpoint,),
+        concurrency=1,
+        resources=(),
+        folder=str(store),
+        durability="process",
+        keys=None,
+        user=None,
+        insecure=True,
+        protocol="norfab_ascii",
+        capture=None,
+        quiet=False,
+    )
+    return [PROCESS, msgspec.json.encode(options).decode()]
+
+
 @contextmanager
-def working(endpoint: str, folder: Path, *options: str) -> Iterator[Process]:
+def working(endpoint: str, folder: Path, *, command: bool = False) -> Iterator[Process]:
     """Start a worker, and leave nothing of it."""
-    worker = Process(endpoint, folder, "--insecure", *options)
+    worker = Process(endpoint, folder, command=command)
     try:
         yield worker
     finally:
@@ -126,6 +162,32 @@ def test_a_worker_that_is_killed_in_the_middle_of_seven_jobs(tmp_path: Path) -> 
     run(story)
 
 
+def test_a_job_for_any_worker_goes_to_another_when_its_worker_was_killed(tmp_path: Path) -> None:
+    """The worker that is back says that it could not do it; the other one does, and the result says so."""
+
+    async def story() -> None:
+        ready = tmp_path / "ready"
+        async with serving_broker(tmp_path / "broker", settings=QUIET) as (broker, _):
+            endpoint = broker.endpoints[0]
+            async with crowd_at(endpoint) as crowd:
+                client = crowd.client()
+                with working(endpoint, tmp_path / "w") as worker:
+                    await worker.until_said("registered")
+                    client.post("j1", task="wait_for", args=[str(ready)], target="any")
+                    await client.hear(Event)
+                watch = NorfabWatch("W")
+                async with NorfabWorker(endpoint, "w2", "svc", Fleet, folder=tmp_path / "w2", tap=watch):
+                    while "w2" not in broker.engine.registry.workers:
+                        await asyncio.sleep(0.01)
+                    ready.touch()
+                    with working(endpoint, tmp_path / "w"):
+                        end = await entry(client, "j1")
+                assert (end["result"], end["worker"], end["attempt"]) == ("it is there", "w2", 2)
+                assert watch.faults == []
+
+    run(story)
+
+
 def test_under_kills_no_job_runs_twice_and_each_ends(tmp_path: Path) -> None:
     """The broker notices each loss at once, or does not: either way there is one end for each job."""
 
@@ -163,7 +225,7 @@ def test_sigterm_lets_what_runs_end_and_prints_go_to_the_log(tmp_path: Path) -> 
             endpoint = broker.endpoints[0]
             async with crowd_at(endpoint) as crowd:
                 client = crowd.client()
-                with working(endpoint, tmp_path / "w") as worker:
+                with working(endpoint, tmp_path / "w", command=True) as worker:
                     client.post("j0", task="print_and_leave")
                     assert (await entry(client, "j0"))["errors"] == ["the task called sys.exit(5)"]
                     await worker.until_said("printed by a plugin")
@@ -207,7 +269,7 @@ def test_management_begins_the_process_anew(tmp_path: Path) -> None:
             endpoint = broker.endpoints[0]
             async with crowd_at(endpoint) as crowd:
                 client = crowd.client()
-                with working(endpoint, tmp_path / "w") as worker:
+                with working(endpoint, tmp_path / "w", command=True) as worker:
                     await worker.until_said("registered")
                     client.say(Mmi("m1", b'{"task":"restart"}', "mmi.service.worker", "w1"))
                     assert (await client.answer("m1", 200))["w1"] == {"status": "restarting"}
@@ -224,7 +286,7 @@ def test_an_idle_worker_is_small_and_shares_its_folder_with_no_other(tmp_path: P
     async def story() -> None:
         async with serving_broker(tmp_path / "broker") as (broker, _):
             endpoint = broker.endpoints[0]
-            with working(endpoint, tmp_path / "w") as first:
+            with working(endpoint, tmp_path / "w", command=True) as first:
                 await first.until_said("registered")
                 assert peak(first.process.pid) <= 40 * MEGABYTE
                 with working(endpoint, tmp_path / "w") as second:

@@ -59,8 +59,9 @@ class Call:
     def respond_octets(self, payload: bytes | None) -> None:
         """Answer with a payload as it stands; of a stream this is not the last answer."""
         if self.is_open:
-            self.is_open = self.is_stream
-            self._answer(self.request, payload, 0)
+            request = self.request
+            self.is_open = bool(request.flags & STREAMING)
+            self._answer(request, payload, 0)
 
     def fail(self, errnum: int, text: str = "") -> None:
         """Give an error number as the last answer."""

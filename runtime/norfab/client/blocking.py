@@ -157,6 +157,14 @@ class BlockingClient:
         """See `NorfabClient.delete`."""
         self._do(self._client.delete(uuid, service=service, timeout=timeout))
 
+    def put(self, uuid: str, body: bytes, *, targets: str | Sequence[str] = "") -> None:
+        """See `NorfabClient.put`."""
+
+        async def put() -> None:
+            self._client.put(uuid, body, targets=targets)
+
+        self._do(put())
+
     def history(self, limit: int = 100) -> list[HistoryEntry]:
         """See `NorfabClient.history`."""
         return self._do(self._client.history(limit))

@@ -13,7 +13,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from tempfile import TemporaryDirectory
 from types import TracebackType
 from typing import Any, Self
 
@@ -21,6 +20,7 @@ from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.norfab.client.actions import Action
 from specwire.runtime.norfab.client.errors import ClientClosedError, RequestError, UnknownJobError
 from specwire.runtime.norfab.client.events import Happening
+from specwire.runtime.norfab.client.fetching import fetch_file
 from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.orders import (
     check_timeout,
@@ -41,9 +41,6 @@ from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.security import NULL, Security
-
-CACHE = "files"
-"""Folder of fetched files, below the client's."""
 
 
 class NorfabClient:
@@ -279,7 +276,8 @@ class NorfabClient:
     def follow(self, uuid: str) -> ProgressStream:
         """Return the progress of a job from now on: an async iterator that ends when the job does."""
         stream = self._session.waiting.stream(uuid)
-        if self._session.engine.look(uuid) is None:
+        found = self._session.engine.look(uuid)
+        if found is None or found.ended:
             stream.end()
         return stream
 
@@ -373,18 +371,7 @@ class NorfabClient:
             FetchError: it is not there, or could not be fetched.
             ValueError: the client has no folder, and no destination is named.
         """
-        from specwire.runtime.norfab.files import FileCache, fetch
-
-        if self._folder is not None:
-            return await fetch(url, self._ask_for_file, destination, cache=FileCache(self._folder / CACHE))
-        if destination is None:
-            raise ValueError("a client without a folder has no cache: name a destination")
-        with TemporaryDirectory(prefix="specwire-norfab-") as folder:
-            return await fetch(url, self._ask_for_file, destination, cache=FileCache(Path(folder)))
-
-    async def _ask_for_file(self, service: str, task: str, arguments: Mapping[str, Any]) -> tuple[int, bytes]:
-        answer = await self.ask(service, task, kwargs=arguments)
-        return answer.code, answer.body
+        return await fetch_file(self.ask, self._folder, url, destination)
 
     async def _answer_to(self, uuid: str, ask: Callable[[], list[Action]]) -> Answer:
         if len(self._session.engine.questions) >= self.settings.questions:

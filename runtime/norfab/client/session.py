@@ -15,7 +15,8 @@ from specwire.runtime.norfab.client.engine import ClientEngine
 from specwire.runtime.norfab.client.errors import ClientClosedError
 from specwire.runtime.norfab.client.events import Answered, Happening, JobEnded, Progress, StoreFailed
 from specwire.runtime.norfab.client.limits import ClientSettings
-from specwire.runtime.norfab.client.store import DiskStore, MemoryStore
+from specwire.runtime.norfab.client.memory import MemoryStore
+from specwire.runtime.norfab.client.store import DiskStore
 from specwire.runtime.norfab.client.waiting import Waiting
 from specwire.runtime.norfab.commands import Command
 from specwire.runtime.norfab.store.database import Durability

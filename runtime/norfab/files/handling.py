@@ -78,6 +78,10 @@ class FileHandler:
         except ShareError as error:
             return error.status, _refused(str(error))
 
+    async def check(self) -> str:
+        """Return what is wrong with the folder; empty where nothing is."""
+        return await asyncio.to_thread(self._share.fault)
+
     async def close(self) -> None:
         """Wait for what is being read, and end the threads."""
         self._closing = True

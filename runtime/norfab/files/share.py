@@ -58,6 +58,14 @@ class Share:
         self._root, self._private = root, tuple(private)
         self._digests = Digests()
 
+    def fault(self) -> str:
+        """Return why nothing can be shared, for whoever runs this; empty where it can."""
+        try:
+            os.close(open_root(self._root))
+        except OSError as error:
+            return f"{self._root} cannot be opened: {error.strerror}"
+        return ""
+
     def list_names(self, url: str) -> list[str]:
         """Return the names in a folder, in order; raises ShareError."""
         with _explained(url), self._folder(_components(url, folder=True)) as folder:

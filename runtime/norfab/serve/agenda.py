@@ -23,17 +23,20 @@ class Agenda:
     def __init__(self, do: Callable[[Action], None]) -> None:
         self._do = do
         self._todo: deque[Action] = deque()
-        self._at_work = False
+        self._at_work = self._closed = False
         self._turn: asyncio.Handle | None = None
 
     def add(self, actions: Iterable[Action]) -> None:
-        """Perform these after what is there already."""
+        """Perform these after what is there already; nothing once closed."""
+        if self._closed:
+            return
         self._todo.extend(actions)
         if self._todo and not self._at_work and self._turn is None:
             self._take_turn()
 
     def close(self) -> None:
         """Perform nothing any more."""
+        self._closed = True
         self._todo.clear()
         if self._turn is not None:
             self._turn.cancel()

@@ -194,6 +194,8 @@ class NorfabBroker:
         self._tell(Began(self.endpoints + self.back, self._serving.jobs))
         if self._inventory is not None and (fault := await self._inventory.check()):
             self._tell(Noticed(f"the inventory cannot be used as it is: {fault}"))
+        if self._shared is not None and (fault := await self._shared.check()):
+            self._tell(Noticed(f"no files are shared as it is: {fault}"))
         self._after()
 
     def _make_inmate(self, send: Callable[[Command], None]) -> Inmate:

@@ -141,9 +141,9 @@ class Serving:
         await self._handlers.close()
         if self._inmate is not None:
             await self._inmate.close()
+        self._agenda.close()
         await self._entrance.close(linger_s=linger_s)
         await self._store.close()
-        self._agenda.close()
 
     def _now(self) -> float:
         """Seconds since the epoch that never go backwards, whatever is done to the system's clock."""
@@ -248,21 +248,10 @@ class Serving:
 
     def _do(self, action: Action) -> None:
         match action:
-            case Send(peer=peer, role="worker", command=command) if (
-                self._inmate is not None and peer == self._inmate.peer
-            ):
-                self._inmate.receive(command)
-            case Send(peer=peer, role=role, command=command):
-                try:
-                    frames = self._dialects.encode(peer, role, command)
-                except EncodeError as error:
-                    self._tell(
-                        Dropped(peer, "unexpected", f"cannot be told {type(command).__name__}: {error}")
-                    )
-                    return
-                self._entrance.send(peer, role, frames)
-            case Store(ticket=ticket, records=records):
-                self._store.write(ticket, records)
+            case Send():
+                self._send(action.peer, action.role, action.command)
+            case Store():
+                self._store.write(action.ticket, action.records)
             case Ask():
                 self._handlers.ask(action)
             case Fetch():
@@ -272,6 +261,17 @@ class Serving:
             case Stopped():
                 if not self.stopped.done():
                     self.stopped.set_result(action)
+
+    def _send(self, peer: bytes, role: Role, command: Command) -> None:
+        if self._inmate is not None and role == "worker" and peer == self._inmate.peer:
+            self._inmate.receive(command)
+            return
+        try:
+            frames = self._dialects.encode(peer, role, command)
+        except EncodeError as error:
+            self._tell(Dropped(peer, "unexpected", f"cannot be told {type(command).__name__}: {error}"))
+            return
+        self._entrance.send(peer, role, frames)
 
 
 def _header(frames: Sequence[bytes]) -> bytes:

@@ -16,7 +16,7 @@ from typing import Any
 Parameters = Sequence[Any]
 Statement = tuple[str, Parameters]
 
-_ROWS = (512, 128, 32, 8, 4, 2)
+_ROWS = (512, 256, 128, 64, 32, 16, 8, 4, 2)
 """How many rows an INSERT has; each makes a statement that SQLite has prepared from then on."""
 
 MAX_VARIABLES = 30_000

@@ -25,6 +25,7 @@ from specwire.runtime.norfab.records import AssignedRecord, ForgottenRecord, Hel
 from specwire.runtime.norfab.store.batch import Statement
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.store.keeper import Rows
 from specwire.runtime.norfab.store.rows import (
     EVENT,
     INSERT,
@@ -36,7 +37,7 @@ from specwire.runtime.norfab.store.rows import (
     read_row,
     replaces_all,
 )
-from specwire.runtime.norfab.store.writer import Rows, Writer
+from specwire.runtime.norfab.store.writer import Writer
 
 logger = logging.getLogger(__name__)
 
@@ -114,6 +115,14 @@ class BrokerStore:
         Raises:
             StoreError: the database cannot be read.
         """
+        try:
+            return await self._load()
+        except StoreError:
+            if self._writer.moved_aside == self._taken_over:
+                raise
+        return await self._load()  # it was damaged, and is a new one now
+
+    async def _load(self) -> list[Stored]:
         await self._take_over()
         kept: list[Stored] = []
         last, whole = -1, False

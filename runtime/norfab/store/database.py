@@ -26,6 +26,9 @@ CACHED_STATEMENTS = 512
 WAL_OCTETS = 64 << 20
 """What the file of a log that was worked off is cut to."""
 
+CHECKED_OCTETS = 1 << 30
+"""A file beyond this size is not read through before it is used: damage is then told when it is come across."""
+
 _SYNCHRONOUS = {"process": "NORMAL", "full": "FULL"}
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _REOPEN = (*_DAMAGE, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
@@ -56,7 +59,7 @@ def open_database(
 ) -> sqlite3.Connection:
     """Return a connection for one thread to a file that has `schema`, which is made where there is none.
 
-    With `check` the whole file is read to see whether it is damaged.
+    With `check` the whole file is read to see whether it is damaged, where it is not too large for that.
 
     Raises:
         StoreVersionError: the file is of another version, or has other tables.
@@ -79,7 +82,7 @@ def open_database(
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {WAL_OCTETS}")
         _prepare(connection, path, schema, version)
-        if check:
+        if check and path.stat().st_size <= CHECKED_OCTETS:
             _check(connection)
         if fresh and durability == "full":
             _sync_folder(path.parent)

@@ -15,22 +15,16 @@ import logging
 import sqlite3
 import threading
 from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
-from specwire.runtime.norfab.store.batch import Parameters, Statement, carry_out
-from specwire.runtime.norfab.store.database import (
-    Durability,
-    is_damage,
-    is_locked,
-    move_aside,
-    open_database,
-    spoils_connection,
-)
+from specwire.runtime.norfab.store.batch import Parameters, Statement
+from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.store.keeper import Keeper, Rows, Ticket
 from specwire.runtime.norfab.store.lock import StoreLock
 
 logger = logging.getLogger(__name__)
@@ -41,16 +35,8 @@ BATCH = 4096
 BATCH_OCTETS = 8 << 20
 """Of one commit at most, but for its last ticket: who waits for the first ticket also waits for the last."""
 
-_UNFIT = (sqlite3.Error, OverflowError, UnicodeError, ValueError)
-"""What SQLite and its module raise for a statement that cannot be carried out."""
-
-Rows = list[tuple[Any, ...]]
-
-
-class _Ticket(NamedTuple):
-    number: int
-    statements: Sequence[Statement]
-    octets: int
+CLOSE_S = 30.0
+"""How long a disk that answers nothing may keep a peer from ending."""
 
 
 class _Question(NamedTuple):
@@ -71,9 +57,6 @@ class Writer:
         version: of the schema; a file of another version is refused.
         max_waiting, max_octets: what may wait for the disk; beyond it tickets fail.
 
-    Attributes:
-        commits: how many there were.
-        moved_aside: where the file is that was found damaged last, None where none was.
     """
 
     def __init__(
@@ -89,19 +72,27 @@ class Writer:
         max_waiting: int = MAX_WAITING,
         max_octets: int = MAX_OCTETS,
     ) -> None:
-        self.path, self.durability, self.commits = path, durability, 0
-        self.moved_aside: Path | None = None
-        self._schema, self._version = schema, version
+        self.path = path
+        self._keeper = Keeper(path, schema, version, durability, self._tell_damage)
         self._on_committed, self._on_failed = on_committed, on_failed
         self._on_damaged = on_damaged or logger.warning
         self._max_waiting, self._max_octets = max_waiting, max_octets
-        self._gathered: list[_Ticket] = []
-        self._queue: deque[_Ticket | _Question] = deque()
+        self._gathered: list[Ticket] = []
+        self._queue: deque[Ticket | _Question] = deque()
         self._octets = 0
         self._wanted = threading.Condition()
         self._closing = self._resting = False
-        self._connection: sqlite3.Connection | None = None
         self._thread: threading.Thread | None = None
+
+    @property
+    def commits(self) -> int:
+        """How many there were."""
+        return self._keeper.commits
+
+    @property
+    def moved_aside(self) -> Path | None:
+        """Where the file is that was found damaged last, None where none was."""
+        return self._keeper.moved_aside
 
     @property
     def waiting(self) -> int:
@@ -123,11 +114,9 @@ class Writer:
             raise StoreError(f"{self.path.parent} cannot be made: {error.strerror}") from None
         self._lock = StoreLock(self.path)
         try:
-            self._connection = await asyncio.to_thread(self._connect, check=True)
-        except BaseException as error:
+            await asyncio.to_thread(self._keeper.open)
+        except BaseException:
             self._lock.release()
-            if isinstance(error, sqlite3.Error | OSError):
-                raise StoreError(f"{self.path} cannot be used: {error}") from None
             raise
         self._thread = threading.Thread(target=self._work, name=f"store {self.path.name}", daemon=True)
         self._thread.start()
@@ -142,7 +131,7 @@ class Writer:
         if full := self._full(octets):
             self._loop.call_soon(self._on_failed, ticket, full)
             return
-        self._gathered.append(_Ticket(ticket, statements, octets))
+        self._gathered.append(Ticket(ticket, statements, octets))
         self._octets += octets
         if len(self._gathered) == 1:
             # Not at once: what else comes in this turn of the loop joins the commit.
@@ -173,7 +162,9 @@ class Writer:
             self._wanted.notify()
         thread, self._thread = self._thread, None
         if thread is not None:
-            await asyncio.to_thread(thread.join)
+            await asyncio.to_thread(thread.join, CLOSE_S)
+            if thread.is_alive():
+                logger.error("%s: the disk has not taken what waits within %g s", self.path, CLOSE_S)
             self._lock.release()
             await asyncio.sleep(0)  # what the thread said last is heard
 
@@ -224,11 +215,11 @@ class Writer:
                 logger.exception("what a store was to write could not be handled")
                 reason = f"a fault of the store: {error!r}"
                 self._tell(tickets, [(ticket.number, reason) for ticket in tickets], None)
-        self._disconnect()
+        self._keeper.close()
 
-    def _take(self) -> tuple[list[_Ticket], _Question | None]:
+    def _take(self) -> tuple[list[Ticket], _Question | None]:
         """Return the tickets of the next commit, and the question that comes after them."""
-        tickets: list[_Ticket] = []
+        tickets: list[Ticket] = []
         octets = 0
         while self._queue and len(tickets) < BATCH and octets < BATCH_OCTETS:
             next_one = self._queue.popleft()
@@ -238,86 +229,23 @@ class Writer:
             octets += next_one.octets
         return tickets, None
 
-    def _commit(self, tickets: list[_Ticket]) -> None:
-        self._tell(tickets, [*self._keep(tickets)], tickets[-1].number)
-
-    def _keep(self, tickets: Sequence[_Ticket]) -> Iterator[tuple[int, str]]:
-        """Commit the tickets, as many at a time as is possible; yield those that cannot be kept, and why."""
-        error = self._attempt(tickets)
-        if error is None:
-            return
-        if len(tickets) == 1 or is_locked(error):
-            yield from ((ticket.number, str(error)) for ticket in tickets)
-            return
-        # One of them is at fault, or there is no room for all.
-        middle = len(tickets) // 2
-        yield from self._keep(tickets[:middle])
-        yield from self._keep(tickets[middle:])
-
-    def _attempt(self, tickets: Sequence[_Ticket]) -> Exception | None:
-        """Commit the tickets, all or none; return why not."""
-        try:
-            connection = self._connection = self._connection or self._connect()
-            connection.execute("BEGIN IMMEDIATE")
-            try:
-                carry_out(connection, (statement for ticket in tickets for statement in ticket.statements))
-                connection.execute("COMMIT")
-            except BaseException:
-                if connection.in_transaction:
-                    with suppress(sqlite3.Error):
-                        connection.execute("ROLLBACK")
-                raise
-        except (*_UNFIT, OSError, StoreError) as error:
-            self._mend(error)
-            return error
-        self.commits += 1
-        return None
-
-    def _mend(self, error: Exception) -> None:
-        """See to it that the next attempt has a connection that can be trusted, to a file that is whole."""
-        if not spoils_connection(error):
-            return
-        self._disconnect()
-        if is_damage(error):
-            with suppress(StoreError, OSError, sqlite3.Error):  # else the next attempt says so
-                self._begin_anew(str(error))
-
-    def _connect(self, *, check: bool = False) -> sqlite3.Connection:
-        try:
-            return open_database(self.path, self._schema, self._version, self.durability, check=check)
-        except sqlite3.Error as error:
-            if not is_damage(error):
-                raise
-            self._begin_anew(str(error))
-        return open_database(self.path, self._schema, self._version, self.durability)
-
-    def _begin_anew(self, fault: str) -> None:
-        self.moved_aside = aside = move_aside(self.path)
-        told = f"{self.path} is damaged ({fault}): it was moved to {aside}, and a new one is begun"
-        with suppress(RuntimeError):  # the loop is closed
-            self._loop.call_soon_threadsafe(self._on_damaged, told)
-
-    def _disconnect(self) -> None:
-        connection, self._connection = self._connection, None
-        if connection is not None:
-            with suppress(sqlite3.Error):
-                connection.close()
+    def _commit(self, tickets: list[Ticket]) -> None:
+        self._tell(tickets, [*self._keeper.keep(tickets)], tickets[-1].number)
 
     def _answer(self, question: _Question) -> None:
         try:
-            connection = self._connection = self._connection or self._connect()
-            rows = question.ask(connection)
-        except (*_UNFIT, OSError, StoreError) as error:
-            self._mend(error)
-            self._call(partial(_refuse, question.answer, f"{self.path} cannot be read: {error}"))
-            return
-        self._call(partial(_give, question.answer, rows))
+            rows = self._keeper.ask(question.ask)
+        except StoreError as error:
+            self._call(partial(_refuse, question.answer, error))
+        else:
+            self._call(partial(_give, question.answer, rows))
 
-    def _tell(
-        self, tickets: Sequence[_Ticket], failures: Sequence[tuple[int, str]], last: int | None
-    ) -> None:
+    def _tell(self, tickets: Sequence[Ticket], failures: Sequence[tuple[int, str]], last: int | None) -> None:
         octets = sum(ticket.octets for ticket in tickets)
         self._call(partial(self._hear, failures, last, octets))
+
+    def _tell_damage(self, sentence: str) -> None:
+        self._call(partial(self._on_damaged, sentence))
 
     def _call(self, callback: Callable[[], object]) -> None:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
@@ -338,6 +266,6 @@ def _give(answer: asyncio.Future[Rows], rows: Rows) -> None:
         answer.set_result(rows)
 
 
-def _refuse(answer: asyncio.Future[Rows], reason: str) -> None:
+def _refuse(answer: asyncio.Future[Rows], error: StoreError) -> None:
     if not answer.done():
-        answer.set_exception(StoreError(reason))
+        answer.set_exception(error)

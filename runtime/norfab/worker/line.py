@@ -22,6 +22,8 @@ CONNECT_S = 1.0
 """A machine that does not answer is given up after this, so that the next broker has its turn."""
 
 HIGH_WATER = 1000
+MAX_EVENTS_WAITING = 2000
+"""Progress is left out while so much waits for the network: it must not take the room of results."""
 
 
 class Line:
@@ -53,16 +55,18 @@ class Line:
         self._context = TransportContext()
         self._dealer: Dealer | None = None
         self._endpoint = self._conversation = ""
+        self._waiting = 0
 
     def open(self, broker: int) -> None:
         """Drop the connection there is and open a fresh one; raises TransportError."""
         self.drop()
         self._endpoint, self._conversation = self._endpoints[broker], os.urandom(8).hex()
+        self._waiting = 0
         self._dealer = Dealer(
             self._context,
             self._endpoint,
             on_message=self._receive,
-            on_sent=lambda frames: self._record("W", frames),
+            on_sent=self._sent,
             on_lost=self._on_lost,
             high_water=HIGH_WATER,
             security=self._security[broker],
@@ -89,13 +93,21 @@ class Line:
         """
         if self._dealer is None:
             return
+        if isinstance(command, commands.Event) and self._waiting > MAX_EVENTS_WAITING:
+            return
         try:
             frames = wire.encode(command, self._dialect, "worker", "broker")
         except EncodeError as error:
             if not isinstance(command, commands.Stream):  # which the specification does not have
                 self._on_malformed(f"cannot be sent: {error}")
             return
-        self._dealer.send(frames)
+        self._waiting += 1
+        if not self._dealer.send(frames):
+            self._waiting -= 1
+
+    def _sent(self, frames: Sequence[bytes]) -> None:
+        self._waiting -= 1
+        self._record("W", frames)
 
     def _receive(self, frames: list[bytes]) -> None:
         self._record("B", frames)

@@ -246,6 +246,44 @@ def test_13_of_every_other_the_loss_is_told_at_once(target: str) -> None:
     assert lab.told() == [(200, json.loads(result("w2")))]
 
 
+@pytest.mark.parametrize("body", [b"{}", b'{"w1":{"result":null,"failed":true,"errors":["killed"]}}'])
+def test_13_a_job_for_any_that_its_worker_could_not_do_goes_to_another(body: bytes) -> None:
+    """ "500: the server cannot complete the request due to some internal error" """
+    lab = Lab()
+    lab.ready("w1", "w2")
+    lab.post(target="any")
+    lab.take("c1")
+    lab.respond("w1", 500, body=body)
+    assert [lab.posts(name) for name in ("w1", "w2")] == [["j1"], ["j1"]]
+    assert lab.reported(JobRedispatched) == [JobRedispatched("j1", "w1", "w2", 2)]
+    lab.respond("w2")
+    ((status, said),) = lab.told()
+    assert (status, said["w1"]["worker"], said["w1"]["attempt"]) == (200, "w2", 2)
+
+
+def test_13_where_there_is_no_other_worker_the_fault_is_the_end() -> None:
+    lab = Lab()
+    lab.ready("w1")
+    lab.post(target="any")
+    lab.respond("w1", 500, body=b'{"w1":{"result":null,"failed":true,"errors":["killed"]}}')
+    assert lab.statuses() == [202, 500]
+    lab.ready("w2")
+    lab.post("j2", target="w1")
+    lab.respond("w1", 500, uuid="j2")
+    assert lab.statuses() == [202, 500]
+    assert lab.reported(JobRedispatched) == []
+
+
+def test_13_a_job_that_no_worker_can_do_ends() -> None:
+    lab = Lab(Settings(attempts=3))
+    lab.ready("w1", "w2")
+    lab.post(target="any")
+    for name in ("w1", "w2", "w1"):
+        assert lab.posts(name) == ["j1"]
+        lab.respond(name, 500)
+    assert lab.statuses() == [202, 500]
+
+
 def test_13_a_job_is_not_given_on_for_ever() -> None:
     lab = Lab(Settings(attempts=3))
     lab.ready("w1", "w2", "w3", "w4")

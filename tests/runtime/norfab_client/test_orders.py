@@ -6,9 +6,12 @@ import json
 
 import pytest
 
+from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.orders import client_name, make_job, target_of
 from specwire.runtime.norfab.client.reading import read_progress, read_response, says_failed
 from specwire.runtime.norfab.client.results import Answer, read_entry
+from specwire.runtime.norfab.client.states import State
+from tests.house.repository import ROOT
 
 
 @pytest.mark.parametrize(
@@ -139,3 +142,12 @@ def test_answers() -> None:
     assert Answer(200, b'{"a":1}').read() == {"a": 1}
     with pytest.raises(ValueError, match="the answer is no JSON"):
         Answer(200, b"raw octets").read()
+
+
+def test_settings_of_a_client_are_named_in_the_guide() -> None:
+    """The figures that the guide tells are those of the program."""
+    guide = (ROOT / "docs/norfab.md").read_text(encoding="utf-8")
+    settings = ClientSettings()
+    assert "a week, 100,000 jobs, 512 MiB" in " ".join(guide.split())
+    assert (settings.kept_s, settings.kept_jobs, settings.kept_octets) == (7 * 86400, 100_000, 512 << 20)
+    assert all(f"| {state} |" in guide for state in State)

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from specwire.runtime.norfab.client.limits import ClientSettings
+from specwire.runtime.norfab.client.memory import MemoryStore
 from specwire.runtime.norfab.client.places import candidates, find_job, read_history
 from specwire.runtime.norfab.client.records import (
     EventRecord,
@@ -21,7 +22,7 @@ from specwire.runtime.norfab.client.records import (
     ResultRecord,
     StateRecord,
 )
-from specwire.runtime.norfab.client.store import NAME, DiskStore, MemoryStore, Store
+from specwire.runtime.norfab.client.store import NAME, DiskStore, Store
 from specwire.runtime.norfab.store.errors import StoreInUseError
 
 KINDS = ["disk", "memory"]

@@ -177,8 +177,12 @@ def test_history_is_dropped_where_the_file_is_too_large(tmp_path: Path) -> None:
     run(story)
 
 
-def test_readable_part_of_a_damaged_database_is_taken_over(tmp_path: Path) -> None:
+@pytest.mark.parametrize("checked_octets", [1 << 30, 0], ids=["found by the check", "come across"])
+def test_readable_part_of_a_damaged_database_is_taken_over(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, checked_octets: int
+) -> None:
     """A hole in the middle of the file costs the jobs in it; what is before and after comes back, and is told."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.database.CHECKED_OCTETS", checked_octets)
     told: list[str] = []
 
     async def story() -> None:

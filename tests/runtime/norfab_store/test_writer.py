@@ -93,6 +93,18 @@ def test_what_is_told_durable_is_in_the_file(tmp_path: Path, durability: str) ->
     run(story)
 
 
+@pytest.mark.parametrize(("durability", "synchronous"), [("process", 1), ("full", 2)])
+def test_durability_is_what_sqlite_is_told(tmp_path: Path, durability: str, synchronous: int) -> None:
+    """NORMAL waits for the disk at no commit, FULL at each."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db", durability=durability) as (writer, _):
+            assert await writer.read("PRAGMA synchronous") == [(synchronous,)]
+            assert await writer.read("PRAGMA journal_mode") == [("wal",)]
+
+    run(story)
+
+
 def test_many_tickets_are_few_commits(tmp_path: Path) -> None:
     """What gathers in one turn of the loop is not committed ticket by ticket, and all of it is kept in order."""
 

@@ -1,0 +1,148 @@
+"""A database as the thread that writes it has it: opened when it is needed, and mended where it has failed.
+
+A commit of many tickets that fails is tried again in halves, so that a ticket that cannot be kept costs no other one.
+After an error that leaves in doubt what the system has of the file, the next attempt has a new connection; a
+damaged file is moved aside, and the next attempt finds a new one.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from specwire.runtime.norfab.store.batch import Statement, carry_out
+from specwire.runtime.norfab.store.database import (
+    Durability,
+    is_damage,
+    is_locked,
+    move_aside,
+    open_database,
+    spoils_connection,
+)
+from specwire.runtime.norfab.store.errors import StoreError
+
+_UNFIT = (sqlite3.Error, OverflowError, UnicodeError, ValueError)
+"""What SQLite and its module raise for a statement that cannot be carried out."""
+
+Rows = list[tuple[Any, ...]]
+
+
+class Ticket(NamedTuple):
+    """Statements that are kept together or not at all; `octets` is about what they weigh."""
+
+    number: int
+    statements: Sequence[Statement]
+    octets: int
+
+
+class Keeper:
+    """Keeps tickets in one file; for one thread at a time.
+
+    Args:
+        path, schema, version, durability: see `open_database`.
+        on_damaged: called, in the thread, with a sentence when a damaged file was moved aside.
+
+    Attributes:
+        commits: how many there were.
+        moved_aside: where the file is that was found damaged last, None where none was.
+    """
+
+    def __init__(
+        self,
+        path: Path,
+        schema: Sequence[str],
+        version: int,
+        durability: Durability,
+        on_damaged: Callable[[str], None],
+    ) -> None:
+        self._path, self._schema, self._version, self._durability = path, schema, version, durability
+        self._on_damaged = on_damaged
+        self._connection: sqlite3.Connection | None = None
+        self.commits = 0
+        self.moved_aside: Path | None = None
+
+    def open(self) -> None:
+        """Open the file and check all of it.
+
+        Raises:
+            StoreError: it cannot be used.
+        """
+        try:
+            self._connection = self._connect(check=True)
+        except (sqlite3.Error, OSError) as error:
+            raise StoreError(f"{self._path} cannot be used: {error}") from None
+
+    def keep(self, tickets: Sequence[Ticket]) -> Iterator[tuple[int, str]]:
+        """Commit the tickets, as many at a time as is possible; yield those that cannot be kept, and why."""
+        error = self._attempt(tickets)
+        if error is None:
+            return
+        if len(tickets) == 1 or is_locked(error):
+            yield from ((ticket.number, str(error)) for ticket in tickets)
+            return
+        # One of them is at fault, or there is no room for all.
+        middle = len(tickets) // 2
+        yield from self.keep(tickets[:middle])
+        yield from self.keep(tickets[middle:])
+
+    def ask(self, question: Callable[[sqlite3.Connection], Rows]) -> Rows:
+        """Return what the question finds; raises StoreError."""
+        try:
+            connection = self._connection = self._connection or self._connect()
+            return question(connection)
+        except (*_UNFIT, OSError, StoreError) as error:
+            self._mend(error)
+            raise StoreError(f"{self._path} cannot be read: {error}") from None
+
+    def _attempt(self, tickets: Sequence[Ticket]) -> Exception | None:
+        """Commit the tickets, all or none; return why not."""
+        try:
+            connection = self._connection = self._connection or self._connect()
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                carry_out(connection, (statement for ticket in tickets for statement in ticket.statements))
+                connection.execute("COMMIT")
+            except BaseException:
+                if connection.in_transaction:
+                    with suppress(sqlite3.Error):
+                        connection.execute("ROLLBACK")
+                raise
+        except (*_UNFIT, OSError, StoreError) as error:
+            self._mend(error)
+            return error
+        self.commits += 1
+        return None
+
+    def _mend(self, error: Exception) -> None:
+        """See to it that the next attempt has a connection that can be trusted, to a file that is whole."""
+        if not spoils_connection(error):
+            return
+        self.close()
+        if is_damage(error):
+            with suppress(StoreError, OSError, sqlite3.Error):  # else the next attempt says so
+                self._begin_anew(str(error))
+
+    def _connect(self, *, check: bool = False) -> sqlite3.Connection:
+        try:
+            return open_database(self._path, self._schema, self._version, self._durability, check=check)
+        except sqlite3.Error as error:
+            if not is_damage(error):
+                raise
+            self._begin_anew(str(error))
+        return open_database(self._path, self._schema, self._version, self._durability)
+
+    def _begin_anew(self, fault: str) -> None:
+        self.moved_aside = aside = move_aside(self._path)
+        self._on_damaged(
+            f"{self._path} is damaged ({fault}): it was moved to {aside}, and a new one is begun"
+        )
+
+    def close(self) -> None:
+        """Close the connection, if there is one; the next attempt makes another."""
+        connection, self._connection = self._connection, None
+        if connection is not None:
+            with suppress(sqlite3.Error):
+                connection.close()

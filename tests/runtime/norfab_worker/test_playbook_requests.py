@@ -1,0 +1,158 @@
+"""GET, DELETE and PUT, as the specification and its readings have them for a worker."""
+
+from __future__ import annotations
+
+from specwire.runtime.norfab.commands import Response
+from specwire.runtime.norfab.worker import actions
+from specwire.runtime.norfab.worker.events import Dropped
+from specwire.runtime.norfab.worker.records import DeletedRecord
+from tests.runtime.norfab_worker.laboratory import Lab, records_of, value
+
+# --- GET
+
+
+def test_get_tells_pending_started_and_the_result() -> None:
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.take()
+    lab.get("j0")
+    lab.get("j1")
+    assert lab.told("j0") == [(300, {"worker": "w1", "uuid": "j0", "status": "STARTED", "service": "svc"})]
+    assert lab.told("j1")[0][1]["status"] == "PENDING"
+    lab.end("j0", value(1))
+    lab.take()
+    lab.get("j0", client=b"someone else")
+    assert [entry["result"] for entry in lab.ends("j0")] == [1]
+    assert [command.client for command in lab.sent if isinstance(command, Response)] == [b"someone else"]
+
+
+def test_get_of_a_uuid_never_seen_is_404() -> None:
+    lab = Lab()
+    lab.get("nix")
+    [(status, body)] = lab.told("nix")
+    assert (status, body["status"]) == (404, "UNKNOWN")
+
+
+def test_get_while_the_job_waits_for_the_disk_has_no_answer_yet() -> None:
+    """300 would say that the worker has it, and it may not survive the next moment."""
+    lab = Lab(commits=False)
+    lab.post()
+    lab.get()
+    assert lab.sent == []
+    lab.commit()
+    assert lab.statuses() == [201]
+
+
+def test_a_result_that_cannot_be_read_is_an_explicit_failure() -> None:
+    lab = Lab()
+    lab.post()
+    lab.end()
+    lab.take()
+    lab.disk.records.clear()
+    lab.get()
+    assert lab.ends()[0]["errors"] == ["the worker cannot read the result that it has kept"]
+
+
+# --- DELETE
+
+
+def test_delete_drops_a_job_that_waits() -> None:
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.take()
+    lab.delete("j1", client=b"boss")
+    assert lab.told("j1") == [(200, {"worker": "w1", "uuid": "j1", "status": "DELETED", "service": "svc"})]
+    lab.end("j0")
+    assert lab.runs() == ["j0"]
+    assert list(records_of(DeletedRecord, disk=lab.disk))
+
+
+def test_delete_cancels_a_job_that_runs() -> None:
+    """Cooperatively: the task is told, and its place is taken when it has ended."""
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.take()
+    lab.delete("j0")
+    assert lab.of(actions.Cancel) == [actions.Cancel("j0", "the job was deleted")]
+    assert lab.statuses("j0") == [200]
+    assert lab.runs() == ["j0"]
+    lab.end("j0")
+    assert lab.ends("j0") == []
+    assert lab.runs() == ["j0", "j1"]
+
+
+def test_delete_purges_a_job_that_has_ended() -> None:
+    lab = Lab()
+    lab.post()
+    lab.end()
+    lab.take()
+    lab.delete()
+    assert lab.statuses() == [200]
+    assert lab.engine.jobs.kept_octets == 0
+    lab.take()
+    lab.get()
+    assert lab.ends()[0]["errors"] == ["the job was deleted"]
+
+
+def test_delete_is_answered_again_and_400_for_a_uuid_never_seen() -> None:
+    lab = Lab()
+    lab.post()
+    lab.end()
+    lab.take()
+    lab.delete()
+    lab.delete()
+    lab.delete("nix")
+    assert lab.statuses() == [200, 200]
+    assert lab.statuses("nix") == [400]
+
+
+def test_delete_is_durable_before_it_is_answered() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.delete()
+    assert lab.sent == []
+    lab.commit()
+    assert lab.statuses() == [200]
+    assert lab.started == []
+
+
+def test_a_deletion_that_cannot_be_kept_is_500() -> None:
+    lab = Lab()
+    lab.post()
+    lab.end()
+    lab.take()
+    lab.commits = False
+    lab.delete()
+    lab.refuse()
+    assert lab.statuses() == [500]
+
+
+def test_a_deleted_job_never_runs_again() -> None:
+    lab = Lab()
+    lab.post()
+    lab.delete()
+    lab.take()
+    lab.post()
+    assert lab.statuses() == [400]
+    assert lab.ends()[0]["errors"] == ["the job was deleted"]
+    assert lab.runs() == ["j1"]
+    later = lab.killed()
+    later.post()
+    assert later.runs() == []
+
+
+# --- PUT
+
+
+def test_put_reaches_the_task_that_runs_and_no_other() -> None:
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.put("j0", b"yes")
+    lab.put("j1", b"no")
+    lab.put("j9", b"no")
+    assert lab.of(actions.Input) == [actions.Input("j0", b"yes")]
+    assert len(lab.reported(Dropped)) == 2
