@@ -47,9 +47,10 @@ def unpack(payload: bytes | None, type_: type[Type]) -> Type:
     """
     if not payload or payload[-1] != 0:
         raise FluxError(EPROTO)
+    wanted: Any = type_
     octets = payload[:-1] if len(payload) < COPY_LIMIT_OCTETS else memoryview(payload)[:-1]
     try:
-        value: Type = _decoder_of(type_).decode(octets)
+        value: Type = _decoder_of(wanted).decode(octets)
     except (msgspec.MsgspecError, UnicodeError, RecursionError):
         raise FluxError(EPROTO) from None
     return value

@@ -9,6 +9,7 @@ take any other status for the end of all parts.
 from __future__ import annotations
 
 import heapq
+from collections import OrderedDict
 from collections.abc import Iterator
 from functools import partial
 from itertools import count
@@ -56,7 +57,9 @@ class Jobs:
     def __init__(self, engine: BrokerEngine) -> None:
         self._engine = engine
         self.by_uuid: dict[str, Job] = {}
-        self.kept: dict[str, Job] = {}
+        self.kept: OrderedDict[str, Job] = (
+            OrderedDict()
+        )  # a dict finds its first key only behind all deleted ones
         self.octets = self.kept_octets = self.parts = self.kept_parts = 0
         self.completed = self.failed = 0
         self._agenda: list[tuple[float, int, Due, Job, Task | None]] = []

@@ -7,7 +7,7 @@ so many octets at a time as may be on their way together.
 
 from __future__ import annotations
 
-from collections import deque
+from collections import OrderedDict, deque
 from typing import TYPE_CHECKING
 
 from specwire.runtime.norfab import bodies
@@ -30,7 +30,7 @@ class Results:
 
     def __init__(self, engine: BrokerEngine) -> None:
         self._engine = engine
-        self._here: dict[Task, Outcome] = {}
+        self._here: OrderedDict[Task, Outcome] = OrderedDict()
         self._wanted: dict[Task, dict[bytes, None]] = {}
         self._queue: deque[Task] = deque()
         self._asked: dict[int, tuple[Task, int]] = {}
@@ -59,7 +59,7 @@ class Results:
         if outcome.body is not None:
             self._send(peer, task, outcome.status, outcome.body)
             if task in self._here:
-                self._here[task] = self._here.pop(task)
+                self._here.move_to_end(task)
         elif task in self._wanted:
             self._wanted[task][peer] = None
         elif len(self._wanted) >= self._engine.settings.fetches:

@@ -8,9 +8,10 @@ import pytest
 
 from specwire.runtime.norfab import commands
 from specwire.runtime.norfab.events import WorkerGone
+from specwire.runtime.norfab.serve import NorfabBroker
 from specwire.runtime.norfab.serve.events import Began, JobDeleted, Managed
 from specwire.runtime.norfab.wire import Dialect
-from tests.integration.norfab_scene import Heard, crowd_at, run, serving_broker
+from tests.integration.norfab_scene import SETTINGS, Heard, crowd_at, run, serving_broker
 
 
 @pytest.mark.parametrize("dialect", [Dialect.DEPLOYED, Dialect.NORFAB])
@@ -175,3 +176,24 @@ def test_what_clients_do_to_the_broker_is_told(tmp_path: Path) -> None:
             assert [(told.task, told.allowed) for told in heard.of(Managed)] == [("disconnect", True)]
 
     run(story)
+
+
+def test_listener_that_fails_costs_no_job(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What is told of events is no part of the broker's work; the log has the fault."""
+
+    def fail(event: object) -> None:
+        raise RuntimeError("a listener's own fault")
+
+    async def story() -> None:
+        async with (
+            NorfabBroker(folder=tmp_path, settings=SETTINGS, on_event=fail) as broker,
+            crowd_at(broker.endpoints[0]) as crowd,
+        ):
+            worker, client = crowd.worker(), crowd.client()
+            await worker.register()
+            client.post("j1")
+            worker.end_job(await worker.take_job())
+            await client.answer("j1", 200)
+
+    run(story)
+    assert "a listener's own fault" in caplog.text

@@ -464,3 +464,33 @@ def test_following_a_job_that_is_over(tmp_path: Path) -> None:
             assert [progress async for progress in client.follow("nobody's")] == []
 
     run(story)
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_a_fault_is_told_to_whoever_waits(tmp_path: Path) -> None:
+    """A callback that raises ends the client, loudly: nobody waits for what nobody does any more."""
+
+    async def story() -> None:
+        def fail(_: Progress) -> None:
+            raise ZeroDivisionError("in a callback")
+
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        async with (
+            serving_broker(tmp_path / "b") as (broker, _),
+            crowd_at(broker.endpoints[0]) as crowd,
+            NorfabClient(broker.endpoints[0], folder=tmp_path / "c") as client,
+        ):
+            worker = crowd.worker("w1")
+            await worker.register()
+            other = asyncio.create_task(client.run("nobody", "add"))
+            running = asyncio.create_task(client.run("svc", "add", on_progress=fail))
+            post = await worker.take_job()
+            said = b'{"worker":"w1","event_type":"progress","message":"half"}'
+            worker.say(commands.Event(post.uuid, 200, said, client=post.client))
+            for waiting in (running, other):
+                with pytest.raises(ZeroDivisionError):
+                    await waiting
+            with pytest.raises(ClientClosedError):
+                await client.submit("svc", "add")
+
+    run(story)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 
 from specwire.runtime.capture.recorder import Recorder
@@ -31,8 +32,10 @@ PRUNE_S = 60.0
 class Session:
     """One run of a client, from `open` to `close`; arguments as in `NorfabClient`.
 
+    What raises where nobody waits for it, a fault of ours or of a callback, ends it: whoever waits is told that error.
+
     Attributes:
-        running: between `open` and `close`.
+        running: between `open` and `close`, and no fault.
     """
 
     def __init__(
@@ -49,7 +52,7 @@ class Session:
         on_event: Callable[[Happening], None] | None,
     ) -> None:
         self.engine = ClientEngine(endpoints, settings, now=time.time())
-        self.running = False
+        self.running = self._open = False
         self._name, self._security, self._dialect, self._tap = name, security, dialect, tap
         self._settings, self._on_event = settings, on_event
         self._tasks = Tasks("the NORFAB client")
@@ -75,13 +78,13 @@ class Session:
             self._name,
             on_command=self._on_command,
             on_malformed=lambda reason: self.perform(self.engine.malformed(reason, self.now())),
-            on_lost=lambda reason: self.perform(self.engine.lost(reason, self.now())),
+            on_lost=self._on_lost,
             dialect=self._dialect,
             security=self._security,
             body_octets=self._settings.body_octets,
             tap=self._tap,
         )
-        self.running = True
+        self.running = self._open = True
         if resume:
             self.perform(self.engine.restore(await self.store.unfinished(), self.now()))
         self.perform(self.engine.open(self.now()))
@@ -89,10 +92,12 @@ class Session:
 
     async def close(self) -> None:
         """Keep what is to be kept, and let everybody know who waits. May be called twice."""
-        if not self.running:
+        if not self._open:
             return
-        self.perform(self.engine.close(self.now()))
-        self.running = False
+        self._open = False
+        if self.running:
+            self.perform(self.engine.close(self.now()))
+            self.running = False
         await self._tasks.close()
         self.waiting.close(ClientClosedError("the client was closed; the job can be collected later"))
         await self.store.close()
@@ -130,15 +135,33 @@ class Session:
 
     async def _tick(self) -> None:
         pruned_at = 0.0
-        while True:
-            self.perform(self.engine.tick(self.now()))
-            if self.now() - pruned_at >= PRUNE_S:
-                pruned_at = self.now()
-                self.store.prune(self.engine.ticket(), pruned_at)
+        while self.running:
+            with self._ending():
+                self.perform(self.engine.tick(self.now()))
+                if self.now() - pruned_at >= PRUNE_S:
+                    pruned_at = self.now()
+                    self.store.prune(self.engine.ticket(), pruned_at)
             await asyncio.sleep(TICK_S)
 
     def _on_command(self, command: Command) -> None:
-        self.perform(self.engine.receive(command, self.now()))
+        if self.running:
+            with self._ending():
+                self.perform(self.engine.receive(command, self.now()))
+
+    def _on_lost(self, reason: str) -> None:
+        if self.running:
+            with self._ending():
+                self.perform(self.engine.lost(reason, self.now()))
+
+    @contextmanager
+    def _ending(self) -> Iterator[None]:
+        """Let a fault end the session; the event loop, or the link, reports it."""
+        try:
+            yield
+        except Exception as error:
+            self.running = False
+            self.waiting.close(error)
+            raise
 
     def _on_stored(self, ticket: int) -> None:
         if self.running:
@@ -162,8 +185,7 @@ class Session:
         try:
             self._connection.open(endpoint)
         except TransportError as error:
-            reason = str(error)
-            self._loop.call_soon(lambda: self.perform(self.engine.lost(reason, self.now())))
+            self._loop.call_soon(self._on_lost, str(error))
 
     def _tell(self, happening: Happening) -> None:
         match happening:

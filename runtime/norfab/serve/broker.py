@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import time
 from collections import deque
 from collections.abc import Callable, Mapping, Sequence
@@ -31,12 +32,15 @@ from specwire.runtime.norfab.serve.serving import Serving
 from specwire.runtime.norfab.serve.status import Age, BrokerStatus, Refusal, describe
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.security import NULL, CurveServer
 
 if TYPE_CHECKING:
     from specwire.runtime.norfab.files import FileHandler
     from specwire.runtime.norfab.inventory import InventoryHandler
+
+logger = logging.getLogger(__name__)
 
 LOOPBACK = "tcp://127.0.0.1:*"
 REFUSALS = 20
@@ -71,7 +75,7 @@ class NorfabBroker:
         counters: what was done so far.
 
     Raises:
-        ValueError: there is no endpoint, or only one of CURVE and a table of peers.
+        ValueError: there is no endpoint, or one that is none, or only one of CURVE and a table of peers.
     """
 
     def __init__(
@@ -96,6 +100,9 @@ class NorfabBroker:
         self.endpoints, self.back = _several(endpoint), _several(back)
         if not self.endpoints:
             raise ValueError("a broker needs an endpoint to listen on, such as tcp://127.0.0.1:5555")
+        for name in (*self.endpoints, *self.back):
+            if fault := fault_in_endpoint(name, listening=True):
+                raise ValueError(f"{name!r} {fault}")
         self._table = access if isinstance(access, Table) else None
         if isinstance(security, CurveServer) and self._table is None:
             raise ValueError("CURVE without a table lets anybody in: list the peers with their keys")
@@ -249,7 +256,10 @@ class NorfabBroker:
         if isinstance(event, Refused | TurnedAway | StoreFailed):
             self._refusals.append(Refusal(datetime.now(UTC).isoformat(timespec="seconds"), event.reason))
         if self._on_event is not None:
-            self._on_event(event)
+            try:
+                self._on_event(event)
+            except Exception:  # whoever listens is no part of the broker: its work goes on
+                logger.exception("an event could not be told")
 
 
 def _several(endpoint: str | Sequence[str]) -> tuple[str, ...]:

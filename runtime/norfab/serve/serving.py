@@ -219,8 +219,11 @@ class Serving:
         every_s = min(TICK_S, self._engine.settings.keepalive_s / 4)
         while True:
             await asyncio.sleep(every_s)
-            self._perform(self._engine.tick(self._now()))
-            self._after()  # of what was told without a word of the engine
+            try:
+                self._perform(self._engine.tick(self._now()))
+                self._after()  # of what was told without a word of the engine
+            except Exception:  # a fault of ours: a broker without ticks would lose every worker
+                logger.exception("a tick could not be handled")
 
     async def _tend(self) -> None:
         while True:

@@ -17,7 +17,7 @@ from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.records import JobRecord, Kept, Record, ResultRecord, StateRecord
 from specwire.runtime.norfab.client.results import JobResult
 from specwire.runtime.norfab.client.states import State
-from specwire.runtime.norfab.commands import Command
+from specwire.runtime.norfab.commands import Command, Ready
 from tests.runtime.norfab.scripted import job
 from tests.runtime.norfab.world import World
 
@@ -104,10 +104,11 @@ class RealClient:
 
 
 class RealWorld(World):
-    """A world with such clients."""
+    """A world with such clients; `forgetful` is how often a broker is gone for good."""
 
-    def __init__(self, seed: int) -> None:
+    def __init__(self, seed: int, forgetful: float) -> None:
         super().__init__(seed, clients=0)
+        self._forgetful = forgetful
         self.real = {name: RealClient(self, name) for name in ("c0", "c1")}
         self.clients: dict[str, Any] = dict(self.real)
 
@@ -117,19 +118,14 @@ class RealWorld(World):
         self.from_broker.pop((role, name), None)
 
     def kill_broker(self) -> None:
-        """Everybody loses the connection."""
+        """Everybody loses the connection; now and then the next broker has another disk, with nothing on it."""
+        if self.random.random() < self._forgetful:
+            self.disk.clear()
         super().kill_broker()
         for worker in self.workers:
-            self.say("worker", worker, self.greeting())
+            self.say("worker", worker, [Ready("svc")])
         for client in self.real.values():
             client.lose()
-
-    @staticmethod
-    def greeting() -> list[Command]:
-        """Return how a worker registers."""
-        from specwire.runtime.norfab.commands import Ready
-
-        return [Ready("svc")]
 
     def kill_worker(self, *, forgets: bool) -> None:
         """Its disk survives: only so can nobody do a job twice."""
@@ -157,10 +153,11 @@ class RealWorld(World):
             client.perform(client.engine.tick(self.now))
 
 
-@pytest.mark.parametrize("seed", range(12))
-def test_whatever_is_killed_every_job_ends_at_its_client(seed: int) -> None:
+@pytest.mark.parametrize("forgetful", [0.0, 0.5])
+@pytest.mark.parametrize("seed", range(8))
+def test_whatever_is_killed_every_job_ends_at_its_client(seed: int, forgetful: float) -> None:
     """600 things happen, some of them deadly; then everything comes to its end."""
-    world = RealWorld(seed)
+    world = RealWorld(seed, forgetful)
     for number in range(24):
         client = world.real[f"c{number % 2}"]
         client.submit(f"j{number}", world.random.choice(["all", "any", "w0", '["w1","w2"]']))
