@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 
 from specwire.runtime.norfab.store.batch import Statement, carry_out
 from specwire.runtime.norfab.store.database import (
+    BUSY_S,
     Durability,
     is_damage,
     is_locked,
@@ -28,6 +29,12 @@ _UNFIT = (sqlite3.Error, OverflowError, UnicodeError, ValueError)
 """What SQLite and its module raise for a statement that cannot be carried out."""
 
 Rows = list[tuple[Any, ...]]
+
+QUICK_PAGES = 3000
+"""About so many pages are written quickly; then it is time that the log is worked off, which waits for the disk."""
+
+PAGES_A_COMMIT = 5
+PAGE_OCTETS = 4096
 
 
 class Ticket(NamedTuple):
@@ -61,6 +68,8 @@ class Keeper:
         self._path, self._schema, self._version, self._durability = path, schema, version, durability
         self._on_damaged = on_damaged
         self._connection: sqlite3.Connection | None = None
+        self._quick_pages = 0
+        self._patient = True
         self.commits = 0
         self.moved_aside: Path | None = None
 
@@ -77,6 +86,9 @@ class Keeper:
 
     def keep(self, tickets: Sequence[Ticket]) -> Iterator[tuple[int, str]]:
         """Commit the tickets, as many at a time as is possible; yield those that cannot be kept, and why."""
+        if self._connection is not None:
+            with suppress(sqlite3.Error):  # the attempt meets the same fault
+                self._be_patient(self._connection, patient=True)
         error = self._attempt(tickets)
         if error is None:
             return
@@ -87,6 +99,34 @@ class Keeper:
         middle = len(tickets) // 2
         yield from self.keep(tickets[:middle])
         yield from self.keep(tickets[middle:])
+
+    def keep_quickly(self, tickets: Sequence[Ticket]) -> bool:
+        """Commit a few tickets where that takes no time to speak of; return whether it was done.
+
+        It is not where the file is locked or at fault, or where SQLite would have its log worked off.
+        """
+        connection = self._connection
+        if connection is None or self._quick_pages >= QUICK_PAGES:
+            return False
+        try:
+            self._be_patient(connection, patient=False)
+        except sqlite3.Error:
+            return False
+        self._quick_pages += PAGES_A_COMMIT + sum(ticket.octets for ticket in tickets) // PAGE_OCTETS
+        return self._attempt(tickets) is None
+
+    def work_off(self) -> None:
+        """Bring what was written quickly from the log into the file; a fault in this is told by the next commit."""
+        if self._connection is not None and self._quick_pages >= QUICK_PAGES:
+            with suppress(sqlite3.Error):
+                self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
+            self._quick_pages = 0
+
+    def _be_patient(self, connection: sqlite3.Connection, *, patient: bool) -> None:
+        """Wait for others who have the file locked, or do not."""
+        if patient is not self._patient:
+            connection.execute(f"PRAGMA busy_timeout = {int(BUSY_S * 1000) if patient else 0}")
+            self._patient = patient
 
     def ask(self, question: Callable[[sqlite3.Connection], Rows]) -> Rows:
         """Return what the question finds; raises StoreError."""
@@ -143,6 +183,7 @@ class Keeper:
     def close(self) -> None:
         """Close the connection, if there is one; the next attempt makes another."""
         connection, self._connection = self._connection, None
+        self._patient = True
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
