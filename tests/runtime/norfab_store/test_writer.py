@@ -119,6 +119,26 @@ def test_many_tickets_are_few_commits(tmp_path: Path) -> None:
     run(story)
 
 
+@pytest.mark.parametrize("pages", [0, 20, 3000], ids=["in the thread", "often worked off", "as it is"])
+def test_tickets_that_come_alone_are_kept_one_by_one(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
+) -> None:
+    """Whether the loop commits them or the thread, and whenever the log is worked off, each is in the file when it is told."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.keeper.QUICK_PAGES", pages)
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            for ticket in range(1, 301):
+                writer.put(ticket, [(INSERT, (ticket, b"x" * ticket))])
+                await told.until(ticket)
+                if ticket % 50 == 0:
+                    assert numbers_in(tmp_path / "s.db") == [*range(1, ticket + 1)]
+            assert told.failed == {}
+            assert writer.commits == 300
+
+    run(story)
+
+
 def test_statements_of_several_kinds_keep_their_order(tmp_path: Path) -> None:
     """A row that is written, deleted and written again is there at the end with its last content."""
 
@@ -277,7 +297,7 @@ def test_damaged_file_is_moved_aside_and_told(tmp_path: Path, damage: str) -> No
     run(story)
 
 
-def test_damage_at_work_fails_what_waits_and_the_next_is_kept(tmp_path: Path) -> None:
+def test_damage_at_work_is_told_and_the_next_ticket_is_kept(tmp_path: Path) -> None:
     """A file that is spoilt under a running writer is replaced; nothing ends."""
     path = tmp_path / "s.db"
 
@@ -294,7 +314,6 @@ def test_damage_at_work_fails_what_waits_and_the_next_is_kept(tmp_path: Path) ->
                 writer.put(ticket, [("DELETE FROM thing WHERE number = ?", (ticket,))])
                 await told.until(ticket)
                 assert ticket < 150
-            assert told.failed
             writer.put(ticket + 1, [(INSERT, (1, b"new"))])
             await told.until(ticket + 1)
             assert await writer.read(NUMBERS) == [(1,)]
@@ -369,7 +388,8 @@ def test_locked_by_another_program_is_told_and_over_when_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A shell that holds the database fails what waits, with the reason; afterwards tickets are kept again."""
-    monkeypatch.setattr("specwire.runtime.norfab.store.database.BUSY_S", 0.05)
+    for module in ("database", "keeper"):
+        monkeypatch.setattr(f"specwire.runtime.norfab.store.{module}.BUSY_S", 0.05)
     path = tmp_path / "s.db"
 
     async def story() -> None:
