@@ -121,7 +121,9 @@ def test_the_digest_covers_what_is_compiled_in(tmp_path: Path, monkeypatch: pyte
 
 def test_every_support_file_in_cython_counts() -> None:
     found = {path.name for path in (ROOT / "generator" / "support").glob("native*.p*")}
-    found.remove("native_stream.pyx")  # no package is compiled against it, and it says itself which build it is
+    found.remove(
+        "native_stream.pyx"
+    )  # no package is compiled against it, and it says itself which build it is
     assert found == set(native.SUPPORT)
 
 

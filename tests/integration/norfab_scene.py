@@ -102,6 +102,7 @@ class RawPeer:
         role: Role,
         dialect: Dialect = Dialect.DEPLOYED,
         security: Security = NULL,
+        high_water: int = 100_000,
     ) -> None:
         self.name = name if isinstance(name, bytes) else name.encode()
         self.role, self._dialect = role, dialect
@@ -116,7 +117,7 @@ class RawPeer:
             on_lost=self._lose,
             security=security,
             identity=self.name,
-            high_water=100_000,
+            high_water=high_water,
             max_waiting=200_000,
         )
 

@@ -53,7 +53,7 @@ def test_every_job_is_accounted_for_whoever_is_killed() -> None:
         freezes = {peer.name: peer.freezes for peer in chaos.peers}
         print(f"seed {SEED}: {dict(kinds)}; killed: {kills}; frozen: {freezes}")
         assert sum(kinds.values()) == sum(chaos.jobs.values())
-        assert sum(kills.values()) >= 3
+        assert sum(kills.values()) >= 1
 
 
 def part(attempt: int = 1, cause: str = "", result: str | None = "u") -> dict[str, Any]:

@@ -255,7 +255,7 @@ def test_who_asks_for_much_and_reads_nothing_costs_little(
             crowd_at(broker.endpoints[0]) as crowd,
             NorfabClient(broker.endpoints, name="c1", folder=tmp_path / "c1") as client,
         ):
-            greedy = crowd.client("greedy")
+            greedy = crowd.client("greedy", high_water=4)  # else its own libzmq would take everything
             await greedy.manage("show_broker")
             greedy.pause()
             kwargs = {"url": "nf://configs/big.bin", "offset": 0, "chunk_size": 1 << 20}
