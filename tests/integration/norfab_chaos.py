@@ -142,7 +142,7 @@ class Chaos:
         return [self.broker, *self.workers, *self.clients]
 
     async def run(self, *, every: int, pauses_s: tuple[float, ...], freezes: float = 0.0) -> None:
-        """Start all, kill or freeze one whenever so many more jobs have ended, and wait until all clients are through.
+        """Start all, kill or freeze one at once and whenever so many more jobs have ended, and wait for all clients.
 
         Args:
             pauses_s: how long somebody may be dead before the next start, or frozen.
@@ -151,7 +151,7 @@ class Chaos:
         try:
             for peer in self.peers:
                 await peer.start()
-            harmed_at = 0
+            harmed_at = -every  # a quick machine may be through before the next time
             while not all(client.status == 0 for client in self.clients):
                 await asyncio.sleep(LOOK_S)
                 self._look_after()
