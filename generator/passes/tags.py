@@ -44,8 +44,8 @@ def find_tags(
     spellings = [
         tuple(b"".join(choice) for choice in product(*frames[:count])) for frames in whole
     ]  # fmt: skip
-    if count and _distinct(spellings):
-        used = [index for index in range(count) if any(len(frames[index][0]) for frames in whole)]
+    used = [index for index in range(count) if any(len(frames[index][0]) for frames in whole)]
+    if used and _distinct(spellings):  # frames that are empty in every message tell nothing
         return tuple(ir.Selector(index, None) for index in used), _tagged(messages, spellings)
     patterned = _by_patterns(messages, diagnostics, span)
     if patterned is not None:

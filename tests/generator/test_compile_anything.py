@@ -11,7 +11,7 @@ from pathlib import Path
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from specwire.generator import ir
@@ -163,8 +163,12 @@ def emitted(protocol: ir.Protocol) -> None:
                 compile(text, name, "exec")
 
 
+EMPTY_FRAME = 'a = 4""  ; ZeroMQ frame\nsession = C:a  ; one message, of a frame without octets\n'
+
+
 @BOUNDED
 @given(grammars, st.sampled_from(["", 'name = "demo"\nmessages = ["a", "b"]\n']))
+@example(EMPTY_FRAME, "")
 def test_random_grammars(grammar: str, profile: str) -> None:
     files = {"demo/grammar.abnf": grammar} | ({"demo/profile.toml": profile} if profile else {})
     if protocol := check(files):
