@@ -35,20 +35,45 @@ class Figures(NamedTuple):
     broker_cpu_s: tuple[float, ...]
 
 
+class Caller(asyncio.Protocol):
+    """The bare client that awaits each answer, as whoever calls `rpc` does."""
+
+    def __init__(self, octets: bytes) -> None:
+        self._octets, self._buffer = octets, bytearray()
+        self._loop = asyncio.get_running_loop()
+        self._answer: asyncio.Future[None] = self._loop.create_future()
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        self.out = cast("asyncio.Transport", transport)
+
+    async def call(self) -> None:
+        """Send one, and return when it is answered."""
+        self._answer = self._loop.create_future()
+        self.out.write(self._octets)
+        await self._answer
+
+    def data_received(self, data: bytes) -> None:
+        self._buffer += data
+        if cut(self._buffer):
+            self._answer.set_result(None)
+
+    def connection_lost(self, error: Exception | None) -> None:
+        if not self._answer.done():
+            self._answer.set_exception(error or ConnectionResetError("the other side has closed"))
+
+
 class Asker(asyncio.Protocol):
-    """The bare client: keeps `window` messages under way until `total` have been answered.
+    """The bare client that keeps `window` messages under way until `total` have been answered.
 
     Attributes:
         done: is done then; fails where the connection is lost before.
-        took_s: how long each took, where one is under way at a time.
     """
 
     def __init__(self, octets: bytes, total: int, window: int, progress: Progress) -> None:
         self._octets, self._left, self._to_send, self._window = octets, total, total, window
         self._progress = progress
-        self._buffer, self._sent_at = bytearray(), 0.0
+        self._buffer = bytearray()
         self.done = asyncio.get_running_loop().create_future()
-        self.took_s: list[float] = []
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         self.out = cast("asyncio.Transport", transport)
@@ -60,8 +85,6 @@ class Asker(asyncio.Protocol):
     def data_received(self, data: bytes) -> None:
         self._buffer += data
         answers = len(cut(self._buffer))
-        if answers and self._window == 1:
-            self.took_s.append(perf_counter() - self._sent_at)
         self._left -= answers
         self._progress.done += answers
         if self._left:
@@ -76,7 +99,6 @@ class Asker(asyncio.Protocol):
     def _send(self, messages: int) -> None:
         messages = min(messages, self._to_send)
         self._to_send -= messages
-        self._sent_at = perf_counter()
         for _ in range(messages):
             self.out.write(self._octets)
 
@@ -106,20 +128,29 @@ async def ask_bare(path: str, rank: int, load: Load, pids: Sequence[int], watch:
     octets, progress = join(REQUESTS[rank]), Progress()
     took_s: list[float] = []
 
-    async def ask(total: int, window: int) -> None:
-        loop = asyncio.get_running_loop()
+    loop = asyncio.get_running_loop()
+
+    async def alone() -> None:
+        transport, caller = await loop.create_unix_connection(lambda: Caller(octets), path)
+        for _ in range(load.alone):
+            began = perf_counter()
+            await caller.call()
+            took_s.append(perf_counter() - began)
+            progress.done += 1
+        transport.close()
+
+    await watch.see_through(f"bare sockets, rank {rank}, one at a time", alone(), progress)
+
+    async def ask(messages: int) -> None:
         transport, asker = await loop.create_unix_connection(
-            lambda: Asker(octets, total, window, progress), path
+            lambda: Asker(octets, messages, load.window, progress), path
         )
         asker.begin()
         await asker.done
-        took_s.extend(asker.took_s)
         transport.close()
 
-    await watch.see_through(f"bare sockets, rank {rank}, one at a time", ask(load.alone, 1), progress)
-
     async def many(messages: int) -> None:
-        await watch.see_through(f"bare sockets, rank {rank}", ask(messages, load.window), progress)
+        await watch.see_through(f"bare sockets, rank {rank}", ask(messages), progress)
 
     figures = await price(many, load, pids)
     return figures._replace(p50_s=best_median(took_s, load.turns))
