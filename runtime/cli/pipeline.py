@@ -23,9 +23,9 @@ from rich.text import Text
 from specwire.runtime.cli.console import fail, messages, output
 
 if TYPE_CHECKING:
-    from specwire.runtime.spark.pipeline import Progress as Listener
-    from specwire.runtime.spark.report import Table
-    from specwire.runtime.spark.summary import Summary
+    from specwire.runtime.spark.pipeline.run import Progress as Listener
+    from specwire.runtime.spark.pipeline.summary import Summary
+    from specwire.runtime.spark.report.page import Table
 
 app = typer.Typer(help="Decode captured traffic on Spark.", no_args_is_help=True)
 
@@ -72,7 +72,7 @@ def run(
 
 
 def _run(capture: Path, out: Path, protocol: str | None, master: str) -> Summary:
-    from specwire.runtime.spark.pipeline import plan, run_plan
+    from specwire.runtime.spark.pipeline.run import plan, run_plan
 
     request = plan(capture, out, protocol=protocol)
     with show_progress() as listener:
@@ -107,8 +107,8 @@ def show_progress() -> Iterator[Listener]:
 
 def show_summary(summary: Summary, out: Path) -> None:
     """Print what was found and where it is."""
-    from specwire.runtime.spark.figures import size_text
-    from specwire.runtime.spark.report import error_table, type_table
+    from specwire.runtime.spark.report.figures import size_text
+    from specwire.runtime.spark.report.page import error_table, type_table
 
     console = output()
     console.print(_rich_table(type_table(summary)))

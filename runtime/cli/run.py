@@ -12,7 +12,7 @@ from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, is_sh
 
 if TYPE_CHECKING:
     from specwire.runtime.job.job import Result
-    from specwire.runtime.spark.summary import Summary
+    from specwire.runtime.spark.pipeline.summary import Summary
 
 JOB_FAILED = 1
 
@@ -65,7 +65,7 @@ def _show(result: Result, summary: Summary, out: Path) -> None:
     from rich.text import Text
 
     from specwire.runtime.cli.pipeline import show_summary
-    from specwire.runtime.spark.figures import size_text
+    from specwire.runtime.spark.report.figures import size_text
 
     console = output()
     show_summary(summary, out / "result")

@@ -15,7 +15,7 @@ from specwire.runtime.job.files import digest_folder
 from specwire.runtime.job.transfer import Transfer
 
 if TYPE_CHECKING:
-    from specwire.runtime.spark.summary import Summary
+    from specwire.runtime.spark.pipeline.summary import Summary
 
 SHOWN_NAMES = 3
 

@@ -27,7 +27,7 @@ from specwire.runtime.job.findings import compare_counts, compare_files
 from specwire.runtime.job.transfer import CLIENTS, Transfer, transfer
 
 if TYPE_CHECKING:
-    from specwire.runtime.spark.summary import Summary
+    from specwire.runtime.spark.pipeline.summary import Summary
 
 MARK = "job.json"
 
@@ -70,7 +70,7 @@ def run_job(
 def _run(
     out: Path, master: str, small_files: int, large_octets: int, timeout_s: float, progress: Progress
 ) -> tuple[Result, Summary]:
-    from specwire.runtime.spark.pipeline import run as decode_capture
+    from specwire.runtime.spark.pipeline.run import run as decode_capture
 
     published, capture = out / "published", out / "capture"
     inboxes = {name: out / "inboxes" / name for name in CLIENTS}

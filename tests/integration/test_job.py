@@ -17,7 +17,7 @@ from specwire.runtime.job.files import CHANGED, DOOMED, EMPTY, SPACED, change_fi
 from specwire.runtime.job.findings import compare_counts, compare_files
 from specwire.runtime.job.job import MARK, JobFolderError, run_job
 from specwire.runtime.job.transfer import Peer, Transfer
-from specwire.runtime.spark.summary import Summary, TapCount, Timeline
+from specwire.runtime.spark.pipeline.summary import Summary, TapCount, Timeline
 
 ROOT = Path(__file__).parents[2]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.output import MARK, check_replaceable, replace_folder
+from specwire.runtime.spark.pipeline.output import MARK, check_replaceable, replace_folder
 
 
 def names(folder: Path) -> list[str]:

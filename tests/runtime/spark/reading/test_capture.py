@@ -8,7 +8,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture import CaptureError
-from specwire.runtime.spark.read import CAPTURE, read_capture
+from specwire.runtime.spark.reading.capture import CAPTURE, read_capture
 from tests.runtime.spark.captures import HUGZ, NOM, write_capture
 
 pytestmark = pytest.mark.spark

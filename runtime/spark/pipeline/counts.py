@@ -14,8 +14,15 @@ import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from specwire.runtime.spark.summary import Bucket, ErrorCount, TapCount, Timeline, Transfer, TypeCount
-from specwire.runtime.spark.tables import noted_columns
+from specwire.runtime.spark.decoding.tables import noted_columns
+from specwire.runtime.spark.pipeline.summary import (
+    Bucket,
+    ErrorCount,
+    TapCount,
+    Timeline,
+    Transfer,
+    TypeCount,
+)
 
 ERRORS_KEPT = 100
 TRANSFERS_KEPT = 200

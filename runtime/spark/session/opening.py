@@ -1,7 +1,7 @@
 """A Spark session that is quiet, local by default, and finds this Python.
 
 A user of the pipeline needs nothing of what Spark says while it works. The Java process writes to a log file
-(`specwire.runtime.spark.java`), which is named where a job fails and removed otherwise.
+(`specwire.runtime.spark.session.java`), which is named where a job fails and removed otherwise.
 
 Settings that were measured, not guessed: batches of at most 50,000 rows are best for `mapInArrow`, and bounded
 in octets too, because one message may carry a quarter of a megabyte; `arrow.compression.codec` stays `none`
@@ -25,7 +25,7 @@ from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.java import (
+from specwire.runtime.spark.session.java import (
     JAVA_VERSION,
     find_java,
     java_process,

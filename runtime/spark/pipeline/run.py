@@ -20,7 +20,9 @@ from pyspark.sql import functions as F
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import Segment, find_segments, list_protocols
-from specwire.runtime.spark.counts import (
+from specwire.runtime.spark.decoding.decode import decode
+from specwire.runtime.spark.decoding.tables import tables
+from specwire.runtime.spark.pipeline.counts import (
     count_errors,
     count_over_time,
     count_taps,
@@ -28,15 +30,13 @@ from specwire.runtime.spark.counts import (
     count_types,
     overview,
 )
-from specwire.runtime.spark.decode import decode
-from specwire.runtime.spark.interrupts import heeded_interrupts
-from specwire.runtime.spark.output import MARK, check_replaceable, replace_folder
+from specwire.runtime.spark.pipeline.output import MARK, check_replaceable, replace_folder
+from specwire.runtime.spark.pipeline.summary import Summary, Transfer
 from specwire.runtime.spark.protocols import load_schemas
-from specwire.runtime.spark.read import CAPTURE, read_parquet
-from specwire.runtime.spark.report import render_report
-from specwire.runtime.spark.session import open_session
-from specwire.runtime.spark.summary import Summary, Transfer
-from specwire.runtime.spark.tables import tables
+from specwire.runtime.spark.reading.capture import CAPTURE, read_parquet
+from specwire.runtime.spark.report.page import render_report
+from specwire.runtime.spark.session.interrupts import heeded_interrupts
+from specwire.runtime.spark.session.opening import open_session
 
 REPORT = "report.html"
 CHUNKS = "Cheezburger"

@@ -8,11 +8,11 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.ddl import column_lines
-from specwire.runtime.spark.decode import NOTED, decode
+from specwire.runtime.spark.decoding.ddl import column_lines
+from specwire.runtime.spark.decoding.decode import NOTED, decode
+from specwire.runtime.spark.decoding.tables import tables
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
-from specwire.runtime.spark.read import read_capture, read_parquet
-from specwire.runtime.spark.tables import tables
+from specwire.runtime.spark.reading.capture import read_capture, read_parquet
 from tests.runtime.cli.commands import specwire
 from tests.runtime.spark import captures
 

@@ -19,7 +19,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
 from specwire.runtime.spark.protocols import Columns, load_columns, load_schemas
-from specwire.runtime.spark.read import ENVELOPE
+from specwire.runtime.spark.reading.capture import ENVELOPE
 
 OCTETS = StructField("octets", LongType(), metadata={"comment": "octets of all frames", "unit": "octets"})
 NOTED = StructType([*ENVELOPE, OCTETS])

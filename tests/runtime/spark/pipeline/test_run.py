@@ -11,11 +11,11 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture import CaptureError
-from specwire.runtime.spark import pipeline
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.pipeline import carry_out, plan
-from specwire.runtime.spark.read import read_parquet
-from specwire.runtime.spark.summary import Bucket, ErrorCount, Summary, TypeCount
+from specwire.runtime.spark.pipeline import run as pipeline
+from specwire.runtime.spark.pipeline.run import carry_out, plan
+from specwire.runtime.spark.pipeline.summary import Bucket, ErrorCount, Summary, TypeCount
+from specwire.runtime.spark.reading.capture import read_parquet
 from tests.runtime.spark import captures
 
 LIBFILEMQ_NOM = [bytes.fromhex("aaa30700000000004c4b400000000000000000")]

@@ -11,10 +11,10 @@ from pyspark.sql.types import StructType
 
 from specwire.generated.filemq import schema
 from specwire.generated.flux import schema as flux_schema
-from specwire.runtime.spark.decode import NOTED, decode
+from specwire.runtime.spark.decoding.decode import NOTED, decode
+from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
-from specwire.runtime.spark.read import CAPTURE, read_capture, read_parquet
-from specwire.runtime.spark.tables import ERRORS, tables
+from specwire.runtime.spark.reading.capture import CAPTURE, read_capture, read_parquet
 from tests.runtime.spark import captures
 
 pytestmark = pytest.mark.spark

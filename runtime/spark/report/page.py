@@ -14,10 +14,10 @@ import jinja2
 import msgspec
 
 from specwire.runtime.capture.identity import tap_name
-from specwire.runtime.spark.chart import Chart, draw_bars
-from specwire.runtime.spark.figures import count_text, size_text, span_text
+from specwire.runtime.spark.pipeline.summary import Summary, TapCount
 from specwire.runtime.spark.protocols import role_name
-from specwire.runtime.spark.summary import Summary, TapCount
+from specwire.runtime.spark.report.chart import Chart, draw_bars
+from specwire.runtime.spark.report.figures import count_text, size_text, span_text
 
 UNDECODED = "(undecoded)"
 TAP_COLUMNS = 6

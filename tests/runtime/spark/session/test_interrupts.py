@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import pytest
 
-from specwire.runtime.spark.interrupts import heeded_interrupts
+from specwire.runtime.spark.session.interrupts import heeded_interrupts
 
 
 def test_a_swallowed_interrupt_comes_at_the_next_step() -> None:

@@ -6,8 +6,8 @@ from typing import Literal
 
 import msgspec
 
-from specwire.runtime.spark.figures import count_text, size_text, span_text
-from specwire.runtime.spark.summary import Timeline
+from specwire.runtime.spark.pipeline.summary import Timeline
+from specwire.runtime.spark.report.figures import count_text, size_text, span_text
 
 WIDTH, HEIGHT = 920.0, 160.0
 GAP = 0.15

@@ -8,10 +8,7 @@ from html.parser import HTMLParser
 import pytest
 from msgspec import structs
 
-from specwire.runtime.spark.chart import HEIGHT, WIDTH, draw_bars
-from specwire.runtime.spark.figures import THIN_SPACE, count_text, size_text, span_text
-from specwire.runtime.spark.report import build_view, error_table, render_report, short_names, type_table
-from specwire.runtime.spark.summary import (
+from specwire.runtime.spark.pipeline.summary import (
     Bucket,
     ErrorCount,
     Summary,
@@ -20,6 +17,9 @@ from specwire.runtime.spark.summary import (
     Transfer,
     TypeCount,
 )
+from specwire.runtime.spark.report.chart import HEIGHT, WIDTH, draw_bars
+from specwire.runtime.spark.report.figures import THIN_SPACE, count_text, size_text, span_text
+from specwire.runtime.spark.report.page import build_view, error_table, render_report, short_names, type_table
 
 SERVER, CLIENT = "server-10-5f0", "client-11-5f1"
 FIRST, LAST = "2026-01-02T03:04:05.000001+00:00", "2026-01-02T03:04:07.500001+00:00"

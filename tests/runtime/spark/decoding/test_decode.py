@@ -10,9 +10,9 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from specwire.generated.filemq import schema
-from specwire.runtime.spark.decode import NOTED, decode, name_noted
+from specwire.runtime.spark.decoding.decode import NOTED, decode, name_noted
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.read import read_capture
+from specwire.runtime.spark.reading.capture import read_capture
 from tests.runtime.spark import captures
 
 pytestmark = pytest.mark.spark

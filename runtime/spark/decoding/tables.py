@@ -16,7 +16,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructField, StructType
 
-from specwire.runtime.spark.decode import name_noted
+from specwire.runtime.spark.decoding.decode import name_noted
 from specwire.runtime.spark.protocols import load_schemas
 
 ERRORS = "_errors"

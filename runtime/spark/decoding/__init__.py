@@ -1,0 +1,1 @@
+"""Frames to typed rows on Spark, and back."""

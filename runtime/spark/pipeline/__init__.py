@@ -1,0 +1,1 @@
+"""From a capture folder to tables and answers in an output folder."""

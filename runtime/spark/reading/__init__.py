@@ -1,0 +1,1 @@
+"""Captured messages as DataFrames."""

@@ -1,0 +1,1 @@
+"""A Spark session: the Java process, its settings, and interrupts."""
