@@ -3,19 +3,27 @@
 Work is handed over in batches: what has gathered while the last batch was done is the next one, so small files
 cost few trips to the thread and large ones keep it busy. `backlog` says how much waits; content is bounded by the
 credit window, and the client stops receiving where deletions and empty files pile up.
+
+The thread answers to the event loop directly: an executor's two futures cost the loop three turns a batch, which are
+dear among many clients on few cores, where each turn finds the caches cold.
 """
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from queue import SimpleQueue
+from threading import Thread
 
 from specwire.runtime.filemq.actions import DiskAction, Outcome, WriteChunk
 
 BATCH = 256
 BATCH_OCTETS = 2 << 20
 """A batch ends with the piece that brings its content here: the server gets credit again while the rest is written."""
+
+LARGE_OCTETS = 256 << 10
+"""A piece with so much content is worth a trip to the thread of its own: it does not wait for others."""
 
 
 class DiskWork:
@@ -39,7 +47,8 @@ class DiskWork:
     ) -> None:
         self._perform, self._pending = perform, pending
         self._on_outcomes, self._on_fault = on_outcomes, on_fault
-        self._thread = ThreadPoolExecutor(1, thread_name_prefix="filemq-disk")
+        self._thread: Thread | None = None
+        self._batches: SimpleQueue[list[DiskAction] | None] = SimpleQueue()
         self._waiting: list[DiskAction] = []
         self._idle = asyncio.Event()
         self._idle.set()
@@ -54,21 +63,42 @@ class DiskWork:
         self._waiting.append(action)
         if self._idle.is_set():
             self._idle.clear()
+            if isinstance(action, WriteChunk) and len(action.chunk) >= LARGE_OCTETS:
+                self._begin()
+                return
             # Not at once: what else comes in this turn of the loop joins the batch.
             asyncio.get_running_loop().call_soon(self._begin)
 
     async def close(self) -> None:
         """Finish what was ordered, and end the thread."""
         await self._idle.wait()
-        await asyncio.to_thread(self._thread.shutdown)
+        if self._thread is not None:
+            self._batches.put(None)
+            await asyncio.to_thread(self._thread.join)
 
     def _begin(self) -> None:
         if not self._waiting and not self._pending():
             self._idle.set()
             return
-        batch = self._take_batch()
-        done = asyncio.get_running_loop().run_in_executor(self._thread, self._perform, batch)
-        done.add_done_callback(self._end)
+        if self._thread is None:
+            loop = asyncio.get_running_loop()
+            # A process that ends without `close` cuts the work short, as a kill would.
+            self._thread = Thread(target=self._work, args=(loop,), name="filemq-disk", daemon=True)
+            self._thread.start()
+        self._batches.put(self._take_batch())
+
+    def _work(self, loop: asyncio.AbstractEventLoop) -> None:
+        """Perform batches in the thread until there is an end of them."""
+        while (batch := self._batches.get()) is not None:
+            outcomes: list[Outcome] = []
+            error: BaseException | None = None
+            try:
+                outcomes = self._perform(batch)
+            except BaseException as raised:  # noqa: BLE001  # told on the event loop
+                error = raised
+            del batch  # its content is not to stay in memory until there is another
+            with suppress(RuntimeError):  # the loop was closed, nobody waits for the outcomes
+                loop.call_soon_threadsafe(self._end, outcomes, error)
 
     def _take_batch(self) -> list[DiskAction]:
         count = octets = 0
@@ -80,12 +110,11 @@ class DiskWork:
         batch, self._waiting = self._waiting[:count], self._waiting[count:]
         return batch
 
-    def _end(self, done: asyncio.Future[list[Outcome]]) -> None:
-        error = done.exception()
+    def _end(self, outcomes: list[Outcome], error: BaseException | None) -> None:
         if error is not None:
             self._waiting.clear()
             self._idle.set()
             self._on_fault(error)
             return
-        self._on_outcomes(done.result())
+        self._on_outcomes(outcomes)
         self._begin()

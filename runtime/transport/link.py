@@ -39,6 +39,7 @@ COPY_LIMIT_OCTETS = 16 * 1024
 
 NOW = int(zmq.NOBLOCK)
 NOW_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
+POLLIN = int(zmq.POLLIN)
 
 Frames = list[bytes]
 """The frames of a message; a large one that came in is a view of libzmq's memory, which lives as long as the view."""
@@ -209,7 +210,7 @@ class Link:
             self._schedule()
 
     def _readable(self) -> bool:
-        return bool(int(self.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN)
+        return int(self.socket.getsockopt(zmq.EVENTS)) & POLLIN != 0
 
     def _drain(self) -> None:
         for _ in range(DRAIN):

@@ -49,11 +49,11 @@ def run(orders: list[DiskAction]) -> tuple[list[list[DiskAction]], list[Outcome]
     return batches, outcomes
 
 
-def test_large_content_comes_in_small_batches() -> None:
+def test_large_content_goes_at_once_and_then_in_small_batches() -> None:
     half = bytes(BATCH_OCTETS // 2)
     orders: list[DiskAction] = [WriteChunk(1, "/a", len(half) * number, half) for number in range(5)]
     batches, outcomes = run(orders)
-    assert [len(batch) for batch in batches] == [2, 2, 1]
+    assert [len(batch) for batch in batches] == [1, 2, 2]
     assert [action for batch in batches for action in batch] == orders
     assert len(outcomes) == len(orders)
 
