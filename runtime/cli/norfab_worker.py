@@ -45,6 +45,35 @@ def worker(
         ),
     ] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Jobs that run at a time.")] = 1,
+    job_timeout: Annotated[
+        float | None,
+        typer.Option(
+            min=0.1,
+            max=7 * 86400,
+            metavar="SECONDS",
+            help="How long a job may take that states no time of its own, by default 600.",
+            show_default=False,
+        ),
+    ] = None,
+    grace: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="SECONDS",
+            help="How long a job may go on whose time is over before its place is given to another, "
+            "by default 10.",
+            show_default=False,
+        ),
+    ] = None,
+    drain: Annotated[
+        float | None,
+        typer.Option(
+            min=0.0,
+            metavar="SECONDS",
+            help="How long what runs may take to end when the worker is told to stop, by default 30.",
+            show_default=False,
+        ),
+    ] = None,
     resource: Annotated[
         list[str] | None,
         typer.Option(metavar="NAME", help="What this worker manages; again for more.", show_default=False),
@@ -90,6 +119,9 @@ def worker(
         name=name,
         brokers=tuple(broker or (DEFAULT_ENDPOINT,)),
         concurrency=concurrency,
+        job_timeout=job_timeout,
+        grace=grace,
+        drain=drain,
         resources=tuple(resource or ()),
         folder=None if folder is None else os.fspath(folder),
         durability=durability,

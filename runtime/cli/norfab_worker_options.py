@@ -22,6 +22,9 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     name: str
     brokers: tuple[str, ...]
     concurrency: int
+    job_timeout: float | None
+    grace: float | None
+    drain: float | None
     resources: tuple[str, ...]
     folder: str | None
     durability: Literal["process", "full"]

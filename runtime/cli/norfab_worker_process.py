@@ -24,6 +24,7 @@ from specwire.runtime.cli.norfab_worker_options import KEYS, PROCESS, USER, Work
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.log.lines import OURS, take_over
 from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.narration import Narrator
 from specwire.runtime.norfab.worker.plugin import find_plugin
 from specwire.runtime.norfab.worker.serve import NorfabWorker
@@ -89,6 +90,7 @@ async def _serve(options: WorkerOptions, tap: Recorder | None, log: WorkerLog) -
         resources=options.resources,
         concurrency=options.concurrency,
         durability=options.durability,
+        settings=settings_of(options),
         protocol=options.protocol,
         tap=tap,
         on_event=log.narrator.tell,
@@ -97,6 +99,12 @@ async def _serve(options: WorkerOptions, tap: Recorder | None, log: WorkerLog) -
         await asyncio.wait((stop, serving.finished), return_when=asyncio.FIRST_COMPLETED)
         log.line("stopping")
     return serving.finished.result()
+
+
+def settings_of(options: WorkerOptions) -> WorkerSettings:
+    """Return the worker's times; those that were not said are its own."""
+    said = {"job_s": options.job_timeout, "grace_s": options.grace, "drain_s": options.drain}
+    return WorkerSettings(**{name: value for name, value in said.items() if value is not None})
 
 
 def _folder(options: WorkerOptions) -> Path:

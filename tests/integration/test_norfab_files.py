@@ -21,7 +21,7 @@ from specwire.runtime.norfab.files import FetchError
 from specwire.runtime.norfab.security.keyring import Keyring
 from specwire.runtime.norfab.security.table import Peer
 from specwire.runtime.norfab.serve.events import Began, Noticed
-from specwire.runtime.norfab.worker import Job, NorfabWorker, task
+from specwire.runtime.norfab.worker import Job, NorfabWorker, SharedFile, task
 from tests.integration.norfab_chaos import NORFAB, Party
 from tests.integration.norfab_real import NotInstallableError, python_with_norfab, real_peer
 from tests.integration.norfab_scene import Heard, RawPeer, crowd_at, run, serving_broker
@@ -136,6 +136,16 @@ class Reader:
         return hashlib.sha256(job.fetch(url).read_bytes()).hexdigest()
 
     @task
+    def compare(self, files: list[SharedFile]) -> list[str]:
+        """Return the SHA-256 of shared files."""
+        return [hashlib.sha256(Path(file).read_bytes()).hexdigest() for file in files]
+
+    @task
+    async def measure(self, file: SharedFile) -> int:
+        """Return the size of a shared file."""
+        return (await file.fetched()).stat().st_size
+
+    @task
     def inventory(self, job: Job) -> Any:
         """Return what this worker is to know."""
         return job.worker.ask("sid.service.broker", "get_inventory", name=job.worker.name)
@@ -162,6 +172,12 @@ def test_tasks_fetch_files_and_ask_for_inventory_under_curve(root: Path, tmp_pat
         ):
             done = await client.run("reader", "digest", "nf://configs/big.bin", timeout=50)
             assert done.values() == {"w2": hashlib.sha256(CONTENT).hexdigest()}
+            done = await client.run("reader", "compare", ["nf://configs/big.bin"], timeout=50)
+            assert done.values() == {"w2": [hashlib.sha256(CONTENT).hexdigest()]}
+            done = await client.run("reader", "measure", "nf://configs/big.bin", timeout=50)
+            assert done.values() == {"w2": len(CONTENT)}
+            failed = await client.run("reader", "measure", "nf://nosuch.bin", timeout=50)
+            assert "nosuch.bin" in failed.failures["w2"]
             failed = await client.run("reader", "digest", "nf://../outside.txt", timeout=50)
             assert "'.' or '..'" in failed.failures["w2"]
             told = await client.run("reader", "inventory", timeout=50)

@@ -4,6 +4,7 @@ from specwire.runtime.norfab.worker.handle import Job, JobCancelledError, Result
 from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.plugin import find_plugin
 from specwire.runtime.norfab.worker.serve import NorfabWorker
+from specwire.runtime.norfab.worker.sharedfile import SharedFile
 from specwire.runtime.norfab.worker.tasks import PluginError, task
 
 __all__ = [
@@ -12,6 +13,7 @@ __all__ = [
     "NorfabWorker",
     "PluginError",
     "Result",
+    "SharedFile",
     "Worker",
     "WorkerSettings",
     "find_plugin",

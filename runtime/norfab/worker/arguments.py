@@ -1,8 +1,8 @@
 """The arguments of a task: JSON in, values of the types that its signature names out.
 
 Types are those that msgspec knows (numbers, texts, lists, dicts, dataclasses, `msgspec.Struct`, enums, dates, …) and models
-of pydantic, where the plugin uses it: a class with `model_validate` is asked to make a value of itself. A parameter without
-a type takes any JSON.
+of pydantic, where the plugin uses it: a class with `model_validate` is asked to make a value of itself. A `SharedFile` is
+named by its URL, wherever it stands. A parameter without a type takes any JSON.
 """
 
 from __future__ import annotations
@@ -13,6 +13,8 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import msgspec
+
+from specwire.runtime.norfab.worker.sharedfile import SharedFile, files_from, make_shared_file
 
 _POSITIONAL = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
 _REQUIRED = inspect.Parameter.empty
@@ -75,9 +77,18 @@ class Signature:
         return next((part for part in self._parameters if part.kind is kind), None)
 
     def read(
+        self, args: Sequence[msgspec.Raw], kwargs: Mapping[str, msgspec.Raw], given: Any
+    ) -> tuple[list[Any], dict[str, Any]]:
+        """Return what to call the task with, `given` for what no client gives; raises ArgumentsError.
+
+        Files of the broker's that arguments name are fetched by `given.fetch`, when the task uses them.
+        """
+        with files_from(lambda url: given.fetch(url)):
+            return self._read(args, kwargs, given)
+
+    def _read(
         self, args: Sequence[msgspec.Raw], kwargs: Mapping[str, msgspec.Raw], given: object
     ) -> tuple[list[Any], dict[str, Any]]:
-        """Return what to call the task with, `given` for what no client gives; raises ArgumentsError."""
         count = len(self._positional)
         if len(args) > count and self._rest is None:
             raise ArgumentsError(f"takes {count} arguments in order, and {len(args)} came")
@@ -131,6 +142,8 @@ def _decoder(name: str, hint: Any) -> Callable[[bytes], Any]:
 
 def _make(kind: type, value: Any) -> Any:
     """Make a value of a class that msgspec does not know."""
+    if kind is SharedFile:
+        return make_shared_file(value)
     validate = getattr(kind, "model_validate", None)
     if validate is None:
         raise NotImplementedError(f"no value of {kind.__name__} can be made of JSON")
@@ -158,5 +171,7 @@ def _schema(part: _Parameter) -> dict[str, Any]:
 
 
 def _describe(kind: type) -> dict[str, Any]:
+    if kind is SharedFile:
+        return {"type": "string", "pattern": "^nf://", "title": "URL of a file that the broker shares"}
     schema = getattr(kind, "model_json_schema", None)
     return dict(schema()) if schema is not None else {"title": kind.__name__}

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
+from typing import get_type_hints
 
 import msgspec
 import pytest
 
 from specwire.runtime.cli import norfab_worker_process
 from specwire.runtime.cli.main import main
+from specwire.runtime.cli.norfab_worker import worker
 from specwire.runtime.cli.norfab_worker_options import PROCESS, WorkerOptions
+from specwire.runtime.norfab.worker.limits import WorkerSettings
 
 OPTIONS = WorkerOptions(
     service="svc",
@@ -18,6 +21,9 @@ OPTIONS = WorkerOptions(
     name="w1",
     brokers=("tcp://127.0.0.1:1",),
     concurrency=1,
+    job_timeout=None,
+    grace=None,
+    drain=None,
     resources=(),
     folder=None,
     durability="process",
@@ -41,7 +47,7 @@ def handed_over(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 def test_the_command_line_gives_its_place_to_a_small_process(handed_over: list[list[str]]) -> None:
     words = "worker --service svc --plugin m:C --name w1 --broker tcp://a:1 --broker tcp://b:2 --resource r1 --insecure"
     with pytest.raises(SystemExit) as ended:
-        main(["norfab", *words.split(), "--concurrency", "3", "--as", "me"])
+        main(["norfab", *words.split(), "--concurrency", "3", "--as", "me", "--grace", "2.5"])
     assert ended.value.code == 0
     [(_, *flag, options)] = handed_over
     assert flag == ["-m", PROCESS]
@@ -51,6 +57,9 @@ def test_the_command_line_gives_its_place_to_a_small_process(handed_over: list[l
         name="w1",
         brokers=("tcp://a:1", "tcp://b:2"),
         concurrency=3,
+        job_timeout=None,
+        grace=2.5,
+        drain=None,
         resources=("r1",),
         folder=None,
         durability="process",
@@ -61,6 +70,23 @@ def test_the_command_line_gives_its_place_to_a_small_process(handed_over: list[l
         capture=None,
         quiet=False,
     )
+
+
+def test_times_that_are_not_said_are_those_of_the_worker_and_of_the_help() -> None:
+    settings = norfab_worker_process.settings_of(OPTIONS)
+    assert settings == WorkerSettings()
+    said = msgspec.structs.replace(OPTIONS, job_timeout=5.0, grace=0.0, drain=7.0)
+    settings = norfab_worker_process.settings_of(said)
+    assert (settings.job_s, settings.grace_s, settings.drain_s) == (5.0, 0.0, 7.0)
+    defaults = WorkerSettings()
+    texts = {
+        name: hint.__metadata__[0].help
+        for name, hint in get_type_hints(worker, include_extras=True).items()
+        if hasattr(hint, "__metadata__")
+    }
+    assert texts["job_timeout"].endswith(f"by default {defaults.job_s:g}.")
+    assert texts["grace"].endswith(f"by default {defaults.grace_s:g}.")
+    assert texts["drain"].endswith(f"by default {defaults.drain_s:g}.")
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import dataclasses
 import datetime
 import enum
@@ -17,6 +18,7 @@ from specwire.runtime.norfab.bodies import read_post
 from specwire.runtime.norfab.worker.arguments import ArgumentsError, Signature
 from specwire.runtime.norfab.worker.handle import Job
 from specwire.runtime.norfab.worker.plugin import find_plugin, make_plugin
+from specwire.runtime.norfab.worker.sharedfile import SharedFile
 from specwire.runtime.norfab.worker.tasks import PluginError, TaskTable, task
 from tests.runtime.norfab_worker.laboratory import job
 
@@ -148,6 +150,68 @@ def test_pydantic_models_are_validated_where_they_are_used() -> None:
     with pytest.raises(ArgumentsError, match=r"argument 'one': (.|\n)*name"):
         read(function, {}, [])
     assert Signature(function, Job).schema()["properties"]["one"]
+
+
+class Shelf:
+    """Stands for a job whose broker shares files."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.asked = folder, list[str]()
+
+    def fetch(self, url: str) -> Path:
+        """Return the file, once for each time that it is asked for."""
+        self.asked.append(url)
+        return self.folder / url.removeprefix("nf://")
+
+
+class Rollout(msgspec.Struct):
+    """What a struct with files looks like."""
+
+    image: SharedFile
+    configs: list[SharedFile]
+
+
+def test_shared_files_are_paths_that_are_fetched_when_they_are_opened(tmp_path: Path) -> None:
+    def function(first: SharedFile, rollout: Rollout) -> Any:
+        return first, rollout
+
+    for name in ("a", "b", "c"):
+        (tmp_path / name).write_text(f"content of {name}")
+    shelf = Shelf(tmp_path)
+    said = read_post(
+        json.dumps(
+            {"task": "t", "args": ["nf://a", {"image": "nf://b", "configs": ["nf://c"]}], "kwargs": {}}
+        ).encode()
+    )
+    args, named = Signature(function, Job).read(said.args or [], said.kwargs or {}, shelf)
+    first, rollout = function(*args, **named)
+    assert shelf.asked == []
+    with open(first) as file:
+        assert file.read() == "content of a"
+    assert Path(rollout.image).read_text() == "content of b"
+    assert asyncio.run(rollout.configs[0].fetched()) == tmp_path / "c"
+    assert (first.path, first.url) == (tmp_path / "a", "nf://a")
+    assert shelf.asked == ["nf://a", "nf://b", "nf://c"]
+
+
+@pytest.mark.parametrize(
+    ("value", "reason"),
+    [("nf://../a", r"'\.\.'"), ("/etc/passwd", "does not begin with nf://"), (7, "named by a text")],
+)
+def test_what_names_no_shared_file_is_refused_before_the_task_begins(value: Any, reason: str) -> None:
+    def function(config: SharedFile) -> None:
+        """Do nothing."""
+
+    with pytest.raises(ArgumentsError, match=f"argument 'config': .*{reason}"):
+        read(function, value)
+
+
+def test_the_schema_of_a_shared_file_is_that_of_its_url() -> None:
+    def function(config: SharedFile) -> None:
+        """Do nothing."""
+
+    said = Signature(function, Job).schema()["properties"]["config"]
+    assert (said["type"], said["pattern"]) == ("string", "^nf://")
 
 
 def test_a_type_that_json_cannot_become_is_told_when_it_is_used() -> None:
