@@ -104,7 +104,8 @@ async def _serve(options: WorkerOptions, tap: Recorder | None, log: WorkerLog) -
 def settings_of(options: WorkerOptions) -> WorkerSettings:
     """Return the worker's times; those that were not said are its own."""
     said = {"job_s": options.job_timeout, "grace_s": options.grace, "drain_s": options.drain}
-    return WorkerSettings(**{name: value for name, value in said.items() if value is not None})
+    wanted = {name: value for name, value in said.items() if value is not None}
+    return msgspec.structs.replace(WorkerSettings(), **wanted)
 
 
 def _folder(options: WorkerOptions) -> Path:
