@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup run test generate drift lint types check bench fuzz fuzz-short soak clean
+.PHONY: help setup run test generate drift jar lint types check bench fuzz fuzz-short soak clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -32,6 +32,9 @@ generate: setup ## write generated/ from grammars/, and docs/diagnostics.md
 drift: setup ## fail when generated/ is not what grammars/ gives
 	@$(VENV)/specwire generate --check
 	@$(VENV)/python -m specwire.generator.codes.page --check docs/diagnostics.md
+
+jar: setup ## compile the Java decoders for Spark into generated/java/decoders.jar
+	@$(VENV)/python -m specwire.runtime.spark.decoding.compile_jar
 
 lint: setup ## layout and style of the code
 	@$(VENV)/ruff format --check .
@@ -66,8 +69,10 @@ fuzz-short: setup ## the same for a minute, as a part of check; left out where a
 soak: setup ## peers and brokers killed, cut off and flooded, at full count
 	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 SPECWIRE_SOAK_FILES=100000 \
 	SPECWIRE_LARGE_OCTETS=5000000000 SPECWIRE_SOAK_SECONDS=600 SPECWIRE_CHAOS_JOBS=5000 \
+	SPECWIRE_FLOOD_JOBS=100000 SPECWIRE_FLOOD_CONNECTIONS=10000 \
 	$(PYTEST) tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \
-	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py $(ARGS)
+	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py \
+	tests/integration/test_norfab_floods.py $(ARGS)
 
 clean: ## remove what the other targets wrote, but not what set-up made
 	@rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -12,9 +12,24 @@ from collections import OrderedDict
 from copy import copy
 from typing import Self
 
+import msgspec
 from specwire.generated.dialog import Dialog, step
 
 Key = tuple[object, ...]
+
+
+class Memory(msgspec.Struct, frozen=True):
+    """All that a monitor knows of its conversation, as plain values that can be stored.
+
+    Attributes:
+        state: name of the state, in the concurrent reading of the phase.
+        blamed: who did last what is not allowed, None for nobody.
+        tokens: by place, the keys of requests that wait for a reply, each with how many.
+    """
+
+    state: str
+    blamed: str | None = None
+    tokens: dict[str, tuple[tuple[Key, int], ...]] = {}
 
 
 class StrictMonitor:
@@ -49,6 +64,14 @@ class StrictMonitor:
     def waiting(self) -> dict[str, int]:
         """Return nothing: the state says what is waited for."""
         return {}
+
+    def memory(self) -> Memory:
+        """Return where the conversation is."""
+        return Memory(self.state)
+
+    def recall(self, memory: Memory) -> None:
+        """Go on where a monitor of the same dialog was."""
+        self.state = memory.state
 
     def copy(self) -> Self:
         """Return a monitor that goes on from here by itself."""
@@ -100,6 +123,17 @@ class ConcurrentMonitor:
     def waiting(self) -> dict[str, int]:
         """Return for each place how many requests wait in it for a reply."""
         return {place: sum(keys.values()) for place, keys in self._tokens.items() if keys}
+
+    def memory(self) -> Memory:
+        """Return where the conversation is and what waits for a reply, the longest silent first."""
+        tokens = {place: tuple(keys.items()) for place, keys in self._tokens.items() if keys}
+        return Memory(self.state, self._blamed, tokens)
+
+    def recall(self, memory: Memory) -> None:
+        """Go on where a monitor of the same dialog was."""
+        self.state = memory.state
+        self._blamed = memory.blamed
+        self._tokens = {place: OrderedDict(keys) for place, keys in memory.tokens.items()}
 
     def copy(self) -> Self:
         """Return a monitor that goes on from here by itself."""

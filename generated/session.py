@@ -16,7 +16,7 @@ from typing import Self
 
 from specwire.generated.dialog import Dialog, Reading
 from specwire.generated.errors import Violation
-from specwire.generated.monitors import ConcurrentMonitor, StrictMonitor
+from specwire.generated.monitors import ConcurrentMonitor, Memory, StrictMonitor
 
 OPEN_LIMIT = 65_536
 """Keys that a place keeps unless the session is told otherwise."""
@@ -28,7 +28,7 @@ class DialogSession:
     A package's ``machine.Session`` is this class bound to the tables of its protocol.
     """
 
-    __slots__ = ("_monitor", "dialog", "role")
+    __slots__ = ("_monitor", "dialog", "reading", "role")
 
     def __init__(self, dialog: Dialog, role: str, reading: Reading, *, open_limit: int = OPEN_LIMIT) -> None:
         """Begin at the start of the dialog.
@@ -42,6 +42,7 @@ class DialogSession:
             raise ValueError(f"a dialog is read 'strict' or 'concurrent', not {reading!r}")
         self.dialog = dialog
         self.role = role
+        self.reading = reading
         self._monitor = (
             StrictMonitor(dialog) if reading == "strict" else ConcurrentMonitor(dialog, open_limit)
         )
@@ -106,6 +107,20 @@ class DialogSession:
     def waiting(self) -> dict[str, int]:
         """Return how many requests wait for a reply, by place; in the strict reading always nothing."""
         return self._monitor.waiting()
+
+    def memory(self) -> Memory:
+        """Return all that the session knows of its conversation, so that another can go on by `recall`."""
+        return self._monitor.memory()
+
+    def recall(self, memory: Memory) -> None:
+        """Go on where a session of the same dialog and reading was.
+
+        Raises:
+            ValueError: the dialog has no such state.
+        """
+        if memory.state not in (self.dialog.strict if self.reading == "strict" else self.dialog.phases):
+            raise ValueError(f"dialog {self.dialog.name!r} has no state {memory.state!r}")
+        self._monitor.recall(memory)
 
     def copy(self) -> Self:
         """Return a session that goes on from here by itself."""

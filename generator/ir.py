@@ -208,6 +208,8 @@ class Field(msgspec.Struct, frozen=True):
 
     A value of no octets would not be there: it is refused on encode.
     """
+    content: Literal["json"] | None = None
+    """What text or octets may hold, as far as tables are concerned; one NUL more may end it."""
 
     @property
     def constant(self) -> bool:

@@ -24,7 +24,10 @@ from specwire.generator.pipeline import Compilation
 from specwire.generator.targets import MARK, MARKED_OCTETS, Target, TargetError, choose_targets
 
 _COMMAND = re.compile(r"`specwire generate (?:\S+ )?- ?-target (\S+)`")
-SUPPORT_NOTE = "# Written by specwire from generator/support/{name}. Do not edit; change that file and run `make generate`.\n"
+SUPPORT_MARK = "Written by specwire from generator/support/"
+"""The words by which a module that all packages share is known."""
+SUPPORT_NOTE = f"{SUPPORT_MARK}{{name}}. Do not edit; change that file and run `make generate`.\n"
+SUPPORT_SUFFIXES = (".java", ".py", ".pyx", ".pxd")
 
 
 def package_files(
@@ -116,7 +119,9 @@ def _check_python(sources: _Sources) -> None:
 def support_files() -> dict[str, str]:
     """Return the modules that all packages share, formatted, and the ``__init__`` above them."""
     sources = {
-        name: SUPPORT_NOTE.format(name=name) + item.read_text(encoding="utf-8")
+        name: ("// " if name.endswith(".java") else "# ")
+        + SUPPORT_NOTE.format(name=name)
+        + item.read_text(encoding="utf-8")
         for name, item in _support_sources(files("specwire.generator") / "support")
     }
     return format_sources(sources)
@@ -126,14 +131,14 @@ def _support_sources(folder: Traversable, prefix: str = "") -> Iterator[tuple[st
     for item in folder.iterdir():
         if item.is_dir():
             yield from _support_sources(item, f"{prefix}{item.name}/")
-        elif item.name.endswith((".py", ".pyx", ".pxd")):
+        elif item.name.endswith(SUPPORT_SUFFIXES):
             yield f"{prefix}{item.name}", item
 
 
 def is_generated(path: Path) -> bool:
     """Whether a file says of itself that specwire wrote it: such a file may be replaced."""
     head = _head(path)
-    return MARK in head or "# Written by specwire from" in head
+    return MARK in head or SUPPORT_MARK in head
 
 
 def written_for(path: Path) -> str | None:

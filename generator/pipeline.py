@@ -170,7 +170,7 @@ def _digest(loaded: LoadedProfile) -> str:
         digest.update(grammar.read_bytes() if grammar.exists() else b"")
         digest.update(level.source.text.encode())
     templates = resources.files("specwire.generator") / "templates"
-    modules = (item for item in templates.iterdir() if item.name.endswith((".py.j2", ".pyx.j2")))
+    modules = (item for item in templates.iterdir() if item.name.endswith((".java.j2", ".py.j2", ".pyx.j2")))
     for template in sorted(modules, key=lambda item: item.name):
         digest.update(template.name.encode() + template.read_bytes())
     return digest.hexdigest()

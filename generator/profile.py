@@ -67,7 +67,8 @@ class TypeHint(_Table, frozen=True):
     pair is divided; `presence` names the flag rules that announce the part; `frame` says that the rule
     is a ZeroMQ frame of its own; `padding` is the octet that fills a text of fixed length behind its
     content. `scope` says what a size counts: the ``next`` value, the ``rest`` of what follows it in its
-    rule, or nothing that the layout has to know (``none``).
+    rule, or nothing that the layout has to know (``none``). `content` says what text or octets may hold that
+    the layout need not know, for those who read tables.
     """
 
     type: Literal["integer", "text", "octets", "json", "padding"] | None = None
@@ -82,6 +83,7 @@ class TypeHint(_Table, frozen=True):
     presence: str | list[str] = []
     padding: int | None = None
     scope: Literal["next", "rest", "none"] | None = None
+    content: Literal["json"] | None = None
 
 
 class MessageTable(_Table, frozen=True):

@@ -1,10 +1,10 @@
-"""Make everything that the project's programs need, once: Java, the system's venv package, ``.venv``, packages in C.
+"""Make everything that the project's programs need, once: Java, the system's venv package, ``.venv``, what is compiled.
 
 `make` calls this before every target (through ``setup.sh``, which finds the Python that runs it). When
 nothing has changed it says nothing and is done in a moment. It is redone when ``pyproject.toml`` or
 ``constraints.txt`` change, when the Python of ``.venv`` or the Java found before is gone, when the
-folder was moved, and when an earlier set-up did not come to its end. Packages are compiled again when their
-sources change.
+folder was moved, and when an earlier set-up did not come to its end. Packages in C and the Java decoders are
+compiled again when their sources change.
 
 Two calls at once are safe: the second waits for the first. The lock is handed to every program started
 here, so that it holds for as long as an installation is at work, even if this program was killed.
@@ -21,9 +21,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import accelerator
+import decoders
 from environment import Environment
 from java import Java, find_java
-from system_packages import JAVA, VENV, SetUpError, install_packages, say
+from system_packages import JAVA, JAVAC, VENV, SetUpError, install_packages, say
 
 ROOT = Path(__file__).resolve().parent.parent
 
@@ -48,14 +49,18 @@ def set_up(environment: Environment, *, python_is_chosen: bool) -> None:
     if state == "current" and known is not None and known.still_there():
         if not accelerator.is_current(environment):
             accelerator.compile_packages(environment)
+        _compile_decoders(environment, known)
         return
     started = time.monotonic()
     java = find_java()
-    packages = [JAVA] if java is None else []
+    without_java = java is None
+    packages = [JAVA] if without_java else []
     if state == "missing" and not environment.python_has_venv():
         packages.append(VENV)
     if packages:
         install_packages(packages, lock=environment.lock)
+        if without_java:
+            _install_compiler(environment.lock)
         java = java or find_java()
     if java is None:
         raise SetUpError("Java was installed and still cannot be found: set JAVA_HOME to where it is")
@@ -63,7 +68,21 @@ def set_up(environment: Environment, *, python_is_chosen: bool) -> None:
     environment.bring_up(state)
     java.write(environment.java_file)
     accelerator.compile_packages(environment)
+    _compile_decoders(environment, java)
     say(f"done in {time.monotonic() - started:.0f} s")
+
+
+def _install_compiler(lock: int) -> None:
+    """Bring a javac to a Java that was installed here; without one Spark decodes with Arrow."""
+    try:
+        install_packages([JAVAC], lock=lock)
+    except SetUpError as error:
+        say(f"going on without: {error}")
+
+
+def _compile_decoders(environment: Environment, java: Java) -> None:
+    if not decoders.is_current(environment, java):
+        decoders.compile_decoders(environment, java)
 
 
 @contextlib.contextmanager

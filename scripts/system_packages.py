@@ -26,8 +26,8 @@ class SetUpError(Exception):
 class Manager:
     """A system's package manager: how it refreshes its lists, finds and installs packages.
 
-    `java` names the packages of a headless Java, with ``{version}`` in it; `venv` the package of Python's
-    venv, with ``{minor}`` for 3.x, empty where venv comes with Python.
+    `java` names the packages of a headless Java, with ``{version}`` in it, `compiler` those that bring a javac
+    to it; `venv` the package of Python's venv, with ``{minor}`` for 3.x, empty where venv comes with Python.
     """
 
     program: str
@@ -35,6 +35,7 @@ class Manager:
     search: tuple[str, ...]
     install: tuple[str, ...]
     java: str
+    compiler: str
     venv: str = ""
 
 
@@ -45,6 +46,7 @@ MANAGERS = (
         search=("apt-cache", "search", "--names-only", "^openjdk-[0-9]+-jre-headless$"),
         install=("apt-get", "install", "-y", "-qq", "--no-install-recommends"),
         java="openjdk-{version}-jre-headless",
+        compiler="openjdk-{version}-jdk-headless",
         venv="python3.{minor}-venv",
     ),
     Manager(
@@ -53,6 +55,7 @@ MANAGERS = (
         search=("dnf", "repoquery", "-q", "--queryformat", "%{name}\\n", "java-*-openjdk-headless"),
         install=("dnf", "install", "-y", "-q"),
         java="java-{version}-openjdk-headless",
+        compiler="java-{version}-openjdk-devel",
     ),
     Manager(
         program="zypper",
@@ -60,6 +63,7 @@ MANAGERS = (
         search=("zypper", "--non-interactive", "--quiet", "search", "java-*-openjdk-headless"),
         install=("zypper", "--non-interactive", "--quiet", "install"),
         java="java-{version}-openjdk-headless",
+        compiler="java-{version}-openjdk-devel",
     ),
     Manager(
         program="apk",
@@ -67,6 +71,7 @@ MANAGERS = (
         search=("apk", "search", "--quiet", "openjdk*-jre-headless"),
         install=("apk", "add", "--quiet"),
         java="openjdk{version}-jre-headless",
+        compiler="openjdk{version}-jdk",
     ),
     Manager(
         program="pacman",
@@ -74,6 +79,7 @@ MANAGERS = (
         search=("pacman", "-Ssq", "^jre[0-9]+-openjdk-headless$"),
         install=("pacman", "-S", "--noconfirm", "--needed", "--quiet"),
         java="jre{version}-openjdk-headless",
+        compiler="jdk{version}-openjdk",
     ),
 )
 
@@ -86,15 +92,18 @@ class Need:
     package: Callable[[Manager], str]
 
 
-def _newest_java(manager: Manager) -> str:
-    """Return the newest Java that the lists offer; the oldest that would do where they offer none."""
+def _newest_java(manager: Manager) -> int:
+    """Return the version of the newest Java that the lists offer; the oldest that would do where they offer none."""
     found = subprocess.run(manager.search, capture_output=True, text=True, check=False).stdout
     names = re.finditer(manager.java.format(version=r"(\d+)"), found)
-    newest = max((int(name[1]) for name in names), default=OLDEST_JAVA)
-    return manager.java.format(version=max(newest, OLDEST_JAVA))
+    return max([int(name[1]) for name in names] + [OLDEST_JAVA])
 
 
-JAVA = Need(f"Java {OLDEST_JAVA} or newer (by JAVA_HOME or on the path)", _newest_java)
+JAVA = Need(
+    f"Java {OLDEST_JAVA} or newer (by JAVA_HOME or on the path)",
+    lambda manager: manager.java.format(version=_newest_java(manager)),
+)
+JAVAC = Need("a javac", lambda manager: manager.compiler.format(version=_newest_java(manager)))
 VENV = Need(
     "Python's venv module with pip",
     lambda manager: manager.venv.format(minor=sys.version_info.minor),

@@ -18,7 +18,7 @@ from pathlib import Path
 from ruff import find_ruff_bin
 
 LINE_LENGTH = 110
-COMPILED = (".so", ".pyd")
+COMPILED = (".so", ".pyd", ".jar")
 """How the names of compiled modules end. Generation neither writes nor compares them."""
 
 

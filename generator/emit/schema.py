@@ -3,7 +3,18 @@
 from __future__ import annotations
 
 from specwire.generator import ir
-from specwire.generator.emit.tables import Column, Kind, Many, Options, Pairs, Scalar, Struct, columns
+from specwire.generator.emit.tables import (
+    Column,
+    Derived,
+    Kind,
+    Many,
+    Options,
+    Pairs,
+    Scalar,
+    Struct,
+    columns,
+    derived,
+)
 from specwire.generator.emit.write import Emitter, header, render
 
 SPARK: dict[Scalar, str] = {
@@ -27,11 +38,17 @@ def emit(protocol: ir.Protocol) -> str:
         header=header(
             protocol, f"{protocol.edition}: Spark schemas of the messages.",
             "Each field's metadata says what it is (``comment``, which Spark shows as the column's), which rule of the\n"
-            "grammar it comes from (``abnf``), its ``unit``, and its ``source``.",
+            "grammar it comes from (``abnf``), its ``unit``, its fixed size in ``octets``, what it may hold (``content``),\n"
+            "and its ``source``.",
         ),
         types=sorted({"StructField", "StructType"} | (names - PAIRS)),
-        helpers=["COMMON", *sorted(names & PAIRS)],
-        messages=[(message.class_name, message.name, [_field(column) for column in found]) for message, found in rows],
+        helpers=["COMMON", *sorted(names & PAIRS), *sorted(_makers(protocol)), "table"],
+        messages=[
+            (message.class_name, message.name, [_field(column) for column in found],
+             f"[{', '.join(repr(column.name) for column in found if column.required)}]",
+             [_derived(column) for column in derived(message, protocol)])
+            for message, found in rows
+        ],
     )  # fmt: skip
 
 
@@ -48,6 +65,18 @@ def _names(kind: Kind) -> set[str]:
             return set().union(*(_names(one.struct) for one in options))
         case scalar:
             return {SPARK[scalar].partition("(")[0]}
+
+
+def _makers(protocol: ir.Protocol) -> set[str]:
+    """The names of the functions that make derived columns."""
+    found = (column for message in protocol.messages for column in derived(message, protocol))
+    return {"flag" if column.mask else "json" for column in found}
+
+
+def _derived(column: Derived) -> str:
+    if column.mask:
+        return f"flag({column.name!r}, {column.of!r}, {column.mask:#04x}, {column.comment!r})"
+    return f"json({column.name!r}, {column.of!r}, {column.comment!r})"
 
 
 def _field(column: Column) -> str:

@@ -5,6 +5,8 @@ lists of (name, value) structs, which keep repeated names. A record is a struct 
 several records is a struct with a nullable struct for each, named after it. Octets that follow from other
 fields (constants, padding, sizes) are left out; a message or record with no other fields gets ``_present``,
 because a struct must have a field.
+
+A message's table has more: what a data engineer asks of the flags and of JSON is a column of its own (`derived`).
 """
 
 from __future__ import annotations
@@ -79,7 +81,20 @@ class Column:
     attribute: str
     kind: Kind
     metadata: tuple[tuple[str, str], ...]
-    """``comment``, ``abnf`` (the rule), ``unit``, ``source``; only those that say something."""
+    """``comment``, ``abnf`` (the rule), ``unit``, ``octets`` (of a fixed size), ``content``, ``source``; only those
+    that say something."""
+    required: bool = False
+    """There is a value in every message."""
+
+
+@dataclass(frozen=True, slots=True)
+class Derived:
+    """A column of a message's table that follows from another, `of`: one bit of it (`mask`), or the JSON in it."""
+
+    name: str
+    of: str
+    comment: str
+    mask: int = 0
 
 
 PRESENT = "_present"
@@ -94,6 +109,38 @@ def columns(message: ir.Message, protocol: ir.Protocol) -> tuple[Column, ...]:
             if not field.implied:
                 found.append(_column(field, message.name, protocol, many=many))
     return tuple(found) or (_present(f"the message is {message.name}"),)
+
+
+def derived(message: ir.Message, protocol: ir.Protocol) -> tuple[Derived, ...]:
+    """Return what a message's table has beside the fields, under names that differ from theirs, case aside."""
+    there = columns(message, protocol)
+    taken = {column.name.casefold() for column in there}
+    found: list[Derived] = []
+    for field in (field for field in message.fields if not field.implied):
+        if isinstance(field.type, ir.IntegerType) and field.type.bitmask:
+            found += (
+                Derived(
+                    _free(f"{field.name}_{bit.name.lower()}", taken), field.name, sentence(bit.doc), bit.value
+                )
+                for bit in protocol.flags
+            )
+        elif _holds_json(field):
+            comment = f"The JSON value in {field.name}; null where it holds none."
+            found.append(Derived(_free(f"{field.name}_json", taken), field.name, comment))
+    return tuple(found)
+
+
+def _holds_json(field: ir.Field) -> bool:
+    declared = field.content == "json" and isinstance(field.type, ir.TextType | ir.OctetsType)
+    return declared or isinstance(field.type, ir.JsonType)
+
+
+def _free(name: str, taken: set[str]) -> str:
+    """Return a name that is not taken, and take it."""
+    while name.casefold() in taken:
+        name += "_"
+    taken.add(name.casefold())
+    return name
 
 
 def describe_kind(kind: Kind) -> str:
@@ -118,7 +165,7 @@ def _listed(inside: Iterable[tuple[str, Kind]]) -> str:
 
 
 def _present(where: str) -> Column:
-    return Column(PRESENT, PRESENT, "bool", (("comment", f"True where {where}: it has no fields."),))
+    return Column(PRESENT, PRESENT, "bool", (("comment", f"True where {where}: it has no fields."),), True)
 
 
 def _column(field: ir.Field, owner: str, protocol: ir.Protocol, *, many: bool = False) -> Column:
@@ -129,6 +176,8 @@ def _column(field: ir.Field, owner: str, protocol: ir.Protocol, *, many: bool = 
         "comment": sentence(field.doc) or sentence(field.name.replace("_", " ")),
         "abnf": field.rule or "",
         "unit": field.unit or "",
+        "octets": _fixed_octets(field.type),
+        "content": field.content or "",
         "source": f"{protocol.edition}, rule {field.rule or owner}{line}",
     }
     return Column(
@@ -136,7 +185,17 @@ def _column(field: ir.Field, owner: str, protocol: ir.Protocol, *, many: bool = 
         attribute="wire_flags" if bitmask else field.attribute,
         kind=Many(kind) if many else kind,
         metadata=tuple((key, value) for key, value in metadata.items() if value),
+        required=not (field.nullable or field.optional),
     )
+
+
+def _fixed_octets(type: ir.Type) -> str:
+    match type:
+        case ir.IntegerType(octets=octets):
+            return str(octets)
+        case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
+            return str(octets)
+    return ""
 
 
 def _kind(type: ir.Type, owner: str, protocol: ir.Protocol) -> Kind:

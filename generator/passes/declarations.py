@@ -23,7 +23,7 @@ from specwire.generator.syntax import Rule
 
 KINDS: tuple[str, ...] = get_args(Kind)
 """What can be wrong with a message: the kinds of a DecodeError."""
-_OF_FIELDS = frozenset({"name", "default", "unit", "doc"})
+_OF_FIELDS = frozenset({"name", "default", "unit", "doc", "content"})
 """What the profile may say of a rule in one message; the rest is about the rule wherever it is used."""
 
 

@@ -284,6 +284,7 @@ class FieldReader:
             line=rule.published_line if rule else 0,
             doc=hint.doc or (self._doc(rule) if rule else ""),
             unit=hint.unit,
+            content=hint.content,
             default=default,
             required=required,
             sentinels=tuple(constant_name(sentinel) for sentinel in sentinels),

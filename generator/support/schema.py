@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Collection
+
 from pyspark.sql.types import (
     ArrayType,
     BinaryType,
+    BooleanType,
     IntegerType,
     LongType,
     StringType,
     StructField,
     StructType,
+    VariantType,
 )
 
 PAIRS = ArrayType(StructType([StructField("name", StringType()), StructField("value", StringType())]))
@@ -42,3 +46,33 @@ COMMON = (
     ),
 )
 """The columns that every protocol has."""
+
+
+def flag(name: str, of: str, mask: int, comment: str) -> StructField:
+    """Return a table's column for one bit of the column `of`."""
+    return StructField(name, BooleanType(), True, {"comment": comment, "of": of, "mask": mask})
+
+
+def json(name: str, of: str, comment: str) -> StructField:
+    """Return a table's column for the JSON value in the column `of`."""
+    return StructField(name, VariantType(), True, {"comment": comment, "of": of})
+
+
+def table(fields: StructType, required: Collection[str], *derived: StructField) -> StructType:
+    """Return the columns of a message's table: its fields, then those that follow from them.
+
+    The `required` fields are never null, nor is a bit of one. A derived column has the ``abnf`` and ``source`` of the
+    field that it is made of.
+    """
+    own = [StructField(f.name, f.dataType, f.name not in required, f.metadata) for f in fields]
+    more = [StructField(d.name, d.dataType, _nullable(d, required), _provenance(fields, d)) for d in derived]
+    return StructType(own + more)
+
+
+def _nullable(derived: StructField, required: Collection[str]) -> bool:
+    return "mask" not in derived.metadata or derived.metadata["of"] not in required
+
+
+def _provenance(fields: StructType, derived: StructField) -> dict[str, object]:
+    known = fields[derived.metadata["of"]].metadata
+    return {**derived.metadata, **{key: known[key] for key in ("abnf", "source") if key in known}}

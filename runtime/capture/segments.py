@@ -10,7 +10,7 @@ This module imports pyarrow; peers must not import it (they use `specwire.runtim
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -61,6 +61,20 @@ class Segment(msgspec.Struct, frozen=True):
     source: Source | None
     dropped: int
     rows: int
+
+
+class Unsound(msgspec.Struct, frozen=True):
+    """A file that should be a segment and is none; `reason` is one sentence that names it."""
+
+    path: Path
+    reason: str
+
+
+class Survey(msgspec.Struct, frozen=True):
+    """The files of a capture, told apart by what their footers say, each in the order of the names."""
+
+    sound: tuple[Segment, ...]
+    unsound: tuple[Unsound, ...]
 
 
 def segment_name(tap: str, number: int) -> str:
@@ -118,6 +132,29 @@ def find_segments(folder: Path) -> list[Segment]:
     Raises CaptureError for a folder that is missing or holds no segment, and for the first file that ends in
     ``.parquet`` and is not a whole segment. Hidden files and files of other kinds are passed over.
     """
+    return [read_footer(path) for path in list_files(folder)]
+
+
+def survey_segments(folder: Path) -> Survey:
+    """Return the sound segments of a capture, and of each other file that ends in ``.parquet`` what is wrong.
+
+    Raises CaptureError for a folder that is missing or holds no such file at all.
+    """
+    sound: list[Segment] = []
+    unsound: list[Unsound] = []
+    for path in list_files(folder):
+        try:
+            sound.append(read_footer(path))
+        except CaptureError as error:
+            unsound.append(Unsound(path, str(error)))
+    return Survey(tuple(sound), tuple(unsound))
+
+
+def list_files(folder: Path) -> list[Path]:
+    """Return the files of a capture that should be segments, in the order of their names, unread.
+
+    Raises CaptureError for a folder that is missing or holds none.
+    """
     if folder.exists() and not folder.is_dir():
         raise CaptureError(f"{folder}: a file; name the folder that holds the capture's segments")
     if not folder.is_dir():
@@ -130,7 +167,7 @@ def find_segments(folder: Path) -> list[Segment]:
         raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
     if not paths:
         raise CaptureError(f"{folder}: the capture folder holds no segments (no *{SUFFIX} files)")
-    return [read_footer(path) for path in paths]
+    return paths
 
 
 def read_footer(path: Path) -> Segment:
@@ -143,10 +180,27 @@ def read_footer(path: Path) -> Segment:
     except pa.ArrowException as error:
         raise CaptureError(f"{path}: not a whole Parquet file, it was cut off or damaged") from error
     _check_columns(path, schema)
-    metadata = {key.decode(): text.decode() for key, text in (footer.metadata or {}).items()}
+    metadata = {key.decode(): text.decode(errors="replace") for key, text in (footer.metadata or {}).items()}
     known = {key.removeprefix(METADATA_PREFIX): text for key, text in metadata.items()}
-    source = Source(known["tap"], known["protocol"], known["edition"]) if "tap" in known else None
-    return Segment(path, source, int(known.get("dropped", "0")), footer.num_rows)
+    return Segment(path, _read_source(path, known), _read_dropped(path, known), footer.num_rows)
+
+
+def _read_source(path: Path, metadata: Mapping[str, str]) -> Source | None:
+    if "tap" not in metadata:
+        return None
+    try:
+        return Source(metadata["tap"], metadata["protocol"], metadata["edition"])
+    except KeyError as error:
+        raise CaptureError(f"{path}: not a capture segment, its metadata has no {error.args[0]}") from error
+
+
+def _read_dropped(path: Path, metadata: Mapping[str, str]) -> int:
+    try:
+        return int(metadata.get("dropped", "0"))
+    except ValueError as error:
+        raise CaptureError(
+            f"{path}: not a capture segment, its metadata has no number of dropped messages"
+        ) from error
 
 
 def _check_columns(path: Path, schema: pa.Schema) -> None:

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 import typer
 from rich.progress import (
@@ -21,16 +21,25 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from specwire.runtime.cli.console import fail, messages, output
+from specwire.runtime.cli.pipeline_package import package as write_package
+from specwire.runtime.cli.pipeline_session import Master, Package, Remote, target_of
+from specwire.runtime.cli.pipeline_watch import watch
 
 if TYPE_CHECKING:
-    from specwire.runtime.spark.pipeline.run import Progress as Listener
+    from specwire.runtime.spark.pipeline.steps import Progress as Listener
     from specwire.runtime.spark.pipeline.summary import Summary
     from specwire.runtime.spark.report.page import Table
+    from specwire.runtime.spark.session.target import Target
 
 app = typer.Typer(help="Decode captured traffic on Spark.", no_args_is_help=True)
+app.command("package")(write_package)
+app.command("watch")(watch)
 
 JOB_FAILED = 1
 BAD_INPUT = 2
+SET_ASIDE = 3
+
+SEGMENTS_SHOWN = 20
 
 
 @app.callback()
@@ -42,25 +51,40 @@ def pipeline() -> None:
 def run(
     capture: Annotated[Path, typer.Option(help="Folder of capture segments.", show_default=False)],
     out: Annotated[
-        Path, typer.Option(help="Folder to write; an earlier output is replaced.", show_default=False)
+        Path,
+        typer.Option(help="Folder of tables and answers; an earlier output goes on.", show_default=False),
     ],
     protocol: Annotated[
         str | None,
         typer.Option(help="Read every message as this protocol, not as its tap stated.", show_default=False),
     ] = None,
-    master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[*]",
+    mode: Annotated[
+        str,
+        typer.Option(
+            help="Messages that do not decode: kept in _errors (PERMISSIVE), only counted (DROPMALFORMED), or the "
+            "end of the run (FAILFAST)."
+        ),
+    ] = "PERMISSIVE",
+    layers: Annotated[
+        str, typer.Option(help="What is written, of frames, typed and answers; typed always is.")
+    ] = "frames,typed,answers",
+    backend: Annotated[str, typer.Option(help="What decodes: auto, jvm, arrow, sql or python.")] = "auto",
+    master: Master = None,
+    remote: Remote = None,
+    package: Package = None,
     json: Annotated[bool, typer.Option("--json", help="Print the summary as JSON.")] = False,
 ) -> None:
-    """Decode a capture into typed Parquet tables, with a summary and an HTML report."""
-    try:
-        import pyspark  # noqa: F401
-    except ImportError:
-        fail("the pipeline needs Spark: install specwire[spark]", status=JOB_FAILED)
+    """Work new segments of a capture into typed tables and answers, with a summary and an HTML report.
+
+    A second run reads only what is new. Exit status: 0 all is read, 1 Spark or the disk failed, 2 the request
+    or the capture is at fault (both leave the folder as it was), 3 done, but some segments cannot be read.
+    """
+    target = target_of(master, remote, package)
     from specwire.runtime.capture import CaptureError
     from specwire.runtime.spark.errors import InputError, PipelineError
 
     try:
-        summary = _run(capture, out, protocol, master)
+        summary, set_aside = _run(capture, out, _Options(protocol, mode.upper(), layers, backend), target)
     except (CaptureError, InputError) as error:
         fail(str(error), status=BAD_INPUT)
     except PipelineError as error:
@@ -69,15 +93,35 @@ def run(
         sys.stdout.write(summary.to_json().decode())
     else:
         show_summary(summary, out)
+    if set_aside:
+        raise typer.Exit(SET_ASIDE)
 
 
-def _run(capture: Path, out: Path, protocol: str | None, master: str) -> Summary:
-    from specwire.runtime.spark.pipeline.run import plan, run_plan
+class _Options(NamedTuple):
+    protocol: str | None
+    mode: str
+    layers: str
+    backend: str
 
-    request = plan(capture, out, protocol=protocol)
+
+def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[Summary, bool]:
+    """Return what is in the folder, and whether this run found segments that it cannot read."""
+    from specwire.runtime.spark.pipeline.manifest import LAYERS, Asked
+    from specwire.runtime.spark.pipeline.request import Request
+    from specwire.runtime.spark.pipeline.run import run as run_pipeline
+    from specwire.runtime.spark.pipeline.store import Store
+
+    named = {name.strip() for name in options.layers.split(",") if name.strip()}
+    layers = (*(name for name in LAYERS if name in named), *sorted(named.difference(LAYERS)))
+    request = Request(capture, Asked(options.protocol, options.mode, layers), options.backend)
     with show_progress() as listener:
-        listener("starting Spark", 0, 1)
-        return run_plan(request, master=master, progress=listener)
+        done = run_pipeline(request, out, target=target, progress=listener)
+    if done is not None:
+        return done, bool(done.set_aside)
+    before = Store(out).summary()
+    assert before is not None, "without a run before there is something to do, or an error"
+    messages().print(f"nothing new since run {before.run}", soft_wrap=True)
+    return before, False
 
 
 @contextmanager
@@ -119,9 +163,26 @@ def show_summary(summary: Summary, out: Path) -> None:
         f"{summary.dropped:,} dropped while capturing; {summary.elapsed_s:.1f} s on Spark",
         soft_wrap=True,
     )
-    for protocol in sorted({tap.protocol for tap in summary.taps if tap.messages}):
-        console.print(Text(f"tables: {out / protocol / 'tables'}"), soft_wrap=True)
+    for sentence in _odd_things(summary):
+        console.print(Text(sentence), soft_wrap=True)
+    for layer in ("typed", "answers"):
+        if any(path.startswith(f"{layer}/") for path in summary.tables):
+            console.print(Text(f"{layer}: {out / layer}"), soft_wrap=True)
     console.print(Text(f"report: {out / 'report.html'}"), soft_wrap=True)
+
+
+def _odd_things(summary: Summary) -> Iterator[str]:
+    """What a capture should not have, a sentence each."""
+    totals, segments = summary.totals, summary.segments
+    if totals.repeated:
+        yield f"{totals.repeated:,} messages were in several segments and are counted once"
+    if totals.late:
+        yield f"{totals.late:,} messages came after their answers and wait in the table late"
+    if summary.missing:
+        yield f"{summary.missing:,} messages are in no segment that could be read, and no tap dropped them"
+    if segments.quarantined:
+        yield f"{segments.quarantined:,} segments cannot be read:"
+    yield from (f"  {item.reason}" for item in segments.told[:SEGMENTS_SHOWN])
 
 
 def _rich_table(table: Table) -> RichTable:

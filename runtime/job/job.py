@@ -6,7 +6,7 @@ replaced. A folder without the mark is left alone.
     OUT/published/          the files that are distributed
     OUT/inboxes/CLIENT/     what each client received
     OUT/capture/            every message of every peer, as Parquet segments
-    OUT/result/             typed tables, summary.json, report.html
+    OUT/result/             captured frames, typed tables, answers, summary.json, report.html
     OUT/job.json            what the peers did, and what does not hold (nothing, if all is well)
 """
 
@@ -70,7 +70,8 @@ def run_job(
 def _run(
     out: Path, master: str, small_files: int, large_octets: int, timeout_s: float, progress: Progress
 ) -> tuple[Result, Summary]:
-    from specwire.runtime.spark.pipeline.run import run as decode_capture
+    from specwire.runtime.spark.pipeline.request import Request
+    from specwire.runtime.spark.pipeline.run import run as run_pipeline
 
     published, capture = out / "published", out / "capture"
     inboxes = {name: out / "inboxes" / name for name in CLIENTS}
@@ -86,7 +87,8 @@ def _run(
     )  # fmt: skip
     progress("comparing files", 0, 1)
     faults = list(compare_files(published, inboxes))
-    summary = decode_capture(capture, out / "result", master=master, progress=progress)
+    summary = run_pipeline(Request(capture), out / "result", target=master, progress=progress)
+    assert summary is not None, "the job's folder was empty, so everything in the capture is new"
     faults += compare_counts(moved, summary)
     result = Result(files, moved, tuple(faults))
     _write_mark(out, msgspec.json.format(msgspec.json.encode(result), indent=2) + b"\n")

@@ -1,1 +1,35 @@
-"""Captured traffic on Spark: read, decode, typed tables, a summary and a report."""
+"""Captured traffic on Spark: read, decode, typed tables, frames again; answers, and a report of them.
+
+    from specwire.runtime.spark import decode, encode, read, register, tables
+
+Importing this imports no part of Spark; what a name takes is imported when the name is used.
+"""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from specwire.runtime.spark.decoding.decode import decode
+    from specwire.runtime.spark.decoding.encode import encode
+    from specwire.runtime.spark.decoding.tables import tables
+    from specwire.runtime.spark.reading.capture import read_capture as read
+    from specwire.runtime.spark.reading.source import register
+
+__all__ = ["decode", "encode", "read", "register", "tables"]
+
+_PLACES = {
+    "decode": ("decoding.decode", "decode"),
+    "encode": ("decoding.encode", "encode"),
+    "read": ("reading.capture", "read_capture"),
+    "register": ("reading.source", "register"),
+    "tables": ("decoding.tables", "tables"),
+}
+
+
+def __getattr__(name: str) -> object:
+    if name not in _PLACES:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    module, attribute = _PLACES[name]
+    return getattr(importlib.import_module(f"{__name__}.{module}"), attribute)

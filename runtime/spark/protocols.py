@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import importlib
-import importlib.util
+import os
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from functools import cache
+from importlib.machinery import PathFinder
 from typing import Any, Protocol, cast
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
 import specwire.generated
+from specwire.generated.columns.rows import Attributes
+from specwire.generated.layout import ProtocolLayout
+from specwire.generated.messages import Message
 from specwire.runtime.spark.errors import InputError
 
 
@@ -19,9 +24,20 @@ class Columns(Protocol):
     """The generated module ``columns``."""
 
     SCHEMA: pa.Schema
+    ATTRIBUTES: Attributes
 
     def decode(self, array: pa.Array[Any], senders: pa.Array[Any], /) -> pa.RecordBatch:
         """Decode an array of messages, each a list of frames sent by a role, into one row each."""
+
+    def encode(self, batch: pa.RecordBatch, /) -> pa.ListArray[Any]:
+        """Return the frames of each row."""
+
+
+class Codec(Protocol):
+    """The generated module ``codec``."""
+
+    def decode(self, frames: Sequence[bytes], /) -> Message:
+        """Decode one message; it takes a `sender` too where the octets do not tell messages apart."""
 
 
 class Schemas(Protocol):
@@ -29,13 +45,26 @@ class Schemas(Protocol):
 
     SCHEMAS: Mapping[str, StructType]
     DECODED: StructType
+    TABLES: Mapping[str, StructType]
 
 
+class Layout(Protocol):
+    """The generated module ``layout``."""
+
+    LAYOUT: ProtocolLayout
+
+
+class Machine(Protocol):
+    """The generated module ``machine``; a protocol without a dialog has no ``DIALOGS``."""
+
+    TIMERS: Mapping[str, float]
+
+
+@cache
 def known_protocols() -> tuple[str, ...]:
     """Return the names of the generated packages that can decode on Spark, sorted."""
     packages = pkgutil.iter_modules(specwire.generated.__path__)
-    names = (package.name for package in packages if package.ispkg)
-    return tuple(sorted(name for name in names if importlib.util.find_spec(_module(name, "columns"))))
+    return tuple(sorted(package.name for package in packages if package.ispkg and _has_columns(package.name)))
 
 
 def load_columns(protocol: str) -> Columns:
@@ -43,15 +72,47 @@ def load_columns(protocol: str) -> Columns:
     return cast(Columns, _load(protocol, "columns"))
 
 
+def load_codec(protocol: str) -> Codec:
+    """Return the decoder of single messages of a protocol; InputError where there is none."""
+    return cast(Codec, _load(protocol, "codec"))
+
+
 def load_schemas(protocol: str) -> Schemas:
     """Return the Spark schemas of a protocol; InputError where there are none."""
     return cast(Schemas, _load(protocol, "schema"))
 
 
+def load_layout(protocol: str) -> ProtocolLayout:
+    """Return the layout of the messages of a protocol; InputError where there is none."""
+    return cast(Layout, _load(protocol, "layout")).LAYOUT
+
+
+def load_machine(protocol: str) -> Machine:
+    """Return the dialogs and timers of a protocol; InputError where there are none."""
+    return cast(Machine, _load(protocol, "machine"))
+
+
 def role_name(protocol: str, letter: str) -> str:
     """Return what a role's letter stands for (``C`` is the client), the letter itself where that is not known."""
+    return _roles(protocol).get(letter, letter)
+
+
+def role_letters(protocol: str) -> tuple[str, ...]:
+    """Return the letters of a protocol's roles; none where it is not known."""
+    return tuple(_roles(protocol))
+
+
+def _roles(protocol: str) -> Mapping[str, str]:
+    if protocol not in known_protocols():
+        return {}
     roles: Mapping[str, str] = getattr(_load(protocol, "machine"), "ROLES", {})
-    return roles.get(letter, letter)
+    return roles
+
+
+def _has_columns(package: str) -> bool:
+    """Look for the module without importing the package: some need libraries that workers lack."""
+    folders = [os.path.join(folder, package) for folder in specwire.generated.__path__]
+    return PathFinder.find_spec("columns", folders) is not None
 
 
 def _module(protocol: str, part: str) -> str:

@@ -1,63 +1,103 @@
 """Frames to messages on Spark: the second layer, one row for each captured message.
 
 Each row keeps what the tap noted, and gets `_message` (the class name), `_error` with `_frames` where the
-frames are not a message of the protocol, and one struct for each message type, null but for the row's own. The
-decoding is the generated package's `columns.decode`, called by `mapInArrow` with Arrow batches; nothing else
-of the message crosses to Python. `octets` is counted in Java before the frames go.
+frames are not a message of the protocol, and one struct for each message type, null but for the row's own. What
+decodes is one of the backends in `specwire.runtime.spark.decoding.backends`; everything that can be asked for
+besides is made here of its result, by expressions that run in Java.
 
-Column names are compared without regard to case, so a name of the tap that a message type also has (``Peer``)
-gets a leading ``_``, which no name from a grammar begins with.
+    captured --prepare--> noted, _frames --backend--> noted, DECODED --sift--> rows asked for --shape--> columns asked for
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
-
-import pyarrow as pa
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import LongType, StructField, StructType
 
-from specwire.runtime.spark.protocols import Columns, load_columns, load_schemas
-from specwire.runtime.spark.reading.capture import ENVELOPE
-
-OCTETS = StructField("octets", LongType(), metadata={"comment": "octets of all frames", "unit": "octets"})
-NOTED = StructType([*ENVELOPE, OCTETS])
-"""The columns that come before the decoded ones."""
-
-
-def decode(frame: DataFrame, protocol: str) -> DataFrame:
-    """Decode captured messages (columns as of `read_capture`), every row as `protocol`; InputError if unknown."""
-    decoded = load_schemas(protocol).DECODED
-    noted = name_noted(decoded.fieldNames())
-    schema = StructType([*noted, *decoded])
-
-    def decode_batches(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        columns = load_columns(protocol)
-        return (decode_batch(batch, columns) for batch in batches)
-
-    sources = [F.col(field.name) for field in ENVELOPE] + [_count_octets()]
-    named = [source.alias(field.name) for source, field in zip(sources, noted, strict=True)]
-    rows = frame.select(*named, F.col("frames").alias("_frames")).mapInArrow(decode_batches, schema)
-    return rows.select(*(F.col(field.name).alias(field.name, metadata=field.metadata) for field in schema))
+from specwire.runtime.spark.decoding.backends import find_backend
+from specwire.runtime.spark.decoding.noted import FRAMES, name_noted, noted_name
+from specwire.runtime.spark.decoding.options import (
+    Mode,
+    Options,
+    check_messages,
+    read_options,
+    resolve_dialect,
+)
+from specwire.runtime.spark.decoding.shape import INPUT_FILE, RECORD_FRAMES, RECORD_ID, check_columns, shape
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.protocols import load_schemas
+from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
 
 
-def decode_batch(batch: pa.RecordBatch, columns: Columns) -> pa.RecordBatch:
-    """Put the decoded columns in the place of the last column, which holds the frames."""
-    senders = batch.column(ENVELOPE.fieldNames().index("sender"))
-    decoded = columns.decode(batch.column(batch.num_columns - 1), senders)
-    names = [*batch.schema.names[:-1], *decoded.schema.names]
-    return pa.RecordBatch.from_arrays([*batch.columns[:-1], *decoded.columns], names=names)
+def decode(
+    frame: DataFrame, protocol: str, backend: str = "auto", mode: str = "PERMISSIVE", **options: object
+) -> DataFrame:
+    """Decode captured messages (columns as of `read_capture`), every row as `protocol`.
+
+    Args:
+        frame: the captured messages; columns that no tap writes are left out.
+        protocol: the name of a generated package.
+        backend: ``auto``, ``jvm``, ``arrow``, ``sql`` or ``python``; all give the same rows.
+        mode: PERMISSIVE, DROPMALFORMED or FAILFAST, see `specwire.runtime.spark.decoding.options.Mode`.
+        options: see `specwire.runtime.spark.decoding.options.Options`.
+
+    Raises:
+        InputError: something of this is unknown, or `frame` has no such columns.
+    """
+    asked = read_options({"mode": mode, **options})
+    protocol = resolve_dialect(protocol, asked.dialect)
+    schemas = load_schemas(protocol)
+    check_messages(protocol, asked.message, schemas.SCHEMAS)
+    check_columns(protocol, asked.columns)
+    chosen = find_backend(backend, frame.sparkSession, protocol)
+    rows = chosen.decode(_prepare(frame, protocol, asked), protocol)
+    return shape(_sift(rows, protocol, asked), protocol, asked)
 
 
-def name_noted(taken: Iterable[str]) -> list[StructField]:
-    """Return the columns of `NOTED` under names that differ from the taken ones, case aside."""
-    folded = {name.casefold() for name in taken}
-    return [_rename(field, f"_{field.name}") if field.name in folded else field for field in NOTED]
+def _prepare(frame: DataFrame, protocol: str, asked: Options) -> DataFrame:
+    """Name the noted columns so that no message has their names, and add what was asked for beside them."""
+    there = {name.casefold() for name in frame.columns}
+    if missing := [name for name in CAPTURE.fieldNames() if name not in there]:
+        raise InputError(
+            f"the DataFrame has no column {missing[0]!r}; captured messages have {', '.join(CAPTURE.fieldNames())}"
+        )
+    noted = name_noted(load_schemas(protocol).DECODED.fieldNames())
+    columns = {field.name: F.col(source.name) for field, source in zip(noted, ENVELOPE, strict=False)}
+    columns[noted[-1].name] = _count_octets()
+    if asked.record_id:
+        columns[RECORD_ID.name] = F.concat_ws("/", "tap", "seq")
+    if asked.record_frames:
+        columns[RECORD_FRAMES.name] = F.col("frames")
+    if asked.input_file or asked.mode is Mode.FAILFAST:
+        columns[INPUT_FILE.name] = F.input_file_name()
+    return frame.select(
+        *(column.alias(name) for name, column in columns.items()), F.col("frames").alias(FRAMES)
+    )
 
 
-def _rename(field: StructField, name: str) -> StructField:
-    return StructField(name, field.dataType, field.nullable, field.metadata)
+def _sift(rows: DataFrame, protocol: str, asked: Options) -> DataFrame:
+    """Leave out the rows that were not asked for, or fail where one does not decode."""
+    faulty = F.col("_error").isNotNull()
+    if asked.mode is Mode.FAILFAST:
+        rows = rows.where(
+            F.when(faulty, F.raise_error(_describe_fault(protocol)).cast("boolean")).otherwise(True)
+        )
+    elif asked.mode is Mode.DROPMALFORMED:
+        rows = rows.where(~faulty)
+    if asked.message:
+        rows = rows.where(faulty | F.col("_message").isin(*asked.message))
+    return rows
+
+
+def _describe_fault(protocol: str) -> Column:
+    """The sentence that a query fails with."""
+    file = F.when(F.col(INPUT_FILE.name) != "", F.concat(INPUT_FILE.name, F.lit(": "))).otherwise("")
+    seq, tap = (
+        F.coalesce(F.col(noted_name(protocol, name)).cast("string"), F.lit("?")) for name in ("seq", "tap")
+    )
+    frame = F.coalesce(F.concat(F.lit(", frame "), F.col("_error.frame").cast("string")), F.lit(""))
+    return F.concat(
+        file, F.lit("message "), seq, F.lit(" of tap "), tap, frame, F.lit(": "), F.col("_error.text")
+    )
 
 
 def _count_octets() -> Column:

@@ -1,8 +1,10 @@
 """Typed tables: one for each message type, and one of the rows that did not decode.
 
-A table has the columns that the tap noted, then the message's fields as the generated `schema.SCHEMAS` has
-them, metadata included. A type that never occurred gets its table too, without rows, because readers rely on
-the tables being there. Rows that did not decode are in `ERRORS` with the finding and their raw frames.
+A table has the columns that the tap noted, those that an option of `decode` added, then the columns of the
+generated `schema.TABLES`: the message's fields, null only where a message can be without them, and what follows from
+them, such as a boolean for each flag and the JSON value of a payload as a Variant. A type that never occurred
+gets its table too, without rows, because readers rely on the tables being there. Rows that did not decode are in
+`ERRORS` with the finding and their raw frames; so is a text that is not UTF-8, whose octets are in them.
 
 Where a field has the name of a noted column (a message may well have a ``sender``), the noted column is the
 one that gets a leading ``_``.
@@ -10,54 +12,162 @@ one that gets a leading ``_``.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import StructField, StructType
+from pyspark.sql.types import ArrayType, StructField, StructType
 
-from specwire.runtime.spark.decoding.decode import name_noted
+from specwire.runtime.spark.decoding.noted import name_noted
+from specwire.runtime.spark.decoding.required import required
+from specwire.runtime.spark.decoding.shape import ADDED, PROTOCOL
+from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 
 ERRORS = "_errors"
 
 
-def tables(decoded: DataFrame, protocol: str) -> dict[str, DataFrame]:
+def tables(
+    decoded: DataFrame,
+    protocol: str | None = None,
+    *,
+    flags: bool = True,
+    json: bool = True,
+    maps: bool = False,
+) -> dict[str, DataFrame]:
     """Return the typed tables by message class, in the specification's order, and `ERRORS` last.
 
-    `decoded` is what `decode` returned; it is read once for each table, so write or persist it first.
+    Args:
+        decoded: what `decode` or the data source gave, or that as it was written and read back; it is read once
+            for each table, so write or persist it first.
+        protocol: the package, where the rows do not say it themselves.
+        flags: a boolean beside the flags for each bit.
+        json: a Variant beside what may hold JSON; null where it does not.
+        maps: a map beside each dictionary; null where a name is repeated.
+
+    Raises:
+        InputError: the rows are none of `decode`, or of another protocol.
     """
-    schemas = load_schemas(protocol).SCHEMAS
-    typed = {name: message_table(decoded, protocol, name) for name in schemas}
+    protocol = protocol or stated_protocol(decoded)
+    there = [name for name in load_schemas(protocol).SCHEMAS if name in decoded.columns]
+    wanted = {"flags": flags, "json": json, "maps": maps}
+    typed = {name: message_table(decoded, protocol, name, **wanted) for name in there}
     return {**typed, ERRORS: error_table(decoded, protocol)}
 
 
-def message_table(decoded: DataFrame, protocol: str, message: str) -> DataFrame:
-    """Return the messages of one type, their fields as columns."""
-    fields = load_schemas(protocol).SCHEMAS[message]
+def stated_protocol(decoded: DataFrame) -> str:
+    """Return the protocol that decoded rows were read as; InputError where they do not say it."""
+    fields = {field.name: field for field in decoded.schema}
+    if "_message" not in fields:
+        raise InputError("the DataFrame has no column '_message': tables() takes what decode() gives")
+    name = fields["_message"].metadata.get(PROTOCOL)
+    if name is None:
+        raise InputError("the DataFrame does not say which protocol it was decoded as: name it")
+    return str(name)
+
+
+def message_table(
+    decoded: DataFrame,
+    protocol: str,
+    message: str,
+    *,
+    flags: bool = True,
+    json: bool = True,
+    maps: bool = False,
+) -> DataFrame:
+    """Return the messages of one type, their fields as columns; see `tables`."""
+    stored = decoded.schema[message].dataType
+    assert isinstance(stored, StructType)
+    table = load_schemas(protocol).TABLES[message]
+    there = {field.name: field for field in stored}
+    columns: dict[str, Column] = {}
+    for field in table:
+        if field.name in there:
+            columns[field.name] = _field(message, field, there[field.name])
+        elif field.metadata.get("of") in there and (flags if "mask" in field.metadata else json):
+            columns[field.name] = _derived(message, field)
+    extra = [
+        field for field in stored if field.name not in table.fieldNames()
+    ]  # what decode(debug=True) adds
+    columns |= {field.name: _plain(message, field) for field in extra}
+    if maps:
+        columns |= _maps(message, stored, columns)
     rows = decoded.where(F.col("_message") == message)
-    noted = noted_columns(protocol, fields.fieldNames())
-    return rows.select(*noted, *(_field(message, field) for field in fields))
+    return rows.select(*noted_columns(protocol, list(columns), decoded), *columns.values())
 
 
 def error_table(decoded: DataFrame, protocol: str) -> DataFrame:
     """Return the rows that did not decode: where, what, and the frames as they came."""
     found = load_schemas(protocol).DECODED["_error"].dataType
     assert isinstance(found, StructType)
-    noted = noted_columns(protocol, found.fieldNames())
-    findings = (_field("_error", field) for field in found)
+    noted = noted_columns(protocol, found.fieldNames(), decoded)
+    findings = (_plain("_error", field) for field in found)
     return decoded.where("_error is not null").select(*noted, *findings, F.col("_frames").alias("frames"))
 
 
-def noted_columns(protocol: str, fields: Sequence[str] = ()) -> list[Column]:
-    """Return the noted columns of decoded rows, under the names they have beside `fields`."""
+def noted_columns(
+    protocol: str, fields: Sequence[str] = (), decoded: DataFrame | None = None
+) -> list[Column]:
+    """Return the noted columns of decoded rows, under the names they have beside `fields`.
+
+    With `decoded`, those that it has, and then those that an option of `decode` added to it.
+    """
     stored = name_noted(load_schemas(protocol).DECODED.fieldNames())
-    shown = name_noted(fields)
+    pairs = [*zip(stored, name_noted(fields), strict=True), *((field, field) for field in ADDED)]
+    there = {field.name for field in stored} if decoded is None else set(decoded.columns)
     return [
         F.col(source.name).alias(target.name, metadata=source.metadata)
-        for source, target in zip(stored, shown, strict=True)
+        for source, target in pairs
+        if source.name in there
     ]
 
 
-def _field(struct: str, field: StructField) -> Column:
+def _plain(struct: str, field: StructField) -> Column:
     return F.col(struct)[field.name].alias(field.name, metadata=field.metadata)
+
+
+def _field(message: str, field: StructField, stored: StructField) -> Column:
+    """A field as a column, in the type that the rows have it in."""
+    column = F.col(message)[field.name]
+    if not field.nullable and stored.dataType == field.dataType:
+        column = required(column, field.dataType, f"{message}.{field.name}")
+    return column.alias(field.name, metadata=field.metadata)
+
+
+def _derived(message: str, field: StructField) -> Column:
+    of = F.col(message)[field.metadata["of"]]
+    if "mask" not in field.metadata:
+        # Deployed peers end JSON with NUL. Spark takes any octets for text, so UTF-8 is looked at first.
+        text = F.rtrim(F.try_validate_utf8(of.cast("string")), F.lit("\0"))
+        return F.try_parse_json(text).alias(field.name, metadata=field.metadata)
+    bit = of.bitwiseAND(F.lit(field.metadata["mask"])) != 0
+    column = bit if field.nullable else required(bit, field.dataType, f"{message}.{field.name}")
+    return column.alias(field.name, metadata=field.metadata)
+
+
+def _maps(message: str, stored: StructType, taken: Mapping[str, Column]) -> dict[str, Column]:
+    """A map for each dictionary, under a name that is not taken."""
+    folded = {name.casefold() for name in taken}
+    found: dict[str, Column] = {}
+    for field in stored:
+        if _is_dictionary(field):
+            name = f"{field.name}_map"
+            while name.casefold() in folded:
+                name += "_"
+            folded.add(name.casefold())
+            comment = f"{field.name} as a map; null where a name is repeated."
+            found[name] = _map(F.col(message)[field.name]).alias(name, metadata={"comment": comment})
+    return found
+
+
+def _is_dictionary(field: StructField) -> bool:
+    match field.dataType:
+        case ArrayType(elementType=StructType() as pair):
+            return pair.fieldNames() == ["name", "value"] and not field.name.endswith("_hex")
+    return False
+
+
+def _map(pairs: Column) -> Column:
+    """The map of a dictionary's pairs, of which none may hide another."""
+    names = F.transform(pairs, lambda pair: pair["name"])
+    return F.when(F.size(F.array_distinct(names)) == F.size(names), F.map_from_entries(pairs))

@@ -1,116 +1,147 @@
-"""The figures of a summary, counted on Spark.
+"""Messages and octets by tap, time, type, sender and finding: one job of Spark for each protocol of a run.
 
-`overview` takes from each protocol's decoded rows what all protocols have in common, so that one query counts
-them all; only a few hundred result rows ever come to the driver.
+The rows, a few thousand, come to the driver and lie in the table ``counts`` of the output folder, those of each
+run beside those of earlier ones: they are summed, never recomputed. Summary, taps and totals are made of them
+(`specwire.runtime.spark.pipeline.summing`) without Spark.
+
+Times are cut to stretches of one of `WIDTHS_MS`, chosen for the time that a run spans. Each width divides the
+next, so rows of different runs add up in the wider one.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from datetime import UTC, datetime
-from typing import TypeVar
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Literal
 
-import msgspec
-from pyspark.sql import DataFrame
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.decoding.tables import noted_columns
-from specwire.runtime.spark.pipeline.summary import (
-    Bucket,
-    ErrorCount,
-    TapCount,
-    Timeline,
-    Transfer,
-    TypeCount,
+from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
+from specwire.runtime.spark.protocols import known_protocols, role_letters
+
+TABLE = "counts"
+MERGED_AFTER = 64
+
+SECOND_MS = 1000
+DAY_MS = 86_400 * SECOND_MS
+WIDTHS_MS = (
+    *(1, 2, 10, 20, 100, 200),
+    *(seconds * SECOND_MS for seconds in (1, 2, 10, 20, 60, 120, 600, 1200, 3600, 7200, 21_600)),
+    *(days * DAY_MS for days in (1, 7, 28, 364, 3640, 36_400, 364_000)),
 )
+STRETCHES = 60
+"""At most so many stretches of time in one run."""
 
-ERRORS_KEPT = 100
-TRANSFERS_KEPT = 200
-BUCKETS = 60
-WIDTHS_S = tuple(step * 10.0**power for power in range(-3, 7) for step in (1, 2, 5))
+UNKNOWN_SENDER = "?"
 
-Count = TypeVar("Count", bound=msgspec.Struct)
+Way = Literal["sum", "min", "max"]
+"""How rows of one key are put together."""
+
+KEY = ("protocol", "tap", "since", "sender", "message", "wrong_message", "wrong_field", "wrong_kind")
+
+_COMMENTS = {
+    "protocol": "what the messages were read as",
+    "tap": "id of the tap",
+    "since": "begin of the stretch, milliseconds since 1970",
+    "sender": "role letter; empty or ? where unknown",
+    "message": "class of the message; null where it did not decode",
+    "wrong_message": "message in the finding, where it got so far",
+    "wrong_field": "field in the finding, indexes left out",
+    "wrong_kind": "kind of the finding; null where the message decoded",
+    "messages": "how many there are",
+    "octets": "of all frames",
+    "first": "least ts, microseconds since 1970",
+    "last": "greatest ts, microseconds since 1970",
+    "text": "the finding of one of them",
+    "width_ms": "length of the stretch, milliseconds",
+}
+_NUMBERS = ("since", "messages", "octets", "first", "last", "width_ms")
+_FIELDS: list[pa.Field[pa.DataType]] = [
+    pa.field(name, pa.int64() if name in _NUMBERS else pa.string(), metadata={"comment": comment})
+    for name, comment in _COMMENTS.items()
+]
+SCHEMA = pa.schema(_FIELDS)
 
 
-def overview(decoded: Mapping[str, DataFrame]) -> DataFrame:
-    """Return what the tap noted, `_message` and `_error` of all decoded rows, given by protocol."""
-    frames = [
-        frame.select(*noted_columns(protocol), "_message", "_error").withColumn("protocol", F.lit(protocol))
-        for protocol, frame in decoded.items()
-    ]
-    whole = frames[0]
-    for frame in frames[1:]:
-        whole = whole.unionByName(frame)
+def choose_width_ms(span_us: int) -> int:
+    """Return the length of a stretch for a run that spans so many microseconds."""
+    return next((width for width in WIDTHS_MS if span_us < width * 1000 * STRETCHES), WIDTHS_MS[-1])
+
+
+def count_rows(decoded: DataFrame, protocol: str, width_ms: int) -> pa.Table:
+    """Count decoded rows of a protocol; one job."""
+    noted = noted_columns(protocol) if protocol in known_protocols() else [F.col("*")]
+    rows = decoded.select(*noted, "_message", "_error").select(
+        F.lit(protocol).alias("protocol"),
+        "tap",
+        _cut(F.unix_micros("ts"), width_ms).alias("since"),
+        _known_sender(protocol).alias("sender"),
+        F.col("_message").alias("message"),
+        F.col("_error")["message"].alias("wrong_message"),
+        # An index would make a row of each item that is wrong.
+        F.regexp_replace(F.col("_error")["field"], r"\[\d+\]", "[]").alias("wrong_field"),
+        F.col("_error")["kind"].alias("wrong_kind"),
+        "octets",
+        F.unix_micros("ts").alias("at"),
+        F.col("_error")["text"].alias("text"),
+    )
+    counted = rows.groupBy(*KEY).agg(
+        F.count("*").alias("messages"),
+        F.sum("octets").alias("octets"),
+        F.min("at").alias("first"),
+        F.max("at").alias("last"),
+        F.min("text").alias("text"),
+        F.lit(width_ms).cast("long").alias("width_ms"),
+    )
+    return counted.toArrow().cast(SCHEMA)
+
+
+def _known_sender(protocol: str) -> Column:
+    """The role's letter; empty where none is stated, `UNKNOWN_SENDER` for anything else that may stand there."""
+    sender = F.coalesce(F.col("sender"), F.lit(""))
+    return F.when(sender.isin("", *role_letters(protocol)), sender).otherwise(UNKNOWN_SENDER)
+
+
+def _cut(micros: Column, width_ms: int) -> Column:
+    return (F.floor(micros / F.lit(width_ms * 1000.0)) * width_ms).cast("long")
+
+
+def read_counts(out: Path) -> pa.Table:
+    """Return the counts of all runs of an output folder."""
+    found = [pq.read_table(path, schema=SCHEMA) for path in visible_files(out / TABLE)]
+    return pa.concat_tables([SCHEMA.empty_table(), *found])
+
+
+def write_counts(run: Run, counted: Iterable[pa.Table]) -> pa.Table:
+    """Stage the counts of a run; return those of all runs, this one among them.
+
+    Many small files of earlier runs become one, rows of one key summed.
+    """
+    added, earlier = pa.concat_tables([SCHEMA.empty_table(), *counted]), read_counts(run.out)
+    whole = pa.concat_tables([earlier, added])
+    files = visible_files(run.out / TABLE)
+    if len(files) >= MERGED_AFTER:
+        run.replace(files)
+        added = add_up(whole)
+    if added.num_rows:
+        folder = run.folder(Area.ADDED, TABLE)
+        folder.mkdir(parents=True)
+        pq.write_table(added, folder / "part-0.parquet")
     return whole
 
 
-def count_taps(rows: DataFrame, dropped: Mapping[str, int]) -> tuple[TapCount, ...]:
-    """Count what each tap saw, and what it dropped, which is given by tap."""
-    counted = rows.groupBy("tap", "protocol").agg(
-        F.count("*").alias("messages"),
-        F.sum("octets").alias("octets"),
-        F.count("_error").alias("errors"),
-        F.unix_micros(F.min("ts")).alias("first"),
-        F.unix_micros(F.max("ts")).alias("last"),
+def add_up(counts: pa.Table) -> pa.Table:
+    """Return counts with the rows of one key and width summed."""
+    keys = [*KEY, "width_ms"]
+    ways: dict[str, Way] = {"messages": "sum", "octets": "sum", "first": "min", "last": "max", "text": "min"}
+    summed = counts.group_by(keys).aggregate(list(ways.items()))
+    named = {f"{name}_{way}": name for name, way in ways.items()}
+    return (
+        summed.rename_columns([named.get(name, name) for name in summed.column_names])
+        .select(SCHEMA.names)
+        .cast(SCHEMA)
     )
-    taps: list[TapCount] = []
-    unstated = dict(dropped)
-    for row in counted.orderBy("first", "tap", "protocol").collect():
-        values = row.asDict() | {"first": _iso(row["first"]), "last": _iso(row["last"])}
-        taps.append(TapCount(**values, dropped=unstated.pop(row["tap"], 0)))
-    silent = (TapCount(tap, "", 0, 0, 0, count, None, None) for tap, count in unstated.items() if count)
-    return (*taps, *silent)
-
-
-def count_types(rows: DataFrame) -> tuple[TypeCount, ...]:
-    """Count messages by tap, type and sender."""
-    groups = rows.groupBy("tap", "protocol", F.col("_message").alias("message"), "sender")
-    counted = groups.agg(F.count("*").alias("messages"), F.sum("octets").alias("octets"))
-    return _collect(counted.orderBy("tap", "protocol", "message", "sender"), TypeCount)
-
-
-def count_errors(rows: DataFrame) -> tuple[ErrorCount, ...]:
-    """Count the rows that did not decode by what was found, the most frequent first."""
-    found = (F.col("_error")[name].alias(name) for name in ("message", "field", "kind", "text"))
-    wrong = rows.where("_error is not null").select("tap", "protocol", *found)
-    counted = wrong.groupBy("tap", "protocol", "message", "field", "kind").agg(
-        F.min("text").alias("text"), F.count("*").alias("messages")
-    )
-    return _collect(counted.orderBy(F.desc("messages"), "tap", "text").limit(ERRORS_KEPT), ErrorCount)
-
-
-def count_transfers(cheezburgers: DataFrame, protocol: str) -> tuple[Transfer, ...]:
-    """Count the files in a FILEMQ table of chunks, by conversation, the largest first.
-
-    FILEMQ has no word for the end of a file; servers mark it with an empty chunk at the file's size.
-    """
-    created, size = F.col("operation") == 1, F.octet_length("chunk")
-    counted = cheezburgers.groupBy("tap", "conversation", "peer").agg(
-        F.count_if(created & (F.col("offset") == 0)).alias("begun"),
-        F.count_if(created & (size == 0)).alias("ended"),
-        F.count_if(F.col("operation") == 2).alias("deleted"),
-        F.count_if(size > 0).alias("chunks"),
-        F.sum(size.cast("long")).alias("octets"),
-        ((F.max("mono") - F.min("mono")) / 1e9).alias("seconds"),
-    )
-    ranked = counted.withColumn("protocol", F.lit(protocol)).orderBy(F.desc("octets"), "tap", "conversation")
-    return _collect(ranked.limit(TRANSFERS_KEPT), Transfer)
-
-
-def count_over_time(rows: DataFrame) -> Timeline:
-    """Count messages and octets in at most `BUCKETS` equal stretches from the first message to the last."""
-    at = F.unix_micros("ts")
-    first, last = rows.agg(F.min(at), F.max(at)).collect()[0]
-    span_s = (last - first) / 1e6
-    width_s = next((width for width in WIDTHS_S if span_s < width * BUCKETS), span_s)
-    index = F.floor((at - first) / (width_s * 1e6)).alias("index")
-    counted = rows.groupBy(index).agg(F.count("*").alias("messages"), F.sum("octets").alias("octets"))
-    return Timeline(width_s, _collect(counted.orderBy("index"), Bucket))
-
-
-def _collect(frame: DataFrame, kind: type[Count]) -> tuple[Count, ...]:
-    return tuple(kind(**row.asDict()) for row in frame.collect())
-
-
-def _iso(micros: int) -> str:
-    return datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="microseconds")

@@ -1,4 +1,4 @@
-"""What a pipeline run found, as values: written to ``summary.json``, shown by the command and the report.
+"""What an output folder holds, as values: written to ``summary.json``, shown by the command and the report.
 
 Everything is counted for each tap by itself. Where both sides of a conversation were tapped, each message is
 in the capture twice, and a sum over taps counts it twice too.
@@ -6,11 +6,19 @@ in the capture twice, and a sum over taps counts it twice too.
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import msgspec
+
+NAME = "summary.json"
 
 
 class TapCount(msgspec.Struct, frozen=True):
-    """All that one tap saw of one protocol; times in ISO 8601, UTC, None where it saw nothing."""
+    """All that one tap saw of one protocol; times in ISO 8601, UTC, None where it saw nothing.
+
+    `dropped` is what the tap says it left out; `missing` are messages that it did not leave out and that are in
+    no segment that could be read. Both stand in one row of a tap that saw several protocols.
+    """
 
     tap: str
     protocol: str
@@ -20,6 +28,7 @@ class TapCount(msgspec.Struct, frozen=True):
     dropped: int
     first: str | None
     last: str | None
+    missing: int = 0
 
 
 class TypeCount(msgspec.Struct, frozen=True):
@@ -70,7 +79,7 @@ class Transfer(msgspec.Struct, frozen=True):
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """Traffic in one stretch of time; `index` counts stretches from the first message of the capture."""
+    """Traffic in one stretch of time; `index` counts stretches from the first with a message."""
 
     index: int
     messages: int
@@ -84,11 +93,49 @@ class Timeline(msgspec.Struct, frozen=True):
     buckets: tuple[Bucket, ...]
 
 
-class Summary(msgspec.Struct, frozen=True):
-    """The result of one run.
+class SetAside(msgspec.Struct, frozen=True):
+    """A segment that cannot be read, or that is odd; `run` found it so, `reason` is one sentence."""
 
-    `tables` gives the rows of each table by its path in the output folder; `elapsed_s` is the time the run
-    took, without the start of Spark.
+    run: int
+    name: str
+    outcome: str
+    reason: str
+
+
+class Totals(msgspec.Struct, frozen=True):
+    """Where the messages of all segments went: `captured` is the sum of the others.
+
+    Attributes:
+        captured: messages in the segments that could be read.
+        typed: in the typed tables.
+        errors: did not decode; in the tables `_errors`, or left out in the mode DROPMALFORMED.
+        late: in the table `late`.
+        repeated: in several segments; counted once elsewhere.
+    """
+
+    captured: int = 0
+    typed: int = 0
+    errors: int = 0
+    late: int = 0
+    repeated: int = 0
+
+
+class Segments(msgspec.Struct, frozen=True):
+    """What came of the segments; `told` names those that cannot be read, and others that are odd."""
+
+    read: int = 0
+    partial: int = 0
+    duplicate: int = 0
+    late: int = 0
+    quarantined: int = 0
+    told: tuple[SetAside, ...] = ()
+
+
+class Summary(msgspec.Struct, frozen=True):
+    """An output folder after a run.
+
+    `tables` gives the rows of each table by its path in the output folder; `elapsed_s` is the time the last run
+    took, without the start of Spark; `run` is its number.
     """
 
     capture: str
@@ -99,21 +146,35 @@ class Summary(msgspec.Struct, frozen=True):
     timeline: Timeline
     tables: dict[str, int]
     elapsed_s: float
+    run: int = 1
+    totals: Totals = Totals()
+    segments: Segments = Segments()
 
     @property
     def messages(self) -> int:
-        """Messages in the capture; one that two taps saw counts twice."""
+        """Messages in the tables; one that two taps saw counts twice."""
         return sum(tap.messages for tap in self.taps)
 
     @property
     def octets(self) -> int:
-        """Octets of all frames in the capture."""
+        """Octets of all frames of these messages."""
         return sum(tap.octets for tap in self.taps)
 
     @property
     def undecoded(self) -> int:
         """Messages that did not decode."""
         return sum(tap.errors for tap in self.taps)
+
+    @property
+    def set_aside(self) -> int:
+        """Segments that the last run found that it cannot read; at most `told` of them."""
+        told = self.segments.told
+        return sum(item.run == self.run and item.outcome == "quarantined" for item in told)
+
+    @property
+    def missing(self) -> int:
+        """Messages that no tap dropped and that are in no segment that could be read."""
+        return sum(tap.missing for tap in self.taps)
 
     @property
     def dropped(self) -> int:
@@ -123,3 +184,11 @@ class Summary(msgspec.Struct, frozen=True):
     def to_json(self) -> bytes:
         """Return the summary as an indented JSON object."""
         return msgspec.json.format(msgspec.json.encode(self), indent=2) + b"\n"
+
+
+def read_summary(out: Path) -> Summary | None:
+    """Return the summary of an output folder; None where there is none."""
+    try:
+        return msgspec.json.decode((out / NAME).read_bytes(), type=Summary)
+    except FileNotFoundError:
+        return None

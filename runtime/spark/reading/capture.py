@@ -1,14 +1,17 @@
 """Captured frames as a DataFrame: the first of the pipeline's layers.
 
 One truncated Parquet file fails a whole Spark query, with a page of Java. So every footer is read first, and
-the first file that is not a whole segment is named in one sentence. Hidden files (a segment that is being
-written) are passed over by the check and by Spark alike.
+the first file that is not a whole segment is named in one sentence, or all such files are left out. Hidden files
+(a segment that is being written) are passed over by the check and by Spark alike.
 """
 
 from __future__ import annotations
 
+import logging
 import re
+from collections.abc import Sequence
 from pathlib import Path
+from typing import Literal
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import (
@@ -22,7 +25,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from specwire.runtime.capture.segments import SUFFIX, find_segments
+from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.capture.segments import SUFFIX, Survey, survey_segments
+from specwire.runtime.spark.errors import InputError
 
 
 def _column(name: str, kind: DataType, comment: str) -> StructField:
@@ -46,18 +51,52 @@ ENVELOPE = StructType(
 CAPTURE = StructType([*ENVELOPE, _column("frames", ArrayType(BinaryType()), "the message, frame by frame")])
 
 
-def read_capture(spark: SparkSession, folder: Path) -> DataFrame:
-    """Return the messages of a capture folder; CaptureError where it is missing, empty, damaged or foreign."""
-    find_segments(folder)
-    return read_parquet(spark, folder, CAPTURE)
+Damaged = Literal["fail", "skip", "quarantine"]
+"""What becomes of a file that is no whole segment: the reading fails, it is left out, or a row stands for it."""
+
+_log = logging.getLogger(__name__)
+
+
+def read_capture(spark: SparkSession, folder: Path | str, *, damaged: str = "fail") -> DataFrame:
+    """Return the messages of a capture folder.
+
+    With `damaged` ``skip`` the files that are no whole segments are left out, each with a warning in the log;
+    `specwire.runtime.capture.segments.survey_segments` lists them.
+
+    Raises CaptureError where the folder is missing or empty, and with `damaged` ``fail`` for the first file that is
+    no whole segment.
+    """
+    folder = Path(folder)
+    wanted = read_damaged(damaged, ("fail", "skip"))
+    survey = survey_segments(folder)
+    check_survey(survey, wanted)
+    if not survey.unsound:
+        return read_parquet(spark, folder, CAPTURE)
+    for bad in survey.unsound:
+        _log.warning("left out: %s", bad.reason)
+    return spark.read.schema(CAPTURE).parquet(*(literal_path(segment.path) for segment in survey.sound))
+
+
+def read_damaged(word: str, known: Sequence[Damaged]) -> Damaged:
+    """Return what is to become of damaged files; InputError for another word than the known ones."""
+    for one in known:
+        if word.casefold() == one:
+            return one
+    raise InputError(f"option 'damaged' is {word!r}; it may be {' or '.join(known)}")
+
+
+def check_survey(survey: Survey, damaged: Damaged) -> None:
+    """CaptureError for the first file that is no segment, where the reading is to fail, and where none is sound."""
+    if survey.unsound and (damaged == "fail" or (damaged == "skip" and not survey.sound)):
+        raise CaptureError(survey.unsound[0].reason)
 
 
 def read_parquet(spark: SparkSession, folder: Path, schema: StructType | None = None) -> DataFrame:
     """Return the Parquet files of a local folder, whose name may hold any character."""
     reader = spark.read if schema is None else spark.read.schema(schema)
-    return reader.option("pathGlobFilter", f"*{SUFFIX}").parquet(_literal_path(folder))
+    return reader.option("pathGlobFilter", f"*{SUFFIX}").parquet(literal_path(folder))
 
 
-def _literal_path(folder: Path) -> str:
+def literal_path(folder: Path) -> str:
     """Return the path so that Hadoop reads no pattern into it."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(folder.resolve()))

@@ -22,6 +22,8 @@ from pyspark import SparkConf, SparkContext
 from pyspark.java_gateway import launch_gateway
 from pyspark.logger import PySparkLogger
 
+from specwire.runtime.spark.session.failures import as_job_errors
+
 JAVA_VERSION = 17
 """The oldest Java that Spark 4 runs on."""
 
@@ -41,20 +43,24 @@ def find_java() -> Path | None:
 
 
 @contextmanager
-def java_process(conf: SparkConf, environment: Mapping[str, str | None], log: Path) -> Iterator[SparkContext]:
+def java_process(
+    conf: SparkConf, environment: Mapping[str, str | None], log: Path, folder: Path | None = None
+) -> Iterator[SparkContext]:
     """Give a context in a Java process that writes to `log`, and end that process; one that runs is used.
 
     `environment` is changed for the start alone (see `changed_environment`); the workers inherit it from Java.
+    Java works in `folder`, or where this program does.
     """
-    if SparkContext._gateway is not None:
+    if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield SparkContext(conf=conf)
         return
     launch: Callable[..., Any] = launch_gateway
     gateway: Any = None
     try:
         with changed_environment(environment), log.open("wb") as output, _deferred_interrupt():
-            gateway = launch(conf, {"stdout": output, "stderr": output})
-        with changed_environment(environment), _kept_interrupt():
+            gateway = launch(conf, {"stdout": output, "stderr": output, "cwd": folder})
+        # Here, because Spark's errors can be read only while Java runs.
+        with changed_environment(environment), _kept_interrupt(), as_job_errors(f"Spark's log: {log}"):
             context = SparkContext(conf=conf, gateway=gateway)
         yield context
     finally:
@@ -130,7 +136,8 @@ def quiet_driver() -> Iterator[None]:
     py4j logs to the root logger and its own, PySpark to another, all with a trace and on standard error.
     """
     root = logging.getLogger()
-    named = (logging.getLogger("py4j"), PySparkLogger.getLogger("SQLQueryContextLogger"))
+    spoken = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")
+    named = (logging.getLogger("py4j"), *map(PySparkLogger.getLogger, spoken))
     levels = [logger.level for logger in named]
     root.addFilter(_is_not_py4j)
     for logger in named:

@@ -6,79 +6,112 @@ A user of the pipeline needs nothing of what Spark says while it works. The Java
 Settings that were measured, not guessed: batches of at most 50,000 rows are best for `mapInArrow`, and bounded
 in octets too, because one message may carry a quarter of a megabyte; `arrow.compression.codec` stays `none`
 (lz4 hangs). On a local master Spark talks to itself on 127.0.0.1, and its workers run this very interpreter
-without the working directory on their path.
+without the working directory on their path. On a cluster everything else is as its `spark-defaults.conf`
+has it.
 """
 
 from __future__ import annotations
 
 import os
-import re
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark import SparkConf
-from pyspark.errors import PySparkException, PythonException
 from pyspark.sql import SparkSession
 
+from specwire.runtime.spark.cluster.contents import PYTHON, read_package
 from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.session.failures import as_job_errors
 from specwire.runtime.spark.session.java import (
     JAVA_VERSION,
+    changed_environment,
     find_java,
     java_process,
     quiet_driver,
 )
+from specwire.runtime.spark.session.shipping import shipping_settings, stand_in_python
+from specwire.runtime.spark.session.target import LOCAL, Target
 
 SETTINGS: Mapping[str, str] = {
     "spark.app.name": "specwire",
-    "spark.ui.enabled": "false",
     "spark.ui.showConsoleProgress": "false",
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
+    # The default, INT96, has no statistics, so nothing is skipped by time.
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
 }
 
 LOCAL_SETTINGS: Mapping[str, str] = {
+    "spark.ui.enabled": "false",
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     "spark.sql.shuffle.partitions": "4",
 }
 
+_OTHER_SESSIONS: Mapping[str, str | None] = {"SPARK_REMOTE": None, "SPARK_CONNECT_MODE_ENABLED": None}
+"""Variables that turn PySpark's functions to Spark Connect."""
+
 
 @contextmanager
 def open_session(
-    master: str = "local[*]", settings: Mapping[str, str] | None = None
+    target: Target | str | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
     """Give a session for the time of a block, then stop it.
 
-    `settings` override those of this module. Raises JobError where Java is missing or Spark does not start,
-    and turns what Spark raises inside the block into a JobError that names the log.
+    `target` is a Target or a master URL; `settings` override those of this module. Raises JobError where Java
+    is missing, Spark does not start or a Connect server does not answer, InputError for a target that cannot
+    be, and turns what Spark raises inside the block into a JobError that names where to look.
     """
+    where = target if isinstance(target, Target) else Target(master=target)
+    if where.remote is not None:
+        from specwire.runtime.spark.session.connect import open_remote
+
+        with open_remote(where.remote, where.package, {**SETTINGS, **(settings or {})}) as session:
+            yield session
+        return
+    with _open_classic(where, settings or {}) as session:
+        yield session
+
+
+@contextmanager
+def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[SparkSession]:
     java = find_java()
     if java is None:
         raise JobError(
             f"Spark needs Java {JAVA_VERSION} or newer: install it (on Debian openjdk-17-jre-headless) "
             "or set JAVA_HOME"
         )
+    package = read_package(target.package) if target.package is not None else None
+    with ExitStack() as stack:
+        log = stack.enter_context(_java_log())
+        place = "Spark's log is where spark-submit writes" if target.submitted else f"Spark's log: {log}"
+        stack.enter_context(changed_environment(_OTHER_SESSIONS))
+        folder = stack.enter_context(stand_in_python()) if package else None
+        conf = _configure(target, {**shipping_settings(package), **settings})
+        environment = _worker_environment(java, target)
+        stack.enter_context(quiet_driver())
+        stack.enter_context(as_job_errors(place))
+        context = stack.enter_context(java_process(conf, environment, log, folder))
+        session = SparkSession(context)
+        stack.callback(_stop, session)
+        # Here too, because Spark's errors can be read only while Java runs.
+        with as_job_errors(place):
+            yield session
+
+
+@contextmanager
+def _java_log() -> Iterator[Path]:
+    """Give a file for what Java says; it stays where a JobError names it."""
     descriptor, name = tempfile.mkstemp(prefix="specwire-spark-", suffix=".log")
     os.close(descriptor)
     log = Path(name)
-    conf = _configure(master, settings or {})
-    environment = _worker_environment(java, master)
     try:
-        with quiet_driver(), _as_job_errors(log), java_process(conf, environment, log) as context:
-            session = SparkSession(context)
-            try:
-                # Here too, because Spark's errors can be read only while Java runs.
-                with _as_job_errors(log):
-                    yield session
-            finally:
-                with suppress(ConnectionError):
-                    session.stop()
+        yield log
     except JobError:
         raise
     except BaseException:
@@ -87,31 +120,29 @@ def open_session(
     log.unlink(missing_ok=True)
 
 
-@contextmanager
-def _as_job_errors(log: Path) -> Iterator[None]:
-    try:
-        yield
-    except (PySparkException, Py4JError, ConnectionError) as error:
-        raise JobError(f"{describe_failure(error)} (Spark's log: {log})") from error
+def _stop(session: SparkSession) -> None:
+    with suppress(ConnectionError):
+        session.stop()
 
 
-def _configure(master: str, settings: Mapping[str, str]) -> SparkConf:
-    local = LOCAL_SETTINGS if _is_local(master) else {}
+def _configure(target: Target, settings: Mapping[str, str]) -> SparkConf:
+    chosen = {**SETTINGS, **(LOCAL_SETTINGS if target.local else {}), **settings}
+    if not target.submitted:
+        chosen["spark.master"] = target.master or LOCAL
     conf = SparkConf(loadDefaults=False)
-    conf.setAll([*SETTINGS.items(), *local.items(), *settings.items(), ("spark.master", master)])
+    conf.setAll(list(chosen.items()))
     return conf
 
 
-def _is_local(master: str) -> bool:
-    return master.startswith("local")
-
-
-def _worker_environment(java: Path, master: str) -> dict[str, str | None]:
+def _worker_environment(java: Path, target: Target) -> dict[str, str | None]:
     """Return the variables that the Java process and through it the workers must have; None takes one away."""
-    if not _is_local(master):
-        return {"PYSPARK_PYTHON": os.environ.get("PYSPARK_PYTHON", sys.executable)}
+    if target.submitted:
+        return {}
+    python = PYTHON if target.package else sys.executable
+    if not target.local:
+        return {"PYSPARK_PYTHON": python if target.package else os.environ.get("PYSPARK_PYTHON", python)}
     return {
-        "PYSPARK_PYTHON": sys.executable,
+        "PYSPARK_PYTHON": python,
         "PYTHONSAFEPATH": "1",
         # Or Spark asks the resolver for this machine's own name, which it need not know.
         "SPARK_LOCAL_HOSTNAME": "localhost",
@@ -120,20 +151,3 @@ def _worker_environment(java: Path, master: str) -> dict[str, str | None]:
         "PYSPARK_SUBMIT_ARGS": None,
         "JAVA_HOME": str(java.resolve().parent.parent),
     }
-
-
-def describe_failure(error: Exception) -> str:
-    """Return the one line of what Spark raised that says what happened.
-
-    A failed worker's line is the last of its traceback; Java's is the first that names an exception.
-    """
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    if isinstance(error, PythonException):
-        lines = [line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)] or lines
-    elif isinstance(error, PySparkException):
-        pass
-    elif java := [line for line in lines if line.startswith(": ")]:
-        lines = [re.sub(r"^: (?:[\w$]+\.)+\w+: ", "", java[0])]
-    else:
-        lines = [f"Spark's Java process does not answer: {lines[0]}"]
-    return re.sub(r"\s*SQLSTATE: \w+$", "", lines[0]).rstrip(" .")

@@ -18,6 +18,7 @@ from specwire.runtime.capture.segments import (
     find_segments,
     read_segments,
     segment_name,
+    survey_segments,
     write_segment,
 )
 
@@ -140,3 +141,31 @@ def test_a_file_without_metadata_still_reads(capture: Path) -> None:
     pq.write_table(table, capture / "merged.parquet")
     merged = next(segment for segment in find_segments(capture) if segment.path.name == "merged.parquet")
     assert (merged.source, merged.dropped, merged.rows) == (None, 0, 2)
+
+
+def test_a_survey_tells_sound_files_from_others(capture: Path) -> None:
+    """Each unsound file has its own sentence, and none keeps the others from being listed."""
+    (sound,) = find_segments(capture)
+    pq.write_table(pa.table({"id": [1]}), capture / "foreign.parquet")
+    (capture / "cut.parquet").write_bytes(sound.path.read_bytes()[:-3])
+    found = survey_segments(capture)
+    assert found.sound == (sound,)
+    assert [bad.path.name for bad in found.unsound] == ["cut.parquet", "foreign.parquet"]
+    assert found.unsound[0].reason.endswith(
+        "cut.parquet: not a whole Parquet file, it was cut off or damaged"
+    )
+    assert found.unsound[1].reason.endswith("not a capture segment, it has no column 'ts'")
+
+
+@pytest.mark.parametrize(
+    "metadata", [{"tap": "a"}, {"tap": "a", "protocol": "p", "edition": "1", "dropped": "x"}]
+)
+def test_metadata_of_another_kind_is_named(capture: Path, metadata: dict[str, str]) -> None:
+    """What it should say and does not is part of the sentence."""
+    named = {f"specwire.{key}": text for key, text in metadata.items()}
+    table = build_table(ROWS, SOURCE, dropped=0).replace_schema_metadata(named)
+    pq.write_table(table, capture / "odd.parquet")
+    with pytest.raises(
+        CaptureError, match=r"odd\.parquet: not a capture segment, its metadata has no (protocol|number)"
+    ):
+        find_segments(capture)

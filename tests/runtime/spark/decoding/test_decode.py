@@ -10,7 +10,8 @@ from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.types import LongType, StructField, StructType
 
 from specwire.generated.filemq import schema
-from specwire.runtime.spark.decoding.decode import NOTED, decode, name_noted
+from specwire.runtime.spark.decoding.decode import decode
+from specwire.runtime.spark.decoding.noted import NOTED, name_noted
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.capture import read_capture
 from tests.runtime.spark import captures
@@ -117,4 +118,4 @@ def test_noted_columns_make_room_without_regard_to_case() -> None:
     names = [field.name for field in name_noted(["Peer", "sender", "credit"])]
     assert names[6:8] == ["_sender", "_peer"]
     assert [name for name in names if name.startswith("_")] == ["_sender", "_peer"]
-    assert name_noted([])[-1] == StructField("octets", LongType(), metadata=NOTED["octets"].metadata)
+    assert name_noted([])[-1] == StructField("octets", LongType(), False, metadata=NOTED["octets"].metadata)

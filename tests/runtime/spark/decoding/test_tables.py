@@ -11,7 +11,8 @@ from pyspark.sql.types import StructType
 
 from specwire.generated.filemq import schema
 from specwire.generated.flux import schema as flux_schema
-from specwire.runtime.spark.decoding.decode import NOTED, decode
+from specwire.runtime.spark.decoding.decode import decode
+from specwire.runtime.spark.decoding.noted import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE, read_capture, read_parquet
@@ -46,7 +47,7 @@ def test_parquet_has_the_generated_schema(written: dict[str, DataFrame], message
     """Names, types and metadata, for messages that never occurred as well; only nullability is Parquet's."""
     found = written[message].schema
     noted = len(NOTED)
-    assert StructType(found.fields[:noted]) == NOTED
+    assert StructType(found.fields[:noted]) == _nullable(NOTED)
     assert StructType(found.fields[noted:]) == _nullable(schema.SCHEMAS[message])
 
 

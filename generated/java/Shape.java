@@ -1,0 +1,92 @@
+// Written by specwire from generator/support/java/Shape.java. Do not edit; change that file and run `make generate`.
+package specwire.generated.java;
+
+import java.util.List;
+
+/** What a message looks like: how its first frames begin, and their number. */
+public final class Shape {
+    /** How a frame begins. */
+    public static final class Head {
+        private final String pattern;
+        private final short[] octets;
+        private final boolean whole;
+
+        /** Octets in hexadecimal, {@code ??} for any, and whether the frame has no more than these. */
+        public Head(String pattern, boolean whole) {
+            this.pattern = pattern;
+            this.whole = whole;
+            octets = PatternSelection.octets(pattern);
+        }
+
+        /** The octets that the head fixes before the first that may be any. */
+        byte[] constants() {
+            int open = pattern.indexOf("??");
+            return Hex.octets(open < 0 ? pattern : pattern.substring(0, open));
+        }
+
+        boolean fits(byte[] frame) {
+            if (whole ? frame.length != octets.length : frame.length < octets.length) {
+                return false;
+            }
+            for (int at = 0; at < octets.length; at++) {
+                if (octets[at] >= 0 && octets[at] != (frame[at] & 0xff)) {
+                    return false;
+                }
+            }
+            return true;
+        }
+    }
+
+    private final String className;
+    private final int least;
+    private final int most;
+    private final List<String> senders;
+    private final Head[] heads;
+
+    /**
+     * The shape of the message of a class.
+     *
+     * @param least the fewest frames
+     * @param most the most frames, -1 for any number
+     * @param senders the roles of which one sent it, empty where the frames say enough
+     */
+    public Shape(String className, int least, int most, List<String> senders, Head... heads) {
+        this.className = className;
+        this.least = least;
+        this.most = most;
+        this.senders = senders;
+        this.heads = heads;
+    }
+
+    String className() {
+        return className;
+    }
+
+    int least() {
+        return least;
+    }
+
+    List<String> senders() {
+        return senders;
+    }
+
+    Head[] heads() {
+        return heads;
+    }
+
+    boolean fits(Object[] frames) {
+        int count = frames.length;
+        return count >= least && (most < 0 || count <= most) && good(frames) == heads.length;
+    }
+
+    /** How many frames fit, from the first on. */
+    int good(Object[] frames) {
+        int count = Math.min(heads.length, frames.length);
+        for (int number = 0; number < count; number++) {
+            if (!heads[number].fits((byte[]) frames[number])) {
+                return number;
+            }
+        }
+        return count;
+    }
+}

@@ -1,0 +1,21 @@
+// Written by specwire from generator/support/java/Struct.java. Do not edit; change that file and run `make generate`.
+package specwire.generated.java;
+
+import org.apache.spark.sql.RowFactory;
+
+/** A record: a run of fields inside another. */
+public final class Struct extends Type {
+    private final Fields fields;
+    private final String rule;
+
+    /** The fields of a record; {@code rule} is the grammar's for it, null where it has no name. */
+    public Struct(String rule, Field... fields) {
+        this.rule = rule;
+        this.fields = new Fields(fields);
+    }
+
+    @Override
+    Object read(Place place) {
+        return RowFactory.create(fields.readRecord(place, rule));
+    }
+}

@@ -1,0 +1,77 @@
+// Written by specwire from generator/support/java/Utf8.java. Do not edit; change that file and run `make generate`.
+package specwire.generated.java;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.nio.ByteOrder;
+
+/**
+ * Where octets stop being UTF-8, as Python's decoder sees it: no surrogates, nothing in more octets than it takes.
+ */
+final class Utf8 {
+    private static final VarHandle LONGS =
+            MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final long HIGH_BITS = 0x8080808080808080L;
+
+    private Utf8() {}
+
+    /** The first octet of the first fault from {@code begin} up to {@code end}, -1 where there is none. */
+    static int fault(byte[] octets, int begin, int end) {
+        int at = begin;
+        while (at < end) {
+            while (at + 8 <= end && ((long) LONGS.get(octets, at) & HIGH_BITS) == 0) {
+                at += 8;
+            }
+            if (at == end) {
+                break;
+            }
+            if (octets[at] >= 0) {
+                at++;
+                continue;
+            }
+            int size = size(octets[at]);
+            if (size == 0 || good(octets, at, Math.min(end, at + size)) < size) {
+                return at;
+            }
+            at += size;
+        }
+        return -1;
+    }
+
+    /** How many octets the fault at {@code at} has: those that could have begun a character, at least one. */
+    static int faultSize(byte[] octets, int at, int end) {
+        int size = size(octets[at]);
+        return size == 0 ? 1 : good(octets, at, Math.min(end, at + size));
+    }
+
+    /** How many octets a character has that begins so, 0 where none does. */
+    private static int size(byte first) {
+        int octet = first & 0xff;
+        if (octet < 0xc2 || octet > 0xf4) {
+            return 0;
+        }
+        return octet < 0xe0 ? 2 : octet < 0xf0 ? 3 : 4;
+    }
+
+    /** How many octets of a character of several fit, the first one included. */
+    private static int good(byte[] octets, int at, int end) {
+        if (at + 1 == end || !isSecond(octets[at] & 0xff, octets[at + 1] & 0xff)) {
+            return 1;
+        }
+        int next = at + 2;
+        while (next < end && (octets[next] & 0xc0) == 0x80) {
+            next++;
+        }
+        return next - at;
+    }
+
+    private static boolean isSecond(int first, int second) {
+        return switch (first) {
+            case 0xe0 -> second >= 0xa0 && second <= 0xbf;
+            case 0xed -> second >= 0x80 && second <= 0x9f;
+            case 0xf0 -> second >= 0x90 && second <= 0xbf;
+            case 0xf4 -> second >= 0x80 && second <= 0x8f;
+            default -> second >= 0x80 && second <= 0xbf;
+        };
+    }
+}

@@ -1,0 +1,59 @@
+"""Writes ``Decode.java``: a function of Spark that decodes captured messages inside the Java process.
+
+The class holds the layout of the messages as data; the reading is written by hand, in ``support/java``, and is
+the same for all protocols. Rows are those of ``columns.py``: the columns of each message in wire order, what is
+implied left out. Only how octets are read is laid out here, not the letter of the specification, which decoding
+does not hold messages to.
+"""
+
+from __future__ import annotations
+
+from specwire.generator import ir
+from specwire.generator.emit.java_layout import message_call, selection_calls
+from specwire.generator.emit.java_source import Call, comment, java_string, method_name, package_name, used
+from specwire.generator.emit.python import announcing_bits
+from specwire.generator.emit.write import Emitter, notice, render
+
+SUPPORT = (
+    "Constant", "Decoder", "Field", "Frame", "Json", "Keyword", "ListOf", "Message", "Octets", "Padding", "Pairs", "Part",
+    "Presence", "Protocol", "Rest", "Selector", "Shape", "Size", "Span", "Stack", "Struct", "Tag", "Text", "Union",
+    "Unsigned",
+)  # fmt: skip
+"""The classes that a layout is made of."""
+
+
+def emit(protocol: ir.Protocol) -> str:
+    """Return the source of a protocol's decoder."""
+    methods = {message.class_name: method_name(message.class_name) for message in protocol.messages}
+    kind, selection = selection_calls(protocol)
+    whole = Call(
+        f"Protocol.{kind}",
+        (
+            java_string(protocol.name), java_string(protocol.edition), f"0x{announcing_bits(protocol):02x}", *selection,
+            *(f"{name}()" for name in methods.values()),
+        ),
+    )  # fmt: skip
+    layout = "\n".join(whole.lines(1, "private static final Decoder DECODER = new Decoder(", ");"))
+    by_sender = any(shape.senders for message in protocol.messages for shape in message.shapes)
+    bodies = [
+        (name, "\n".join(message_call(message, protocol).lines(2, "return ", ";")))
+        for message, name in zip(protocol.messages, methods.values(), strict=True)
+    ]
+    sources = [layout, *(body for _, body in bodies), "Decoder Message"]
+    return render(
+        "decode.java.j2",
+        title=comment(protocol.edition)[0],
+        notice=comment(notice(protocol)),
+        package=package_name(protocol.name),
+        lists=["java.util.List"] if used(("List",), sources) else [],
+        imports=used(SUPPORT, sources),
+        arity=2 if by_sender else 1,
+        types="Seq<byte[]>, String" if by_sender else "Seq<byte[]>",
+        parameters="Seq<byte[]> frames, String sender" if by_sender else "Seq<byte[]> frames",
+        arguments="frames, sender" if by_sender else "frames",
+        layout=layout,
+        messages=bodies,
+    )
+
+
+EMITTER = Emitter("Decode.java", emit)

@@ -1,0 +1,63 @@
+package specwire.generated.java;
+
+import java.util.ArrayList;
+import java.util.List;
+
+/** Values of one kind in a row: a count, then so many; without a count they go on to the end of the run. */
+abstract class Entries extends Type {
+    private final int countOctets;
+    private final int minimum;
+
+    Entries(int countOctets, int minimum) {
+        this.countOctets = countOctets;
+        this.minimum = minimum;
+    }
+
+    /** Enters the entry of that number: the field is {@code field}, the list's path {@code path}. */
+    abstract void enter(Place place, Field field, String path, int number);
+
+    /** Goes back to the list. */
+    abstract void leave(Place place, Field field, String path);
+
+    abstract Object entry(Place place);
+
+    /** What is done once the count is known. */
+    void begin(Place place) {}
+
+    @Override
+    final Object read(Place place) {
+        Field field = place.field;
+        String path = place.path;
+        int start = place.at;
+        int count = countOctets == 0 ? -1 : count(place, start);
+        begin(place);
+        List<Object> values = new ArrayList<>();
+        while (count < 0 ? place.at < place.end : values.size() < count) {
+            if (place.told) {
+                enter(place, field, path, values.size());
+            }
+            values.add(entry(place));
+        }
+        leave(place, field, path);
+        check(place, values.size(), start);
+        return values.toArray();
+    }
+
+    /** Reads the number of entries, each of which takes an octet or more. */
+    private int count(Place place, int start) {
+        long count = place.unsigned(countOctets);
+        int left = place.left();
+        if (Long.compareUnsigned(count, left) > 0) {
+            String most = "at most " + left + " entries in " + Words.octets(left);
+            throw place.refuse("count", most, Long.toUnsignedString(count), start);
+        }
+        check(place, (int) count, start);
+        return (int) count;
+    }
+
+    private void check(Place place, int number, int start) {
+        if (number < minimum) {
+            throw place.refuse("count", "at least " + minimum, Integer.toString(number), start);
+        }
+    }
+}

@@ -1,0 +1,27 @@
+package specwire.generated.java;
+
+/** So many octets that mean nothing. */
+public final class Padding extends Type {
+    private final int octets;
+
+    public Padding(int octets) {
+        this.octets = octets;
+    }
+
+    @Override
+    boolean implied() {
+        return true;
+    }
+
+    @Override
+    int fixedSize() {
+        return octets;
+    }
+
+    @Override
+    Object read(Place place) {
+        place.need(octets);
+        place.at += octets;
+        return null;
+    }
+}

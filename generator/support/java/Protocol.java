@@ -1,0 +1,78 @@
+package specwire.generated.java;
+
+import java.util.List;
+
+/** All messages of a protocol, and how they are told apart. */
+public final class Protocol {
+    private final String name;
+    private final String edition;
+    private final int announcing;
+    private final List<Message> messages;
+    private final Selection selection;
+    private final boolean headerLast;
+
+    private Protocol(
+            String name, String edition, int announcing, Selection selection, boolean headerLast,
+            List<Message> messages) {
+        this.name = name;
+        this.edition = edition;
+        this.announcing = announcing;
+        this.selection = selection;
+        this.headerLast = headerLast;
+        this.messages = messages;
+        for (int number = 0; number < messages.size(); number++) {
+            messages.get(number).setNumber(number);
+        }
+    }
+
+    /** A protocol whose messages have tags; {@code announcing} are the bits of the flags octet that announce parts. */
+    public static Protocol ofTags(
+            String name, String edition, int announcing, List<Selector> selectors, Message... messages) {
+        Selection selection = new TagSelection(selectors.toArray(new Selector[0]));
+        boolean headerLast = selectors.stream().anyMatch(selector -> selector.frame() < 0);
+        return new Protocol(name, edition, announcing, selection, headerLast, List.of(messages));
+    }
+
+    /** A protocol whose messages have patterns. */
+    public static Protocol ofPatterns(String name, String edition, int announcing, Message... messages) {
+        List<Message> all = List.of(messages);
+        return new Protocol(name, edition, announcing, new PatternSelection(all), false, all);
+    }
+
+    /** A protocol whose messages have shapes, those that fix most first. */
+    public static Protocol ofShapes(
+            String name, String edition, int announcing, List<Shape> shapes, Message... messages) {
+        Selection selection = new ShapeSelection(shapes.toArray(new Shape[0]));
+        return new Protocol(name, edition, announcing, selection, false, List.of(messages));
+    }
+
+    String name() {
+        return name;
+    }
+
+    String edition() {
+        return edition;
+    }
+
+    int announcing() {
+        return announcing;
+    }
+
+    List<Message> messages() {
+        return messages;
+    }
+
+    /** Whether a header is found from the end of a message. */
+    boolean hasHeaderLast() {
+        return headerLast;
+    }
+
+    Message message(String className) {
+        return messages.stream().filter(message -> message.className().equals(className)).findFirst().orElseThrow();
+    }
+
+    /** The message that frames claim to be; throws {@link Refusal} where there is none. */
+    Message find(Object[] frames, String sender) {
+        return selection.find(this, frames, sender);
+    }
+}

@@ -1,0 +1,46 @@
+package specwire.generated.java;
+
+import org.apache.spark.sql.Row;
+import org.apache.spark.sql.RowFactory;
+
+/** Why frames are no message: thrown inside a decoder only, and without the cost of a stack trace. */
+final class Refusal extends RuntimeException {
+    private static final long serialVersionUID = 1L;
+
+    /** The column {@code _error}. */
+    private final transient Row row;
+
+    private Refusal(Row row) {
+        super(null, null, false, false);
+        this.row = row;
+    }
+
+    Row row() {
+        return row;
+    }
+
+    /**
+     * A fault; {@code message}, {@code field}, {@code frame} and {@code offset} are null where none is meant.
+     *
+     * @param named the message, or the protocol where the octets name none: the sentence begins with it
+     * @param rule the specification's edition and rule
+     */
+    static Refusal of(
+            String message, String named, String field, Integer frame, Long offset, String kind,
+            String expected, String found, String rule) {
+        StringBuilder text = new StringBuilder(named);
+        if (field != null) {
+            text.append(named.isEmpty() ? "" : ".").append(field);
+        }
+        if (offset != null) {
+            text.append(" at octet ").append(offset);
+        }
+        if (frame != null && frame != 0) {
+            text.append(" in frame ").append(frame);
+        }
+        boolean encoding = kind.equals("text") && expected.equals("UTF-8");
+        text.append(": ").append(encoding ? found + " is not UTF-8" : "expected " + expected + ", found " + found);
+        text.append(" [").append(rule).append(']');
+        return new Refusal(RowFactory.create(message, field, frame, offset, kind, text.toString()));
+    }
+}

@@ -1,0 +1,77 @@
+package specwire.generated.java;
+
+import java.lang.invoke.MethodHandles;
+import java.lang.invoke.VarHandle;
+import java.math.BigDecimal;
+import java.math.BigInteger;
+import java.nio.ByteOrder;
+import java.util.stream.LongStream;
+import org.apache.spark.sql.types.Decimal;
+
+/**
+ * An unsigned big-endian integer of 1 to 8 octets; {@code members} are the values that it may have, empty for any.
+ *
+ * <p>Spark has signed types only, so each takes the next wider one, and eight octets a decimal.
+ */
+public final class Unsigned extends Type {
+    private static final int DIGITS = 20;
+    private static final VarHandle INTEGERS =
+            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.BIG_ENDIAN);
+
+    private final int octets;
+    private final long[] members;
+
+    public Unsigned(int octets, long... members) {
+        this.octets = octets;
+        this.members = members;
+    }
+
+    @Override
+    int fixedSize() {
+        return octets;
+    }
+
+    /** Whether any value will do. */
+    boolean takesAny() {
+        return members.length == 0;
+    }
+
+    /** The value of the octets at {@code at}, which are there, as Spark has it. */
+    Object value(byte[] frame, int at) {
+        if (octets == 4) {
+            return (int) INTEGERS.get(frame, at) & 0xffff_ffffL;
+        }
+        long value = 0;
+        for (int index = at; index < at + octets; index++) {
+            value = value << 8 | frame[index] & 0xff;
+        }
+        return boxed(value);
+    }
+
+    @Override
+    Object read(Place place) {
+        int start = place.at;
+        long value = place.unsigned(octets);
+        if (members.length > 0 && LongStream.of(members).noneMatch(member -> member == value)) {
+            String expected = Words.either(LongStream.of(members).mapToObj(Long::toUnsignedString).toList());
+            throw place.refuse("range", expected, Long.toUnsignedString(value), start);
+        }
+        return boxed(value);
+    }
+
+    private Object boxed(long value) {
+        return switch (octets) {
+            case 1 -> (Object) (short) value;
+            case 2, 3 -> (int) value;
+            case 8 -> decimal(value);
+            default -> value;
+        };
+    }
+
+    private static Decimal decimal(long value) {
+        if (value >= 0) {
+            return Decimal.apply(value, DIGITS, 0);
+        }
+        return Decimal.apply(new BigDecimal(new BigInteger(Long.toUnsignedString(value))), DIGITS, 0);
+    }
+}

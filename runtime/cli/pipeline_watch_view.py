@@ -1,0 +1,131 @@
+"""What a person, or a program, sees of a watch: a status line and alerts, or lines of JSON."""
+
+from __future__ import annotations
+
+import threading
+from abc import abstractmethod
+from collections.abc import Callable, Mapping
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.status import Status
+from rich.text import Text
+
+from specwire.runtime.spark.live.work import Batch, Listener
+from specwire.runtime.spark.pipeline.summary import Summary
+
+
+class View(Listener):
+    """Shows a watch for the time of a block; its methods come on several threads."""
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        return None
+
+    @abstractmethod
+    def tell(self, step: str) -> None:
+        """Show what is being done."""
+
+    @abstractmethod
+    def on_alert(self, alert: Mapping[str, object]) -> None:
+        """Show an alert."""
+
+
+class Lines(View):
+    """Each event is one object: ``event`` is batch, answers or alert."""
+
+    def __init__(self, write: Callable[[Mapping[str, object]], None]) -> None:
+        self._write = write
+        self._lock = threading.Lock()
+
+    def tell(self, step: str) -> None:
+        """Leave steps out: a program waits for batches."""
+
+    def on_batch(self, batch: Batch, summary: Summary | None) -> None:
+        """Write the batch and the totals of the output folder."""
+        self._put(
+            {
+                "event": "batch",
+                "batch": batch.number,
+                "segments": batch.segments,
+                "took_s": round(batch.took_s, 3),
+                "lag_s": None if batch.lag_s is None else round(batch.lag_s, 3),
+                **_totals(summary),
+            }
+        )
+
+    def on_answers(self, summary: Summary | None) -> None:
+        """Write that the answers have followed."""
+        self._put({"event": "answers", **_totals(summary)})
+
+    def on_alert(self, alert: Mapping[str, object]) -> None:
+        """Write the alert, its columns as members."""
+        self._put({"event": "alert", **alert})
+
+    def _put(self, event: Mapping[str, object]) -> None:
+        with self._lock:
+            self._write(event)
+
+
+class Screen(View):
+    """A status line on a terminal, a line for each batch elsewhere; alerts stay above it."""
+
+    def __init__(self, console: Console) -> None:
+        self._console = console
+        self._status = Status("", console=console) if console.is_terminal else None
+        self._segments = 0
+        self._alerts = 0
+
+    def __enter__(self) -> Self:
+        if self._status is not None:
+            self._status.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._status is not None:
+            self._status.stop()
+
+    def tell(self, step: str) -> None:
+        """Show a step in the status line, or as a line."""
+        if self._status is not None:
+            self._status.update(Text(step))
+        else:
+            self._console.print(Text(step), soft_wrap=True)
+
+    def on_batch(self, batch: Batch, summary: Summary | None) -> None:
+        """Show the totals, and how far behind the traffic the tables are."""
+        self._segments += batch.segments
+        behind = "" if batch.lag_s is None else f", {batch.lag_s:.1f} s behind"
+        alerts = f", {self._alerts} alerts" if self._alerts else ""
+        self.tell(f"{_count(summary)}; {self._segments:,} segments of now{behind}{alerts}")
+
+    def on_answers(self, summary: Summary | None) -> None:
+        """Show that the answers have followed."""
+        self.tell(f"{_count(summary)}; answers up to date")
+
+    def on_alert(self, alert: Mapping[str, object]) -> None:
+        """Show an alert as a line that stays."""
+        self._alerts += 1
+        place = f"{alert['protocol']} {alert['tap']} {alert['conversation']}"
+        self._console.print(
+            Text(f"{alert['raised']} {alert['kind']}: {place}: {alert['text']}"), soft_wrap=True
+        )
+
+
+def _totals(summary: Summary | None) -> dict[str, object]:
+    if summary is None:
+        return {}
+    return {"messages": summary.messages, "undecoded": summary.undecoded, "dropped": summary.dropped}
+
+
+def _count(summary: Summary | None) -> str:
+    if summary is None:
+        return "no messages yet"
+    return f"{summary.messages:,} messages, {summary.undecoded:,} not decoded"

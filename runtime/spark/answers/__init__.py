@@ -1,0 +1,1 @@
+"""What typed tables tell: conversations, requests, health, who talks to whom."""

@@ -1,0 +1,185 @@
+"""Conversations and their violations: an answer that is continued.
+
+A conversation is over when its tap has gone on for `idle_s` without it, by the tap's own clock; a tap that is
+silent itself is taken to have ended a day behind the others. Violations are certain at once.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import (
+    ArrayType,
+    BooleanType,
+    DataType,
+    LongType,
+    StringType,
+    StructField,
+    StructType,
+)
+
+from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, dialogs_of
+from specwire.runtime.spark.answers.dialogs.fold import FOLDED, Fold
+from specwire.runtime.spark.answers.dialogs.narrow import narrow_state, narrow_tables, order
+from specwire.runtime.spark.answers.registry import Continued
+from specwire.runtime.spark.answers.schemas.conversations import (
+    CONVERSATIONS,
+    OPEN_CONVERSATIONS,
+    VIOLATIONS,
+)
+from specwire.runtime.spark.answers.step import Frames, Step
+from specwire.runtime.spark.decoding.tables import ERRORS
+from specwire.runtime.spark.protocols import load_schemas
+
+IDLE_S = 6 * 3600.0
+"""Silence after which a conversation is over: well above what a client thinks about between two requests."""
+TAP_IDLE_S = 24 * 3600.0
+"""Silence, compared with other taps, after which a tap is taken to have ended."""
+VIOLATIONS_KEPT = 16
+"""Violations of which there are rows, for each conversation and reading; all are counted."""
+
+STATE = "open_conversations"
+
+
+def advance(
+    typed: Frames,
+    protocol: str,
+    state: Frames | None = None,
+    /,
+    *,
+    idle_s: float = IDLE_S,
+    kept: int = VIOLATIONS_KEPT,
+) -> Step:
+    """Follow the conversations in new messages; see `specwire.runtime.spark.answers.step`.
+
+    `kept` bounds the rows of violations for each conversation and reading. Raises InputError for a protocol
+    without a dialog.
+    """
+    alphabet = Alphabet(protocol)
+    rows = narrow_tables(typed, alphabet)
+    if state is not None:
+        rows = rows.unionByName(narrow_state(state[STATE]))
+    folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=True).persist()
+    wholes = folded.where("whole is not null")
+    over = _over(wholes, idle_s)
+    conversations = {
+        name: _conversations(over.where(F.col("_over") == (name == "closed")), protocol)
+        for name in ("closed", "open")
+    }
+    still = over.where(~F.col("_over")).select(
+        "tap", "conversation", "peer", F.col("whole.carried").alias("carried")
+    )
+    return Step(
+        closed={"conversations": conversations["closed"], "violations": _violations(folded, protocol)},
+        open={"conversations": conversations["open"], "violations": _violations(folded, protocol).limit(0)},
+        state={STATE: _described(still, OPEN_CONVERSATIONS)},
+        cached=(folded,),
+    )
+
+
+def conversations(
+    typed: Frames, protocol: str, *, idle_s: float = IDLE_S, kept: int = VIOLATIONS_KEPT
+) -> dict[str, DataFrame]:
+    """Return the tables ``conversations`` and ``violations`` of all messages in `typed`.
+
+    Both are plans: each runs over the messages when it is read. Raises InputError for a protocol without a dialog.
+    """
+    rows = narrow_tables(typed, Alphabet(protocol))
+    folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=False)
+    wholes = folded.where("whole is not null")
+    return {"conversations": _conversations(wholes, protocol), "violations": _violations(folded, protocol)}
+
+
+def fold(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool) -> DataFrame:
+    """Run the machines over narrow rows; of `whole` and `violation` each row has one."""
+    idle_ns = int(idle_s * 1e9)
+
+    def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        return Fold(protocol, idle_ns=idle_ns, kept=kept, keep=keep).run(batches)
+
+    return order(rows).mapInArrow(run, _to_struct(pa.struct(list(FOLDED))))
+
+
+def _over(wholes: DataFrame, idle_s: float) -> DataFrame:
+    """Add ``_over``: whether a conversation is too far behind its tap, or its tap behind the others."""
+    taps = wholes.groupBy(F.col("tap").alias("_tap")).agg(
+        F.max("whole.last_mono").alias("_mono"), F.max("whole.last_ts").alias("_ts")
+    )
+    newest = taps.agg(F.max("_ts").alias("_newest"))
+    behind = F.col("_mono") - F.col("whole.last_mono") > int(idle_s * 1e9)
+    ended = F.col("_newest") - F.col("_ts") > int(max(idle_s, TAP_IDLE_S) * 1e6)
+    known = F.broadcast(taps.crossJoin(newest))
+    return wholes.join(known, wholes["tap"] == known["_tap"]).withColumn("_over", behind | ended)
+
+
+def _conversations(wholes: DataFrame, protocol: str) -> DataFrame:
+    whole = F.col("whole")
+    first_ts = F.timestamp_micros(whole["first_ts"])
+    given: dict[str, Column] = {
+        "protocol": F.lit(protocol),
+        "date": F.to_date(first_ts),
+        "first_ts": first_ts,
+        "last_ts": F.timestamp_micros(whole["last_ts"]),
+        "duration_us": (whole["last_mono"] - whole["first_mono"]) / 1000,
+    }
+    own = ("tap", "conversation", "peer", "first_seq")
+    return wholes.select(
+        *(
+            given.get(field.name, F.col(field.name) if field.name in own else whole[field.name]).alias(
+                field.name, metadata=field.metadata
+            )
+            for field in CONVERSATIONS
+        )
+    )
+
+
+def _violations(folded: DataFrame, protocol: str) -> DataFrame:
+    violation = F.col("violation")
+    ts = F.timestamp_micros(violation["ts"])
+    given = {"protocol": F.lit(protocol), "date": F.to_date(ts), "ts": ts}
+    own = ("tap", "conversation", "peer", "first_seq")
+    return folded.where("violation is not null").select(
+        *(
+            given.get(field.name, F.col(field.name) if field.name in own else violation[field.name]).alias(
+                field.name, metadata=field.metadata
+            )
+            for field in VIOLATIONS
+        )
+    )
+
+
+def _described(frame: DataFrame, schema: StructType) -> DataFrame:
+    return frame.select(*(F.col(field.name).alias(field.name, metadata=field.metadata) for field in schema))
+
+
+def _to_struct(kind: pa.StructType) -> StructType:
+    return StructType([StructField(field.name, _to_spark(field.type)) for field in kind])
+
+
+def _to_spark(kind: pa.DataType) -> DataType:
+    if pa.types.is_struct(kind):
+        assert isinstance(kind, pa.StructType)
+        return _to_struct(kind)
+    if pa.types.is_list(kind):
+        assert isinstance(kind, pa.ListType)
+        return ArrayType(_to_spark(kind.value_type))
+    return {pa.string(): StringType(), pa.int64(): LongType(), pa.bool_(): BooleanType()}[kind]
+
+
+def _reads(protocol: str) -> tuple[str, ...]:
+    return (*load_schemas(protocol).SCHEMAS, ERRORS)
+
+
+CONTINUED = (
+    Continued(
+        name="conversations",
+        applies=lambda protocol: bool(dialogs_of(protocol)),
+        reads=_reads,
+        writes={"conversations": CONVERSATIONS, "violations": VIOLATIONS},
+        keeps={STATE: OPEN_CONVERSATIONS},
+        advance=advance,
+    ),
+)

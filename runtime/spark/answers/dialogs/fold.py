@@ -1,0 +1,205 @@
+"""Follow conversations through sorted rows, batch by batch.
+
+Only the conversation at the end of a batch is kept in memory, and of it only what the machines know, so a conversation
+of any length streams through. Out come batches of two kinds of rows: a conversation's (`whole`, when its last
+message has been seen) and a violation's (`violation`, when it is met).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+
+from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
+from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
+from specwire.runtime.spark.answers.dialogs.batches import NOBODY_OPEN, Batch, Carry, Longs, Text, read_batch
+from specwire.runtime.spark.answers.dialogs.findings import VIOLATION, find_violations
+from specwire.runtime.spark.answers.dialogs.opened import Opened, to_text
+from specwire.runtime.spark.answers.dialogs.readings import ConcurrentReading, StrictReading
+from specwire.runtime.spark.answers.dialogs.watching import Watched, watch
+
+WATCHED = pa.struct(
+    [
+        ("dialog", pa.string()),
+        ("from_middle", pa.bool_()),
+        ("state", pa.string()),
+        ("ended", pa.bool_()),
+        ("restarts", pa.int64()),
+        ("violations", pa.int64()),
+        ("waiting", pa.int64()),
+    ]
+)
+WHOLE = pa.struct(
+    [
+        ("last_seq", pa.int64()),
+        ("first_ts", pa.int64()),
+        ("last_ts", pa.int64()),
+        ("first_mono", pa.int64()),
+        ("last_mono", pa.int64()),
+        ("messages", pa.int64()),
+        ("errors", pa.int64()),
+        ("strict", WATCHED),
+        ("concurrent", WATCHED),
+        ("carried", pa.string()),
+    ]
+)
+_FIELDS: list[pa.Field[Any]] = [
+    pa.field("tap", pa.string()),
+    pa.field("conversation", pa.string()),
+    pa.field("peer", pa.string()),
+    pa.field("first_seq", pa.int64()),
+    pa.field("whole", WHOLE),
+    pa.field("violation", VIOLATION),
+]
+FOLDED = pa.schema(_FIELDS)
+"""What comes out; of `whole` and `violation` a row has one."""
+
+
+class Fold:
+    """The conversations of one partition.
+
+    Args:
+        protocol: name of the generated package.
+        idle_ns: how long a conversation may be silent before it is over.
+        kept: violations of which there are rows, for each conversation and reading.
+        keep: whether conversations are to be continued later, so that `carried` is wanted.
+    """
+
+    def __init__(self, protocol: str, *, idle_ns: int, kept: int, keep: bool) -> None:
+        alphabet = Alphabet(protocol)
+        readings = (StrictReading(alphabet.dialogs), ConcurrentReading(alphabet.dialogs))
+        self._automata = [Automaton(alphabet, reading) for reading in readings]
+        self._idle_ns, self._kept, self._keep = idle_ns, kept, keep
+        self._carry: Carry | None = None
+
+    def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield what is found in the batches of a partition."""
+        for rows in batches:
+            if rows.num_rows:
+                yield from self._take(rows, is_last=False)
+        if self._carry is not None:
+            yield from self._take(NOBODY_OPEN, is_last=True)
+
+    def _take(self, rows: pa.RecordBatch, *, is_last: bool) -> Iterator[pa.RecordBatch]:
+        batch = read_batch(rows, self._carry, self._idle_ns)
+        self._automata = [automaton.renewed() for automaton in self._automata]
+        watched = [
+            watch(automaton, batch, reading, keep=self._keep)
+            for reading, automaton in enumerate(self._automata)
+        ]
+        wholes = _Wholes(batch, watched, self._automata)
+        for automaton, seen in zip(self._automata, watched, strict=True):
+            found, violations = find_violations(automaton, batch, seen, self._kept)
+            if len(found):
+                first_seq = wholes.first_seq[np.cumsum(batch.begins)[found] - 1]
+                yield _put_out(batch, found, first_seq, violation=violations)
+        finished = len(wholes.firsts) - (not is_last)
+        if finished:
+            first_seq = wholes.first_seq[:finished]
+            whole = wholes.rows(finished, keep=self._keep)
+            yield _put_out(batch, wholes.firsts[:finished], first_seq, whole=whole)
+        self._carry = None if is_last else wholes.carry()
+
+
+class _Wholes:
+    """The conversations of a batch, each a position in these arrays."""
+
+    def __init__(self, batch: Batch, watched: list[Watched], automata: list[Automaton]) -> None:
+        self._batch, self._watched, self._automata = batch, watched, automata
+        self.firsts = np.flatnonzero(batch.begins)
+        self._lasts = np.append(self.firsts[1:], len(batch.begins)) - 1
+        self._messages = np.add.reduceat(batch.is_message.astype(np.int64), self.firsts)
+        wrong = watched[0].verdict == Verdict.UNDECODABLE
+        self._errors = np.add.reduceat(wrong.astype(np.int64), self.firsts)
+        self.first_seq, self._first_ts = batch.seq[self.firsts], batch.ts[self.firsts]
+        self._first_mono = batch.mono[self.firsts]
+        for row, opened in batch.opened.items():
+            at = np.searchsorted(self.firsts, row)
+            self.first_seq[at], self._first_ts[at] = opened.first_seq, opened.first_ts
+            self._first_mono[at] = opened.first_mono
+            self._messages[at] += opened.messages
+            self._errors[at] += opened.errors
+
+    def rows(self, count: int, *, keep: bool) -> pa.StructArray:
+        """Return the first `count` conversations."""
+        lasts = self._lasts[:count]
+        carried = [to_text(self._open(at)) for at in range(count)] if keep else None
+        columns: list[pa.Array[Any]] = [
+            pa.array(self._batch.seq[lasts]),
+            pa.array(self._first_ts[:count]),
+            pa.array(self._batch.ts[lasts]),
+            pa.array(self._first_mono[:count]),
+            pa.array(self._batch.mono[lasts]),
+            pa.array(self._messages[:count]),
+            pa.array(self._errors[:count]),
+            *(_watched_rows(*pair, count) for pair in zip(self._automata, self._watched, strict=True)),
+            pa.nulls(count, pa.string()) if carried is None else pa.array(carried, pa.string()),
+        ]
+        return pa.StructArray.from_arrays(columns, fields=list(WHOLE))
+
+    def carry(self) -> Carry:
+        """Return the last conversation."""
+        row = int(self.firsts[-1])
+        batch, tokens = self._batch, self._watched[1].tokens
+        opened = self._open(len(self.firsts) - 1)
+        if tokens is not None:
+            opened.tracks[1].tokens = ()
+        tap, conversation = batch.tap[row].as_py(), batch.conversation[row].as_py()
+        return Carry(tap, conversation, batch.peer[row].as_py(), opened, tokens)
+
+    def _open(self, at: int) -> Opened:
+        last = self._lasts[at]
+        return Opened(
+            int(self.first_seq[at]),
+            int(self._batch.seq[last]),
+            int(self._first_ts[at]),
+            int(self._batch.ts[last]),
+            int(self._first_mono[at]),
+            int(self._batch.mono[last]),
+            int(self._messages[at]),
+            int(self._errors[at]),
+            tuple(
+                seen.track(automaton, at)
+                for automaton, seen in zip(self._automata, self._watched, strict=True)
+            ),
+        )
+
+
+def _watched_rows(automaton: Automaton, watched: Watched, count: int) -> pa.StructArray:
+    nodes = watched.node[:count]
+    dialogs = [automaton.dialogs(node) for node in automaton.nodes]
+    names = [found[0].name if len(found) == 1 else None for found in dialogs]
+    columns: list[pa.Array[Any]] = [
+        pa.array(names, pa.string()).take(nodes),
+        pa.array(watched.from_middle[:count]),
+        pa.array([automaton.state(node) for node in automaton.nodes], pa.string()).take(nodes),
+        pa.array([automaton.is_closed(node) for node in automaton.nodes], pa.bool_()).take(nodes),
+        pa.array(watched.restarts[:count]),
+        pa.array(watched.violations[:count]),
+        pa.array(watched.waiting[:count]),
+    ]
+    return pa.StructArray.from_arrays(columns, fields=list(WATCHED))
+
+
+def _put_out(
+    batch: Batch,
+    rows: Longs,
+    first_seq: Longs,
+    *,
+    whole: pa.StructArray | None = None,
+    violation: pa.StructArray | None = None,
+) -> pa.RecordBatch:
+    """Return rows of the output, of conversations that have a row at each of `rows`."""
+    text: list[Text] = [column.take(rows) for column in (batch.tap, batch.conversation, batch.peer)]
+    return pa.RecordBatch.from_arrays(
+        [
+            *text,
+            pa.array(first_seq),
+            pa.nulls(len(rows), WHOLE) if whole is None else whole,
+            pa.nulls(len(rows), VIOLATION) if violation is None else violation,
+        ],
+        schema=FOLDED,
+    )

@@ -1,0 +1,67 @@
+"""Continued answers about the health of connections: who fell silent, and who came again."""
+
+from __future__ import annotations
+
+from functools import partial
+
+from pyspark.sql import functions as F
+
+from specwire.runtime.spark.answers.messages import message_tables, shape, together
+from specwire.runtime.spark.answers.particulars import silence_s
+from specwire.runtime.spark.answers.reconnects import (
+    CONNECTIONS,
+    connections,
+    new_connections,
+    second_greetings,
+)
+from specwire.runtime.spark.answers.registry import Continued
+from specwire.runtime.spark.answers.schemas.health import RECONNECTS, SILENCES
+from specwire.runtime.spark.answers.silences import SIDES, kept_sides, side_words, silent_sides, watch
+from specwire.runtime.spark.answers.step import Advance, Frames, Step
+
+
+def advance(
+    typed: Frames, protocol: str, state: Frames | None = None, *, after_s: float | None = None
+) -> Step:
+    """Continue the tables `silences` and `reconnects`.
+
+    Args:
+        after_s: the silence that is let pass, in seconds; default: what the protocol's timers say.
+    """
+    threshold_s = silence_s(protocol) if after_s is None else after_s
+    words = side_words(typed, protocol)
+    watched = watch(words, state["sides"] if state else None, threshold_s).persist()
+    known = connections(words, state["connections"] if state else None).persist()
+    silent = shape(silent_sides(watched, protocol, threshold_s), protocol, SILENCES)
+    came = new_connections(known)
+    reconnects = together([second_greetings(watched), came.where("not peer_lives")])
+    lasting = F.col("outcome") == "silent"
+    return Step(
+        closed={"silences": silent.where(~lasting), "reconnects": shape(reconnects, protocol, RECONNECTS)},
+        open={
+            "silences": silent.where(lasting),
+            "reconnects": shape(came.where("peer_lives"), protocol, RECONNECTS),
+        },
+        state={
+            "sides": kept_sides(watched),
+            "connections": known.where("peer_lives").select(*CONNECTIONS.fieldNames()),
+        },
+        cached=(watched, known),
+    )
+
+
+def silent_after(seconds: float) -> Advance:
+    """Return `advance` with another silence that is let pass."""
+    return partial(advance, after_s=seconds)
+
+
+CONTINUED = (
+    Continued(
+        name="health",
+        applies=lambda protocol: True,
+        reads=message_tables,
+        writes={"silences": SILENCES, "reconnects": RECONNECTS},
+        keeps={"sides": SIDES, "connections": CONNECTIONS},
+        advance=advance,
+    ),
+)

@@ -1,0 +1,317 @@
+"""What the words on one NORFAB job come to: the job's row, and a row for each worker's part in it.
+
+A job ends when the broker refuses or deletes it, when a management service has answered, or when every worker that
+it went to has a result; for the target ``any`` one result is enough. For a minute after its end its other messages
+(a late GET, the result on its way from the broker to the client) still belong to it; what comes after that is a
+job of its own, whose POST was not seen. A job of which nothing is heard for a day is given up.
+
+A part's result is what comes first at the tap: at a broker's from the worker. That it runs is told by its first
+EVENT, or a status 102 or 300 that says so; a worker that tells nothing is taken to run from its acceptance on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from specwire.runtime.spark.answers.folding import Found, Word
+
+KEYS = ("tap", "uuid")
+
+LINGER_NS = 60 * 1_000_000_000
+GIVEN_UP_NS = 86_400 * 1_000_000_000
+
+ACCEPTED = (201, 202)
+WAITING = (102, 300)
+UNKNOWN = (400, 404)
+
+
+class Part(msgspec.Struct):
+    """A worker's part; times are of the tap's monotonic clock in nanoseconds."""
+
+    worker: str
+    sent: int | None = None
+    accepted: int | None = None
+    started: int | None = None
+    started_by: str | None = None
+    ended: int | None = None
+    status: int | None = None
+    failed: bool | None = None
+    run_s: int | None = None
+
+
+class Job(msgspec.Struct):
+    """A job as far as it is known; `asked` tells that its POST was seen."""
+
+    ts: Any
+    seq: int
+    mono: int
+    last_mono: int
+    asked: bool = False
+    conversation: str | None = None
+    client: str | None = None
+    service: str | None = None
+    target: str | None = None
+    task: str | None = None
+    dispatched: int | None = None
+    listed: list[str] = []  # msgspec makes a new one for each
+    parts: dict[str, Part] = {}
+    ended: int | None = None
+    end: str | None = None
+    status: int | None = None
+    events: int = 0
+    polls: int = 0
+
+    @property
+    def over(self) -> bool:
+        """Whether nothing more is expected."""
+        if self.end is not None:
+            return True
+        results = [part for part in self.parts.values() if part.ended is not None]
+        if self.target == "any":
+            return bool(results)
+        return bool(results) and len(results) == len(self.parts)
+
+
+class JobFolder:
+    """Folds the words on one uuid; see `specwire.runtime.spark.answers.folding.Folder`."""
+
+    def __init__(self, key: Sequence[Any], known: bytes | None) -> None:
+        self._key = dict(zip(KEYS, key, strict=True))
+        self._job: Job | None = None if known is None else _DECODER.decode(known)
+
+    def take(self, word: Word) -> Iterable[Found]:
+        """See `Folder.take`."""
+        job, done = self._job, list[Found]()
+        if job is not None and word["mono"] - job.last_mono > _limit(job):
+            done, job = self._rows(job, closed=True), None
+        if job is None:
+            job = Job(ts=word["ts"], seq=word["seq"], mono=word["mono"], last_mono=word["mono"])
+        self._job = job
+        job.last_mono = word["mono"]
+        if word["leg"] == "client":
+            _client_leg(job, word)
+        else:
+            _worker_leg(job, word)
+        return done
+
+    def rest(self, tap_mono: int) -> tuple[Iterable[Found], Iterable[Found], bytes | None]:
+        """See `Folder.rest`."""
+        job = self._job
+        if job is None:
+            return (), (), None
+        if tap_mono - job.last_mono > _limit(job):
+            return self._rows(job, closed=True), (), None
+        return (), self._rows(job, closed=False), _ENCODER.encode(job)
+
+    def _rows(self, job: Job, *, closed: bool) -> list[Found]:
+        job_row = self._key | job_columns(job, closed=closed)
+        parts = [
+            ("job_parts", self._key | part_columns(job, part, closed=closed)) for part in job.parts.values()
+        ]
+        return [("jobs", job_row), *parts]
+
+
+def _limit(job: Job) -> int:
+    return LINGER_NS if job.over else GIVEN_UP_NS
+
+
+# --- what words say
+
+
+def _client_leg(job: Job, word: Word) -> None:
+    job.conversation = job.conversation or word["conversation"]
+    job.client = job.client or word["name"]
+    kind, mono = word["kind"], word["mono"]
+    management = (word["service"] or "").endswith(".service.broker")
+    if kind == "post" or (kind == "get" and management and not job.asked):
+        if not job.asked:
+            job.asked = True
+            job.service, job.target, job.task = word["service"], word["target"], word["task"]
+    elif kind == "get":
+        job.polls += 1
+        job.service = job.service or word["service"]
+    elif kind == "event":
+        job.events += 1
+        _starts(job, word["worker"], mono, "event")
+    elif kind == "response":
+        _reply(job, word)
+
+
+def _reply(job: Job, word: Word) -> None:
+    """What the broker says to the client."""
+    mono, status, entries = word["mono"], word["status"], word["entries"] or ()
+    if entries:
+        for entry in entries:
+            _result(_part(job, entry["worker"]), mono, status, entry)
+    elif status == 202:
+        if word["workers"] is not None and job.dispatched is None:
+            job.dispatched = mono
+            if job.target == "any":
+                job.parts = {
+                    name: part for name, part in job.parts.items() if part.sent or name in word["workers"]
+                }
+            for name in word["workers"]:
+                _part(job, name)
+    elif status in ACCEPTED and word["worker"]:
+        _accepts(_part(job, word["worker"]), mono)
+    elif status in WAITING:
+        if word["word"] == "STARTED" or status == 102:
+            _starts(job, word["worker"], mono, "status")
+    elif status == 200:
+        _end(job, "deleted" if word["word"] == "DELETED" else "done", status, mono)
+    elif status is not None and status >= 400 and not (status in UNKNOWN and (job.parts or job.polls)):
+        _end(job, "refused", status, mono)
+
+
+def _worker_leg(job: Job, word: Word) -> None:
+    name = word["name"] or word["conversation"]
+    kind, mono = word["kind"], word["mono"]
+    if kind == "post":
+        part = _part(job, name)
+        part.sent = mono if part.sent is None else part.sent
+        if job.conversation is None:  # a worker's tap: the broker's POST is the only one
+            job.asked, job.client = True, job.client or word["client"]
+            job.task = job.task or word["task"]
+    elif kind == "event":
+        job.events += 1
+        _starts(job, name, mono, "event")
+        _call(job, name, word["worker"])
+    elif kind == "response":
+        _call(job, name, word["worker"])
+        _answer(job, name, word)
+
+
+def _answer(job: Job, name: str, word: Word) -> None:
+    """What a worker says to the broker."""
+    mono, status, entries = word["mono"], word["status"], word["entries"] or ()
+    own = [entry for entry in entries if entry["worker"] == name] or [*entries][:1]
+    if own:
+        _call(job, name, own[0]["worker"])
+        _result(_part(job, name), mono, status, own[0])
+    elif status in ACCEPTED:
+        _accepts(_part(job, name), mono)
+    elif status in WAITING:
+        if word["word"] == "STARTED" or status == 102:
+            _starts(job, name, mono, "status")
+    elif status == 200 and word["word"] != "DELETED":
+        _result(_part(job, name), mono, status, {"failed": False, "run_s": None})
+    elif status is not None and status >= 400 and status not in UNKNOWN:
+        _result(_part(job, name), mono, status, {"failed": True, "run_s": None})
+
+
+def _part(job: Job, name: str) -> Part:
+    return job.parts.setdefault(name, Part(worker=name))
+
+
+def _call(job: Job, name: str, worker: str | None) -> None:
+    """A part that is known by its connection gets its worker's name."""
+    part = job.parts.get(name)
+    if part is not None and worker and part.worker == name:
+        part.worker = worker
+
+
+def _accepts(part: Part, mono: int) -> None:
+    part.accepted = mono if part.accepted is None else part.accepted
+
+
+def _starts(job: Job, name: str | None, mono: int, sign: str) -> None:
+    if name:
+        part = _part(job, name)
+        if part.started is None and part.ended is None:
+            part.started, part.started_by = mono, sign
+
+
+def _result(part: Part, mono: int, status: int, entry: Mapping[str, Any]) -> None:
+    if part.ended is None:
+        part.ended, part.status = mono, status
+        part.failed = bool(entry["failed"]) or status >= 400
+        part.run_s = entry["run_s"]
+
+
+def _end(job: Job, end: str, status: int, mono: int) -> None:
+    if job.end is None:
+        job.end, job.status, job.ended = end, status, mono
+
+
+# --- rows
+
+
+def job_columns(job: Job, *, closed: bool) -> dict[str, Any]:
+    """Return a job's row but for its key."""
+    results = [part for part in job.parts.values() if part.ended is not None]
+    failed = [part for part in results if part.failed]
+    ends = [part.ended for part in results if part.ended is not None]
+    ended = job.ended if job.end is not None else max(ends, default=None) if job.over else None
+    first = min(ends, default=None)
+    status = job.status
+    if status is None and job.over:
+        status = next((part.status for part in failed if part.status != 200), 200)
+    return {
+        "conversation": job.conversation,
+        "client": job.client,
+        "service": job.service,
+        "target": job.target,
+        "task": job.task,
+        **{name: getattr(job, name) for name in ("ts", "seq", "mono", "last_mono", "events", "polls")},
+        "workers": len(job.parts),
+        "results": len(results),
+        "failed": len(failed),
+        "status": status,
+        "outcome": _outcome(job, bool(failed), closed=closed),
+        "dispatch_us": _since(job, job.dispatched),
+        "first_us": _since(job, first),
+        "latency_us": _since(job, ended),
+    }
+
+
+def _outcome(job: Job, failed: bool, *, closed: bool) -> str:
+    if not job.over:
+        return ("unanswered" if job.asked else "unasked") if closed else "open"
+    if not job.asked:
+        return "unasked"
+    return job.end or ("failed" if failed else "done")
+
+
+def part_columns(job: Job, part: Part, *, closed: bool) -> dict[str, Any]:
+    """Return the row of a worker's part but for its key."""
+    started, sign = part.started, part.started_by
+    if started is None and part.accepted is not None:
+        started, sign = part.accepted, "accepted"
+    elif started is None and part.sent is not None:
+        started, sign = part.sent, "sent"
+    over = closed or job.over
+    return {
+        "worker": part.worker,
+        "service": job.service,
+        "task": job.task,
+        **{name: getattr(job, name) for name in ("ts", "seq", "mono")},
+        "sent_mono": part.sent,
+        "accepted_mono": part.accepted,
+        "started_mono": started,
+        "ended_mono": part.ended,
+        "started_by": sign,
+        "status": part.status,
+        "failed": part.failed,
+        "outcome": "failed"
+        if part.failed
+        else "done"
+        if part.ended is not None
+        else "unanswered"
+        if over
+        else "open",
+        "queue_us": _since(job, started),
+        "run_us": (part.ended - started) / 1000 if part.ended is not None and started is not None else None,
+        "latency_us": _since(job, part.ended),
+        "stated_run_s": part.run_s,
+    }
+
+
+def _since(job: Job, mono: int | None) -> float | None:
+    return None if mono is None or not job.asked else (mono - job.mono) / 1000
+
+
+_ENCODER = msgspec.msgpack.Encoder()
+_DECODER = msgspec.msgpack.Decoder(Job)

@@ -1,0 +1,89 @@
+"""Messages of several typed tables as one narrow table, so that no answer carries payloads about.
+
+Every expression is a SQL text over the columns of a typed table. What the tap noted is there under its plain
+name, also where a field of the message has that name and the table calls the noted one `_name`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from functools import reduce
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from specwire.runtime.spark.answers.step import Frames
+from specwire.runtime.spark.decoding.noted import NOTED, name_noted
+from specwire.runtime.spark.decoding.tables import ERRORS
+from specwire.runtime.spark.protocols import load_schemas
+
+MOMENT = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets")
+"""What most answers need of what was noted."""
+
+
+def message_tables(protocol: str) -> tuple[str, ...]:
+    """Return the names of all typed tables, `_errors` last."""
+    return (*load_schemas(protocol).SCHEMAS, ERRORS)
+
+
+def take(
+    typed: Frames,
+    protocol: str,
+    message: str,
+    fields: Mapping[str, str] | None = None,
+    where: str = "true",
+    noted: Sequence[str] = MOMENT,
+) -> DataFrame:
+    """Return the noted columns of one typed table, `message`, and `fields`: SQL by the name they are to have."""
+    names = {field.name: stored for field, stored in zip(NOTED, noted_names(protocol, message), strict=True)}
+    return (
+        typed[message]
+        .where(where)
+        .select(
+            *(F.col(names[name]).alias(name) for name in noted),
+            F.lit(message).alias("message"),
+            *(F.expr(sql).alias(name) for name, sql in (fields or {}).items()),
+        )
+    )
+
+
+def noted_names(protocol: str, message: str) -> list[str]:
+    """Return what the columns of `NOTED` are called in a typed table."""
+    schemas = load_schemas(protocol)
+    found = schemas.DECODED["_error"].dataType if message == ERRORS else schemas.SCHEMAS[message]
+    assert isinstance(found, StructType)
+    return [field.name for field in name_noted(found.fieldNames())]
+
+
+def together(frames: Iterable[DataFrame]) -> DataFrame:
+    """Return the rows of all frames, of which there is at least one; a column that one lacks is null there."""
+    return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
+
+
+def latest(rows: DataFrame) -> DataFrame:
+    """Return for each tap the greatest `mono` of these rows, as `tap_mono`."""
+    return rows.groupBy("tap").agg(F.max("mono").alias("tap_mono"))
+
+
+def shape(rows: DataFrame, protocol: str, schema: StructType) -> DataFrame:
+    """Return the columns of an answer table in its order, types and with its comments.
+
+    `protocol` is filled in, and `date` from `ts` where the rows have none.
+    """
+    made: dict[str, Column] = {"protocol": F.lit(protocol)}
+    if "date" not in rows.columns:
+        made["date"] = F.to_date("ts")
+    return rows.select(
+        *(
+            made.get(field.name, F.col(field.name))
+            .cast(field.dataType)
+            .alias(field.name, metadata=field.metadata)
+            for field in schema
+        )
+    )
+
+
+def empty_like(rows: DataFrame) -> DataFrame:
+    """Return a table of the same columns without rows."""
+    return rows.where("false")

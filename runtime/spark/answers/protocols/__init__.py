@@ -1,0 +1,1 @@
+"""What is particular to each protocol, a module each, named as its generated package."""

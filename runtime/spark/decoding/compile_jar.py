@@ -1,0 +1,123 @@
+"""Compile the Java decoders into their jar: ``python -m specwire.runtime.spark.decoding.compile_jar``.
+
+The same sources and the same compiler give the same octets: entries are sorted, have one time and are stored as
+they are, because releases of zlib differ in what they write. The jar takes its place when it is whole.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from pathlib import Path
+
+import pyspark
+
+from specwire.runtime.spark.decoding.jar import DIGEST, JAR, MANIFEST, java_sources, sources_digest
+from specwire.runtime.spark.session.java import JAVA_VERSION, find_java
+
+TIME = (1980, 1, 1, 0, 0, 0)
+"""The time of every entry: the first that a zip archive can tell."""
+
+COMPILING_S = 300.0
+"""Time for the compiler, in seconds."""
+
+
+class CompileError(Exception):
+    """The jar cannot be made: a sentence, with what the compiler said below it."""
+
+
+def find_javac() -> Path | None:
+    """Return the compiler: that of JAVA_HOME, the one beside the `java` that Spark uses, or one on the path."""
+    java = find_java()
+    homes = [Path(home) for home in (os.environ.get("JAVA_HOME"),) if home]
+    homes += [java.resolve().parent.parent] if java else []
+    beside = (home / "bin" / "javac" for home in homes)
+    on_path = shutil.which("javac")
+    candidates = [*beside, *([Path(on_path)] if on_path else [])]
+    return next((path for path in candidates if os.access(path, os.X_OK)), None)
+
+
+def compile_jar(javac: Path, jar: Path = JAR) -> None:
+    """Compile all Java sources into `jar`.
+
+    Raises:
+        CompileError: there are no sources, or the compiler refuses them.
+    """
+    digest = sources_digest()
+    with tempfile.TemporaryDirectory(prefix="specwire-java-") as folder:
+        compile_classes(javac, list(java_sources()), Path(folder))
+        entries = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _classes(Path(folder))}
+    manifest = f"Manifest-Version: 1.0\r\n{DIGEST}: {digest}\r\n\r\n"
+    write_jar(jar, {MANIFEST: manifest.encode(), **entries})
+
+
+def compile_classes(javac: Path, sources: list[Path], folder: Path) -> None:
+    """Compile Java sources into `folder`, against Spark's own classes; a warning is a fault.
+
+    Raises:
+        CompileError: as `compile_jar` does.
+    """
+    if not sources:
+        raise CompileError("there are no Java sources: run `specwire generate`")
+    spark = Path(pyspark.__file__).parent / "jars" / "*"
+    # Spark's jars name others in their manifests that are not there: no fault of ours ("path").
+    options = [
+        "--release",
+        str(JAVA_VERSION),
+        "-encoding",
+        "UTF-8",
+        "-proc:none",
+        "-Xlint:all,-path",
+        "-Werror",
+    ]
+    command = [str(javac), *options, "-cp", str(spark), "-d", str(folder), *map(str, sources)]
+    run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING_S, check=False)
+    if run.returncode:
+        raise CompileError(f"{javac} refused the Java decoders:\n{run.stdout}{run.stderr}")
+
+
+def write_jar(jar: Path, entries: dict[str, bytes]) -> None:
+    """Write a jar of these entries, the manifest first, as every reader of jars wants it."""
+    aside = jar.with_name(f".{jar.name}.{os.getpid()}.tmp")
+    try:
+        with zipfile.ZipFile(aside, "w", zipfile.ZIP_STORED) as archive:
+            for name in sorted(entries, key=lambda name: (name != MANIFEST, name)):
+                entry = zipfile.ZipInfo(name, TIME)
+                entry.create_system = 3
+                entry.external_attr = 0o644 << 16
+                archive.writestr(entry, entries[name])
+        aside.replace(jar)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def main() -> int:
+    """Compile the jar, and say so; return the exit status."""
+    parser = argparse.ArgumentParser(description="Compile the Java decoders into their jar.")
+    parser.add_argument(
+        "--javac", type=Path, help="the compiler; found by JAVA_HOME and the path where left out"
+    )
+    javac = parser.parse_args().javac or find_javac()
+    if javac is None:
+        print(f"there is no javac: install a JDK of Java {JAVA_VERSION} or newer", file=sys.stderr)
+        return 1
+    try:
+        compile_jar(javac)
+    except CompileError as error:
+        print(error, file=sys.stderr)
+        return 1
+    print(f"{JAR.name}: {JAR.stat().st_size:,} octets, by {javac}")
+    return 0
+
+
+def _classes(folder: Path) -> list[Path]:
+    return sorted(folder.rglob("*.class"))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,133 @@
+"""Messages to frames on Spark: the inverse of `decode`, by the generated package's `columns.encode`.
+
+A row is the message whose struct is not null, or the raw frames of a row that did not decode, so a capture comes
+back octet for octet, faults included. The columns of the messages go to Python workers and the frames come back;
+what the tap noted stays in Java, and gets the names that it has in a capture.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, TypeAlias, cast
+
+import pyarrow as pa
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F
+from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
+
+from specwire.generated.errors import EncodeError
+from specwire.runtime.spark.decoding.noted import FRAMES, name_noted
+from specwire.runtime.spark.decoding.options import Mode, read_options
+from specwire.runtime.spark.decoding.tables import stated_protocol
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.protocols import load_columns, load_schemas
+from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
+
+Arrays: TypeAlias = "pa.Array[Any]"
+EncodeBatch = Callable[[pa.RecordBatch], Arrays]
+
+ENCODED = StructType([StructField("frames", ArrayType(BinaryType())), StructField("error", StringType())])
+_FRAMES: Any = pa.list_(pa.binary())
+
+
+def encode(
+    frame: DataFrame, protocol: str | None = None, *, message: str | None = None, mode: str = "FAILFAST"
+) -> DataFrame:
+    """Return the messages in `frame` as `frames`, behind what is noted of them: the columns of a capture.
+
+    Args:
+        frame: rows as `decode` gives them, or with `message` a table of that message as `tables` gives it. Columns
+            of messages that do not occur may be missing, and so may what the tap noted; others are left out.
+        protocol: the package, where the rows do not say it themselves.
+        message: the class of all rows.
+        mode: what becomes of a row that cannot be put on the wire: FAILFAST fails the query, and names the row, the
+            message and the field; PERMISSIVE keeps the row without frames, with that sentence in ``_error``;
+            DROPMALFORMED leaves it out.
+
+    Raises:
+        InputError: something of this is unknown, or `frame` has no column of a message.
+    """
+    protocol = protocol or stated_protocol(frame)
+    wanted = read_options({"mode": mode}).mode
+    held, noted = _table(frame, protocol, message) if message else _decoded(frame, protocol)
+
+    def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+        return encode_array(rows, load_columns(protocol).encode)
+
+    make: Callable[..., Any] = arrow_udf  # its stub knows no structs
+    encoded: Column = make(encode_rows, ENCODED).asNondeterministic()(held)
+    return _conclude(frame.select(*noted, encoded.alias("_encoded")), wanted)
+
+
+def encode_array(rows: Arrays, encode_batch: EncodeBatch) -> Arrays:
+    """Return the frames of rows of structs, and of those that cannot be encoded why."""
+    parts = [*_encode_parts(pa.RecordBatch.from_struct_array(cast("pa.StructArray", rows)), encode_batch)]
+    frames = pa.concat_arrays([part[0] for part in parts])
+    errors = pa.concat_arrays([part[1] for part in parts])
+    return pa.StructArray.from_arrays([frames, errors], names=ENCODED.fieldNames())
+
+
+def _encode_parts(rows: pa.RecordBatch, encode_batch: EncodeBatch) -> Iterator[tuple[Arrays, Arrays]]:
+    """Encode rows together; where one is at fault, halve by halve, until it is alone."""
+    try:
+        yield encode_batch(rows), pa.nulls(rows.num_rows, pa.string())
+    except EncodeError as error:
+        if rows.num_rows == 1:
+            yield (
+                pa.array([None], _FRAMES),
+                pa.array([str(error).removeprefix(f"row {error.row}: ")], pa.string()),
+            )
+            return
+        half = rows.num_rows // 2
+        yield from _encode_parts(rows.slice(0, half), encode_batch)
+        yield from _encode_parts(rows.slice(half), encode_batch)
+
+
+def _decoded(frame: DataFrame, protocol: str) -> tuple[Column, list[Column]]:
+    """What decoded rows say of their messages, as one struct, and what is noted beside it."""
+    schemas = load_schemas(protocol)
+    there = [name for name in schemas.DECODED.fieldNames() if name in frame.columns]
+    if not {FRAMES, *schemas.SCHEMAS} & set(there):
+        raise InputError(
+            f"the DataFrame has no column of a message of {protocol}: encode() takes what decode() gives"
+        )
+    return F.struct(*there), _renamed(frame, schemas.DECODED)
+
+
+def _table(frame: DataFrame, protocol: str, message: str) -> tuple[Column, list[Column]]:
+    """The rows of a message's table as one struct, and what is noted beside them."""
+    schemas = load_schemas(protocol)
+    if message not in schemas.SCHEMAS:
+        raise InputError(f"{protocol} has no message {message!r}; it has {', '.join(schemas.SCHEMAS)}")
+    fields = [name for name in schemas.SCHEMAS[message].fieldNames() if name in frame.columns]
+    if not fields:
+        raise InputError(f"the DataFrame has no column of {message}: encode() takes what tables() gives")
+    return F.struct(F.struct(*fields).alias(message)), _renamed(frame, schemas.TABLES[message])
+
+
+def _renamed(frame: DataFrame, beside: StructType) -> list[Column]:
+    """What the tap noted, as far as it is there, under the names that it has in a capture."""
+    pairs = zip(name_noted(beside.fieldNames()), ENVELOPE, strict=False)
+    return [
+        F.col(there.name).alias(field.name, metadata=field.metadata)
+        for there, field in pairs
+        if there.name in frame.columns
+    ]
+
+
+def _conclude(rows: DataFrame, mode: Mode) -> DataFrame:
+    """The columns of a capture, and what the mode wants of the rows that have no frames."""
+    noted = [name for name in rows.columns if name != "_encoded"]
+    meaning = CAPTURE["frames"].metadata
+    frames, error = F.col("_encoded.frames"), F.col("_encoded.error")
+    if mode is Mode.PERMISSIVE:
+        said = error.alias("_error", metadata={"comment": "Why the row has no frames; null where it has."})
+        return rows.select(*noted, frames.alias("frames", metadata=meaning), said)
+    if mode is Mode.DROPMALFORMED:
+        return rows.where(error.isNull()).select(*noted, frames.alias("frames", metadata=meaning))
+    names = [F.coalesce(F.col(name).cast("string"), F.lit("?")) for name in ("seq", "tap") if name in noted]
+    where = F.concat(F.lit("message "), F.concat_ws(" of tap ", *names), F.lit(": ")) if names else F.lit("")
+    failure = F.raise_error(F.concat(where, error)).cast("boolean")
+    sound = rows.where(F.when(error.isNotNull(), failure).otherwise(True))
+    return sound.select(*noted, frames.alias("frames", metadata=meaning))

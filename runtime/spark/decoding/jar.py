@@ -1,0 +1,71 @@
+"""The jar of the Java decoders: where it stands, what it is made of, and whether it is of use.
+
+`make jar` compiles it of the generated Java sources (`specwire.runtime.spark.decoding.compile_jar`), wherever
+there is a Java compiler; a wheel has it where it was there when the wheel was built. It notes the digest of its
+sources, so that one that was left behind by a change of a grammar is never asked.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+import zipfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import specwire.generated
+
+GENERATED = Path(specwire.generated.__file__).parent
+"""The folder of the generated packages: Java sources stand beside the Python ones."""
+
+JAR = GENERATED / "java" / "decoders.jar"
+
+MANIFEST = "META-INF/MANIFEST.MF"
+DIGEST = "Specwire-Sources"
+"""The line of the manifest that has the digest."""
+
+_CLASSES = "specwire/generated"
+
+
+def find_jar() -> Path | None:
+    """Return the jar, None where there is none that is made of the sources as they are now."""
+    return JAR if jar_trouble() is None else None
+
+
+def jar_trouble() -> str | None:
+    """Return why there is no jar to be used, in words that follow a colon; None where there is one."""
+    if not JAR.is_file():
+        return "the Java decoders are not compiled here (`make jar` does it where there is a javac)"
+    try:
+        with zipfile.ZipFile(JAR) as archive:
+            noted = re.search(rf"^{DIGEST}: (\w+)", archive.read(MANIFEST).decode(), re.MULTILINE)
+    except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
+        return f"{JAR} cannot be read ({error}): run `make jar`"
+    if noted is None or noted[1] != sources_digest():
+        return f"{JAR} is not of the sources beside it: run `make jar`"
+    return None
+
+
+def decoder_class(protocol: str, jar: Path = JAR) -> str | None:
+    """Return the name of the class in `jar` that decodes a protocol, None where it has none."""
+    with zipfile.ZipFile(jar) as archive:
+        names = set(archive.namelist())
+    # A word that Java keeps for itself gets `_` as the name of a package.
+    for package in (protocol, f"{protocol}_"):
+        if f"{_CLASSES}/{package}/Decode.class" in names:
+            return f"{_CLASSES}/{package}/Decode".replace("/", ".")
+    return None
+
+
+def java_sources() -> Iterator[Path]:
+    """Yield the Java sources of all packages and of what they share, sorted by their places."""
+    yield from sorted(GENERATED.rglob("*.java"), key=lambda path: path.relative_to(GENERATED).as_posix())
+
+
+def sources_digest() -> str:
+    """Return the SHA-256 of the Java sources, names included."""
+    digest = hashlib.sha256()
+    for path in java_sources():
+        octets = path.read_bytes()
+        digest.update(f"{path.relative_to(GENERATED).as_posix()} {len(octets)}\n".encode() + octets)
+    return digest.hexdigest()

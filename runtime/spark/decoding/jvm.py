@@ -1,0 +1,113 @@
+"""The JVM backend: generated Java functions, which decode inside Spark's own process.
+
+Neither frames nor fields go to Python. The classes are in a jar (`specwire.runtime.spark.decoding.jar`), which a
+session either has from its start or is given here, and each protocol is one function of SQL,
+``specwire_decode_flux(_frames)``, which returns one struct. It is called once for a message however many of its fields
+are used: Spark takes a Java function for dear, so it neither repeats it for each field nor decodes twice for a
+filter above.
+"""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import tempfile
+import zipfile
+from functools import cache
+from pathlib import Path
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from specwire.runtime.spark.decoding.jar import JAR, decoder_class, jar_trouble, sources_digest
+from specwire.runtime.spark.decoding.noted import FRAMES, noted_name
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.protocols import load_layout, load_schemas
+from specwire.runtime.spark.session.failures import describe_failure
+
+_DECODED = "_decoded"
+
+
+def available(spark: SparkSession, protocol: str) -> str | None:
+    """See `specwire.runtime.spark.decoding.backends.Backend`."""
+    try:
+        if reason := jar_trouble():
+            return reason
+        if decoder_class(protocol) is None:
+            return f"{JAR} has no decoder for {protocol}: run `specwire generate`, then `make jar`"
+        register_function(spark, protocol)
+    except (PySparkException, Py4JError) as error:
+        return f"Spark cannot load the Java decoders: {describe_failure(error)}"
+    except (OSError, zipfile.BadZipFile) as error:
+        return f"{JAR} cannot be given to Spark: {error}"
+    return None
+
+
+def decode(frame: DataFrame, protocol: str) -> DataFrame:
+    """See `specwire.runtime.spark.decoding.backends.Backend`; InputError where it cannot be used."""
+    if reason := available(frame.sparkSession, protocol):
+        raise InputError(f"the backend 'jvm' cannot decode {protocol} here: {reason}")
+    decoded = load_schemas(protocol).DECODED
+    others = [name for name in frame.columns if name != FRAMES]
+    taken = [F.col(FRAMES)] + ([F.col(noted_name(protocol, "sender"))] if _by_sender(protocol) else [])
+    found = F.call_function(function_name(protocol), *taken).alias(_DECODED)
+    rows = frame.select(*(F.col(name) for name in others), found)
+    fields = (F.col(_DECODED)[f.name].alias(f.name, metadata=f.metadata) for f in decoded)
+    return rows.select(*(F.col(name) for name in others), *fields)
+
+
+def function_name(protocol: str) -> str:
+    """Return the name of a protocol's function in SQL."""
+    return f"specwire_decode_{protocol}"
+
+
+def register_function(spark: SparkSession, protocol: str) -> str:
+    """Make a protocol's function known to the session, and return its name.
+
+    Raises:
+        PySparkException, Py4JError: Spark cannot load it.
+        OSError: there is no jar that can be given to Spark.
+    """
+    name, class_name = function_name(protocol), decoder_class(protocol)
+    if class_name is None:
+        raise OSError(f"no decoder for {protocol}")
+    returned = load_schemas(protocol).DECODED
+    try:
+        spark.udf.registerJavaFunction(name, class_name, returned)
+    except PySparkException:
+        # The session was opened without the jar.
+        _add_jar(spark)
+        spark.udf.registerJavaFunction(name, class_name, returned)
+    return name
+
+
+def _by_sender(protocol: str) -> bool:
+    """Whether who sent frames may decide which message they are: the function takes the sender then, too."""
+    return any(shape.senders for _, shape in load_layout(protocol).shapes)
+
+
+def _add_jar(spark: SparkSession) -> None:
+    """Give the jar to a running session."""
+    jar = _plain_copy(sources_digest()[:16])
+    if isinstance(spark, SparkSession):
+        spark.sql(f"ADD JAR {jar}")
+    else:
+        spark.addArtifacts(str(jar))
+
+
+@cache
+def _plain_copy(digest: str) -> Path:
+    """Return a copy of the jar that lasts as long as this process, in a place that Spark can spell.
+
+    ``ADD JAR`` follows links, loses blanks and quotes on the way, and ignores a jar of a name that it has seen.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="specwire-jar-"))
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    if not re.fullmatch(r"[\w./-]+", str(folder), re.ASCII):
+        raise OSError(
+            f"Spark takes no jar from {folder}: set TMPDIR to a folder whose name has letters and digits only"
+        )
+    return Path(shutil.copyfile(JAR, folder / f"specwire-decoders-{digest}.jar"))

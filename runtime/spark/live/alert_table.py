@@ -1,0 +1,80 @@
+"""Where alerts go: a table that has each of them once, and lines for whoever wants them at once.
+
+A batch of alerts is one file, named after the stream and the batch and renamed into place, so that a batch that
+runs again after a crash replaces its own file. Lines are written before the file and cannot be taken back: after
+a crash the last ones may come twice.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable, Mapping
+from datetime import date, datetime
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DateType, StructField, StructType
+
+from specwire.runtime.spark.live.alerting import ALERTS
+from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
+from specwire.runtime.spark.reading.capture import literal_path
+
+TABLE = "alerts"
+
+DATE = StructField("date", DateType(), metadata={"comment": "of ts, in UTC"})
+
+Line = Callable[[Mapping[str, object]], None]
+"""Takes one alert as JSON's types."""
+
+
+def store_alerts(out: Path, stream: str, batch: int, found: DataFrame, line: Line | None = None) -> int:
+    """Write the alerts of one batch into the table of an output folder; return how many there are."""
+    rows = found.toArrow()
+    if line is not None:
+        for row in rows.to_pylist():
+            line({name: _plain(value) for name, value in row.items()})
+    if rows.num_rows:
+        days = pc.cast(rows["ts"], pa.date32())
+        for day in sorted({day for day in days.to_pylist() if day is not None}):
+            name = f"alerts-{stream[:8]}-{batch:06d}.parquet"
+            mine = rows.filter(pc.equal(days, pa.scalar(day, pa.date32())))
+            _write(out / TABLE / f"date={day.isoformat()}", name, mine)
+    return rows.num_rows
+
+
+def read_alerts(spark: SparkSession, out: Path) -> DataFrame:
+    """Return the table of alerts; without rows where there have been none."""
+    schema = StructType([*ALERTS, DATE])
+    if not (out / TABLE).is_dir():
+        return spark.createDataFrame([], schema)
+    return spark.read.schema(schema).parquet(literal_path(out / TABLE))
+
+
+def _write(folder: Path, name: str, rows: pa.Table) -> None:
+    folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    aside = folder / f".{name}.tmp"
+    # Spark reads the columns' comments from here.
+    metadata = {**(rows.schema.metadata or {}), ROW_SCHEMA: ALERTS.json().encode()}
+    with aside.open("wb") as file:
+        pq.write_table(rows.replace_schema_metadata(metadata), file)
+        file.flush()
+        os.fsync(file.fileno())
+    aside.replace(folder / name)
+
+
+def _plain(value: object) -> object:
+    return value.isoformat() if isinstance(value, datetime | date) else value
+
+
+def line_writer(path: Path) -> Line:
+    """Return what appends each alert to a file as one line of JSON."""
+
+    def write(alert: Mapping[str, object]) -> None:
+        with path.open("a", encoding="utf-8") as file:
+            file.write(json.dumps(alert, ensure_ascii=False) + "\n")
+
+    return write

@@ -1,0 +1,207 @@
+"""Alerts on Spark: every conversation of a growing capture watched by `transformWithState`.
+
+    segments --notice--> bundles --by tap and conversation--> Watcher --> alerts
+
+What a conversation is remembered by (`specwire.runtime.spark.live.conversing`) is one value in Spark's state
+store, and silence is a timer on the clock, so both outlive a restart. The session needs `STATE_SETTINGS`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.stateful_processor import (
+    ExpiredTimerInfo,
+    StatefulProcessor,
+    StatefulProcessorHandle,
+    TimerValues,
+)
+from pyspark.sql.types import (
+    ArrayType,
+    BinaryType,
+    DataType,
+    LongType,
+    Row,
+    StringType,
+    StructField,
+    StructType,
+    TimestampType,
+)
+
+from specwire.runtime.spark.live.arriving import Patience
+from specwire.runtime.spark.live.conversing import Alert, Conversation, Rules
+from specwire.runtime.spark.live.noticing import Noticed, notice, pack, unpack
+from specwire.runtime.spark.live.source import SegmentReader, Segments, read_options
+
+FORMAT = "specwire_noticed"
+
+TASKS = 4
+"""Tasks that read the segments of one batch."""
+
+STATE_SETTINGS = {
+    "spark.sql.streaming.stateStore.providerClass": (
+        "org.apache.spark.sql.execution.streaming.state.RocksDBStateStoreProvider"
+    ),
+}
+
+BUNDLES = StructType(
+    [
+        StructField("protocol", StringType()),
+        StructField("tap", StringType()),
+        StructField("conversation", StringType()),
+        StructField("peer", StringType()),
+        StructField("first_seq", LongType()),
+        StructField("messages", BinaryType()),
+    ]
+)
+
+
+def _column(name: str, kind: DataType, comment: str) -> StructField:
+    return StructField(name, kind, metadata={"comment": comment})
+
+
+ALERTS = StructType(
+    [
+        _column("ts", TimestampType(), "when it happened by the tap's clock; for silence, when last heard"),
+        _column("raised", TimestampType(), "when it was found, by the clock of the watcher"),
+        _column("kind", StringType(), "violation, undecodable or silent"),
+        _column("protocol", StringType(), "name of the generated package"),
+        _column("tap", StringType(), "id of the tap"),
+        _column("conversation", StringType(), "one connection, as the tap names it"),
+        _column("peer", StringType(), "the other side's identity, as the tap saw it"),
+        _column("sender", StringType(), "role letter of the side that did it"),
+        _column("seq", LongType(), "count of the message within its tap; null for silence"),
+        _column("message", StringType(), "class name of the message; null where there is none"),
+        _column("state", StringType(), "state of the dialog, of each dialog that it may be"),
+        _column("expected", ArrayType(StringType()), "what the dialog would have allowed, as ROLE:Message"),
+        _column("text", StringType(), "the finding as one sentence"),
+        _column("suppressed", LongType(), "earlier findings of the conversation that were not told"),
+    ]
+)
+"""The table of alerts."""
+
+
+class NoticedSource(DataSource):
+    """What segments hold for a watcher of conversations; options as of `SegmentSource`, and ``protocol``."""
+
+    @classmethod
+    def name(cls) -> str:
+        """The name for `format`."""
+        return FORMAT
+
+    def schema(self) -> StructType:
+        """Bundles of messages."""
+        return BUNDLES
+
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return the reader of the folder that the options name."""
+        return NoticedReader(*read_options(self.options), self.options.get("protocol"))
+
+
+class NoticedReader(SegmentReader):
+    """Reads segments where their names are given."""
+
+    def __init__(self, folder: Path, patience: Patience, override: str | None) -> None:
+        super().__init__(folder, patience)
+        self._override = override
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return a few tasks for the segments between two positions."""
+        names = [name for part in super().partitions(start, end) for name in cast(Segments, part).names]
+        return [Segments(names[at::TASKS]) for at in range(min(TASKS, len(names)))] or [Segments(())]
+
+    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
+        """Yield the bundles of a task's segments."""
+        for name in cast(Segments, partition).names:
+            for bundle in notice(self.folder / name, self._override):
+                first = bundle.messages[0].seq
+                place = (bundle.protocol, bundle.tap, bundle.conversation, bundle.peer)
+                yield (*place, first, pack(bundle.messages))
+
+
+class Watcher(StatefulProcessor):
+    """Watches each conversation, keyed by protocol, tap and conversation."""
+
+    def __init__(self, rules: Rules) -> None:
+        self._rules = rules
+
+    def init(self, handle: StatefulProcessorHandle) -> None:
+        """Take the one value that is remembered."""
+        self._handle = handle
+        self._memory = handle.getValueState("conversation", "octets BINARY")
+
+    def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
+        """Observe the messages of one conversation in their order."""
+        bundles = sorted((row.asDict() for row in rows), key=lambda row: cast(int, row["first_seq"]))
+        now_ms = timerValues.getCurrentProcessingTimeInMs()
+        conversation = self._recall() or Conversation.begin(key[0])
+        conversation.peer = bundles[-1]["peer"]
+        messages: list[Noticed] = []
+        for bundle in bundles:
+            messages += unpack(bundle["messages"])
+        alerts = list(conversation.observe(messages, now_ms, self._rules))
+        self._remember(conversation)
+        return (_row(key, conversation, alert, now_ms) for alert in alerts)
+
+    def handleExpiredTimer(
+        self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
+    ) -> Iterator[Row]:
+        """Look for silent sides; forget a conversation in which everybody has been silent for long."""
+        conversation = self._recall()
+        if conversation is None:
+            return iter(())
+        now_ms = timerValues.getCurrentProcessingTimeInMs()
+        conversation.timer_ms = None
+        alerts = list(conversation.find_silent(now_ms, self._rules))
+        if not alerts and conversation.next_look_ms(self._rules) <= now_ms:
+            self._memory.clear()
+        else:
+            self._remember(conversation)
+        return (_row(key, conversation, alert, now_ms) for alert in alerts)
+
+    def _recall(self) -> Conversation | None:
+        stored = self._memory.get()
+        return Conversation.load(bytes(stored[0])) if stored else None
+
+    def _remember(self, conversation: Conversation) -> None:
+        """Store a conversation, with one timer; nothing of one that is over."""
+        if conversation.over:
+            if conversation.timer_ms is not None:
+                self._handle.deleteTimer(conversation.timer_ms)
+            self._memory.clear()
+            return
+        if conversation.timer_ms is None:
+            # One timer at a time: when it expires, it is seen who spoke in the meantime.
+            conversation.timer_ms = conversation.next_look_ms(self._rules)
+            self._handle.registerTimer(conversation.timer_ms)
+        self._memory.update((conversation.dump(),))
+
+
+def _row(key: Any, conversation: Conversation, alert: Alert, now_ms: int) -> Row:
+    protocol, tap, name = key
+    found = {field: getattr(alert, field) for field in alert.__struct_fields__}
+    found |= {"ts": _moment(alert.ts), "raised": _moment(1000 * now_ms), "expected": list(alert.expected)}
+    place = {"protocol": protocol, "tap": tap, "conversation": name, "peer": conversation.peer}
+    values = found | place
+    return Row(**{field: values[field] for field in ALERTS.fieldNames()})
+
+
+def _moment(micros: int) -> datetime:
+    return datetime.fromtimestamp(micros / 1e6, UTC)
+
+
+def watch_conversations(
+    spark: SparkSession, options: dict[str, str], rules: Rules, *, override: str | None = None
+) -> DataFrame:
+    """Return the alerts of a growing capture as a stream; `options` as of `SegmentSource`."""
+    spark.dataSource.register(NoticedSource)
+    reader = spark.readStream.format(FORMAT).options(**options)
+    if override is not None:
+        reader = reader.option("protocol", override)
+    grouped = reader.load().groupBy("protocol", "tap", "conversation")
+    return grouped.transformWithState(Watcher(rules), ALERTS, "append", "ProcessingTime")

@@ -1,0 +1,235 @@
+"""One conversation, watched as it happens: what is an alert, and what must be remembered for the next.
+
+Three things are alerts:
+
+- ``violation``: a message that the dialog does not allow where it came, in the concurrent reading. A protocol
+  with several dialogs is watched by all of them until they differ; what none of the rest allows is a violation.
+- ``undecodable``: frames that are not a message of the protocol.
+- ``silent``: a side that spoke before and was not heard for a time, while the dialog is not over. That time is
+  told by the clock of who watches, so clocks of two hosts that differ do no harm; it is counted from when a
+  message was read.
+
+Alerts must stay few whatever a peer sends: after a violation or an undecodable message of a conversation,
+further ones are counted for `Rules.repeat_s` and not told; the next that is told states the count. Silence is
+told once, until the side is heard again. A message that comes again, or after later ones of its tap, is passed
+over. What is remembered is a few hundred octets and the keys of open requests, `OPEN_KEYS` at most for each kind
+of request.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from functools import cache
+from typing import Literal
+
+import msgspec
+
+from specwire.generated.dialog import Dialog
+from specwire.generated.errors import Violation
+from specwire.generated.monitors import Memory
+from specwire.generated.session import DialogSession
+from specwire.runtime.spark.live.noticing import Noticed, dialogs
+from specwire.runtime.spark.protocols import load_machine
+
+Kind = Literal["violation", "undecodable", "silent"]
+
+OPEN_KEYS = 1024
+"""Open requests of one kind that a conversation is watched by; the longest silent are forgotten."""
+
+SIDES = 8
+"""Sides of a conversation whose silence is looked for; a capture may state any letter for a sender."""
+
+EXPIRY_S = 60.0
+"""After how many seconds a side is silent where its protocol has no timer ``expiry``."""
+
+
+class Rules(msgspec.Struct, frozen=True):
+    """When to tell.
+
+    Attributes:
+        silent_s: seconds after which a side is silent; None for the protocol's timer ``expiry``.
+        repeat_s: seconds in which further findings of a conversation are counted and not told.
+        forget_s: seconds after which nothing is remembered of a conversation that is silent on all sides.
+    """
+
+    silent_s: float | None = None
+    repeat_s: float = 60.0
+    forget_s: float = 3600.0
+
+    def silence_ms(self, protocol: str) -> int:
+        """Return the time after which a side is silent, in milliseconds."""
+        stated = load_machine(protocol).TIMERS.get("expiry", EXPIRY_S)
+        return int(1000 * (stated if self.silent_s is None else self.silent_s))
+
+
+class Alert(msgspec.Struct, frozen=True):
+    """Something to tell.
+
+    Attributes:
+        ts: when it happened, microseconds since 1970; for silence, when the side was last heard.
+        kind: see the module.
+        sender: role letter of the side that did it.
+        seq, message: of the message; None for silence, and `message` for frames that are none.
+        state: of the dialog; None where no dialog is watched.
+        expected: what the dialog would have allowed, each as ``ROLE:Message``.
+        text: one sentence.
+        suppressed: findings of the conversation that were not told before this one.
+    """
+
+    ts: int
+    kind: Kind
+    sender: str
+    seq: int | None
+    message: str | None
+    state: str | None
+    expected: tuple[str, ...]
+    text: str
+    suppressed: int = 0
+
+
+class Heard(msgspec.Struct, array_like=True):
+    """A side of the conversation: its last message's time, when that was read, and whether silence was told."""
+
+    ts: int
+    read_ms: int
+    told: bool = False
+
+
+class Conversation(msgspec.Struct):
+    """What is remembered of a conversation.
+
+    Attributes:
+        watched: by name of the dialog, where its session is.
+        last_seq: of the last message, -1 before the first.
+        heard: sides by role letter.
+        quiet_until_ms: until then findings are counted and not told.
+        timer_ms: when to look for silence next; None where nobody waits.
+    """
+
+    protocol: str
+    peer: str = ""
+    watched: dict[str, Memory] = {}
+    last_seq: int = -1
+    heard: dict[str, Heard] = {}
+    quiet_until_ms: int = 0
+    suppressed: int = 0
+    timer_ms: int | None = None
+
+    @classmethod
+    def begin(cls, protocol: str) -> Conversation:
+        """Return a conversation of which nothing was heard."""
+        return cls(
+            protocol, watched={name: Memory(_start(dialog)) for name, dialog in dialogs(protocol).items()}
+        )
+
+    @classmethod
+    def load(cls, octets: bytes) -> Conversation:
+        """Return what `dump` stored."""
+        return _decoder.decode(octets)
+
+    def dump(self) -> bytes:
+        """Return everything as octets to be stored."""
+        return msgspec.msgpack.encode(self)
+
+    @property
+    def over(self) -> bool:
+        """Whether every dialog that is left is closed, so that nothing more may come."""
+        left = [(dialogs(self.protocol)[name], memory) for name, memory in self.watched.items()]
+        return bool(left) and all(dialog.phases[memory.state].closed for dialog, memory in left)
+
+    def observe(self, messages: Sequence[Noticed], now_ms: int, rules: Rules) -> Iterator[Alert]:
+        """Take note of messages in the order of `seq`; `now_ms` is the watcher's clock since 1970."""
+        sessions = {name: _session(self.protocol, name) for name in self.watched}
+        for name, session in sessions.items():
+            session.recall(self.watched[name])
+        for message in messages:
+            if message.seq <= self.last_seq:
+                continue
+            self.last_seq = message.seq
+            if message.sender in self.heard or len(self.heard) < SIDES:
+                self.heard[message.sender] = Heard(message.ts, now_ms)
+            found = self._look(message, sessions)
+            if found is not None:
+                yield from self._tell(found, now_ms, rules)
+        self.watched = {name: session.memory() for name, session in sessions.items()}
+
+    def find_silent(self, now_ms: int, rules: Rules) -> Iterator[Alert]:
+        """Yield an alert for each side that has been silent for too long and was not told."""
+        silence_ms = rules.silence_ms(self.protocol)
+        for sender, heard in sorted(self.heard.items()):
+            since_ms = now_ms - heard.read_ms
+            if heard.told or since_ms < silence_ms:
+                continue
+            heard.told = True
+            text = f"{sender} was not heard for {since_ms / 1000:.1f} s, after {silence_ms / 1000:g} s it is silent"
+            states = ", ".join(memory.state for memory in self.watched.values()) or None
+            yield Alert(heard.ts, "silent", sender, None, None, states, (), text)
+
+    def next_look_ms(self, rules: Rules) -> int:
+        """Return when a side will be silent; where all are, when the conversation may be forgotten."""
+        silence_ms = rules.silence_ms(self.protocol)
+        waiting = [heard.read_ms + silence_ms for heard in self.heard.values() if not heard.told]
+        if waiting:
+            return min(waiting)
+        last_ms = max((heard.read_ms for heard in self.heard.values()), default=0)
+        return last_ms + max(silence_ms, int(1000 * rules.forget_s))
+
+    def _look(self, message: Noticed, sessions: dict[str, DialogSession]) -> Alert | None:
+        states = ", ".join(session.state for session in sessions.values()) or None
+        if message.name is None:
+            for session in sessions.values():
+                session.malformed(message.sender)
+            text = message.fault or ""
+            return Alert(message.ts, "undecodable", message.sender, message.seq, None, states, (), text)
+        # Sessions that cannot be the dialog of this conversation are dropped, but never the last ones.
+        seen = _seen(message.name, message.values)
+        found = {name: session.observe(message.sender, seen) for name, session in sessions.items()}
+        violations = {name: violation for name, violation in found.items() if violation is not None}
+        if len(violations) < len(found):
+            for name in violations:
+                del sessions[name]
+            return None
+        if not violations:
+            return None
+        return _alert(message, tuple(violations.values()))
+
+    def _tell(self, alert: Alert, now_ms: int, rules: Rules) -> Iterator[Alert]:
+        if now_ms < self.quiet_until_ms:
+            self.suppressed += 1
+            return
+        yield msgspec.structs.replace(alert, suppressed=self.suppressed)
+        self.suppressed = 0
+        self.quiet_until_ms = now_ms + int(1000 * rules.repeat_s)
+
+
+_decoder = msgspec.msgpack.Decoder(Conversation)
+
+
+def _alert(message: Noticed, violations: Sequence[Violation]) -> Alert:
+    expected = tuple(dict.fromkeys(label for violation in violations for label in violation.expected))
+    states = ", ".join(violation.state for violation in violations)
+    text = "; ".join(map(str, violations))
+    sender, seq = message.sender, message.seq
+    return Alert(message.ts, "violation", sender, seq, message.name, states, expected, text)
+
+
+def _start(dialog: Dialog) -> str:
+    return next(iter(dialog.phases))
+
+
+def _session(protocol: str, name: str) -> DialogSession:
+    dialog = dialogs(protocol)[name]
+    return DialogSession(dialog, dialog.roles[0], "concurrent", open_limit=OPEN_KEYS)
+
+
+def _seen(name: str, values: dict[str, int | str | None]) -> object:
+    """A stand-in for the message: its class name, and the fields that a dialog looks at."""
+    return _kind(name)(values)
+
+
+@cache
+def _kind(name: str) -> type:
+    def keep(self: object, values: dict[str, object]) -> None:
+        self.__dict__.update(values)
+
+    return type(name, (), {"__init__": keep})

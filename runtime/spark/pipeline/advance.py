@@ -1,0 +1,112 @@
+"""One run: new segments in; frames, typed tables and answers go on from where the last run left them.
+
+    segments --take in--> portions --sort out--> rows --keep----> frames/, late/
+                                                      --decode--> typed/ --continue, roll up--> answers/, state/
+                                                           \\--count--> counts/, summary.json, report.html
+
+What a run writes is staged, and in place all at once or not at all (`specwire.runtime.spark.pipeline.commit`).
+A run that has nothing to do writes nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+import msgspec
+from pyspark.sql import SparkSession
+
+from specwire.runtime.spark.pipeline.answering import Answering
+from specwire.runtime.spark.pipeline.commit import Run
+from specwire.runtime.spark.pipeline.counts import write_counts
+from specwire.runtime.spark.pipeline.ledger import write_entries
+from specwire.runtime.spark.pipeline.manifest import Manifest
+from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
+from specwire.runtime.spark.pipeline.sorting import sort_out
+from specwire.runtime.spark.pipeline.steps import Progress, Steps
+from specwire.runtime.spark.pipeline.store import LATE, Store
+from specwire.runtime.spark.pipeline.summary import NAME as SUMMARY
+from specwire.runtime.spark.pipeline.summary import Summary
+from specwire.runtime.spark.pipeline.summing import sum_up
+from specwire.runtime.spark.pipeline.taking import Taking
+from specwire.runtime.spark.pipeline.transfers import find_transfers
+from specwire.runtime.spark.pipeline.unknown import UNKNOWN
+from specwire.runtime.spark.pipeline.view import View
+from specwire.runtime.spark.pipeline.writing import table_settings
+from specwire.runtime.spark.report.page import render_report
+
+REPORT = "report.html"
+
+
+def advance(
+    spark: SparkSession,
+    store: Store,
+    paths: Sequence[Path],
+    request: Request,
+    *,
+    batch: tuple[str, int] | None = None,
+    progress: Progress | None = None,
+) -> Summary | None:
+    """Work segments in; return the folder's summary, None where there is none because there was nothing to do.
+
+    Segments that were worked in before are passed over. `batch` is the id of a stream and the number of one of
+    its batches: the same or an earlier one again does nothing.
+
+    Raises InputError and CaptureError as `check_request` and `find_work` do, and JobError where the disk is
+    full or messages do not add up. What Spark raises is left as it is.
+    """
+    check_request(request, store.out)
+    with store.begin() as run:
+        if batch and run.before.batches.get(batch[0], -1) >= batch[1]:
+            return store.summary()
+        work = find_work(request, paths, store, run)
+        if work.nothing and not batch:
+            return store.summary()
+        return carry_out(spark, store, run, request, work, batch=batch, progress=progress)
+
+
+def carry_out(
+    spark: SparkSession,
+    store: Store,
+    run: Run,
+    request: Request,
+    work: Work,
+    *,
+    batch: tuple[str, int] | None = None,
+    progress: Progress | None = None,
+) -> Summary:
+    """Do the work of a run that was begun, and commit it."""
+    begun = time.monotonic()
+    sorted_out = sort_out(work, request, run.number, store.files(LATE))
+    new = sorted_out.protocols(request.asked.protocol)
+    with table_settings(spark):
+        answered = [name for name in sorted({*new, *store.protocols()}) if name != UNKNOWN]
+        steps = Steps(progress, 2 + 2 * len(new) + (len(answered) if request.answering else 0))
+        counted = Taking(spark, store, run, request, sorted_out, steps).take()
+        if request.answering:
+            answering = Answering(spark, store, run, steps, rebuild=sorted_out.rebuild)
+            for protocol in answered:
+                answering.answer(protocol)
+        steps.begin("writing the report")
+        counts, ledger = write_counts(run, counted), work.ledger.add(sorted_out.entries)
+        write_entries(run, sorted_out.entries)
+        summary = sum_up(
+            capture=request.capture,
+            run=run.number,
+            counts=counts,
+            ledger=ledger,
+            rows=run.count_rows(),
+            transfers=find_transfers(View(spark, store, run), answered),
+            elapsed_s=time.monotonic() - begun,
+        )
+        run.write(SUMMARY, summary.to_json())
+        run.write(REPORT, render_report(summary).encode())
+        run.commit(_next_manifest(run, request, batch))
+    return summary
+
+
+def _next_manifest(run: Run, request: Request, batch: tuple[str, int] | None) -> Manifest:
+    batches = run.before.batches | (dict([batch]) if batch else {})
+    answered = run.number if request.answering else run.before.answered
+    return msgspec.structs.replace(run.before, asked=request.asked, batches=batches, answered=answered)

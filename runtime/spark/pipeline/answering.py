@@ -1,0 +1,123 @@
+"""The third layer of a run: answers continued over new messages, then rolled up for the dates that changed.
+
+A continued answer gets the typed rows of the runs that it does not know, and the state that it left; what it
+gives is staged, and the state and the open rows of before go when the run commits. A roll-up gets the whole
+typed and answer tables of each date at which something changed, and its rows of these dates are replaced.
+
+Where everything is made anew, an answer gets all typed rows and no state, and all its tables are replaced.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import StructType
+
+from specwire.runtime.spark.answers.registry import Continued, RollUp, continued, roll_ups
+from specwire.runtime.spark.pipeline.commit import Area, Run
+from specwire.runtime.spark.pipeline.steps import Steps
+from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store
+from specwire.runtime.spark.pipeline.view import View, partition, partition_date, run_number
+from specwire.runtime.spark.pipeline.writing import without, write_empty, write_table
+
+PARTITIONS = (PROTOCOL.name, DATE.name)
+NO_DATE = "1970-01-01"
+"""Where a table without rows lies that has no better place."""
+
+
+class Answering:
+    """Brings the answers of one run up to date."""
+
+    def __init__(self, spark: SparkSession, store: Store, run: Run, steps: Steps, *, rebuild: bool) -> None:
+        self._spark = spark
+        self._store = store
+        self._run = run
+        self._view = View(spark, store, run)
+        self._steps = steps
+        self._rebuild = rebuild
+        self._since = 0 if rebuild else run.before.answered
+
+    def answer(self, protocol: str) -> None:
+        """Stage the answers for a protocol."""
+        self._steps.begin(f"answering {protocol}")
+        dates = self._changed_dates(protocol)
+        for answer in continued(protocol):
+            dates |= self._continue(answer, protocol)
+        if dates:
+            for roll_up in roll_ups(protocol):
+                self._roll_up(roll_up, protocol, dates)
+
+    def _changed_dates(self, protocol: str) -> set[str]:
+        """The dates of typed rows that the answers do not know; where everything is made anew, all dates."""
+        root = f"{TYPED}/{protocol}"
+        files = [path for path in self._store.files(root) if run_number(path) > self._since]
+        return {partition_date(path) for path in (*files, *self._run.staged(root))}
+
+    def _continue(self, answer: Continued, protocol: str) -> set[str]:
+        """Stage a step of an answer; return the dates whose rows change."""
+        typed = self._typed(protocol, answer.reads(protocol), since=self._since)
+        state = None if self._rebuild else self._store.state(self._spark, protocol, answer.name)
+        self._run.replace(self._store.files(f"{STATE}/{protocol}/{answer.name}"))
+        for name in answer.writes:
+            self._drop_answers(name, protocol)
+        step = answer.advance(typed, protocol, state)
+        try:
+            for area, frames in ((Area.ADDED, step.closed), (Area.OPEN, step.open)):
+                for name, frame in frames.items():
+                    table = f"{ANSWERS}/{name}"
+                    write_table(self._run, frame, table, area=area, partitions=PARTITIONS)
+            for name, frame in step.state.items():
+                write_table(self._run, frame, f"{STATE}/{protocol}/{answer.name}/{name}", area=Area.OPEN)
+        finally:
+            step.release()
+        dates: set[str] = set()
+        for name in answer.writes:
+            dates |= self._view.dates(f"{ANSWERS}/{name}", protocol)
+        self._write_empties(answer.writes, protocol, min(dates, default=NO_DATE))
+        return dates
+
+    def _roll_up(self, answer: RollUp, protocol: str, dates: set[str]) -> None:
+        typed = self._typed(protocol, answer.reads(protocol), dates=dates)
+        tables = {
+            name: self._view.table(f"{ANSWERS}/{name}", protocol=protocol, dates=dates)
+            for name in answer.reads_answers
+        }
+        known = {name: table for name, table in tables.items() if table is not None}
+        for name in answer.writes:
+            self._run.replace(
+                path
+                for path in self._store.files(f"{ANSWERS}/{name}")
+                if partition(path, PROTOCOL.name) == protocol
+                and (self._rebuild or partition_date(path) in dates)
+            )
+        for name, frame in answer.compute(typed, known, protocol).items():
+            rows = frame.where(F.col(DATE.name).cast("string").isin(*dates))
+            write_table(self._run, rows, f"{ANSWERS}/{name}", partitions=PARTITIONS)
+        self._write_empties(answer.writes, protocol, min(dates))
+
+    def _typed(
+        self, protocol: str, names: Iterable[str], *, since: int = 0, dates: set[str] | None = None
+    ) -> dict[str, DataFrame]:
+        found = {
+            name: self._view.table(f"{TYPED}/{protocol}/{name}", since=since, dates=dates) for name in names
+        }
+        return {name: table for name, table in found.items() if table is not None}
+
+    def _drop_answers(self, name: str, protocol: str) -> None:
+        """Have the open rows of a table replaced; where everything is made anew, all rows."""
+        self._run.replace(
+            path
+            for path in self._store.files(f"{ANSWERS}/{name}")
+            if partition(path, PROTOCOL.name) == protocol
+            and (self._rebuild or path.name.startswith(f"{Area.OPEN}-"))
+        )
+
+    def _write_empties(self, schemas: Mapping[str, StructType], protocol: str, date: str) -> None:
+        for name, schema in schemas.items():
+            table = f"{ANSWERS}/{name}"
+            there = [path for path in self._store.files(table) if path not in self._run.replaced]
+            if not there and not any(self._run.staged(table, area) for area in Area):
+                place = dict(zip(PARTITIONS, (protocol, date), strict=True))
+                write_empty(self._run, table, without(schema, PARTITIONS), place)

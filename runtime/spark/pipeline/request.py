@@ -1,0 +1,128 @@
+"""What a run is asked to do, checked before Spark is started.
+
+A slip in the request costs no start of a Java process, and neither does a run that has nothing new to read.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.pipeline.commit import Run
+from specwire.runtime.spark.pipeline.intake import Intake, take_in
+from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
+from specwire.runtime.spark.pipeline.manifest import LAYERS, MODES, Asked
+from specwire.runtime.spark.pipeline.store import LATE, Store
+from specwire.runtime.spark.protocols import load_schemas
+
+
+class Request(msgspec.Struct, frozen=True):
+    """What is asked of a run.
+
+    Attributes:
+        capture: the folder that the segments are in; shown, never listed by a run itself.
+        asked: what the tables depend on; every run into one folder asks for the same.
+        backend: what decodes, see `specwire.runtime.spark.decoding.backends`.
+        late: what becomes of messages that come after their answers: ``rebuild`` works them in, with those that
+            wait, and computes all answers anew; ``keep`` has them wait in the table `late`.
+        answers: whether answers are brought up to date; if not, a later run does it.
+    """
+
+    capture: Path
+    asked: Asked = Asked()
+    backend: str = "auto"
+    late: Literal["rebuild", "keep"] = "rebuild"
+    answers: bool = True
+
+    @property
+    def answering(self) -> bool:
+        """Whether this run computes answers."""
+        return self.answers and "answers" in self.asked.layers
+
+
+class Work(msgspec.Struct, frozen=True):
+    """What a run has to do.
+
+    Attributes:
+        ledger: as it was before.
+        unanswered: whether earlier runs left answers to be computed.
+        waiting: whether late messages are worked in.
+    """
+
+    intake: Intake
+    ledger: Ledger
+    unanswered: bool
+    waiting: bool
+
+    @property
+    def nothing(self) -> bool:
+        """Whether everything is done already."""
+        return not (self.intake.entries or self.unanswered or self.waiting)
+
+
+def check_request(request: Request, out: Path) -> None:
+    """Raise InputError for a request that cannot be met, whatever the capture holds."""
+    target, source = out.resolve(), request.capture.resolve()
+    if target == source or target in source.parents or source in target.parents:
+        raise InputError(f"{out}: the output must lie apart from the capture folder {request.capture}")
+    asked = request.asked
+    if asked.protocol is not None:
+        load_schemas(asked.protocol)
+    if asked.mode not in MODES:
+        raise InputError(f"there is no mode {asked.mode!r}; the known ones are {', '.join(MODES)}")
+    for layer in asked.layers:
+        if layer not in LAYERS:
+            raise InputError(f"there is no layer {layer!r}; the known ones are {', '.join(LAYERS)}")
+    if "typed" not in asked.layers:
+        raise InputError("the layer 'typed' cannot be left out: the answers are made of it")
+
+
+def find_work(request: Request, paths: Sequence[Path], store: Store, run: Run) -> Work:
+    """Return what there is to do; nothing of it is done yet.
+
+    Raises InputError where the folder was begun with another request, and CaptureError where it is new and no
+    segment holds a message that can be read.
+    """
+    _check_same(request.asked, run.before.asked, run, store.out)
+    ledger = store.ledger
+    intake = take_in(paths, ledger, run.number)
+    if run.before.run == 0 and not intake.rows:
+        raise CaptureError(_say_nothing_readable(request.capture, intake))
+    return Work(
+        intake=intake,
+        ledger=ledger,
+        unanswered=request.answering and run.before.answered < run.before.run,
+        waiting=request.answering and request.late == "rebuild" and bool(store.files(LATE)),
+    )
+
+
+def _check_same(asked: Asked, before: Asked, run: Run, out: Path) -> None:
+    if run.before.run == 0 or asked == before:
+        return
+    for name in Asked.__struct_fields__:
+        ours, theirs = getattr(asked, name), getattr(before, name)
+        if ours != theirs:
+            raise InputError(
+                f"{out}: this output was begun with {name} {_show(theirs)}, not {_show(ours)}; "
+                "ask for the same or name another folder"
+            )
+
+
+def _show(value: object) -> str:
+    if isinstance(value, tuple):
+        return ",".join(map(str, value))
+    return "as stated by the taps" if value is None else str(value)
+
+
+def _say_nothing_readable(capture: Path, intake: Intake) -> str:
+    unsound = [entry.reason for entry in intake.entries if entry.outcome == Outcome.QUARANTINED]
+    if not unsound:
+        return f"{capture}: the capture holds no messages"
+    if len(unsound) == 1:
+        return unsound[0]
+    return f"{capture}: none of {len(unsound)} segments can be read; the first: {unsound[0]}"

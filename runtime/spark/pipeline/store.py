@@ -1,0 +1,144 @@
+"""An output folder and what is in it, for those who read it with Spark.
+
+    frames/protocol=P/date=D/      captured frames, each message once, with the segment that it came from
+    late/protocol=P/date=D/        the same of messages that came after their answers
+    typed/P/MESSAGE/date=D/        typed tables, `_errors` among them
+    answers/TABLE/protocol=P/date=D/    ``run-…`` holds rows that stay, ``open-…`` rows that the next run replaces
+    state/P/ANSWER/TABLE/          what the next run needs of this one
+    segments/                      every segment that was looked at
+    counts/                        messages and octets by tap, time, type and finding
+    manifest.json, summary.json, report.html
+
+Any Parquet reader reads a table as a folder. `Store` gives the same as DataFrames, documented columns and
+partition columns included, without a job of Spark: the schema is read from the newest file's footer, where
+Spark has put it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+import msgspec
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import DateType, StringType, StructField, StructType
+
+from specwire.runtime.spark.decoding.tables import ERRORS
+from specwire.runtime.spark.pipeline.commit import Run, begin, visible_files
+from specwire.runtime.spark.pipeline.ledger import Ledger, read_ledger
+from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
+from specwire.runtime.spark.pipeline.summary import Summary, read_summary
+from specwire.runtime.spark.protocols import known_protocols, load_schemas
+from specwire.runtime.spark.reading.capture import literal_path
+
+FRAMES, LATE, TYPED, ANSWERS, STATE = "frames", "late", "typed", "answers", "state"
+
+PROTOCOL = StructField("protocol", StringType(), metadata={"comment": "what the messages were read as"})
+DATE = StructField("date", DateType(), metadata={"comment": "of ts, in UTC"})
+
+ROW_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
+"""Where Spark keeps the schema, comments included, in a Parquet file."""
+
+
+class Store:
+    """An output folder as its last run left it; it need not exist yet."""
+
+    def __init__(self, out: Path) -> None:
+        self.out = out
+
+    def begin(self) -> AbstractContextManager[Run]:
+        """Begin a run; see `specwire.runtime.spark.pipeline.commit.begin`."""
+        return begin(self.out)
+
+    @property
+    def manifest(self) -> Manifest:
+        """The folder's manifest, read afresh; InputError where it is not ours."""
+        return read_manifest(self.out)
+
+    @property
+    def ledger(self) -> Ledger:
+        """All segments that were looked at, read afresh."""
+        return read_ledger(self.out)
+
+    def summary(self) -> Summary | None:
+        """Return what the last run wrote to ``summary.json``; None before the first."""
+        return read_summary(self.out)
+
+    def protocols(self) -> list[str]:
+        """Return the protocols that have typed tables, sorted."""
+        return _folder_names(self.out / TYPED)
+
+    def answers(self) -> list[str]:
+        """Return the names of the answer tables, sorted."""
+        return _folder_names(self.out / ANSWERS)
+
+    def frames(self, spark: SparkSession) -> DataFrame | None:
+        """Return the captured frames; None where this layer is not written."""
+        return self._table(spark, FRAMES)
+
+    def late(self, spark: SparkSession) -> DataFrame | None:
+        """Return the messages that came after their answers; None where there are none."""
+        return self._table(spark, LATE)
+
+    def typed(self, spark: SparkSession, protocol: str) -> dict[str, DataFrame]:
+        """Return a protocol's typed tables in the specification's order, `_errors` last; empty where it has none."""
+        there = _folder_names(self.out / TYPED / protocol)
+        order = load_schemas(protocol).SCHEMAS if protocol in known_protocols() else ()
+        names = [name for name in (*order, ERRORS) if name in there]
+        found = {name: self._table(spark, f"{TYPED}/{protocol}/{name}") for name in names}
+        return {name: table for name, table in found.items() if table is not None}
+
+    def answer(self, spark: SparkSession, name: str) -> DataFrame | None:
+        """Return an answer table, closed and open rows; None where there is none of this name."""
+        return self._table(spark, f"{ANSWERS}/{name}")
+
+    def state(self, spark: SparkSession, protocol: str, answer: str) -> dict[str, DataFrame] | None:
+        """Return what an answer left for its next step; None where it has not begun."""
+        root = f"{STATE}/{protocol}/{answer}"
+        found = {name: self._table(spark, f"{root}/{name}") for name in _folder_names(self.out / root)}
+        return {name: table for name, table in found.items() if table is not None} or None
+
+    def files(self, table: str) -> list[Path]:
+        """Return the files of a table, sorted."""
+        return visible_files(self.out / table)
+
+    def _table(self, spark: SparkSession, table: str) -> DataFrame | None:
+        return read_files(spark, self.out / table, self.files(table))
+
+
+def read_files(spark: SparkSession, root: Path, files: Iterable[Path]) -> DataFrame | None:
+    """Return files of one table, which lie in partition folders below `root`; None without files.
+
+    The columns are those of the newest file: an older one that lacks some has null there. The partition columns
+    come last.
+    """
+    paths = list(files)
+    if not paths:
+        return None
+    newest = max(paths, key=lambda path: path.name)
+    columns = StructType([*stored_schema(newest), *_partitions(newest.relative_to(root))])
+    reader = spark.read.schema(columns).option("basePath", str(root.resolve()))
+    return reader.parquet(*map(literal_path, paths))
+
+
+def stored_schema(path: Path) -> StructType:
+    """Return the Spark schema that a Parquet file was written with."""
+    metadata = pq.read_metadata(path).metadata or {}
+    return StructType.fromJson(msgspec.json.decode(metadata[ROW_SCHEMA]))
+
+
+def _partitions(path: Path) -> list[StructField]:
+    names = [part.partition("=")[0] for part in path.parts[:-1]]
+    return [
+        PROTOCOL if name == PROTOCOL.name else StructField(name, DATE.dataType, True, DATE.metadata)
+        for name in names
+    ]
+
+
+def _folder_names(folder: Path) -> list[str]:
+    """The folders that hold a table, `_errors` too, which other readers pass over."""
+    if not folder.is_dir():
+        return []
+    return sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")

@@ -1,0 +1,176 @@
+"""From counts and ledger to the summary, without Spark: sums over a few thousand rows."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from specwire.runtime.spark.pipeline.counts import STRETCHES, WIDTHS_MS, Way
+from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
+from specwire.runtime.spark.pipeline.stretches import count
+from specwire.runtime.spark.pipeline.summary import (
+    Bucket,
+    ErrorCount,
+    Segments,
+    SetAside,
+    Summary,
+    TapCount,
+    Timeline,
+    Totals,
+    Transfer,
+    TypeCount,
+)
+
+ERRORS_KEPT = 100
+TOLD = 100
+SHOWN = ("frames", "late", "typed", "answers")
+"""Layers whose tables are in the summary."""
+
+
+def sum_up(
+    *,
+    capture: Path,
+    run: int,
+    counts: pa.Table,
+    ledger: Ledger,
+    rows: Mapping[str, int],
+    transfers: tuple[Transfer, ...],
+    elapsed_s: float,
+) -> Summary:
+    """Return the summary of an output folder; `rows` are those of its tables by path."""
+    return Summary(
+        capture=str(capture),
+        taps=count_taps(counts, ledger),
+        types=count_types(counts),
+        errors=count_errors(counts),
+        transfers=transfers,
+        timeline=draw_timeline(counts),
+        tables={path: rows[path] for path in rows if path.partition("/")[0] in SHOWN},
+        elapsed_s=round(elapsed_s, 3),
+        run=run,
+        totals=total(counts, ledger),
+        segments=count_segments(ledger),
+    )
+
+
+def count_taps(counts: pa.Table, ledger: Ledger) -> tuple[TapCount, ...]:
+    """Count what each tap saw of each protocol, and what it dropped; those that saw nothing last."""
+    summed = counts.append_column(
+        "wrong", pc.if_else(pc.is_valid(counts["wrong_kind"]), counts["messages"], 0)
+    )
+    groups = _group(
+        summed,
+        ["tap", "protocol"],
+        {"messages": "sum", "octets": "sum", "wrong": "sum", "first": "min", "last": "max"},
+    )
+    dropped = {tap: number for tap, number in ledger.dropped().items() if number}
+    missing = {tap: number for tap, number in _count_missing(ledger).items() if number}
+    taps = [
+        TapCount(
+            tap=row["tap"],
+            protocol=row["protocol"],
+            messages=row["messages"],
+            octets=row["octets"],
+            errors=row["wrong"],
+            dropped=dropped.pop(row["tap"], 0),
+            missing=missing.pop(row["tap"], 0),
+            first=_iso(row["first"]),
+            last=_iso(row["last"]),
+        )
+        for row in sorted(groups, key=lambda row: (row["first"], row["tap"], row["protocol"]))
+    ]
+    silent = sorted(dropped.keys() | missing.keys())
+    taps += (
+        TapCount(tap, "", 0, 0, 0, dropped.get(tap, 0), None, None, missing.get(tap, 0)) for tap in silent
+    )
+    return tuple(taps)
+
+
+def _count_missing(ledger: Ledger) -> dict[str, int]:
+    """Messages between the first and the last of a tap that no segment has."""
+    known = ledger.known().items()
+    return {tap: found[-1][1] - found[0][0] + 1 - count(found) for tap, found in known}
+
+
+def count_types(counts: pa.Table) -> tuple[TypeCount, ...]:
+    """Count messages by tap, type and sender."""
+    keys = ["tap", "protocol", "message", "sender"]
+    groups = _group(counts, keys, {"messages": "sum", "octets": "sum"})
+    groups.sort(key=lambda row: (row["tap"], row["protocol"], row["message"] or "", row["sender"]))
+    return tuple(TypeCount(**row) for row in groups)
+
+
+def count_errors(counts: pa.Table) -> tuple[ErrorCount, ...]:
+    """Count messages that did not decode by what was found, the most frequent first."""
+    names = {"wrong_message": "message", "wrong_field": "field", "wrong_kind": "kind"}
+    wrong = counts.filter(pc.is_valid(counts["wrong_kind"]))
+    groups = _group(wrong, ["tap", "protocol", *names], {"text": "min", "messages": "sum"})
+    groups.sort(key=lambda row: (-row["messages"], row["tap"], row["text"]))
+    return tuple(
+        ErrorCount(**{names.get(name, name): value for name, value in row.items()})
+        for row in groups[:ERRORS_KEPT]
+    )
+
+
+def draw_timeline(counts: pa.Table) -> Timeline:
+    """Count messages and octets in at most `STRETCHES` equal stretches from the first to the last."""
+    if not counts.num_rows:
+        return Timeline(1.0, ())
+    first, last = pc.min(counts["first"]).as_py() // 1000, pc.max(counts["last"]).as_py() // 1000
+    narrowest = pc.max(counts["width_ms"]).as_py()
+    wide = (width for width in WIDTHS_MS if width >= narrowest and last - first < width * STRETCHES)
+    width_ms = next(wide, WIDTHS_MS[-1])
+    begin = first // width_ms
+    buckets: dict[int, list[int]] = {}
+    for row in _group(counts, ["since"], {"messages": "sum", "octets": "sum"}):
+        found = buckets.setdefault(row["since"] // width_ms - begin, [0, 0])
+        found[0] += row["messages"]
+        found[1] += row["octets"]
+    return Timeline(width_ms / 1000, tuple(Bucket(index, *buckets[index]) for index in sorted(buckets)))
+
+
+def count_segments(ledger: Ledger) -> Segments:
+    """Count segments by what came of them, and name those that cannot be read or are odd."""
+    entries = list(ledger)
+    numbers = {outcome: sum(entry.outcome == outcome for entry in entries) for outcome in Outcome}
+    quarantined = ledger.quarantined()
+    odd = [entry for entry in entries if entry.reason and entry.outcome != Outcome.QUARANTINED]
+    told = [SetAside(entry.run, entry.name, entry.outcome, entry.reason) for entry in (*quarantined, *odd)]
+    told.sort(key=lambda item: (-item.run, item.outcome != Outcome.QUARANTINED, item.name))
+    return Segments(
+        read=numbers[Outcome.READ],
+        partial=numbers[Outcome.PARTIAL],
+        duplicate=numbers[Outcome.DUPLICATE],
+        late=numbers[Outcome.LATE],
+        quarantined=len(quarantined),
+        told=tuple(told[:TOLD]),
+    )
+
+
+def total(counts: pa.Table, ledger: Ledger) -> Totals:
+    """Return where the messages of all segments went."""
+    entries = [entry for entry in ledger if entry.outcome != Outcome.QUARANTINED]
+    wrong = counts.filter(pc.is_valid(counts["wrong_kind"]))
+    messages, errors = (int(pc.sum(part["messages"]).as_py() or 0) for part in (counts, wrong))
+    return Totals(
+        captured=sum(entry.rows for entry in entries),
+        typed=messages - errors,
+        errors=errors,
+        late=sum(entry.taken for entry in entries if entry.outcome == Outcome.LATE),
+        repeated=sum(entry.repeated for entry in entries),
+    )
+
+
+def _group(table: pa.Table, keys: list[str], ways: Mapping[str, Way]) -> list[dict[str, Any]]:
+    grouped = table.group_by(keys).aggregate(list(ways.items()))
+    names = {f"{name}_{way}": name for name, way in ways.items()}
+    return grouped.rename_columns([names.get(name, name) for name in grouped.column_names]).to_pylist()
+
+
+def _iso(micros: int) -> str:
+    return datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="microseconds")

@@ -1,0 +1,125 @@
+"""The first two layers of a run: captured frames and typed tables, and the counts that say they are whole.
+
+Each message is decoded once: the decoded rows are persisted while they are counted and written. Messages add
+up: as many as the intake promises are counted, and as many as are counted are in the tables. Counting looks at
+the decoded rows and at the footers of what was written, which nothing but the truth can make agree.
+"""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from specwire.runtime.spark.decoding.decode import decode
+from specwire.runtime.spark.decoding.tables import ERRORS, tables
+from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.pipeline import unknown
+from specwire.runtime.spark.pipeline.commit import Run
+from specwire.runtime.spark.pipeline.counts import choose_width_ms, count_rows
+from specwire.runtime.spark.pipeline.intake import Portion
+from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.pipeline.rows import keep, read_kept, read_portions, rows_of
+from specwire.runtime.spark.pipeline.sorting import Sorted
+from specwire.runtime.spark.pipeline.steps import Steps
+from specwire.runtime.spark.pipeline.store import DATE, FRAMES, LATE, PROTOCOL, TYPED, Store, read_files
+from specwire.runtime.spark.pipeline.unknown import UNKNOWN
+from specwire.runtime.spark.pipeline.writing import date_column, write_empty, write_table
+
+
+class Taking:
+    """Takes the messages of one run."""
+
+    def __init__(
+        self, spark: SparkSession, store: Store, run: Run, request: Request, work: Sorted, steps: Steps
+    ) -> None:
+        self._spark = spark
+        self._store = store
+        self._run = run
+        self._asked = request.asked
+        self._request = request
+        self._work = work
+        self._steps = steps
+        times = [time for entry in work.entries for time in (entry.first, entry.last) if time is not None]
+        self._first_us, self._last_us = min(times, default=0), max(times, default=0)
+
+    def take(self) -> list[pa.Table]:
+        """Stage all tables; return the counts, a table for each protocol. JobError where they do not add up."""
+        self._steps.begin("reading segments")
+        work = self._work
+        if "frames" in self._asked.layers and (work.portions or work.waiting):
+            self._keep(self._rows(list(work.portions)), FRAMES)
+        if work.late:
+            self._keep(read_portions(self._spark, work.late), LATE)
+        self._run.replace(work.waiting)
+        counted = [
+            self._take_protocol(protocol, portions)
+            for protocol, portions in work.protocols(self._asked.protocol).items()
+        ]
+        found = sum(_total(part, "messages") for part in counted)
+        if found != work.messages:
+            raise JobError(
+                f"{self._request.capture}: the segments hold {work.messages} new messages and {found} were "
+                "decoded; a segment has changed while it was read"
+            )
+        return counted
+
+    def _rows(self, portions: list[Portion]) -> DataFrame:
+        rows = read_portions(self._spark, portions)
+        came = read_files(self._spark, self._store.out / LATE, self._work.waiting)
+        return rows if came is None else rows.unionByName(read_kept(came))
+
+    def _keep(self, rows: DataFrame, table: str) -> None:
+        octets = sum(entry.size for entry in self._work.entries)
+        kept = keep(rows, self._asked.protocol)
+        write_table(self._run, kept, table, partitions=[PROTOCOL.name, DATE.name], octets=octets)
+
+    def _take_protocol(self, protocol: str, portions: list[Portion]) -> pa.Table:
+        self._steps.begin(f"decoding {protocol}")
+        rows = rows_of(self._rows(portions), protocol, self._asked.protocol)
+        decoded = self._decode(rows, protocol).persist()
+        try:
+            width_ms = choose_width_ms(self._last_us - self._first_us)
+            counted = count_rows(decoded, protocol, width_ms)
+            self._steps.begin(f"writing {protocol} tables")
+            typed = (
+                tables(decoded, protocol) if protocol != UNKNOWN else {ERRORS: unknown.error_rows(decoded)}
+            )
+            for name, table in typed.items():
+                self._write(f"{TYPED}/{protocol}/{name}", table, _rows_of_table(counted, name))
+        finally:
+            decoded.unpersist()
+        return counted
+
+    def _decode(self, rows: DataFrame, protocol: str) -> DataFrame:
+        if protocol == UNKNOWN:
+            return unknown.refuse(rows)
+        return decode(rows, protocol, backend=self._request.backend)
+
+    def _write(self, path: str, table: DataFrame, counted: pa.Table) -> None:
+        malformed = path.endswith(f"/{ERRORS}") and self._asked.mode == "DROPMALFORMED"
+        rows = 0 if malformed else _total(counted, "messages")
+        day = date_column(table.columns)
+        if not rows:
+            if not self._store.files(path):
+                first = datetime.fromtimestamp(self._first_us / 1e6, UTC).date().isoformat()
+                write_empty(self._run, path, table.schema, {day: first})
+            return
+        dated = table.withColumn(day, F.to_date(F.col(table.columns[0])))
+        write_table(self._run, dated, path, partitions=[day], octets=_total(counted, "octets"))
+        written = sum(pq.read_metadata(file).num_rows for file in self._run.staged(path))
+        if written != rows:
+            raise JobError(f"{path}: {rows} messages were counted and {written} rows were written")
+
+
+def _rows_of_table(counted: pa.Table, name: str) -> pa.Table:
+    message = counted["message"]
+    return counted.filter(pc.is_null(message) if name == ERRORS else pc.equal(message, pa.scalar(name)))
+
+
+def _total(counted: pa.Table, column: str) -> int:
+    return int(pc.sum(counted[column]).as_py() or 0)

@@ -1,0 +1,87 @@
+"""Tables into a run's staging folder: one file for each partition, larger ones cut at `FILE_OCTETS`.
+
+Spark writes as many files as a DataFrame has partitions, times the dates; a run every few seconds would drown
+the next reader in small files. So a table is written by as few tasks as its size needs.
+
+A table that never had a row gets one file without rows, because readers rely on the tables being there; it is
+written here, without a job of Spark.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
+
+from specwire.runtime.spark.pipeline.commit import Area, Run
+from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
+
+FILE_OCTETS = 128 << 20
+"""Octets of frames that go to one file, before compression."""
+
+SETTINGS = {
+    "spark.sql.session.timeZone": "UTC",
+    "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
+    "spark.sql.ansi.enabled": "true",
+}
+"""What the tables depend on, whatever session the caller has."""
+
+OPTIONS = {
+    "compression": "zstd",
+    # Or a hundred rows are gathered before their size is looked at, and a row may have a hundred megabytes.
+    "parquet.block.size.row.check.min": "4",
+    "parquet.page.size.row.check.min": "4",
+}
+
+
+@contextmanager
+def table_settings(spark: SparkSession) -> Iterator[None]:
+    """Set what the tables depend on, for the time of a block."""
+    before = {name: spark.conf.get(name) for name in SETTINGS}
+    for name, value in SETTINGS.items():
+        spark.conf.set(name, value)
+    try:
+        yield
+    finally:
+        for name, earlier in before.items():
+            if earlier is not None:
+                spark.conf.set(name, earlier)
+
+
+def write_table(
+    run: Run,
+    frame: DataFrame,
+    table: str,
+    *,
+    area: Area = Area.ADDED,
+    partitions: Iterable[str] = (),
+    octets: int = 0,
+) -> None:
+    """Stage the rows of a table with one job; `octets` is about how large they are, 0 for small."""
+    files = frame.coalesce(1 + octets // FILE_OCTETS)
+    folder = run.folder(area, table).resolve()
+    files.write.mode("append").options(**OPTIONS).partitionBy(*partitions).parquet(str(folder))
+
+
+def write_empty(run: Run, table: str, schema: StructType, partitions: dict[str, str]) -> None:
+    """Stage a file without rows; `partitions` are the partition columns of its folder."""
+    place = "/".join(f"{name}={value}" for name, value in partitions.items())
+    folder = run.folder(Area.ADDED, table) / place
+    folder.mkdir(parents=True, exist_ok=True)
+    arrow = to_arrow_schema(schema, timezone="UTC").with_metadata({ROW_SCHEMA: schema.json().encode()})
+    pq.write_table(arrow.empty_table(), folder / "part-empty.parquet")
+
+
+def without(schema: StructType, names: Iterable[str]) -> StructType:
+    """Return a schema without some of its columns: what is in the files when these are partitions."""
+    left = set(names)
+    return StructType([field for field in schema if field.name not in left])
+
+
+def date_column(names: Iterable[str]) -> str:
+    """Return what the partition column of the date is called beside these columns, whatever their case."""
+    return "_date" if "date" in {name.casefold() for name in names} else "date"

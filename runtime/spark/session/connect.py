@@ -1,0 +1,113 @@
+"""A session behind a Spark Connect server: plans travel over gRPC, and no Java runs here.
+
+The server is somebody else's: only SQL settings can be changed, for this session alone. It must see the files of
+captures and outputs under the same paths (`specwire.runtime.spark.session.sharing` asks). PySpark tries
+for ten minutes to reach a server that is not there, so whether one answers is found out first.
+"""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import TYPE_CHECKING, cast
+
+from pyspark.errors import PySparkException
+from pyspark.sql import SparkSession
+
+from specwire.runtime.spark.cluster.contents import ENVIRONMENT, Package, read_package
+from specwire.runtime.spark.errors import InputError, JobError
+from specwire.runtime.spark.session.failures import as_job_errors
+from specwire.runtime.spark.session.java import changed_environment, quiet_driver
+from specwire.runtime.spark.session.shipping import runtime_settings
+
+if TYPE_CHECKING:
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+ANSWER_S = 10.0
+"""Time for a server to answer at all, in seconds."""
+
+RETRIES = 6
+"""How often a call is tried again when the connection is lost: for about a minute, ever more slowly."""
+
+_NEEDED = ("grpc", "grpc_status", "google.rpc", "zstandard")
+
+_ENVIRONMENT: Mapping[str, str | None] = {
+    # PySpark's functions look here for which kind of column to make.
+    "SPARK_CONNECT_MODE_ENABLED": "1",
+    "SPARK_REMOTE": None,
+    # gRPC writes of connections that end to standard error; what matters is raised too.
+    "GRPC_VERBOSITY": "NONE",
+}
+
+
+@contextmanager
+def open_remote(url: str, package: Path | None, settings: Mapping[str, str]) -> Iterator[SparkSession]:
+    """Give a session of its own on the server at `url` for the time of a block, then release it.
+
+    Raises InputError for a URL that is none, JobError where the libraries are missing or no server answers, and
+    turns what Spark raises inside the block into a JobError.
+    """
+    missing = [name for name in _NEEDED if not _is_there(name)]
+    if missing:
+        raise JobError(f"Spark Connect needs {', '.join(missing)}: install specwire[connect]")
+    shipped = read_package(package) if package is not None else None
+    with changed_environment(_ENVIRONMENT):
+        builder = _read_url(url)
+        place = f"Spark Connect server {builder.endpoint}"
+        _await_server(builder)
+        with quiet_driver(), as_job_errors(place):
+            session = _connect(builder)
+            try:
+                if shipped is not None:
+                    _ship(session, shipped)
+                for name, value in {**settings, **runtime_settings(shipped)}.items():
+                    if name.startswith("spark.sql."):
+                        session.conf.set(name, value)
+                yield session
+            finally:
+                session.stop()
+
+
+def _connect(builder: DefaultChannelBuilder) -> SparkSession:
+    from pyspark.sql.connect.client.retries import DefaultPolicy
+    from pyspark.sql.connect.session import SparkSession as RemoteSession
+
+    session = RemoteSession.builder.channelBuilder(builder).create()
+    session.client.set_retry_policies([DefaultPolicy(max_retries=RETRIES)])
+    return cast(SparkSession, session)
+
+
+def _ship(session: SparkSession, package: Package) -> None:
+    session.addArtifacts(f"{package.archive}#{ENVIRONMENT}", archive=True)
+    if package.jar is not None:
+        session.addArtifacts(str(package.jar))
+
+
+def _is_there(name: str) -> bool:
+    try:
+        return importlib.util.find_spec(name) is not None
+    except ModuleNotFoundError:
+        return False
+
+
+def _read_url(url: str) -> DefaultChannelBuilder:
+    from pyspark.sql.connect.client import DefaultChannelBuilder
+
+    try:
+        return DefaultChannelBuilder(url)
+    except (PySparkException, ValueError) as error:
+        raise InputError(
+            "the Spark Connect URL is none: it reads sc://host:port, or sc://host:port/;name=value"
+        ) from error
+
+
+def _await_server(builder: DefaultChannelBuilder) -> None:
+    import grpc
+
+    with builder.toChannel() as channel:
+        try:
+            grpc.channel_ready_future(channel).result(timeout=ANSWER_S)
+        except grpc.FutureTimeoutError as error:
+            raise JobError(f"no Spark Connect server answers at {builder.endpoint}") from error

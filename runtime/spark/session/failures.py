@@ -1,0 +1,47 @@
+"""One line for what Spark raises, whichever way it reached Python: py4j, a worker's traceback, or Spark Connect."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
+from pyspark.errors import PySparkException, PythonException
+
+from specwire.runtime.spark.errors import JobError
+
+_ABSENT = re.compile(r"No module named '?(specwire|msgspec|numpy|pyarrow|pandas)\b")
+
+
+@contextmanager
+def as_job_errors(place: str) -> Iterator[None]:
+    """Turn what Spark raises in the block into JobError; `place` says where to look, in parentheses."""
+    try:
+        yield
+    except (PySparkException, Py4JError, ConnectionError) as error:
+        raise JobError(f"{describe_failure(error)} ({place})") from error
+
+
+def describe_failure(error: Exception) -> str:
+    """Return the one line of what Spark raised that says what happened.
+
+    A failed worker's line is the last of its traceback; Java's is the first that names an exception.
+    """
+    line = _telling_line(error)
+    if _ABSENT.search(line):
+        line += "; the executors' Python lacks it: ship it with --package (see `specwire pipeline package`)"
+    return line
+
+
+def _telling_line(error: Exception) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
+    if isinstance(error, PythonException):
+        lines = [line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)] or lines
+    elif isinstance(error, PySparkException):
+        pass
+    elif java := [line for line in lines if line.startswith(": ")]:
+        lines = [re.sub(r"^: (?:[\w$]+\.)+\w+: ", "", java[0])]
+    else:
+        lines = [f"Spark's Java process does not answer: {lines[0]}"]
+    return re.sub(r"\s*SQLSTATE: \w+;?$", "", lines[0]).rstrip(" .")

@@ -1,0 +1,88 @@
+"""Narrow rows made by hand, as the exchange and the sort would give them to the machines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+import pyarrow as pa
+
+from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Pairing
+from specwire.runtime.spark.answers.dialogs.batches import NOBODY_OPEN
+from specwire.runtime.spark.answers.dialogs.fold import Fold
+from tests.runtime.spark.answers.dialogs.sessions import Said
+
+Conversations = Mapping[tuple[str, str], Sequence[Said]]
+"""What was said, by tap and conversation."""
+
+SECOND_NS = 10**9
+
+
+def narrow(
+    protocol: str, conversations: Conversations, carried: Mapping[tuple[str, str], str] | None = None
+) -> pa.Table:
+    """Return the rows of conversations; message `seq` is said at second `seq`. `carried` are states from before."""
+    alphabet, carried = Alphabet(protocol), carried or {}
+    rows: list[dict[str, Any]] = []
+    for place in sorted({*conversations, *carried}):
+        common = {
+            "tap": place[0],
+            "conversation": place[1],
+            "peer": "p",
+            "key": None,
+            "odd": None,
+            "carried": None,
+        }
+        if place in carried:
+            rows.append(common | {"seq": -(1 << 63), "carried": carried[place]})
+        for said in conversations.get(place, ()):
+            symbol = alphabet.symbol(said.message, said.sender, _pairing(alphabet, said))
+            rows.append(
+                common
+                | {
+                    "seq": said.seq,
+                    "ts": said.seq * 10**6,
+                    "mono": said.seq * SECOND_NS,
+                    "symbol": symbol,
+                    "key": hash(tuple(said.fields.get(name) for name in alphabet.key)),
+                    "odd": None if said.sender in alphabet.roles else said.sender,
+                }
+            )
+    return pa.Table.from_pylist(rows, NOBODY_OPEN.schema)
+
+
+def run(
+    protocol: str,
+    table: pa.Table,
+    *,
+    size: int = 50_000,
+    kept: int = 10**6,
+    idle_s: int = 10**6,
+    keep: bool = False,
+) -> list[dict[str, Any]]:
+    """Return what the machines find, the rows given to them `size` at a time."""
+    machines = Fold(protocol, idle_ns=idle_s * SECOND_NS, kept=kept, keep=keep)
+    found = machines.run(batch for batch in _cut(table, size))
+    return [row for batch in found for row in batch.to_pylist()]
+
+
+def _cut(table: pa.Table, size: int) -> Iterable[pa.RecordBatch]:
+    for start in range(0, table.num_rows, size):
+        yield from _whole(table.slice(start, size))
+
+
+def _whole(table: pa.Table) -> Iterator[pa.RecordBatch]:
+    yield from table.combine_chunks().to_batches()
+
+
+def _pairing(alphabet: Alphabet, said: Said) -> Pairing:
+    dialog = alphabet.dialogs[0]
+    get = said.fields.get
+    if dialog.keyless and all(get(name) == value for name, value in dialog.keyless.items()):
+        return Pairing.KEYLESS
+    bits = dialog.unanswered.items()
+    if bits and all(
+        isinstance(found := get(name, 0), int) and found & value == value for name, value in bits
+    ):
+        return Pairing.UNANSWERED
+    return Pairing.KEYED

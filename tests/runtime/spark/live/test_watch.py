@@ -1,0 +1,183 @@
+"""A watch as a whole, in the session that all tests share: what it takes in, and that it is what a batch makes of it."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import Future, ThreadPoolExecutor
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from specwire.runtime.capture.segments import list_files
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.live.alert_table import read_alerts
+from specwire.runtime.spark.live.alerting import STATE_SETTINGS
+from specwire.runtime.spark.live.arriving import Patience
+from specwire.runtime.spark.live.conversing import Rules
+from specwire.runtime.spark.live.watch import check, watch
+from specwire.runtime.spark.live.work import Batch, Listener, Watch
+from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.ledger import Outcome
+from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store
+from specwire.runtime.spark.pipeline.summary import Summary
+from tests.runtime.spark import captures
+from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.live.same import count, read_rows
+
+LIMIT_S = 300.0
+"""For what takes seconds on a machine that has nothing else to do."""
+
+SAID: list[captures.Message] = [
+    ("C", captures.OHAI),
+    ("S", captures.OHAI_OK),
+    ("C", captures.ICANHAZ),
+    ("S", captures.ICANHAZ_OK),
+    ("C", captures.NOM),
+    ("S", captures.CHEEZBURGER),
+    ("S", captures.CHEEZBURGER),
+    ("C", captures.SHORT_NOM),
+    ("C", captures.NOM),
+    ("S", captures.DELETION),
+]
+
+
+def add(capture: Path, *numbers: int) -> None:
+    """Add segments of two messages each."""
+    for number in numbers:
+        add_segment(capture, number, SAID[2 * number : 2 * number + 2], first=2 * number)
+
+
+def run_once(spark: SparkSession, capture: Path, out: Path) -> None:
+    watch(spark, Watch(Request(capture), out, rules=None, once=True), threading.Event())
+
+
+@pytest.mark.spark
+def test_live_and_batch_agree(spark: SparkSession, tmp_path: Path) -> None:
+    """A segment that is late waits in its table, one that was cut off is set aside, and nothing else differs.
+
+    The second watch goes on where the first was, with a checkpoint; the third has lost it.
+    """
+    capture, live, batch = (tmp_path / name for name in ("capture", "live", "batch"))
+    add(capture, 0, 1, 3)
+    run_once(spark, capture, live)
+    add(capture, 2, 4)
+    whole = (capture / "server-1-0-000004.parquet").read_bytes()
+    (capture / "cut-1-0-000000.parquet").write_bytes(whole[: len(whole) // 2])
+    watching = Watch(Request(capture), live, rules=None, once=True, patience=Patience(settle_s=0.0))
+    watch(spark, watching, threading.Event())
+    outcomes = {entry.name: entry.outcome for entry in Store(live).ledger}
+    assert outcomes == {
+        "server-1-0-000000.parquet": Outcome.READ,
+        "server-1-0-000001.parquet": Outcome.READ,
+        "server-1-0-000002.parquet": Outcome.LATE,
+        "server-1-0-000003.parquet": Outcome.READ,
+        "server-1-0-000004.parquet": Outcome.READ,
+        "cut-1-0-000000.parquet": Outcome.QUARANTINED,
+    }
+
+    on_time = [path for path in list_files(capture) if "000002" not in path.name]
+    advance(spark, Store(batch), on_time, Request(capture))
+    late = read_rows(live, LATE)
+    assert count(late) == 2
+    assert {name: rows for name, rows in read_rows(live).items() if name != LATE} == read_rows(batch)
+    assert count(read_rows(live, TYPED)) + count(late) == len(SAID)
+    assert Store(live).manifest.answered == Store(live).manifest.run
+
+    before = read_rows(live)
+    (live / "live").rename(tmp_path / "lost")
+    run_once(spark, capture, live)
+    assert read_rows(live) == before
+
+
+class Seen(Listener):
+    """Counts what happened."""
+
+    def __init__(self) -> None:
+        self.batches: list[Batch] = []
+        self.messages = 0
+        self.alerts = 0
+
+    def on_batch(self, batch: Batch, summary: Summary | None) -> None:
+        self.batches.append(batch)
+        self.messages = summary.messages if summary else 0
+
+    def on_alerts(self, found: int) -> None:
+        self.alerts += found
+
+
+@pytest.fixture
+def state_settings(spark: SparkSession) -> Iterator[None]:
+    """The settings of the session that alerts need."""
+    before = {name: spark.conf.get(name, None) for name in STATE_SETTINGS}
+    for name, value in STATE_SETTINGS.items():
+        spark.conf.set(name, value)
+    yield
+    for name, was in before.items():
+        if was is None:
+            spark.conf.unset(name)
+        else:
+            spark.conf.set(name, was)
+
+
+def silent_sides(spark: SparkSession, out: Path) -> set[str]:
+    """The senders of alerts of silence."""
+    return {row.sender for row in read_alerts(spark, out).where("kind = 'silent'").collect()}
+
+
+def wait_for(condition: Callable[[], bool], running: Future[None]) -> None:
+    deadline = time.monotonic() + LIMIT_S
+    while not condition():
+        assert not running.done(), running.result(0)
+        assert time.monotonic() < deadline, f"nothing for {LIMIT_S:g} s"
+        time.sleep(0.05)
+
+
+@pytest.mark.spark
+def test_a_growing_capture_and_its_alerts(spark: SparkSession, tmp_path: Path, state_settings: None) -> None:
+    """A violation and two silent sides are told once, in the table and as lines; a stop ends it all."""
+    capture, out = tmp_path / "capture", tmp_path / "out"
+    add_segment(capture, 0, SAID[:2], first=0, now=True)
+    seen, stop, lines = Seen(), threading.Event(), list[str]()
+    request = Watch(Request(capture), out, every_s=0.2, rules=Rules(silent_s=1.0), answers_s=LIMIT_S)
+
+    def line(alert: Mapping[str, object]) -> None:
+        lines.append(str(alert["kind"]))
+
+    with ThreadPoolExecutor(1) as threads:
+        running = threads.submit(watch, spark, request, stop, listener=seen, line=line)
+        try:
+            wait_for(lambda: seen.messages == 2, running)
+            add_segment(capture, 1, [("S", captures.ICANHAZ_OK)] * 2, first=2, now=True)
+            wait_for(lambda: seen.messages == 4 and {"violation", "silent"} <= set(lines), running)
+            wait_for(lambda: {"C", "S"} <= silent_sides(spark, out), running)
+        finally:
+            stop.set()
+        running.result(LIMIT_S)
+    assert [batch.number for batch in seen.batches] == list(range(len(seen.batches)))
+    assert sum(batch.segments for batch in seen.batches) == 2
+    assert all(batch.lag_s is not None and batch.lag_s >= batch.took_s for batch in seen.batches)
+
+    found = read_alerts(spark, out)
+    rows = found.collect()
+    assert sorted(row.kind for row in rows) == sorted(lines)
+    (violation,) = [row for row in rows if row.kind == "violation"]
+    assert (violation.sender, violation.seq, violation.message) == ("S", 2, "IcanhazOk")
+    assert (violation.protocol, violation.conversation, violation.peer) == ("filemq", "c1", "00aa")
+    assert {row.sender for row in rows if row.kind == "silent"} == {"C", "S"}
+    assert found.schema["kind"].metadata["comment"].startswith("violation")
+    assert Store(out).manifest.answered == Store(out).manifest.run, "answers follow a stop"
+
+
+def test_what_is_wrong_is_said_before_spark(tmp_path: Path) -> None:
+    """A capture inside of the output, and a folder that holds something else."""
+    (tmp_path / "out").mkdir()
+    (tmp_path / "out" / "mine.txt").write_text("kept")
+    (tmp_path / "capture").mkdir()
+    with pytest.raises(InputError, match="not an earlier output"):
+        check(Watch(Request(tmp_path / "capture"), tmp_path / "out"))
+    with pytest.raises(InputError, match="must lie apart"):
+        check(Watch(Request(tmp_path / "capture"), tmp_path))

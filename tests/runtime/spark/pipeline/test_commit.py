@@ -1,0 +1,204 @@
+"""Files come into an output folder all at once or not at all, whatever interrupts the run."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from specwire.runtime.spark.errors import InputError, JobError
+from specwire.runtime.spark.pipeline.commit import LOCK, Area, Run, begin, visible_files
+from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
+
+TABLE = "typed/filemq/Nom"
+
+
+class Killed(BaseException):
+    """Stands for the end of the process."""
+
+
+def stage(run: Run, area: Area, table: str, *rows: int, day: str = "2026-01-02") -> None:
+    """Write rows as Spark does: below a partition folder, with litter around."""
+    folder = run.folder(area, table) / f"date={day}"
+    folder.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.table({"row": list(rows)}), folder / f"part-{len(list(folder.iterdir()))}.parquet")
+    (folder / "._SUCCESS.crc").write_text("litter")
+    (folder.parent / "_SUCCESS").write_text("")
+
+
+def rows_of(out: Path, table: str) -> list[int]:
+    """Return the rows that a reader of the folder sees."""
+    return sorted(
+        row for path in visible_files(out / table) for row in pq.read_table(path)["row"].to_pylist()
+    )
+
+
+def first_run(out: Path) -> None:
+    """Two rows that stay, one that is open."""
+    with begin(out) as run:
+        stage(run, Area.ADDED, TABLE, 1, 2)
+        stage(run, Area.OPEN, "answers/requests", 3)
+        run.write("summary.json", b"first")
+        run.commit(run.before)
+
+
+def second_run(out: Path) -> None:
+    """One row more; what was open is replaced."""
+    with begin(out) as run:
+        stage(run, Area.ADDED, TABLE, 4)
+        stage(run, Area.ADDED, "answers/requests", 3)
+        stage(run, Area.OPEN, "answers/requests", 5, 6)
+        run.replace(visible_files(out / "answers/requests"))
+        run.write("summary.json", b"second")
+        run.commit(run.before)
+
+
+def state_of(out: Path) -> tuple[int, list[int], list[int], bytes]:
+    """Return what a reader sees of both runs."""
+    summary = (out / "summary.json").read_bytes()
+    return read_manifest(out).run, rows_of(out, TABLE), rows_of(out, "answers/requests"), summary
+
+
+FIRST = (1, [1, 2], [3], b"first")
+SECOND = (2, [1, 2, 4], [3, 5, 6], b"second")
+
+
+def test_runs_follow_one_another(tmp_path: Path) -> None:
+    """What was open goes, the rest stays; names tell the run; rows are counted."""
+    out = tmp_path / "out"
+    first_run(out)
+    assert state_of(out) == FIRST
+    second_run(out)
+    assert state_of(out) == SECOND
+    assert {path.name for path in visible_files(out / "answers")} == {
+        "run-000002-0000.parquet",
+        "open-000002-0000.parquet",
+    }
+    assert read_manifest(out).rows == {"answers/requests": 3, TABLE: 3}
+    assert sorted(path.name for path in out.iterdir() if path.name[0] == ".") == [LOCK]
+    assert out.stat().st_mode & 0o777 == 0o700
+
+
+def test_a_run_without_commit_leaves_nothing(tmp_path: Path) -> None:
+    """Whether it ends well or not."""
+    out = tmp_path / "out"
+    first_run(out)
+    with begin(out) as run:
+        stage(run, Area.ADDED, TABLE, 9)
+    with pytest.raises(KeyboardInterrupt), begin(out) as run:
+        stage(run, Area.ADDED, TABLE, 9)
+        raise KeyboardInterrupt
+    assert state_of(out) == FIRST
+    assert sorted(path.name for path in out.iterdir() if path.name[0] == ".") == [LOCK]
+
+
+CALLS = ("replace", "fsync", "unlink", "mkdir")
+
+
+@pytest.fixture
+def dying(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
+    """Let the process die before the call to the file system whose number is in the list; count down to it."""
+    left = [10**6]
+
+    def wrap(real: object) -> object:
+        def call(*arguments: object, **named: object) -> object:
+            left[0] -= 1
+            if left[0] < 0:
+                raise Killed
+            return real(*arguments, **named)  # type: ignore[operator]  # any function of os
+
+        return call
+
+    for name in CALLS:
+        monkeypatch.setattr(os, name, wrap(getattr(os, name)))
+    remove = shutil.rmtree
+    # A killed process removes nothing behind itself.
+    monkeypatch.setattr(
+        shutil, "rmtree", lambda path, **named: remove(path, **named) if left[0] >= 0 else None
+    )
+    yield left
+
+
+def test_a_killed_run_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> None:
+    """Killed before each call that changes the folder; then another begins, and the folder is old or new."""
+    base = tmp_path / "base"
+    first_run(base)
+    seen: list[int] = []
+    for calls in range(200):
+        out = tmp_path / f"out{calls}"
+        shutil.copytree(base, out)
+        dying[0] = calls
+        try:
+            second_run(out)
+        except Killed:
+            finished = False
+        else:
+            finished = True
+        dying[0] = 10**6
+        with begin(out):
+            pass
+        state = state_of(out)
+        assert state in (FIRST, SECOND), f"killed at call {calls}"
+        seen.append(state[0])
+        if finished:
+            break
+    assert seen == sorted(seen), "once a run counts, a later death does not undo it"
+    assert seen[0] == 1 and seen[-1] == 2 and len(seen) > 10
+
+
+def test_a_second_run_is_refused(tmp_path: Path) -> None:
+    """While the first is at work; after it there is room."""
+    out = tmp_path / "out"
+    with begin(out), pytest.raises(InputError, match="another run is at work there"), begin(out):
+        pass
+    first_run(out)
+    assert read_manifest(out).run == 1
+
+
+def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
+    """And leaves what was there."""
+    out = tmp_path / "out"
+    first_run(out)
+    with pytest.raises(JobError, match=r"part-0\.parquet: No space left on device"), begin(out) as run:
+        raise OSError(28, os.strerror(28), str(run.staging / "part-0.parquet"))
+    assert state_of(out) == FIRST
+
+
+def test_a_foreign_folder_is_left_alone(tmp_path: Path) -> None:
+    """Only an empty folder or an earlier output is written to."""
+    (tmp_path / "thesis.tex").write_text("years of work")
+    with pytest.raises(InputError, match="not an earlier output, it is left alone"), begin(tmp_path):
+        pass
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
+
+
+def test_a_file_is_not_replaced(tmp_path: Path) -> None:
+    """Nor taken for a folder; and a folder that cannot be made is told."""
+    (tmp_path / "out").write_text("")
+    with pytest.raises(InputError, match="a file; name a folder for the output"), begin(tmp_path / "out"):
+        pass
+    with pytest.raises(InputError, match="the output folder cannot be made"), begin(tmp_path / "out" / "b"):
+        pass
+
+
+@pytest.mark.parametrize(
+    ("text", "sentence"),
+    [("{", "not the manifest of a pipeline's output"), ('{"format": 2}', "has format 2 and this version")],
+)
+def test_a_manifest_of_another_kind_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
+    """Another version's output is not worked on."""
+    (tmp_path / "manifest.json").write_text(text)
+    with pytest.raises(InputError, match=sentence), begin(tmp_path):
+        pass
+
+
+def test_a_manifest_is_read_as_written(tmp_path: Path) -> None:
+    """All of it."""
+    manifest = Manifest(run=3, answered=2, batches={"stream": 7}, rows={TABLE: 1})
+    (tmp_path / "manifest.json").write_bytes(manifest.to_json())
+    assert read_manifest(tmp_path) == manifest
