@@ -21,6 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from specwire.runtime.cli.console import fail, messages, output
+from specwire.runtime.cli.pipeline_declare import declare
 from specwire.runtime.cli.pipeline_package import package as write_package
 from specwire.runtime.cli.pipeline_session import Master, Package, Remote, target_of
 from specwire.runtime.cli.pipeline_watch import watch
@@ -28,12 +29,13 @@ from specwire.runtime.cli.pipeline_watch import watch
 if TYPE_CHECKING:
     from specwire.runtime.spark.pipeline.steps import Progress as Listener
     from specwire.runtime.spark.pipeline.summary import Summary
-    from specwire.runtime.spark.report.page import Table
+    from specwire.runtime.spark.report.tables import Table
     from specwire.runtime.spark.session.target import Target
 
 app = typer.Typer(help="Decode captured traffic on Spark.", no_args_is_help=True)
 app.command("package")(write_package)
 app.command("watch")(watch)
+app.command("declare")(declare)
 
 JOB_FAILED = 1
 BAD_INPUT = 2
@@ -152,7 +154,7 @@ def show_progress() -> Iterator[Listener]:
 def show_summary(summary: Summary, out: Path) -> None:
     """Print what was found and where it is."""
     from specwire.runtime.spark.report.figures import size_text
-    from specwire.runtime.spark.report.page import error_table, type_table
+    from specwire.runtime.spark.report.tables import error_table, type_table
 
     console = output()
     console.print(_rich_table(type_table(summary)))
@@ -179,7 +181,7 @@ def _odd_things(summary: Summary) -> Iterator[str]:
     if totals.late:
         yield f"{totals.late:,} messages came after their answers and wait in the table late"
     if summary.missing:
-        yield f"{summary.missing:,} messages are in no segment that could be read, and no tap dropped them"
+        yield f"{summary.missing:,} messages are in no segment that could be read, though earlier and later ones are"
     if segments.quarantined:
         yield f"{segments.quarantined:,} segments cannot be read:"
     yield from (f"  {item.reason}" for item in segments.told[:SEGMENTS_SHOWN])

@@ -15,12 +15,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, messages
-from specwire.runtime.cli.pipeline_session import Master
+from specwire.runtime.cli.pipeline_session import Master, Package, target_of
 
 if TYPE_CHECKING:
     from specwire.runtime.cli.pipeline_watch_view import View
     from specwire.runtime.spark.live.alert_table import Line
     from specwire.runtime.spark.live.work import Watch
+    from specwire.runtime.spark.session.target import Target
 
 JOB_FAILED = 1
 BAD_INPUT = 2
@@ -70,6 +71,7 @@ def watch(
         bool, typer.Option("--json", help="Print each batch and alert as a line of JSON.")
     ] = False,
     master: Master = None,
+    package: Package = None,
 ) -> None:
     """Decode a capture while it grows, into the same tables and answers as `pipeline run`, until interrupted.
 
@@ -103,18 +105,17 @@ def watch(
     view: View = Lines(write_line) if json else Screen(messages())
     try:
         with asked_to_stop() as stop, view:
-            _watch(request, master, stop, view, appended)
+            _watch(request, target_of(master, None, package), stop, view, appended)
     except (CaptureError, InputError) as error:
         fail(str(error), status=BAD_INPUT)
     except PipelineError as error:
         fail(str(error), status=JOB_FAILED)
 
 
-def _watch(
-    request: Watch, master: str | None, stop: threading.Event, view: View, appended: Line | None
-) -> None:
+def _watch(request: Watch, target: Target, stop: threading.Event, view: View, appended: Line | None) -> None:
     from specwire.runtime.spark.live.watch import SETTINGS, check, watch
     from specwire.runtime.spark.session.opening import open_session
+    from specwire.runtime.spark.session.sharing import check_shared
 
     check(request)
     view.tell("starting Spark")
@@ -124,7 +125,8 @@ def _watch(
         if appended is not None:
             appended(alert)
 
-    with open_session(master, SETTINGS) as spark:
+    with open_session(target, SETTINGS) as spark:
+        check_shared(spark, target, [], request.out)
         view.tell("watching")
         watch(spark, request, stop, listener=view, line=line)
 

@@ -15,6 +15,7 @@ from pyspark.sql.types import StructType
 
 import specwire.generated
 from specwire.generated.columns.rows import Attributes
+from specwire.generated.expressions import Expressions
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.messages import Message
 from specwire.runtime.spark.errors import InputError
@@ -48,6 +49,12 @@ class Schemas(Protocol):
     TABLES: Mapping[str, StructType]
 
 
+class ExpressionTexts(Protocol):
+    """The generated module ``sql``."""
+
+    EXPRESSIONS: Expressions
+
+
 class Layout(Protocol):
     """The generated module ``layout``."""
 
@@ -64,7 +71,9 @@ class Machine(Protocol):
 def known_protocols() -> tuple[str, ...]:
     """Return the names of the generated packages that can decode on Spark, sorted."""
     packages = pkgutil.iter_modules(specwire.generated.__path__)
-    return tuple(sorted(package.name for package in packages if package.ispkg and _has_columns(package.name)))
+    return tuple(
+        sorted(package.name for package in packages if package.ispkg and _has(package.name, "columns"))
+    )
 
 
 def load_columns(protocol: str) -> Columns:
@@ -80,6 +89,13 @@ def load_codec(protocol: str) -> Codec:
 def load_schemas(protocol: str) -> Schemas:
     """Return the Spark schemas of a protocol; InputError where there are none."""
     return cast(Schemas, _load(protocol, "schema"))
+
+
+def load_expressions(protocol: str) -> Expressions | None:
+    """Return the SQL expressions of a protocol, None where it has none; InputError where it is not known."""
+    if protocol in known_protocols() and not _has(protocol, "sql"):
+        return None
+    return cast(ExpressionTexts, _load(protocol, "sql")).EXPRESSIONS
 
 
 def load_layout(protocol: str) -> ProtocolLayout:
@@ -109,10 +125,10 @@ def _roles(protocol: str) -> Mapping[str, str]:
     return roles
 
 
-def _has_columns(package: str) -> bool:
+def _has(package: str, module: str) -> bool:
     """Look for the module without importing the package: some need libraries that workers lack."""
     folders = [os.path.join(folder, package) for folder in specwire.generated.__path__]
-    return PathFinder.find_spec("columns", folders) is not None
+    return PathFinder.find_spec(module, folders) is not None
 
 
 def _module(protocol: str, part: str) -> str:

@@ -13,6 +13,7 @@ from ruff import find_ruff_bin
 
 from specwire.generated.dialog import Dialog, Phase, step
 from specwire.generated.errors import Violation
+from specwire.generated.monitors import Memory
 from specwire.generator.names import class_name
 from tests.generated.machines import SETTINGS, machine, source_of, watch
 
@@ -373,3 +374,25 @@ def test_source_is_as_a_careful_colleague_writes_it(protocol: str, tmp_path: Pat
             check=False,
         )
         assert run.returncode == 0, run.stdout + run.stderr
+
+
+@pytest.mark.parametrize("reading", ["strict", "concurrent"])
+@pytest.mark.parametrize("conversation", [*BOTH, "C:NOM", OPENED + "C:ICANHAZ C:ICANHAZ S:ICANHAZ-OK"])
+def test_memory_goes_on_where_it_was(reading: str, conversation: str) -> None:
+    """A session that recalls, through octets, what another knew finds the rest as that one does."""
+    package = machine("filemq")
+    labels = conversation.split()
+    for at in range(len(labels) + 1):
+        before, after = package.Session("S", reading), package.Session("S", reading)
+        watch(before, " ".join(labels[:at]))
+        stored = msgspec.msgpack.encode(before.memory())
+        after.recall(msgspec.msgpack.decode(stored, type=Memory))
+        assert (after.state, after.waiting(), after.closed) == (before.state, before.waiting(), before.closed)
+        assert watch(after, " ".join(labels[at:])) == watch(before, " ".join(labels[at:]))
+        assert after.memory() == before.memory()
+
+
+def test_memory_of_another_dialog_is_refused() -> None:
+    """Its states are not those of this one."""
+    with pytest.raises(ValueError, match="has no state 'USED'"):
+        peering().recall(Memory("USED"))

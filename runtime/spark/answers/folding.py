@@ -17,9 +17,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import BinaryType, BooleanType, StringType, StructField, StructType
 
-from specwire.runtime.spark.answers.messages import latest, shape, together
+from specwire.runtime.spark.answers.messages import kept, latest, shape, together
 from specwire.runtime.spark.answers.schemas.shared import LONG, TEXT, column
-from specwire.runtime.spark.answers.step import Step
+from specwire.runtime.spark.answers.step import Frames, Step
 
 Word = dict[str, Any]
 """A message as a folder gets it: the columns of the words, by name."""
@@ -62,7 +62,7 @@ def state_schema(keys: Sequence[str]) -> StructType:
 
 def fold(
     words: DataFrame,
-    state: DataFrame | None,
+    state: Frames | None,
     keys: Sequence[str],
     make: Make,
     protocol: str,
@@ -70,9 +70,8 @@ def fold(
     state_name: str,
 ) -> Step:
     """Fold the words (columns `keys`, `seq`, `mono` and what the folder reads) and return the step."""
-    both = together(
-        [words, state] if state is not None else [words.withColumn("known", F.lit(None).cast("binary"))]
-    )
+    nothing = words.withColumn("known", F.lit(None).cast("binary"))
+    both = together([nothing, *kept(state, state_name)])
     timed = both.join(F.broadcast(latest(words)), "tap", "left")
     ordered = timed.repartition(*keys).sortWithinPartitions(*keys, "seq")
     out = _out_schema(keys, tables)
@@ -88,11 +87,11 @@ def fold(
         chosen = folded.where((F.col("table") == table) & (F.col("open") == is_open))
         return shape(chosen.select(f"{table}.*"), protocol, tables[table])
 
-    kept = folded.where(F.col("table") == "state").select(*state_schema(keys).fieldNames())
+    known = folded.where(F.col("table") == "state").select(*state_schema(keys).fieldNames())
     return Step(
         closed={table: rows_of(table, False) for table in tables},
         open={table: rows_of(table, True) for table in tables},
-        state={state_name: kept},
+        state={state_name: known},
         cached=(folded,),
     )
 
@@ -143,8 +142,8 @@ def _end(folder: Folder, last: Word, keys: Sequence[str]) -> Iterator[dict[str, 
     yield from ({"table": table, "open": False, table: found} for table, found in done)
     yield from ({"table": table, "open": True, table: found} for table, found in still)
     if known is not None:
-        kept = {name: last[name] for name in (*keys, "seq", "mono")}
-        yield {"table": "state", "open": True, "known": known, **kept}
+        place = {name: last[name] for name in (*keys, "seq", "mono")}
+        yield {"table": "state", "open": True, "known": known, **place}
 
 
 def _in_batches(rows: Iterator[dict[str, Any]], schema: pa.Schema) -> Iterator[pa.RecordBatch]:

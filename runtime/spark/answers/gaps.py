@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
-from specwire.runtime.spark.answers.messages import latest, shape, take, together
+from specwire.runtime.spark.answers.messages import kept, latest, shape, take, together
 from specwire.runtime.spark.answers.particulars import NONE, Numbers, particulars_of
 from specwire.runtime.spark.answers.registry import Continued
 from specwire.runtime.spark.answers.schemas.health import GAPS
@@ -40,8 +40,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     numbers = particulars_of(protocol).numbers
     assert numbers is not None, f"{protocol} numbers nothing"
     words = _words(typed, protocol, numbers)
-    carried = [state["counts"]] if state else []
-    rows = _compare(together([words, *carried]), latest(words)).persist()
+    rows = _compare(together([words, *kept(state, "counts")]), latest(words)).persist()
     jumps = rows.where(F.col("was").isNotNull() & (F.col("number") != _next(numbers)))
     found = jumps.select(
         *SIDE,
@@ -52,8 +51,8 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
         "filtered",
     )
     table = shape(found, protocol, GAPS)
-    kept = rows.where("is_latest and lives").withColumn("number", F.coalesce("number", "was"))
-    counts = kept.select(*COUNTS.fieldNames())
+    latest_words = rows.where("is_latest and lives").withColumn("number", F.coalesce("number", "was"))
+    counts = latest_words.select(*COUNTS.fieldNames())
     return Step({"gaps": table}, {"gaps": table.where("false")}, {"counts": counts}, (rows,))
 
 

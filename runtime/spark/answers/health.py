@@ -6,7 +6,7 @@ from functools import partial
 
 from pyspark.sql import functions as F
 
-from specwire.runtime.spark.answers.messages import message_tables, shape, together
+from specwire.runtime.spark.answers.messages import kept, message_tables, shape, together
 from specwire.runtime.spark.answers.particulars import silence_s
 from specwire.runtime.spark.answers.reconnects import (
     CONNECTIONS,
@@ -30,8 +30,9 @@ def advance(
     """
     threshold_s = silence_s(protocol) if after_s is None else after_s
     words = side_words(typed, protocol)
-    watched = watch(words, state["sides"] if state else None, threshold_s).persist()
-    known = connections(words, state["connections"] if state else None).persist()
+    known = connections(words, kept(state, "connections")).persist()
+    taps = known.groupBy("tap").agg(F.max("tap_mono").alias("tap_mono"))
+    watched = watch(words, kept(state, "sides"), taps, threshold_s).persist()
     silent = shape(silent_sides(watched, protocol, threshold_s), protocol, SILENCES)
     came = new_connections(known)
     reconnects = together([second_greetings(watched), came.where("not peer_lives")])

@@ -54,9 +54,8 @@ SECONDS = (
 
 def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     """Continue the tables `jobs` and `job_parts`."""
-    known = state["jobs_known"] if state else None
     tables = {"jobs": JOBS, "job_parts": JOB_PARTS}
-    return fold(_words(typed, protocol), known, KEYS, JobFolder, protocol, tables, "jobs_known")
+    return fold(_words(typed, protocol), state, KEYS, JobFolder, protocol, tables, "jobs_known")
 
 
 def _words(typed: Frames, protocol: str) -> DataFrame:

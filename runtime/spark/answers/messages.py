@@ -32,19 +32,16 @@ def take(
     protocol: str,
     message: str,
     fields: Mapping[str, str] | None = None,
-    where: str = "true",
+    where: str | None = None,
     noted: Sequence[str] = MOMENT,
 ) -> DataFrame:
     """Return the noted columns of one typed table, `message`, and `fields`: SQL by the name they are to have."""
     names = {field.name: stored for field, stored in zip(NOTED, noted_names(protocol, message), strict=True)}
-    return (
-        typed[message]
-        .where(where)
-        .select(
-            *(F.col(names[name]).alias(name) for name in noted),
-            F.lit(message).alias("message"),
-            *(F.expr(sql).alias(name) for name, sql in (fields or {}).items()),
-        )
+    rows = typed[message] if where is None else typed[message].where(where)
+    return rows.select(
+        *(F.col(names[name]).alias(name) for name in noted),
+        F.lit(message).alias("message"),
+        *(F.expr(sql).alias(name) for name, sql in (fields or {}).items()),
     )
 
 
@@ -84,6 +81,6 @@ def shape(rows: DataFrame, protocol: str, schema: StructType) -> DataFrame:
     )
 
 
-def empty_like(rows: DataFrame) -> DataFrame:
-    """Return a table of the same columns without rows."""
-    return rows.where("false")
+def kept(state: Frames | None, name: str) -> list[DataFrame]:
+    """Return the state table of that name in a list, which is empty where there is none yet."""
+    return [state[name]] if state and name in state else []

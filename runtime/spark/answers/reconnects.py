@@ -10,11 +10,13 @@ same conversation to it; there the second greeting tells.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.messages import latest, together
+from specwire.runtime.spark.answers.messages import together
 from specwire.runtime.spark.answers.schemas.shared import LONG, TAP, TEXT, TIMESTAMP, column
 from specwire.runtime.spark.answers.silences import GIVEN_UP_NS
 
@@ -35,8 +37,11 @@ CONNECTIONS = StructType(
 """State: the connections of peers that may come again."""
 
 
-def connections(words: DataFrame, before: DataFrame | None) -> DataFrame:
-    """Return each connection's first and latest message; `peer_lives` where something may follow of its peer."""
+def connections(words: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
+    """Return each connection's first and latest message, and the tap's latest time (`tap_mono`).
+
+    `peer_lives` tells that something may follow of its peer.
+    """
     seen = words.groupBy(*CONNECTION).agg(
         F.min_by("ts", "seq").alias("ts"),
         F.min("seq").alias("seq"),
@@ -44,9 +49,9 @@ def connections(words: DataFrame, before: DataFrame | None) -> DataFrame:
         F.max("seq").alias("last_seq"),
         F.max("mono").alias("last_mono"),
     )
-    if before is not None:
+    if before:
         seen = (
-            together([seen, before])
+            together([seen, *before])
             .groupBy(*CONNECTION)
             .agg(
                 F.min_by("ts", "seq").alias("ts"),
@@ -54,12 +59,9 @@ def connections(words: DataFrame, before: DataFrame | None) -> DataFrame:
                 *(F.max(name).alias(name) for name in ("last_seq", "last_mono")),
             )
         )
-    of_peer = Window.partitionBy("tap", "peer")
-    heard = F.max("last_mono").over(of_peer)
-    lives = F.coalesce(F.col("tap_mono") - heard <= GIVEN_UP_NS, F.lit(True))
-    return (
-        seen.join(F.broadcast(latest(words)), "tap", "left").withColumn("peer_lives", lives).drop("tap_mono")
-    )
+    tap_mono = F.max("last_mono").over(Window.partitionBy("tap"))
+    heard = F.max("last_mono").over(Window.partitionBy("tap", "peer"))
+    return seen.withColumns({"tap_mono": tap_mono, "peer_lives": tap_mono - heard <= GIVEN_UP_NS})
 
 
 def new_connections(known: DataFrame) -> DataFrame:

@@ -16,7 +16,7 @@ from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.step import Advance, Frames
 
-MODULES: tuple[str, ...] = ()
+MODULES: tuple[str, ...] = ("specwire.runtime.spark.answers.dialogs.advance",)
 """Modules of this package that have answers, as tuples `CONTINUED` and `ROLL_UPS`; roll-ups in this order."""
 
 

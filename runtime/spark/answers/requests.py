@@ -24,7 +24,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, BinaryType
 
 from specwire.generated.dialog import Dialog
-from specwire.runtime.spark.answers.messages import latest, shape, take, together
+from specwire.runtime.spark.answers.messages import kept, latest, shape, take, together
 from specwire.runtime.spark.answers.particulars import Calls, particulars_of
 from specwire.runtime.spark.answers.registry import Continued
 from specwire.runtime.spark.answers.schemas.requests import REQUESTS
@@ -48,7 +48,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     assert calls is not None, f"{protocol} has no requests"
     words = _words(typed, protocol, calls)
     paired = words.where("outcome is null")
-    carried = [_carry(state["requests"])] if state else []
+    carried = [_carry(rows) for rows in kept(state, "requests")]
     rows = _fold(together([paired, *carried]), latest(words), calls)
     alone = words.where("outcome is not null").withColumn("open", F.lit(False))
     whole = together([rows, alone.drop("key", "asks", "ends")])
@@ -124,8 +124,8 @@ def _other_side(sender: str, roles: tuple[str, ...]) -> Column:
 
 def _carry(table: DataFrame) -> DataFrame:
     """Return open calls as the rows that they begin with."""
-    kept = table.drop("protocol", "date", "service", "outcome", "first_us", "latency_us")
-    return kept.withColumns(
+    started = table.drop("protocol", "date", "service", "outcome", "first_us", "latency_us")
+    return started.withColumns(
         {
             "asks": F.col("nodeid").isNotNull(),
             "ends": F.lit(False),

@@ -10,11 +10,13 @@ may go on, the last message is kept for the next run: its `SIDES` row.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import BooleanType, StructType
 
-from specwire.runtime.spark.answers.messages import latest, message_tables, take, together
+from specwire.runtime.spark.answers.messages import message_tables, take, together
 from specwire.runtime.spark.answers.particulars import beat_s, particulars_of
 from specwire.runtime.spark.answers.schemas.shared import LONG, TAP, TEXT, TIMESTAMP, column
 from specwire.runtime.spark.answers.step import Frames
@@ -37,7 +39,6 @@ SIDES = StructType(
         column("ts", TIMESTAMP, "when its latest message came"),
         column("seq", LONG, "the tap's count of that message"),
         column("mono", LONG, "when that was, the tap's monotonic clock", "nanoseconds"),
-        column("tap_mono", LONG, "the tap's latest message, the tap's monotonic clock", "nanoseconds"),
         column("beats", LONG, "heartbeats that it has sent"),
         column("greetings", LONG, "greetings that it has sent"),
         column("left", BooleanType(), "whether its latest message was a farewell"),
@@ -65,18 +66,15 @@ def side_words(typed: Frames, protocol: str) -> DataFrame:
     )
 
 
-def watch(words: DataFrame, sides: DataFrame | None, threshold_s: float) -> DataFrame:
+def watch(words: DataFrame, sides: Sequence[DataFrame], taps: DataFrame, threshold_s: float) -> DataFrame:
     """Return the messages that matter: those before a silence, greetings after the first, each side's latest.
 
     Beside each stands what comes before (`was_mono`) and after (`next_ts`, `next_seq`, `next_mono`; null after the
-    latest), the tap's latest time (`tap_mono`), how long the side is silent after it (`silent_ns`), and how many
-    heartbeats and greetings there were so far, this one included (`all_beats`, `all_greetings`).
+    latest), how long the side is silent after it (`silent_ns`), by the latest time of its tap in `taps` (`tap_mono`),
+    and how many heartbeats and greetings there were so far, this one included (`all_beats`, `all_greetings`).
     """
-    carried = [] if sides is None else [sides]
-    taps = latest(together([words, *(rows.withColumn("mono", F.col("tap_mono")) for rows in carried)]))
-    both = together([words, *(rows.drop("tap_mono") for rows in carried)]).withColumn(
-        "key", F.xxhash64(*SIDE)
-    )
+    known = [rows.withColumn("told", F.lit(True)) for rows in sides]
+    both = together([words.withColumn("told", F.lit(False)), *known]).withColumn("key", F.xxhash64(*SIDE))
     in_order = Window.partitionBy("key", *SIDE).orderBy("seq")
     told = both.withColumns(
         {

@@ -197,8 +197,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     files = particulars_of(protocol).files
     assert files is not None, f"{protocol} sends no files"
     words = _words(typed, protocol, files)
-    known = state["connections_sending"] if state else None
-    return fold(words, known, KEYS, Sender, protocol, {"transfers": TRANSFERS}, "connections_sending")
+    return fold(words, state, KEYS, Sender, protocol, {"transfers": TRANSFERS}, "connections_sending")
 
 
 def _words(typed: Frames, protocol: str, files: Files) -> Any:

@@ -18,11 +18,14 @@ def pipeline_line(package: Package, *where: str) -> str:
 
 
 def submit_line(package: Package, master: str) -> str:
-    """Return the spark-submit line; the driver runs here, with the Python that runs now."""
+    """Return the spark-submit line; the driver runs here, with the Python that runs now.
+
+    Spark reads files with a blank in their name as URIs only.
+    """
     words = [
         ["spark-submit", "--master", master],
-        ["--archives", f"{package.archive}#{ENVIRONMENT}"],
-        *([["--jars", str(package.jar)]] if package.jar else []),
+        ["--archives", f"{package.archive.as_uri()}#{ENVIRONMENT}"],
+        *([["--jars", package.jar.as_uri()]] if package.jar else []),
         ["--conf", f"spark.pyspark.driver.python={sys.executable}"],
         ["--conf", f"spark.pyspark.python={PYTHON}"],
         [str(package.folder / JOB), *PIPELINE],

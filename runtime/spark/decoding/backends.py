@@ -12,7 +12,6 @@ A backend's module is imported when it is asked for, because one may need what i
 from __future__ import annotations
 
 import importlib
-import importlib.util
 import logging
 from collections.abc import Mapping
 from types import MappingProxyType
@@ -73,8 +72,6 @@ def load_backend(name: str) -> Backend:
 def _best(spark: SparkSession, protocol: str) -> Backend:
     reasons: list[str] = []
     for name in AUTO:
-        if not importlib.util.find_spec(BACKENDS[name]):
-            continue
         backend = load_backend(name)
         reason = backend.available(spark, protocol)
         if reason is None:

@@ -34,6 +34,7 @@ def tables(
     flags: bool = True,
     json: bool = True,
     maps: bool = False,
+    schema: StructType | None = None,
 ) -> dict[str, DataFrame]:
     """Return the typed tables by message class, in the specification's order, and `ERRORS` last.
 
@@ -44,15 +45,17 @@ def tables(
         flags: a boolean beside the flags for each bit.
         json: a Variant beside what may hold JSON; null where it does not.
         maps: a map beside each dictionary; null where a name is repeated.
+        schema: of `decoded`, where Spark must not be asked for it, as in a declarative pipeline.
 
     Raises:
         InputError: the rows are none of `decode`, or of another protocol.
     """
     protocol = protocol or stated_protocol(decoded)
-    there = [name for name in load_schemas(protocol).SCHEMAS if name in decoded.columns]
+    stored = schema or decoded.schema
+    there = [name for name in load_schemas(protocol).SCHEMAS if name in stored.fieldNames()]
     wanted = {"flags": flags, "json": json, "maps": maps}
-    typed = {name: message_table(decoded, protocol, name, **wanted) for name in there}
-    return {**typed, ERRORS: error_table(decoded, protocol)}
+    typed = {name: _message_table(decoded, stored, protocol, name, **wanted) for name in there}
+    return {**typed, ERRORS: _error_table(decoded, stored, protocol)}
 
 
 def stated_protocol(decoded: DataFrame) -> str:
@@ -66,17 +69,18 @@ def stated_protocol(decoded: DataFrame) -> str:
     return str(name)
 
 
-def message_table(
+def _message_table(
     decoded: DataFrame,
+    schema: StructType,
     protocol: str,
     message: str,
     *,
-    flags: bool = True,
-    json: bool = True,
-    maps: bool = False,
+    flags: bool,
+    json: bool,
+    maps: bool,
 ) -> DataFrame:
-    """Return the messages of one type, their fields as columns; see `tables`."""
-    stored = decoded.schema[message].dataType
+    """The messages of one type, their fields as columns."""
+    stored = schema[message].dataType
     assert isinstance(stored, StructType)
     table = load_schemas(protocol).TABLES[message]
     there = {field.name: field for field in stored}
@@ -93,28 +97,28 @@ def message_table(
     if maps:
         columns |= _maps(message, stored, columns)
     rows = decoded.where(F.col("_message") == message)
-    return rows.select(*noted_columns(protocol, list(columns), decoded), *columns.values())
+    return rows.select(*noted_columns(protocol, list(columns), schema), *columns.values())
 
 
-def error_table(decoded: DataFrame, protocol: str) -> DataFrame:
-    """Return the rows that did not decode: where, what, and the frames as they came."""
+def _error_table(decoded: DataFrame, schema: StructType, protocol: str) -> DataFrame:
+    """The rows that did not decode: where, what, and the frames as they came."""
     found = load_schemas(protocol).DECODED["_error"].dataType
     assert isinstance(found, StructType)
-    noted = noted_columns(protocol, found.fieldNames(), decoded)
+    noted = noted_columns(protocol, found.fieldNames(), schema)
     findings = (_plain("_error", field) for field in found)
     return decoded.where("_error is not null").select(*noted, *findings, F.col("_frames").alias("frames"))
 
 
 def noted_columns(
-    protocol: str, fields: Sequence[str] = (), decoded: DataFrame | None = None
+    protocol: str, fields: Sequence[str] = (), schema: StructType | None = None
 ) -> list[Column]:
     """Return the noted columns of decoded rows, under the names they have beside `fields`.
 
-    With `decoded`, those that it has, and then those that an option of `decode` added to it.
+    With the schema of the rows, those that they have, and then those that an option of `decode` added to it.
     """
     stored = name_noted(load_schemas(protocol).DECODED.fieldNames())
     pairs = [*zip(stored, name_noted(fields), strict=True), *((field, field) for field in ADDED)]
-    there = {field.name for field in stored} if decoded is None else set(decoded.columns)
+    there = {field.name for field in stored} if schema is None else set(schema.fieldNames())
     return [
         F.col(source.name).alias(target.name, metadata=source.metadata)
         for source, target in pairs

@@ -8,8 +8,8 @@ store, and silence is a timer on the clock, so both outlive a restart. The sessi
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from datetime import UTC, datetime
+from collections.abc import Iterator
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any, cast
 
@@ -39,9 +39,6 @@ from specwire.runtime.spark.live.noticing import Noticed, notice, pack, unpack
 from specwire.runtime.spark.live.source import SegmentReader, Segments, read_options
 
 FORMAT = "specwire_noticed"
-
-TASKS = 4
-"""Tasks that read the segments of one batch."""
 
 STATE_SETTINGS = {
     "spark.sql.streaming.stateStore.providerClass": (
@@ -106,14 +103,11 @@ class NoticedSource(DataSource):
 class NoticedReader(SegmentReader):
     """Reads segments where their names are given."""
 
+    tasks = 4
+
     def __init__(self, folder: Path, patience: Patience, override: str | None) -> None:
         super().__init__(folder, patience)
         self._override = override
-
-    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return a few tasks for the segments between two positions."""
-        names = [name for part in super().partitions(start, end) for name in cast(Segments, part).names]
-        return [Segments(names[at::TASKS]) for at in range(min(TASKS, len(names)))] or [Segments(())]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
         """Yield the bundles of a task's segments."""
@@ -192,7 +186,11 @@ def _row(key: Any, conversation: Conversation, alert: Alert, now_ms: int) -> Row
 
 
 def _moment(micros: int) -> datetime:
-    return datetime.fromtimestamp(micros / 1e6, UTC)
+    """The time so many microseconds after 1970; a clock may state times that Python has no dates for."""
+    try:
+        return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
+    except OverflowError:
+        return datetime.max.replace(tzinfo=UTC)
 
 
 def watch_conversations(

@@ -72,6 +72,9 @@ class Segments(InputPartition):
 class SegmentReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     """Gives the names of segments; its offsets are positions as JSON."""
 
+    tasks = 1
+    """Tasks that read the segments of one batch, at most."""
+
     def __init__(self, folder: Path, patience: Patience) -> None:
         self.folder = folder
         self.patience = patience
@@ -108,8 +111,9 @@ class SegmentReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return one task for all the names between two positions."""
-        return [Segments(Position.from_json(end).names_since(Position.from_json(start)))]
+        """Return a few tasks for the names between two positions, one where there are none."""
+        names = Position.from_json(end).names_since(Position.from_json(start))
+        return [Segments(names[at :: self.tasks]) for at in range(min(self.tasks, max(1, len(names))))]
 
     def read(self, partition: InputPartition) -> Iterator[tuple[str]]:
         """Yield the names of a task."""

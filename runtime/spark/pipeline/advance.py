@@ -25,15 +25,16 @@ from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
 from specwire.runtime.spark.pipeline.sorting import sort_out
 from specwire.runtime.spark.pipeline.steps import Progress, Steps
-from specwire.runtime.spark.pipeline.store import LATE, Store
+from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, Store
 from specwire.runtime.spark.pipeline.summary import NAME as SUMMARY
-from specwire.runtime.spark.pipeline.summary import Summary
+from specwire.runtime.spark.pipeline.summary import Summary, Transfer
 from specwire.runtime.spark.pipeline.summing import sum_up
 from specwire.runtime.spark.pipeline.taking import Taking
 from specwire.runtime.spark.pipeline.transfers import find_transfers
 from specwire.runtime.spark.pipeline.unknown import UNKNOWN
 from specwire.runtime.spark.pipeline.view import View
 from specwire.runtime.spark.pipeline.writing import table_settings
+from specwire.runtime.spark.report.findings import Findings, collect
 from specwire.runtime.spark.report.page import render_report
 
 REPORT = "report.html"
@@ -61,7 +62,9 @@ def advance(
         if batch and run.before.batches.get(batch[0], -1) >= batch[1]:
             return store.summary()
         work = find_work(request, paths, store, run)
-        if work.nothing and not batch:
+        if work.nothing:
+            if batch:
+                run.commit(_next_manifest(run, request, batch, nothing=True))
             return store.summary()
         return carry_out(spark, store, run, request, work, batch=batch, progress=progress)
 
@@ -97,16 +100,41 @@ def carry_out(
             counts=counts,
             ledger=ledger,
             rows=run.count_rows(),
-            transfers=find_transfers(View(spark, store, run), answered),
+            transfers=_find_transfers(spark, store, run, request, answered),
             elapsed_s=time.monotonic() - begun,
         )
         run.write(SUMMARY, summary.to_json())
-        run.write(REPORT, render_report(summary).encode())
+        if _reporting(request):
+            findings = _collect_findings(View(spark, store, run))
+            run.write(REPORT, render_report(summary, findings).encode())
         run.commit(_next_manifest(run, request, batch))
+    store.remember(run.number, ledger)
     return summary
 
 
-def _next_manifest(run: Run, request: Request, batch: tuple[str, int] | None) -> Manifest:
+def _collect_findings(view: View) -> Findings:
+    """Collect what the report shows of the answers as this run leaves them."""
+    return collect(lambda name: view.table(name if name == FRAMES else f"{ANSWERS}/{name}"))
+
+
+def _reporting(request: Request) -> bool:
+    """Whether a run brings the report up to date: not where a later one will, with the answers."""
+    return request.answers
+
+
+def _find_transfers(
+    spark: SparkSession, store: Store, run: Run, request: Request, protocols: list[str]
+) -> tuple[Transfer, ...]:
+    before = store.summary()
+    if before is not None and not _reporting(request):
+        return before.transfers
+    return find_transfers(View(spark, store, run), protocols)
+
+
+def _next_manifest(
+    run: Run, request: Request, batch: tuple[str, int] | None, *, nothing: bool = False
+) -> Manifest:
     batches = run.before.batches | (dict([batch]) if batch else {})
-    answered = run.number if request.answering else run.before.answered
+    up_to_date = request.answering or (nothing and run.before.answered == run.before.run)
+    answered = run.number if up_to_date else run.before.answered
     return msgspec.structs.replace(run.before, asked=request.asked, batches=batches, answered=answered)

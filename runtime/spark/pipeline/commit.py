@@ -129,18 +129,7 @@ def begin(out: Path) -> Iterator[Run]:
     it, and JobError where the disk is full or fails.
     """
     check_own(out)
-    try:
-        out.mkdir(mode=0o700, parents=True, exist_ok=True)
-        lock = os.open(out / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
-    except OSError as error:
-        raise InputError(f"{out}: the output folder cannot be made: {error.strerror}") from error
-    try:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise InputError(
-                f"{out}: another run is at work there; wait for it or name another folder"
-            ) from None
+    with _locked(out):
         recover(out)
         run = Run(out, read_manifest(out))
         try:
@@ -152,8 +141,43 @@ def begin(out: Path) -> Iterator[Run]:
             # A journal means that the run counts, whatever went wrong after it: its files must stay.
             if not (out / JOURNAL).exists():
                 shutil.rmtree(run.staging, ignore_errors=True)
+
+
+@contextmanager
+def _locked(out: Path) -> Iterator[None]:
+    """Hold the folder's lock; a folder that has nothing but the lock in the end goes with it."""
+    lock = -1
+    try:
+        while lock < 0:
+            out.mkdir(mode=0o700, parents=True, exist_ok=True)
+            with contextlib.suppress(FileNotFoundError):
+                lock = _lock(out)
+    except OSError as error:
+        raise InputError(f"{out}: the output folder cannot be made: {error.strerror}") from error
+    try:
+        yield
     finally:
+        if [path.name for path in out.iterdir()] == [LOCK]:
+            (out / LOCK).unlink()
+            with contextlib.suppress(OSError):
+                out.rmdir()
         os.close(lock)
+
+
+def _lock(out: Path) -> int:
+    """Return the descriptor that holds the lock; FileNotFoundError where the file was removed meanwhile."""
+    lock = os.open(out / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if not os.path.samestat(os.fstat(lock), os.stat(out / LOCK)):
+            raise FileNotFoundError
+    except BlockingIOError:
+        os.close(lock)
+        raise InputError(f"{out}: another run is at work there; wait for it or name another folder") from None
+    except FileNotFoundError:
+        os.close(lock)
+        raise
+    return lock
 
 
 def recover(out: Path) -> None:

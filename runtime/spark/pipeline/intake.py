@@ -11,15 +11,15 @@ gone on without it.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import msgspec
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.spark.pipeline.inspection import Inspected, inspect
+from specwire.runtime.spark.pipeline.inspection import Holding, Inspected, inspect
 from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome
-from specwire.runtime.spark.pipeline.stretches import Stretch, count, join, overlap
+from specwire.runtime.spark.pipeline.stretches import Stretch, count, first_without, join, overlap
 
 STRETCHES_APART = 1000
 """A segment that overlaps with known messages in more places than this is quarantined."""
@@ -129,10 +129,15 @@ def _decide(
         return msgspec.structs.replace(entry, outcome=Outcome.QUARANTINED, reason=reason), None
     if found.rows and not fresh:
         return msgspec.structs.replace(entry, outcome=Outcome.DUPLICATE), None
-    late = any(held.stretches[0][0] < settled.get(held.tap, -1) for held in found.holdings)
+    late = any(_is_late(held, shared.get(held.tap, ()), settled.get(held.tap, -1)) for held in found.holdings)
     outcome = Outcome.LATE if late else Outcome.PARTIAL if entry.repeated else Outcome.READ
     portion = Portion(path, shared, distinct < found.rows, late, found.protocols)
     return msgspec.structs.replace(entry, outcome=outcome), portion if found.rows else None
+
+
+def _is_late(held: Holding, known: Sequence[Stretch], settled: int) -> bool:
+    first = first_without(held.stretches, known)
+    return first is not None and first < settled
 
 
 def _tell_change(before: Entry | None, fresh: int) -> str:

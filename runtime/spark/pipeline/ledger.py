@@ -11,6 +11,7 @@ one.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from copy import copy
 from enum import StrEnum
 from pathlib import Path
 
@@ -117,14 +118,40 @@ SCHEMA = pa.schema(_COLUMNS)
 
 
 class Ledger:
-    """All segments that were seen, and what is known of each tap."""
+    """All segments that were seen, and what is known of each tap. It does not change; `add` gives another."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._entries = {entry.state: entry for entry in entries}
-        self._latest = {entry.name: entry for entry in self._entries.values()}
+        self._entries: dict[tuple[str, int, int], Entry] = {}
+        self._latest: dict[str, Entry] = {}
+        self._known: dict[str, tuple[Stretch, ...]] = {}
+        self._settled: dict[str, int] = {}
+        self._dropped: dict[str, int] = {}
+        self._take(entries)
 
     def __iter__(self) -> Iterator[Entry]:
         return iter(self._entries.values())
+
+    def add(self, entries: Iterable[Entry]) -> Ledger:
+        """Return the ledger with these entries as well."""
+        whole = copy(self)
+        for name in ("_entries", "_latest", "_known", "_settled", "_dropped"):
+            setattr(whole, name, dict(getattr(self, name)))
+        whole._take(entries)
+        return whole
+
+    def _take(self, entries: Iterable[Entry]) -> None:
+        fresh: dict[str, list[Stretch]] = {}
+        for entry in entries:
+            self._entries[entry.state] = self._latest[entry.name] = entry
+            if entry.outcome == Outcome.QUARANTINED:
+                continue
+            self._dropped[entry.tap] = max(self._dropped.get(entry.tap, 0), entry.dropped)
+            for tap, stretches in entry.by_tap().items():
+                fresh.setdefault(tap, []).extend(stretches)
+                if entry.outcome in (Outcome.READ, Outcome.PARTIAL):
+                    self._settled[tap] = max(self._settled.get(tap, -1), stretches[-1][1])
+        for tap, found in fresh.items():
+            self._known[tap] = join([*self._known.get(tap, ()), *found])
 
     def has(self, name: str, size: int, modified: int) -> bool:
         """Return whether a file was looked at as it is now."""
@@ -133,10 +160,6 @@ class Ledger:
     def latest(self, name: str) -> Entry | None:
         """Return what came of a file as it was last time."""
         return self._latest.get(name)
-
-    def add(self, entries: Iterable[Entry]) -> Ledger:
-        """Return the ledger with these entries as well."""
-        return Ledger([*self, *entries])
 
     def quarantined(self) -> list[Entry]:
         """Return the segments that cannot be read, by name; not those that could be read later."""
@@ -147,29 +170,15 @@ class Ledger:
 
     def known(self) -> dict[str, tuple[Stretch, ...]]:
         """Return by tap the `seq` of all messages in the tables, late ones included."""
-        found: dict[str, list[Stretch]] = {}
-        for entry in self:
-            if entry.outcome != Outcome.QUARANTINED:
-                for tap, stretches in entry.by_tap().items():
-                    found.setdefault(tap, []).extend(stretches)
-        return {tap: join(stretches) for tap, stretches in found.items()}
+        return dict(self._known)
 
     def settled(self) -> dict[str, int]:
         """Return by tap the greatest `seq` that is not late."""
-        found: dict[str, int] = {}
-        for entry in self:
-            if entry.outcome in (Outcome.READ, Outcome.PARTIAL):
-                for tap, stretches in entry.by_tap().items():
-                    found[tap] = max(found.get(tap, -1), stretches[-1][1])
-        return found
+        return dict(self._settled)
 
     def dropped(self) -> dict[str, int]:
         """Return by tap the messages that it had dropped by its last segment."""
-        found: dict[str, int] = {}
-        for entry in self:
-            if entry.tap:
-                found[entry.tap] = max(found.get(entry.tap, 0), entry.dropped)
-        return found
+        return {tap: number for tap, number in self._dropped.items() if tap}
 
 
 def read_ledger(out: Path) -> Ledger:

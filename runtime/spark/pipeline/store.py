@@ -47,6 +47,7 @@ class Store:
 
     def __init__(self, out: Path) -> None:
         self.out = out
+        self._ledger = (0, Ledger())
 
     def begin(self) -> AbstractContextManager[Run]:
         """Begin a run; see `specwire.runtime.spark.pipeline.commit.begin`."""
@@ -59,8 +60,15 @@ class Store:
 
     @property
     def ledger(self) -> Ledger:
-        """All segments that were looked at, read afresh."""
-        return read_ledger(self.out)
+        """All segments that were looked at; read anew only where another process has run since."""
+        run = self.manifest.run
+        if self._ledger[0] != run:
+            self._ledger = (run, read_ledger(self.out))
+        return self._ledger[1]
+
+    def remember(self, run: int, ledger: Ledger) -> None:
+        """Keep the ledger as it is after a run, so that the next one need not read it."""
+        self._ledger = (run, ledger)
 
     def summary(self) -> Summary | None:
         """Return what the last run wrote to ``summary.json``; None before the first."""

@@ -33,6 +33,18 @@ def overlap(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> tuple[Stretch
     return tuple(found)
 
 
+def first_without(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> int | None:
+    """Return the least number of ours that is not among theirs; None where there is none."""
+    others = list(theirs)
+    for first, last in ours:
+        for begin, end in others:
+            if begin <= first <= end:
+                first = end + 1
+        if first <= last:
+            return first
+    return None
+
+
 def count(stretches: Iterable[Stretch]) -> int:
     """Return how many numbers there are in stretches that do not overlap."""
     return sum(last - first + 1 for first, last in stretches)

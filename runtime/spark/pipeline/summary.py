@@ -11,13 +11,16 @@ from pathlib import Path
 import msgspec
 
 NAME = "summary.json"
+UNDECODED = "(undecoded)"
+"""Stands for the class of messages that did not decode."""
 
 
 class TapCount(msgspec.Struct, frozen=True):
     """All that one tap saw of one protocol; times in ISO 8601, UTC, None where it saw nothing.
 
-    `dropped` is what the tap says it left out; `missing` are messages that it did not leave out and that are in
-    no segment that could be read. Both stand in one row of a tap that saw several protocols.
+    `dropped` is what the tap says it left out; `missing` are messages between its first and its last that are in
+    no segment that could be read (those that a full disk lost are in `dropped` as well). Both stand in one row of
+    a tap that saw several protocols.
     """
 
     tap: str
@@ -79,11 +82,15 @@ class Transfer(msgspec.Struct, frozen=True):
 
 
 class Bucket(msgspec.Struct, frozen=True):
-    """Traffic in one stretch of time; `index` counts stretches from the first with a message."""
+    """Traffic in one stretch of time; `index` counts stretches from the first with a message.
+
+    `types` has the messages by class; those that did not decode are ``(undecoded)``.
+    """
 
     index: int
     messages: int
     octets: int
+    types: dict[str, int] = {}
 
 
 class Timeline(msgspec.Struct, frozen=True):
@@ -173,7 +180,7 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> int:
-        """Messages that no tap dropped and that are in no segment that could be read."""
+        """Messages that are in no segment that could be read, though earlier and later ones are."""
         return sum(tap.missing for tap in self.taps)
 
     @property

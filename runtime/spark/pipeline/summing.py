@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -14,6 +15,7 @@ from specwire.runtime.spark.pipeline.counts import STRETCHES, WIDTHS_MS, Way
 from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
 from specwire.runtime.spark.pipeline.stretches import count
 from specwire.runtime.spark.pipeline.summary import (
+    UNDECODED,
     Bucket,
     ErrorCount,
     Segments,
@@ -126,12 +128,17 @@ def draw_timeline(counts: pa.Table) -> Timeline:
     wide = (width for width in WIDTHS_MS if width >= narrowest and last - first < width * STRETCHES)
     width_ms = next(wide, WIDTHS_MS[-1])
     begin = first // width_ms
-    buckets: dict[int, list[int]] = {}
-    for row in _group(counts, ["since"], {"messages": "sum", "octets": "sum"}):
-        found = buckets.setdefault(row["since"] // width_ms - begin, [0, 0])
-        found[0] += row["messages"]
-        found[1] += row["octets"]
-    return Timeline(width_ms / 1000, tuple(Bucket(index, *buckets[index]) for index in sorted(buckets)))
+    messages: dict[int, Counter[str]] = {}
+    octets: Counter[int] = Counter()
+    for row in _group(counts, ["since", "message"], {"messages": "sum", "octets": "sum"}):
+        index = row["since"] // width_ms - begin
+        messages.setdefault(index, Counter())[row["message"] or UNDECODED] += row["messages"]
+        octets[index] += row["octets"]
+    buckets = (
+        Bucket(index, messages[index].total(), octets[index], dict(sorted(messages[index].items())))
+        for index in sorted(messages)
+    )
+    return Timeline(width_ms / 1000, tuple(buckets))
 
 
 def count_segments(ledger: Ledger) -> Segments:

@@ -98,7 +98,9 @@ class Taking:
     def _decode(self, rows: DataFrame, protocol: str) -> DataFrame:
         if protocol == UNKNOWN:
             return unknown.refuse(rows)
-        return decode(rows, protocol, backend=self._request.backend)
+        # The pipeline counts what does not decode; it leaves such rows out of the tables itself.
+        mode = "FAILFAST" if self._asked.mode == "FAILFAST" else "PERMISSIVE"
+        return decode(rows, protocol, backend=self._request.backend, mode=mode)
 
     def _write(self, path: str, table: DataFrame, counted: pa.Table) -> None:
         malformed = path.endswith(f"/{ERRORS}") and self._asked.mode == "DROPMALFORMED"

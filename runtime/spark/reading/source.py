@@ -24,7 +24,8 @@ from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.types import StructType
 
-from specwire.runtime.capture.segments import list_protocols, survey_segments
+from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.capture.segments import list_protocols, read_footer, survey_segments
 from specwire.runtime.spark.decoding.options import (
     KNOWN,
     Mode,
@@ -81,7 +82,7 @@ class SpecwireSource(DataSource):
         """Return what `decode` gives with these options."""
         return schema_of(self.protocol, self.asked)
 
-    def reader(self, schema: StructType) -> DataSourceReader:
+    def reader(self, schema: StructType) -> SpecwireReader:
         """Return what reads the capture; a schema of the caller's own is refused."""
         if schema.fieldNames() != self.schema().fieldNames():
             raise InputError(
@@ -145,6 +146,18 @@ class SpecwireReader(DataSourceReader):
             rows = min(_BATCH_ROWS, max(1, _BATCH_OCTETS * stated.num_rows // max(1, stated.total_byte_size)))
             for batch in file.iter_batches(rows, row_groups=[group], columns=reader.needed()):
                 yield reader.decode(batch, Path(path).as_uri())
+
+    def read_segment(self, path: Path) -> Iterator[pa.RecordBatch]:
+        """Yield the decoded messages of one segment, or what stands for a file that is none."""
+        try:
+            read_footer(path)
+        except CaptureError as error:
+            if self.damaged == "fail":
+                raise
+            yield from self.read(Groups((), (str(path), str(error))))
+        else:
+            groups = range(pq.read_metadata(path).num_row_groups)
+            yield from self.read(Groups(tuple((str(path), group) for group in groups)))
 
     def _stand_in(self, reader: Reader, path: str, reason: str) -> Iterator[pa.RecordBatch]:
         """The one row of a file that is no segment, as the mode wants it."""

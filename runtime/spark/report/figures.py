@@ -28,3 +28,11 @@ def span_text(seconds: float) -> str:
     minutes, rest = divmod(round(seconds), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
+
+
+def short_text(text: str, length: int) -> str:
+    """Return a text, its middle left out where it is longer than `length` characters."""
+    if len(text) <= length:
+        return text
+    head = length // 2
+    return f"{text[:head]}\N{HORIZONTAL ELLIPSIS}{text[len(text) - (length - 1 - head) :]}"

@@ -1,7 +1,8 @@
-"""A summary as one HTML file that needs nothing else: no script, no network, no fonts of its own.
+"""A summary and the findings as one HTML file that needs nothing else: no script, no network, no fonts of its own.
 
-This module turns a `Summary` into flat views with every string decided; the template lays them out. All that
-came from the wire (peers, findings) is text to the template, which escapes it.
+This module turns them into flat views with every string decided; the template lays them out. All that came from the
+wire (peers, findings, octets) is text to the template, which escapes it; figures are SVG of our own making, in which
+matplotlib has escaped it.
 """
 
 from __future__ import annotations
@@ -13,33 +14,30 @@ from pathlib import Path
 import jinja2
 import msgspec
 
-from specwire.runtime.capture.identity import tap_name
 from specwire.runtime.spark.pipeline.summary import Summary, TapCount
 from specwire.runtime.spark.protocols import role_name
-from specwire.runtime.spark.report.chart import Chart, draw_bars
+from specwire.runtime.spark.report.drawing import SERIES, Figure
 from specwire.runtime.spark.report.figures import count_text, size_text, span_text
+from specwire.runtime.spark.report.findings import Findings, Violation
+from specwire.runtime.spark.report.plots import plot_heartbeats, plot_latency, plot_messages, plot_peers
+from specwire.runtime.spark.report.raw import RawFrame, dump_frames
+from specwire.runtime.spark.report.tables import (
+    Table,
+    error_table,
+    file_table,
+    protocols_of,
+    segment_table,
+    tap_table,
+    topic_table,
+    transfer_table,
+    type_table,
+    violation_table,
+)
 
-UNDECODED = "(undecoded)"
-TAP_COLUMNS = 6
-"""With more taps than this the types are summed over the taps."""
+RAW_SHOWN = 20
+"""Violations whose raw messages are shown."""
 
-TRANSFERS_SHOWN = 20
-ERRORS_SHOWN = 20
-
-
-class Table(msgspec.Struct, frozen=True):
-    """A table of texts; the first `labels` columns are words, the others figures."""
-
-    title: str
-    note: str
-    labels: int
-    head: tuple[str, ...]
-    rows: tuple[tuple[str, ...], ...]
-
-    @property
-    def kinds(self) -> tuple[str, ...]:
-        """The style of each column."""
-        return tuple("word" if at < self.labels else "figure" for at in range(len(self.head)))
+NO_FRAMES = "Its octets are not kept: the layer of captured frames was left out, or the tap kept no payloads."
 
 
 class Fact(msgspec.Struct, frozen=True):
@@ -50,17 +48,29 @@ class Fact(msgspec.Struct, frozen=True):
     kind: str = "plain"
 
 
+class Finding(msgspec.Struct, frozen=True):
+    """One violation: where it was, the sentence, and the raw message under the anchor that the list links to."""
+
+    anchor: str
+    time: str
+    place: str
+    text: str
+    frames: tuple[RawFrame, ...]
+    note: str
+
+
 class View(msgspec.Struct, frozen=True):
-    """All that the template shows."""
+    """All that the template shows; figures and tables stand in one list, in the order of the page."""
 
     title: str
     lead: str
     facts: tuple[Fact, ...]
-    charts: tuple[Chart, ...]
-    tables: tuple[Table, ...]
+    sections: tuple[Figure | Table, ...]
+    findings: tuple[Finding, ...]
+    series: tuple[int, ...] = tuple(range(len(SERIES)))
 
 
-def render_report(summary: Summary) -> str:
+def render_report(summary: Summary, findings: Findings) -> str:
     """Return the report as HTML."""
     loader = jinja2.FileSystemLoader(Path(__file__).parent / "templates")
     environment = jinja2.Environment(
@@ -71,95 +81,68 @@ def render_report(summary: Summary) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    return environment.get_template("report.html.j2").render(view=build_view(summary))
+    environment.tests["figure"] = lambda section: isinstance(section, Figure)
+    return environment.get_template("report.html.j2").render(view=build_view(summary, findings))
 
 
-def build_view(summary: Summary) -> View:
+def build_view(summary: Summary, findings: Findings) -> View:
     """Return what the page shows, as texts."""
-    tables = (type_table(summary), error_table(summary), _tap_table(summary), _transfer_table(summary))
+    sections = (
+        plot_messages(summary.timeline),
+        type_table(summary),
+        plot_latency(findings.latency),
+        topic_table(findings),
+        file_table(findings),
+        transfer_table(summary),
+        plot_heartbeats(findings.presences, findings.silences),
+        plot_peers(findings.edges),
+        error_table(summary),
+        tap_table(summary),
+        segment_table(summary),
+        violation_table(findings),
+    )
     return View(
-        title=f"Captured traffic: {', '.join(_protocols(summary))}",
+        title=f"Captured traffic: {', '.join(protocols_of(summary)) or 'nothing'}",
         lead=_lead(summary),
-        facts=_facts(summary),
-        charts=(
-            draw_bars(summary.timeline, "messages", "Messages over time"),
-            draw_bars(summary.timeline, "octets", "Octets over time"),
+        facts=_facts(summary, findings),
+        sections=tuple(section for section in sections if section),
+        findings=tuple(
+            _finding(number, item) for number, item in enumerate(findings.violations[:RAW_SHOWN], 1)
         ),
-        tables=tuple(table for table in tables if table),
     )
 
 
-def type_table(summary: Summary) -> Table:
-    """Return messages by type and sender, a column for each tap where the taps are few."""
-    names = short_names([tap.tap for tap in summary.taps if tap.messages])
-    apart = 1 < len(names) <= TAP_COLUMNS
-    counts: dict[tuple[str, ...], dict[str, int]] = {}
-    octets: dict[tuple[str, ...], int] = {}
-    for item in summary.types:
-        key = (
-            *_if_several(summary, item.protocol),
-            item.message or UNDECODED,
-            role_name(item.protocol, item.sender),
-        )
-        counts.setdefault(key, dict.fromkeys(names, 0))[item.tap] += item.messages
-        octets[key] = octets.get(key, 0) + item.octets
-    rows: list[tuple[str, ...]] = []
-    for key, by_tap in sorted(counts.items(), key=lambda item: (UNDECODED in item[0], item[0])):
-        each = map(count_text, by_tap.values()) if apart else ()
-        rows.append((*key, *each, count_text(sum(by_tap.values())), size_text(octets[key])))
-    labels = (*_if_several(summary, "Protocol"), "Message", "Sent by")
-    taps = (*names.values(), "All taps") if apart else ("Messages",)
-    note = "A message that two taps saw is counted for each of them." if len(names) > 1 else ""
-    return Table("Messages by type and direction", note, len(labels), (*labels, *taps, "Octets"), tuple(rows))
+def _finding(number: int, item: Violation) -> Finding:
+    who = f"the {role_name(item.protocol, item.sender)}" if item.sender else "somebody"
+    place = f"{item.peer or item.conversation}, message {count_text(item.seq)} of tap {item.tap}, {item.reading} reading"
+    frames = () if item.frames is None else dump_frames(item.protocol, item.frames, item.sizes, item.sender)
+    return Finding(
+        anchor=f"message-{number}",
+        time=item.ts.isoformat(sep=" ", timespec="milliseconds")[:23],
+        place=place,
+        text=f"{item.message or 'Something that did not decode'} from {who}: {item.text}",
+        frames=frames,
+        note="" if frames else NO_FRAMES,
+    )
 
 
-def error_table(summary: Summary) -> Table:
-    """Return what did not decode, by reason."""
-    names = short_names([tap.tap for tap in summary.taps])
-    rows: list[tuple[str, ...]] = []
-    for error in summary.errors[:ERRORS_SHOWN]:
-        protocol = _if_several(summary, error.protocol)
-        rows.append((*protocol, error.text, error.kind, names[error.tap], count_text(error.messages)))
-    note = "Every message decoded."
-    if rows:
-        note = "A finding stands for all of its field and kind; the tables named _errors have every frame."
-    labels = (*_if_several(summary, "Protocol"), "Finding", "Kind", "Tap")
-    return Table("Messages that did not decode", note, len(labels), (*labels, "Messages"), tuple(rows))
-
-
-def _tap_table(summary: Summary) -> Table:
-    rows: list[tuple[str, ...]] = []
-    for tap in summary.taps:
-        seen = (tap.tap, tap.protocol, _clock(tap.first), _clock(tap.last))
-        traffic = (count_text(tap.messages), size_text(tap.octets))
-        rows.append((*seen, *traffic, count_text(tap.errors), count_text(tap.dropped)))
-    head = ("Tap", "Protocol", "First (UTC)", "Last (UTC)", "Messages", "Octets", "Not decoded", "Dropped")
-    return Table("Taps", "", 4, head, tuple(rows))
-
-
-def _transfer_table(summary: Summary) -> Table | None:
-    if not summary.transfers:
-        return None
-    names = short_names([tap.tap for tap in summary.taps])
-    rows: list[tuple[str, ...]] = []
-    for item in summary.transfers[:TRANSFERS_SHOWN]:
-        files = map(count_text, (item.begun, item.ended, item.deleted, item.chunks))
-        place = (names[item.tap], item.conversation, item.peer)
-        rows.append((*place, *files, size_text(item.octets), span_text(item.seconds)))
-    hidden = len(summary.transfers) - len(rows)
-    note = f"The largest conversations; {count_text(hidden)} more are in summary.json." if hidden else ""
-    head = ("Tap", "Conversation", "Peer", "Files begun", "Ended", "Deleted", "Chunks", "Octets", "Time")
-    return Table("Files transferred", note, 3, head, tuple(rows))
-
-
-def _facts(summary: Summary) -> tuple[Fact, ...]:
-    return (
+def _facts(summary: Summary, findings: Findings) -> tuple[Fact, ...]:
+    broken = sum(item.violations for item in findings.violation_counts if item.reading == "concurrent")
+    facts = (
         Fact("messages", count_text(summary.messages)),
         Fact("octets", size_text(summary.octets)),
         Fact("taps", count_text(len(summary.taps))),
         Fact("time range", span_text(_seconds(summary.taps))),
         Fact("not decoded", count_text(summary.undecoded), _kind(summary.undecoded)),
         Fact("dropped", count_text(summary.dropped), _kind(summary.dropped)),
+        Fact("violations", count_text(broken), _kind(broken)),
+    )
+    missing = Fact("missing", count_text(summary.missing), "grave")
+    aside = Fact("segments set aside", count_text(summary.segments.quarantined), "grave")
+    return (
+        *facts,
+        *([missing] if summary.missing else []),
+        *([aside] if summary.segments.quarantined else []),
     )
 
 
@@ -175,21 +158,6 @@ def _lead(summary: Summary) -> str:
     return f"Capture {summary.capture}, from {_date(min(starts))} to {_date(max(ends))} UTC."
 
 
-def short_names(taps: Sequence[str]) -> dict[str, str]:
-    """Return each tap's name, or its id where two taps share a name."""
-    names = [tap_name(tap) for tap in taps]
-    return {tap: name if names.count(name) == 1 else tap for tap, name in zip(taps, names, strict=True)}
-
-
-def _if_several(summary: Summary, protocol: str) -> tuple[str, ...]:
-    """Return the cell of the protocol column, which only a capture of several protocols has."""
-    return (protocol,) if len(_protocols(summary)) > 1 else ()
-
-
-def _protocols(summary: Summary) -> list[str]:
-    return sorted({tap.protocol for tap in summary.taps if tap.protocol})
-
-
 def _seconds(taps: Sequence[TapCount]) -> float:
     times = [datetime.fromisoformat(text) for tap in taps for text in (tap.first, tap.last) if text]
     return (max(times) - min(times)).total_seconds() if times else 0.0
@@ -197,7 +165,3 @@ def _seconds(taps: Sequence[TapCount]) -> float:
 
 def _date(text: str) -> str:
     return text[:19].replace("T", " ")
-
-
-def _clock(text: str | None) -> str:
-    return text[11:23] if text else ""

@@ -11,6 +11,7 @@ from pyspark.errors import PySparkException, PythonException
 
 from specwire.runtime.spark.errors import JobError
 
+_TRACEBACK = "Traceback (most recent call last)"
 _ABSENT = re.compile(r"No module named '?(specwire|msgspec|numpy|pyarrow|pandas)\b")
 
 
@@ -26,7 +27,8 @@ def as_job_errors(place: str) -> Iterator[None]:
 def describe_failure(error: Exception) -> str:
     """Return the one line of what Spark raised that says what happened.
 
-    A failed worker's line is the last of its traceback; Java's is the first that names an exception.
+    A failed worker's line is the last of its traceback; Java's is the first that names an exception. Errors of
+    our own that come back from Spark are the sentence that they were.
     """
     line = _telling_line(error)
     if _ABSENT.search(line):
@@ -35,8 +37,10 @@ def describe_failure(error: Exception) -> str:
 
 
 def _telling_line(error: Exception) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()] or [type(error).__name__]
-    if isinstance(error, PythonException):
+    # Spark Connect tells the server's stack too, if it may.
+    told, _, _ = str(error).partition("JVM stacktrace:")
+    lines = [line.strip() for line in told.splitlines() if line.strip()] or [type(error).__name__]
+    if isinstance(error, PythonException) or any(_TRACEBACK in line for line in lines):
         lines = [line for line in reversed(lines) if re.match(r"[\w.]+(Error|Exception)\b", line)] or lines
     elif isinstance(error, PySparkException):
         pass
@@ -44,4 +48,5 @@ def _telling_line(error: Exception) -> str:
         lines = [re.sub(r"^: (?:[\w$]+\.)+\w+: ", "", java[0])]
     else:
         lines = [f"Spark's Java process does not answer: {lines[0]}"]
-    return re.sub(r"\s*SQLSTATE: \w+;?$", "", lines[0]).rstrip(" .")
+    line = re.sub(r"\s*SQLSTATE: \w+;?$", "", lines[0])
+    return re.sub(r"^(\[USER_RAISED_EXCEPTION\]|specwire\.[\w.]+Error:) ", "", line).rstrip(" .")

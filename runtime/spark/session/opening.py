@@ -92,7 +92,8 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
         place = "Spark's log is where spark-submit writes" if target.submitted else f"Spark's log: {log}"
         stack.enter_context(changed_environment(_OTHER_SESSIONS))
         folder = stack.enter_context(stand_in_python()) if package else None
-        conf = _configure(target, {**shipping_settings(package), **settings})
+        own = stack.enter_context(_own_folders(target))
+        conf = _configure(target, {**own, **shipping_settings(package), **settings})
         environment = _worker_environment(java, target)
         stack.enter_context(quiet_driver())
         stack.enter_context(as_job_errors(place))
@@ -118,6 +119,16 @@ def _java_log() -> Iterator[Path]:
         log.unlink(missing_ok=True)
         raise
     log.unlink(missing_ok=True)
+
+
+@contextmanager
+def _own_folders(target: Target) -> Iterator[dict[str, str]]:
+    """Give the settings that keep a local session's own folders out of the working directory."""
+    if not target.local:
+        yield {}
+        return
+    with tempfile.TemporaryDirectory(prefix="specwire-warehouse-", ignore_cleanup_errors=True) as folder:
+        yield {"spark.sql.warehouse.dir": folder}
 
 
 def _stop(session: SparkSession) -> None:

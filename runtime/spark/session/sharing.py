@@ -46,10 +46,9 @@ def _check_read(spark: SparkSession, file: Path) -> None:
 
 def _check_write(spark: SparkSession, folder: Path) -> None:
     token = secrets.token_hex(8)
+    # Of mode 0700, as the folders of an output are: executors of another user shall fail here.
     probe = Path(tempfile.mkdtemp(prefix="specwire-probe-", dir=folder.resolve()))
     try:
-        # What an executor of another user shall write into must be open to it; the output's own mode is the user's.
-        probe.chmod(folder.stat().st_mode & 0o777)
         (probe / "from-here").write_text(token)
         if _ask(folder, spark.read.text(str(probe / "from-here"))) != [token]:
             raise InputError(f"{folder}: Spark sees another folder there; {_DEMAND}")

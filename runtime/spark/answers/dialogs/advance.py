@@ -1,7 +1,7 @@
 """Conversations and their violations: an answer that is continued.
 
-A conversation is over when its tap has gone on for `idle_s` without it, by the tap's own clock; a tap that is
-silent itself is taken to have ended a day behind the others. Violations are certain at once.
+A conversation is over when its tap has gone on for `idle_s` without it, by the tap's own clock; a tap that
+is a day behind the others is taken to have ended, and its conversations with it. Violations are certain at once.
 """
 
 from __future__ import annotations
@@ -29,6 +29,7 @@ from specwire.runtime.spark.answers.schemas.conversations import (
     CONVERSATIONS,
     OPEN_CONVERSATIONS,
     VIOLATIONS,
+    WATCHED,
 )
 from specwire.runtime.spark.answers.step import Frames, Step
 from specwire.runtime.spark.decoding.tables import ERRORS
@@ -55,6 +56,8 @@ def advance(
 ) -> Step:
     """Follow the conversations in new messages; see `specwire.runtime.spark.answers.step`.
 
+    The machines run when it is called, once; what they found is kept in Spark's cache until the step is released.
+
     `kept` bounds the rows of violations for each conversation and reading. Raises InputError for a protocol
     without a dialog.
     """
@@ -64,18 +67,14 @@ def advance(
         rows = rows.unionByName(narrow_state(state[STATE]))
     folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=True).persist()
     wholes = folded.where("whole is not null")
-    over = _over(wholes, idle_s)
-    conversations = {
-        name: _conversations(over.where(F.col("_over") == (name == "closed")), protocol)
-        for name in ("closed", "open")
-    }
-    still = over.where(~F.col("_over")).select(
-        "tap", "conversation", "peer", F.col("whole.carried").alias("carried")
-    )
+    is_over = _is_over(wholes, idle_s)
+    closed, still = wholes.where(is_over), wholes.where(~is_over)
+    carried = still.select("tap", "conversation", "peer", F.col("whole.carried").alias("carried"))
+    violations = _violations(folded, protocol)
     return Step(
-        closed={"conversations": conversations["closed"], "violations": _violations(folded, protocol)},
-        open={"conversations": conversations["open"], "violations": _violations(folded, protocol).limit(0)},
-        state={STATE: _described(still, OPEN_CONVERSATIONS)},
+        closed={"conversations": _conversations(closed, protocol), "violations": violations},
+        open={"conversations": _conversations(still, protocol), "violations": violations.limit(0)},
+        state={STATE: _described(carried, OPEN_CONVERSATIONS)},
         cached=(folded,),
     )
 
@@ -103,16 +102,21 @@ def fold(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool
     return order(rows).mapInArrow(run, _to_struct(pa.struct(list(FOLDED))))
 
 
-def _over(wholes: DataFrame, idle_s: float) -> DataFrame:
-    """Add ``_over``: whether a conversation is too far behind its tap, or its tap behind the others."""
-    taps = wholes.groupBy(F.col("tap").alias("_tap")).agg(
-        F.max("whole.last_mono").alias("_mono"), F.max("whole.last_ts").alias("_ts")
+def _is_over(wholes: DataFrame, idle_s: float) -> Column:
+    """Return whether a conversation is too far behind its tap, or its tap behind the others; runs the machines."""
+    latest = wholes.groupBy("tap").agg(
+        F.max("whole.last_mono").alias("mono"), F.max("whole.last_ts").alias("ts")
     )
-    newest = taps.agg(F.max("_ts").alias("_newest"))
-    behind = F.col("_mono") - F.col("whole.last_mono") > int(idle_s * 1e9)
-    ended = F.col("_newest") - F.col("_ts") > int(max(idle_s, TAP_IDLE_S) * 1e6)
-    known = F.broadcast(taps.crossJoin(newest))
-    return wholes.join(known, wholes["tap"] == known["_tap"]).withColumn("_over", behind | ended)
+    taps = {row["tap"]: (row["mono"], row["ts"]) for row in latest.collect()}
+    newest = max((ts for _, ts in taps.values()), default=0)
+    ended = [tap for tap, (_, ts) in taps.items() if newest - ts > max(idle_s, TAP_IDLE_S) * 1e6]
+    # One literal for each tap that lives: a capture has as many as there are processes that write it at a time.
+    is_over = F.col("tap").isin(ended)
+    for tap, (mono, _) in taps.items():
+        if tap not in ended:
+            is_silent = F.col("whole.last_mono") < mono - int(idle_s * 1e9)
+            is_over = is_over | ((F.col("tap") == tap) & is_silent)
+    return is_over
 
 
 def _conversations(wholes: DataFrame, protocol: str) -> DataFrame:
@@ -124,6 +128,8 @@ def _conversations(wholes: DataFrame, protocol: str) -> DataFrame:
         "first_ts": first_ts,
         "last_ts": F.timestamp_micros(whole["last_ts"]),
         "duration_us": (whole["last_mono"] - whole["first_mono"]) / 1000,
+        "strict": whole["strict"].cast(WATCHED),
+        "concurrent": whole["concurrent"].cast(WATCHED),
     }
     own = ("tap", "conversation", "peer", "first_seq")
     return wholes.select(

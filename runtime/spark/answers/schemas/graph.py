@@ -41,10 +41,19 @@ EDGES = StructType(
     [
         *STORED,
         TAP,
-        column("kind", TEXT, "messages (who sends to whom) or calls (who asks which service)"),
+        column(
+            "kind",
+            TEXT,
+            "messages (who sends to whom), calls (who asks which service, which service asks "
+            "which worker) or relayed (calls that a broker passes on)",
+        ),
         *_end("source"),
         *_end("target"),
-        column("messages", LONG, "messages from source to target; of calls, requests and responses"),
+        column(
+            "messages",
+            LONG,
+            "messages from source to target; of calls, requests and responses; null for jobs",
+        ),
         column("octets", LONG, "their octets", "octets"),
         column("requests", LONG, "requests or jobs; 0 for messages"),
         column("errors", LONG, "messages that did not decode; of calls, those that ended with an error"),

@@ -8,14 +8,15 @@ import pytest
 
 from specwire.runtime.spark.cluster.contents import Package
 from specwire.runtime.spark.cluster.package import write_package
+from specwire.runtime.spark.decoding.jar import find_jar
 from specwire.runtime.spark.session.java import JAVA_VERSION, find_java
 from tests.runtime.spark.cluster.servers import Server, connect_server
 
 
 @pytest.fixture(scope="package")
 def package(tmp_path_factory: pytest.TempPathFactory) -> Package:
-    """The package of what is installed here."""
-    return write_package(tmp_path_factory.mktemp("package") / "package")
+    """The package of what is installed here, in a folder that is not easy to spell."""
+    return write_package(tmp_path_factory.mktemp("package") / "a package, whole", find_jar())
 
 
 @pytest.fixture(scope="package")

@@ -2,39 +2,99 @@
 
 from __future__ import annotations
 
+import json
 import os
+import subprocess
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
+from msgspec import structs
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
+from specwire.runtime.capture.segments import list_files
+from specwire.runtime.spark import decode, encode, read, register
 from specwire.runtime.spark.cluster.contents import ARCHIVE, Package
-from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.tables import tables
+from specwire.runtime.spark.decoding.backends import BACKENDS, load_backend
 from specwire.runtime.spark.errors import InputError, JobError
-from specwire.runtime.spark.reading.capture import read_capture
+from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.session.opening import open_session
 from specwire.runtime.spark.session.sharing import check_shared
 from specwire.runtime.spark.session.target import Target
-from tests.runtime.spark.captures import CHEEZBURGER, NOM, SHORT_NOM, write_capture
+from tests.runtime.spark.captures import (
+    CHEEZBURGER,
+    FLUX_ATTR_GET,
+    NOM,
+    OHAI,
+    OHAI_OK,
+    SHORT_NOM,
+    write_capture,
+)
 from tests.runtime.spark.cluster.servers import SEGMENT, Server
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 
+LIMIT_S = 600
 
-def test_messages_are_decoded_behind_the_server(server: Server, tmp_path: Path) -> None:
-    """Into the rows that a session of this machine gives."""
-    capture = write_capture(tmp_path / "capture", [("C", NOM), ("S", CHEEZBURGER), ("C", SHORT_NOM)])
+
+def test_a_session_reads_decodes_and_writes_frames_again(server: Server, tmp_path: Path) -> None:
+    """By our data source and by every backend; the process is as before afterwards."""
+    frames = [("C", NOM), ("S", CHEEZBURGER), ("C", SHORT_NOM)]
+    capture = write_capture(tmp_path / "capture", frames)
     with open_session(Target(remote=server.url)) as spark:
         assert spark.conf.get("spark.sql.session.timeZone") == "UTC"
-        typed = tables(decode(read_capture(spark, capture), "filemq"), "filemq")
-        assert [row["credit"] for row in typed["Nom"].collect()] == [0x10000000000]
-        assert [bytes(row["chunk"]) for row in typed["Cheezburger"].collect()] == [b"\0\1data"]
-        errors = typed["_errors"].select("seq", "_error.field", "_error.offset").collect()
-        assert [tuple(row) for row in errors] == [(2, "credit", 3)]
+        register(spark)
+        messages = spark.read.format("specwire").load(str(capture)).select("_message").collect()
+        assert [row[0] for row in messages] == ["Nom", "Cheezburger", None]
+        captured = read(spark, capture)
+        for name in BACKENDS:
+            if load_backend(name).available(spark, "filemq") is None:
+                decoded = decode(captured, "filemq", backend=name)
+                again = encode(decoded, "filemq").orderBy("seq").select("frames").collect()
+                assert [list(map(bytes, row["frames"])) for row in again[:2]] == [NOM, CHEEZBURGER], name
     assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
+
+
+def test_the_whole_pipeline_gives_what_this_machine_gives(
+    server: Server, spark: SparkSession, tmp_path: Path
+) -> None:
+    """As its command, in a process that has no Java: the same rows in every table, the same summary."""
+    capture = tmp_path / "capture"
+    write_capture(capture, [("C", OHAI), ("S", OHAI_OK), ("C", NOM), ("S", CHEEZBURGER), ("C", SHORT_NOM)])
+    write_capture(capture, [("C", FLUX_ATTR_GET)] * 3, tap="broker-1-0", protocol="flux")
+    command = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", "pipeline", "run", "--json"]
+    places = ["--capture", str(capture), "--out", str(tmp_path / "remote"), "--remote", server.url]
+    variables = {"PATH": "/nowhere", "JAVA_HOME": "/nowhere", "HOME": str(tmp_path)}
+    ran = subprocess.run(
+        [*command, *places], env=variables, capture_output=True, text=True, timeout=LIMIT_S, check=False
+    )
+    assert ran.returncode == 0, ran.stderr
+    assert json.loads(ran.stdout)["capture"] == str(capture)
+    segments = list_files(capture)
+    here = advance(spark, Store(tmp_path / "local"), segments, Request(capture=capture))
+    there = Store(tmp_path / "remote").summary()
+    assert here is not None and there is not None
+    assert structs.replace(there, elapsed_s=0) == structs.replace(here, elapsed_s=0)
+    tables_here = read_tables(tmp_path / "local")
+    assert {"typed/filemq/Nom", "typed/flux/Request"} < tables_here.keys()
+    assert read_tables(tmp_path / "remote") == tables_here
+
+
+def read_tables(out: Path) -> dict[str, list[str]]:
+    """Return the rows of every table of an output folder, in an order that only they decide."""
+    folders = [out / "frames", *out.glob("typed/*/*"), *out.glob("answers/*")]
+    return {
+        folder.relative_to(out).as_posix(): sorted(
+            map(repr, ds.dataset(folder, partitioning="hive").to_table().to_pylist())
+        )
+        for folder in folders
+    }
 
 
 def test_what_spark_raises_becomes_one_sentence(server: Server) -> None:
@@ -52,6 +112,10 @@ def test_what_spark_raises_becomes_one_sentence(server: Server) -> None:
     assert str(analysis.value).startswith("[UNRESOLVED_COLUMN.WITH_SUGGESTION] ")
     assert "\n" not in str(analysis.value)
     assert "SQLSTATE" not in str(analysis.value)
+    with pytest.raises(JobError) as ours, open_session(Target(remote=server.url)) as spark:
+        register(spark)
+        spark.read.format("specwire").option("protocol", "gopher").load("/nowhere").collect()
+    assert str(ours.value).startswith("there is no protocol 'gopher'; ")
 
 
 def test_files_that_both_sides_see_are_no_trouble(server: Server, tmp_path: Path) -> None:

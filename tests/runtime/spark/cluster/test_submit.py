@@ -28,8 +28,8 @@ def test_spark_submit_gets_archive_jar_and_both_pythons() -> None:
     assert words(submit_line(PACKAGE, "yarn")) == [
         "spark-submit",
         *("--master", "yarn"),
-        *("--archives", "/shared/my package/specwire-environment.tar.gz#environment"),
-        *("--jars", "/shared/my package/specwire-spark.jar"),
+        *("--archives", "file:///shared/my%20package/specwire-environment.tar.gz#environment"),
+        *("--jars", "file:///shared/my%20package/specwire-spark.jar"),
         *("--conf", f"spark.pyspark.driver.python={sys.executable}"),
         *("--conf", "spark.pyspark.python=environment/bin/python"),
         *("/shared/my package/specwire_job.py", "pipeline", "run", "--capture", "CAPTURE", "--out", "OUT"),

@@ -103,7 +103,12 @@ def test_sound_rows_keep_no_frames(decoded: DataFrame) -> None:
 def test_schema_is_the_generated_one(decoded: DataFrame) -> None:
     """With the metadata of every field, at every depth."""
     assert StructType(decoded.schema.fields[: len(NOTED)]) == NOTED
-    assert StructType(decoded.schema.fields[len(NOTED) :]) == schema.DECODED
+    message, *others = decoded.schema.fields[len(NOTED) :]
+    assert others == schema.DECODED.fields[1:]
+    stated = schema.DECODED["_message"]
+    assert message == StructField(
+        "_message", stated.dataType, True, {**stated.metadata, "protocol": "filemq"}
+    )
 
 
 def test_an_unknown_protocol_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:

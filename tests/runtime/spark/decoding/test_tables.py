@@ -6,7 +6,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from specwire.generated.filemq import schema
@@ -14,6 +16,7 @@ from specwire.generated.flux import schema as flux_schema
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.noted import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
+from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE, read_capture, read_parquet
 from tests.runtime.spark import captures
@@ -39,16 +42,16 @@ def written(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> di
     for name, table in tables(decoded, "filemq").items():
         table.write.parquet(str(folder / name))
     decoded.unpersist()
-    return {name: read_parquet(spark, folder / name) for name in [*schema.SCHEMAS, ERRORS]}
+    return {name: read_parquet(spark, folder / name) for name in [*schema.TABLES, ERRORS]}
 
 
-@pytest.mark.parametrize("message", list(schema.SCHEMAS))
+@pytest.mark.parametrize("message", list(schema.TABLES))
 def test_parquet_has_the_generated_schema(written: dict[str, DataFrame], message: str) -> None:
     """Names, types and metadata, for messages that never occurred as well; only nullability is Parquet's."""
     found = written[message].schema
     noted = len(NOTED)
     assert StructType(found.fields[:noted]) == _nullable(NOTED)
-    assert StructType(found.fields[noted:]) == _nullable(schema.SCHEMAS[message])
+    assert StructType(found.fields[noted:]) == _nullable(schema.TABLES[message])
 
 
 def test_each_message_is_in_its_table(written: dict[str, DataFrame]) -> None:
@@ -91,9 +94,10 @@ def test_flux_is_read_and_written_by_its_own_schema(spark: SparkSession, tmp_pat
     for name, table in found.items():
         table.write.parquet(str(tmp_path / name))
     request = read_parquet(spark, tmp_path / "Request")
-    assert StructType(request.schema.fields[len(NOTED) :]) == _nullable(flux_schema.SCHEMAS["Request"])
+    assert StructType(request.schema.fields[len(NOTED) :]) == _nullable(flux_schema.TABLES["Request"])
     (row,) = request.collect()
     assert (row.topic, bytes(row.payload), row.matchtag) == ("attr.get", b'{"name":"size"}\0', 1)
+    assert row.payload_json.toPython() == {"name": "size"}
     (error,) = read_parquet(spark, tmp_path / ERRORS).collect()
     assert (error.seq, error.field, error.frame, error.offset) == (1, "matchtag", 2, 16)
 
@@ -101,7 +105,7 @@ def test_flux_is_read_and_written_by_its_own_schema(spark: SparkSession, tmp_pat
 @pytest.mark.parametrize("protocol", known_protocols())
 def test_tables_of_every_protocol_have_the_generated_schema(spark: SparkSession, protocol: str) -> None:
     """And, whatever messages and fields are called, columns that Spark can tell apart."""
-    schemas = load_schemas(protocol).SCHEMAS
+    schemas = load_schemas(protocol).TABLES
     decoded = decode(spark.createDataFrame([], CAPTURE), protocol)
     found = tables(decoded, protocol)
     assert list(found) == [*schemas, ERRORS]
@@ -110,6 +114,66 @@ def test_tables_of_every_protocol_have_the_generated_schema(spark: SparkSession,
     for table in [decoded, *found.values()]:
         names = [name.casefold() for name in table.columns]
         assert len(names) == len(set(names))
+
+
+def test_flags_are_booleans_and_json_a_variant(spark: SparkSession, tmp_path: Path) -> None:
+    """Each bit by its name; JSON with a NUL or without, and null where there is none, too deep or too much of it."""
+    payloads = {
+        b'{"a":[1,"x"]}\0': {"a": [1, "x"]}, b"7": 7, b"null\0": None, b"": "absent", b"{": "absent",
+        b'"\xff"\0': "absent", b"[" * 5000: "absent", b'"' + b"a" * (17 << 20) + b'"': "absent",
+    }  # fmt: skip
+    topic, _, header = captures.FLUX_ATTR_GET
+    messages = [("C", [topic, payload, header]) for payload in payloads]
+    bare = bytes.fromhex("8e010164") + header[4:]  # private, streaming, noresponse
+    messages.append(("C", [bare]))
+    capture = captures.write_capture(tmp_path / "capture", messages, protocol="flux")
+    decoded = decode(read_capture(spark, capture), "flux")
+    table = tables(decoded)["Request"].drop("payload").orderBy("seq")
+    *rows, last = table.collect()
+    found = ["absent" if row.payload_json is None else row.payload_json.toPython() for row in rows]
+    assert found == list(payloads.values())
+    bits = [name for name in table.columns if name.startswith("flags_")]
+    assert [name for name in bits if rows[0][name]] == ["flags_topic", "flags_payload"]
+    assert [name for name in bits if last[name]] == ["flags_noresponse", "flags_private", "flags_streaming"]
+    assert (last.flags, last.payload_json, table.schema["flags_private"].nullable) == (0x64, None, False)
+    assert table.schema["flags_private"].metadata["source"] == table.schema["flags"].metadata["source"]
+    plain = tables(decoded, flags=False, json=False)["Request"]
+    assert not [name for name in plain.columns if name.startswith(("flags_", "payload_"))]
+
+
+def test_a_dictionary_is_a_map_only_where_no_name_is_lost(spark: SparkSession, tmp_path: Path) -> None:
+    """On request; the pairs stay as they are."""
+    twice = [bytes.fromhex("aaa305012f0203613d3103613d3200")]
+    messages = [("C", captures.ICANHAZ), ("C", twice)]
+    decoded = decode(read_capture(spark, captures.write_capture(tmp_path / "capture", messages)), "filemq")
+    once, lost = tables(decoded, maps=True)["Icanhaz"].orderBy("seq").collect()
+    assert (once.options_map, once.cache_map) == ({"RESYNC": "1"}, {"a.jpg": "DA39"})
+    assert (lost.options_map, lost.cache_map) == (None, {})
+    assert [(pair.name, pair.value) for pair in lost.options] == [("a", "1"), ("a", "2")]
+
+
+def test_a_required_field_that_is_null_is_told(spark: SparkSession) -> None:
+    """Rows that something else wrote must not make a zero of it."""
+    rows = spark.sql(
+        "select 'Nom' as _message, struct(cast(null as decimal(20,0)) as credit) as Nom, null as _error"
+    )
+    table = tables(rows.withColumn("_frames", F.lit(None)), "filemq")["Nom"]
+    assert not table.schema["credit"].nullable
+    with pytest.raises(PySparkException, match=r"Nom\.credit is null, which no message has"):
+        table.collect()
+
+
+def test_rows_say_what_they_were_decoded_as(spark: SparkSession, tmp_path: Path) -> None:
+    """Written and read back, too; where they do not, the protocol must be named."""
+    decoded = decode(spark.createDataFrame([], CAPTURE), "filemq", message="Nom", record_id=True)
+    decoded.write.parquet(str(tmp_path / "decoded"))
+    found = tables(read_parquet(spark, tmp_path / "decoded"))
+    assert list(found) == ["Nom", ERRORS]
+    assert found["Nom"].columns[len(NOTED) :] == ["_record_id", "credit"]
+    with pytest.raises(InputError, match="does not say which protocol it was decoded as: name it"):
+        tables(decoded.withMetadata("_message", {}))
+    with pytest.raises(InputError, match="has no column '_message': tables"):
+        tables(decoded.drop("_message"))
 
 
 def _nullable(fields: StructType) -> StructType:

@@ -160,6 +160,14 @@ def test_a_second_run_is_refused(tmp_path: Path) -> None:
     assert read_manifest(out).run == 1
 
 
+def test_a_first_run_that_fails_leaves_no_folder(tmp_path: Path) -> None:
+    """Nor does one that has nothing to do; a folder that was there with something in it stays."""
+    with pytest.raises(KeyboardInterrupt), begin(tmp_path / "out") as run:
+        stage(run, Area.ADDED, TABLE, 9)
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     """And leaves what was there."""
     out = tmp_path / "out"

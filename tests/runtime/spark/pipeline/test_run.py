@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import msgspec
@@ -11,11 +12,15 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture import CaptureError
+from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.pipeline import run as pipeline
-from specwire.runtime.spark.pipeline.run import carry_out, plan
-from specwire.runtime.spark.pipeline.summary import Bucket, ErrorCount, Summary, TypeCount
-from specwire.runtime.spark.reading.capture import read_parquet
+from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.commit import visible_files
+from specwire.runtime.spark.pipeline.manifest import Asked
+from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.pipeline.run import run
+from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.pipeline.summary import Bucket, ErrorCount, Summary, Totals, TypeCount
 from tests.runtime.spark import captures
 
 LIBFILEMQ_NOM = [bytes.fromhex("aaa30700000000004c4b400000000000000000")]
@@ -25,10 +30,16 @@ END_OF_FILE = [bytes.fromhex("aaa30800000000000000070105612e6a706700000000000010
 """An empty chunk at the file's size."""
 
 
+def work_in(spark: SparkSession, capture: Path, out: Path, **asked: object) -> Summary | None:
+    """Run over all that a capture holds."""
+    request = Request(capture, msgspec.convert(asked, Asked))
+    return advance(spark, Store(out), list_files(capture), request)
+
+
 @pytest.fixture(scope="module")
 def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """Two taps of two protocols, with an error, a transfer and drops."""
-    folder = tmp_path_factory.mktemp("pipeline") / "capture"
+    """Two taps of two protocols, with an error, a transfer, drops, a message without frames, one of no protocol."""
+    folder = tmp_path_factory.mktemp("pipeline") / "capture [1]"
     messages = [
         ("C", captures.OHAI),
         ("S", captures.OHAI_OK),
@@ -39,14 +50,22 @@ def capture(tmp_path_factory: pytest.TempPathFactory) -> Path:
         ("C", captures.SHORT_NOM),
     ]
     captures.write_capture(folder, messages, dropped=2)
+    odd = [("C", captures.HUGZ), ("X", captures.HUGZ), ("", captures.HUGZ), ("C", captures.HUGZ), ("C", [])]
+    captures.write_capture(folder, odd, tap="odd-3-0")
+    table = pq.read_table(folder / "odd-3-0-000000.parquet")
+    rows = table.to_pylist()
+    rows[1]["frames"], rows[2]["sender"], rows[3]["protocol"] = [None, b"\xaa\xa3\x09"], None, "../gopher"
+    rows.append({**rows[0], "seq": 5, "frames": None})
+    rows.append({**rows[0], "seq": 6, "protocol": None})
+    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), folder / "odd-3-0-000000.parquet")
     return captures.write_capture(folder, [("C", LIBFILEMQ_NOM)], tap="c-2-0", protocol="libfilemq")
 
 
 @pytest.fixture(scope="module")
 def out(spark: SparkSession, capture: Path) -> Path:
     """The output of one run."""
-    folder = capture.parent / "out"
-    carry_out(spark, plan(capture, folder))
+    folder = capture.parent / "out {a}"
+    assert work_in(spark, capture, folder)
     return folder
 
 
@@ -57,29 +76,62 @@ def summary(out: Path) -> Summary:
 
 
 @pytest.mark.spark
-def test_every_table_is_written(spark: SparkSession, out: Path, summary: Summary) -> None:
-    """And holds as many rows as the summary says, for each protocol by itself."""
-    rows = {path: read_parquet(spark, out / path).count() for path in summary.tables}
-    assert rows == summary.tables
-    assert {path: count for path, count in rows.items() if count} == {
-        "filemq/tables/Ohai": 1,
-        "filemq/tables/OhaiOk": 1,
-        "filemq/tables/Nom": 1,
-        "filemq/tables/Cheezburger": 3,
-        "filemq/tables/_errors": 1,
-        "libfilemq/tables/Nom": 1,
+def test_every_table_is_written(out: Path, summary: Summary) -> None:
+    """And holds as many rows as the summary and the manifest say, for each protocol by itself."""
+    manifest = json.loads((out / "manifest.json").read_bytes())
+    rows = {
+        path: sum(pq.read_metadata(file).num_rows for file in visible_files(out / path))
+        for path in summary.tables
     }
-    assert rows["filemq/tables/Wat"] == 0
-    assert read_parquet(spark, out / "libfilemq" / "decoded").count() == 1
+    assert rows == summary.tables == {path: manifest["rows"][path] for path in rows}
+    typed = {path.removeprefix("typed/"): count for path, count in rows.items() if path.startswith("typed/")}
+    assert {path: count for path, count in typed.items() if count} == {
+        "filemq/Ohai": 1,
+        "filemq/OhaiOk": 1,
+        "filemq/Nom": 1,
+        "filemq/Cheezburger": 3,
+        "filemq/Hugz": 2,
+        "filemq/_errors": 4,
+        "libfilemq/Nom": 1,
+        "unknown/_errors": 2,
+    }
+    assert typed["filemq/Wat"] == 0
+    assert rows["frames"] == 15 == summary.messages
+    assert summary.totals == Totals(captured=15, typed=9, errors=6)
+    assert {path.parent.name for path in visible_files(out / "typed")} == {"date=2023-11-14"}
+    assert (out / "report.html").is_file()
+
+
+@pytest.mark.spark
+def test_any_reader_sees_the_tables(spark: SparkSession, out: Path) -> None:
+    """Plain Spark with the folder's name, plain Arrow too; columns keep their comments."""
+    (folder,) = (out / "typed").glob("filemq/Nom")
+    literal = str(folder).replace("{", "\\{").replace("}", "\\}")
+    assert [str(row.date) for row in spark.read.parquet(literal).collect()] == ["2023-11-14"]
+    assert pq.read_table(out / "frames").num_rows == 15
+    store = Store(out)
+    noms = store.typed(spark, "filemq")["Nom"]
+    assert noms.schema["credit"].metadata["unit"] == "octets"
+    frames = store.frames(spark)
+    assert frames is not None
+    found = {(row.protocol, row.stated, row.segment) for row in frames.where("seq = 3").collect()}
+    assert found == {
+        ("filemq", "filemq", "server-1-0-000000.parquet"),
+        ("unknown", "../gopher", "odd-3-0-000000.parquet"),
+    }
 
 
 @pytest.mark.spark
 def test_messages_are_counted_by_tap_type_and_sender(summary: Summary) -> None:
-    """Undecoded ones too, without a type."""
-    assert (summary.messages, summary.undecoded, summary.dropped) == (8, 1, 2)
+    """Undecoded ones too, without a type; a sender that is no role is a question mark."""
+    assert (summary.undecoded, summary.dropped, summary.missing) == (6, 2, 0)
     assert TypeCount("server-1-0", "filemq", None, "C", 1, 6) in summary.types
     assert TypeCount("server-1-0", "filemq", "Cheezburger", "S", 3, 33 + 27 + 27) in summary.types
     assert TypeCount("c-2-0", "libfilemq", "Nom", "C", 1, 19) in summary.types
+    assert TypeCount("odd-3-0", "filemq", "Hugz", "", 1, 3) in summary.types
+    assert [item.messages for item in summary.types if item.sender == "?" and item.protocol == "filemq"] == [
+        1
+    ]
 
 
 @pytest.mark.spark
@@ -93,121 +145,99 @@ def test_taps_have_their_time_range(summary: Summary) -> None:
 
 @pytest.mark.spark
 def test_errors_are_counted_by_reason(summary: Summary) -> None:
-    """With the sentence of one of them."""
-    (error,) = summary.errors
+    """With the sentence of one of them; what is of no known protocol, or without frames, is an error row."""
+    error = next(item for item in summary.errors if item.tap == "server-1-0")
     assert msgspec.structs.replace(error, text="") == ErrorCount(
         "server-1-0", "filemq", "NOM", "credit", "length", "", 1
     )
     assert error.text.startswith("NOM.credit at octet 3: expected 8 octets, found 3")
-
-
-@pytest.mark.spark
-def test_transfers_are_counted(summary: Summary) -> None:
-    """One chunk with octets, one end of file, one deletion; the chunk is not the first of its file."""
-    (transfer,) = summary.transfers
-    assert (transfer.begun, transfer.ended, transfer.deleted) == (0, 1, 1)
-    assert (transfer.chunks, transfer.octets, transfer.peer) == (1, 6, "00aa")
-    assert transfer.seconds == pytest.approx(0.002)
+    unknown = next(item for item in summary.errors if item.protocol == "unknown")
+    assert (unknown.kind, unknown.messages) == ("protocol", 2)
+    assert unknown.text == "the tap states a protocol that is not known: ../gopher"
 
 
 @pytest.mark.spark
 def test_traffic_over_time_adds_up(summary: Summary) -> None:
     """Seven milliseconds in stretches of one."""
     assert summary.timeline.width_s == 0.001
-    assert summary.timeline.buckets[0] == Bucket(0, 2, 30)
-    assert sum(bucket.messages for bucket in summary.timeline.buckets) == 8
+    assert summary.timeline.buckets[1].messages == 2
+    assert summary.timeline.buckets[3] == Bucket(3, 2, 33 + 3)
+    assert sum(bucket.messages for bucket in summary.timeline.buckets) == 15
     assert sum(bucket.octets for bucket in summary.timeline.buckets) == summary.octets
 
 
 @pytest.mark.spark
-def test_report_stands_beside_the_tables(out: Path) -> None:
-    """As one file."""
-    assert "Captured traffic: filemq, libfilemq" in (out / "report.html").read_text(encoding="utf-8")
+def test_nothing_new_is_nothing_done(spark: SparkSession, capture: Path, out: Path, tmp_path: Path) -> None:
+    """No file is touched, and no session is begun for it; another request is refused."""
+    before = {path: path.stat().st_mtime_ns for path in out.rglob("*")}
+    assert work_in(spark, capture, out) == Store(out).summary()
+    assert run(Request(capture), out, target="not a master") is None
+    with pytest.raises(InputError, match="begun with protocol as stated by the taps, not filemq"):
+        work_in(spark, capture, out, protocol="filemq")
+    with pytest.raises(InputError, match="begun with layers frames,typed,answers, not typed"):
+        work_in(spark, capture, out, layers=("typed",))
+    assert {path: path.stat().st_mtime_ns for path in out.rglob("*")} == before
 
 
 @pytest.mark.spark
 def test_an_override_reads_everything_as_one_protocol(
     spark: SparkSession, capture: Path, tmp_path: Path
 ) -> None:
-    """What the taps stated does not count; what does not fit is an error row."""
+    """What the taps stated does not count; what does not fit is counted, and left out where that is asked for."""
     steps: list[tuple[str, int, int]] = []
-    request = plan(capture, tmp_path / "out", protocol="libfilemq")
-    found = carry_out(spark, request, progress=lambda *step: steps.append(step))
+    asked = Asked(protocol="libfilemq", mode="DROPMALFORMED", layers=("typed",))
+    found = advance(
+        spark,
+        Store(tmp_path / "out"),
+        list_files(capture),
+        Request(capture, asked),
+        progress=lambda *step: steps.append(step),
+    )
+    assert found is not None
     assert {tap.protocol for tap in found.taps} == {"libfilemq"}
-    assert found.messages == 8
-    assert found.undecoded > 1
+    assert found.totals.captured == 15 == found.totals.typed + found.totals.errors
+    assert found.totals.errors > 6
+    assert found.tables["typed/libfilemq/_errors"] == 0
+    assert not (tmp_path / "out" / "frames").exists()
     assert [done for _, done, _ in steps] == list(range(len(steps)))
     assert {total for _, _, total in steps} == {len(steps)}
 
 
-@pytest.mark.spark
-def test_a_failed_run_leaves_the_earlier_output(
-    spark: SparkSession, capture: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        ({"protocol": "gopher"}, "there is no protocol 'gopher'"),
+        ({"mode": "LENIENT"}, "there is no mode 'LENIENT'; the known ones are PERMISSIVE"),
+        ({"layers": ("typed", "gold")}, "there is no layer 'gold'"),
+        ({"layers": ("frames",)}, "the layer 'typed' cannot be left out"),
+    ],
+)
+def test_a_bad_request_is_refused_before_spark(
+    tmp_path: Path, asked: dict[str, object], sentence: str
 ) -> None:
-    """Nothing half written takes its place."""
-
-    def refuse(_: object) -> str:
-        raise RuntimeError("the last step fails")
-
-    captures.write_capture(tmp_path / "capture", [("C", captures.HUGZ)])
-    (tmp_path / "out").mkdir()
-    (tmp_path / "out" / "summary.json").write_text("{}")
-    monkeypatch.setattr(pipeline, "render_report", refuse)
-    with pytest.raises(RuntimeError, match="the last step"):
-        carry_out(spark, plan(tmp_path / "capture", tmp_path / "out"))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["capture", "out"]
-    assert (tmp_path / "out" / "summary.json").read_text() == "{}"
+    """One sentence, and no folder."""
+    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)])
+    with pytest.raises(InputError, match=sentence):
+        run(Request(folder, msgspec.convert(asked, Asked)), tmp_path / "out", target="not a master")
+    assert not (tmp_path / "out").exists()
 
 
-def test_an_unknown_protocol_is_refused_before_spark(tmp_path: Path) -> None:
-    """Whether it was asked for or stated by the tap."""
-    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)], protocol="gopher")
-    with pytest.raises(InputError, match="there is no protocol 'gopher'"):
-        plan(folder, tmp_path / "out")
-    assert plan(folder, tmp_path / "out", protocol="filemq").protocols == ("filemq",)
-    with pytest.raises(InputError, match="there is no protocol 'nosuch'"):
-        plan(folder, tmp_path / "out", protocol="nosuch")
+@pytest.mark.parametrize("out", ["capture", "capture/out", "."])
+def test_output_and_capture_lie_apart(tmp_path: Path, out: str) -> None:
+    """Or the output would be captured traffic to the next run."""
+    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)])
+    with pytest.raises(InputError, match="must lie apart from the capture folder"):
+        run(Request(folder), tmp_path / out, target="not a master")
 
 
 def test_a_capture_without_messages_is_one_sentence(tmp_path: Path) -> None:
-    """A tap that dropped all it saw leaves a segment without rows."""
+    """A tap that dropped all it saw leaves a segment without rows; others cannot be read."""
     folder = captures.write_capture(tmp_path / "capture", [], dropped=9)
     with pytest.raises(CaptureError, match="the capture holds no messages"):
-        plan(folder, tmp_path / "out")
-
-
-def test_rows_count_by_what_they_state(spark: SparkSession, tmp_path: Path) -> None:
-    """A segment may hold two protocols, whatever its metadata says, and a row without frames is an error row."""
-    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)])
-    (segment,) = folder.iterdir()
-    table = pq.read_table(segment)
-    rows = table.to_pylist()
-    rows.append({**rows[0], "seq": 1, "protocol": "flux", "frames": captures.FLUX_ATTR_GET})
-    rows.append({**rows[0], "seq": 2, "frames": None})
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), segment)
-    summary = carry_out(spark, plan(folder, tmp_path / "out"))
-    assert {(count.protocol, count.message): count.messages for count in summary.types} == {
-        ("filemq", "Nom"): 1,
-        ("flux", "Request"): 1,
-        ("filemq", None): 1,
-    }
-    assert summary.octets == sum(map(len, [*captures.NOM, *captures.FLUX_ATTR_GET]))
-    assert summary.undecoded == 1
-
-
-@pytest.mark.parametrize(
-    ("protocol", "sentence"),
-    [
-        (None, "a message in it states no protocol; name one with --protocol"),
-        ("nosuch", "there is no protocol 'nosuch'"),
-    ],
-)
-def test_rows_of_no_known_protocol_are_told(protocol: str | None, sentence: str, tmp_path: Path) -> None:
-    """Before Spark starts; nothing is left out in silence."""
-    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)])
-    (segment,) = folder.iterdir()
-    table = pq.read_table(segment)
-    rows = [*table.to_pylist(), {**table.to_pylist()[0], "protocol": protocol}]
-    pq.write_table(pa.Table.from_pylist(rows, schema=table.schema), segment)
-    with pytest.raises((CaptureError, InputError), match=sentence):
-        plan(folder, tmp_path / "out")
+        run(Request(folder), tmp_path / "out", target="not a master")
+    (folder / "a.parquet").write_text("a letter")
+    with pytest.raises(CaptureError, match=r"a\.parquet: not a whole Parquet file"):
+        run(Request(folder), tmp_path / "out", target="not a master")
+    (folder / "b.parquet").write_text("a letter")
+    with pytest.raises(CaptureError, match="none of 2 segments can be read; the first: "):
+        run(Request(folder), tmp_path / "out", target="not a master")

@@ -11,19 +11,22 @@ from msgspec import structs
 from specwire.runtime.spark.pipeline.summary import (
     Bucket,
     ErrorCount,
+    Segments,
+    SetAside,
     Summary,
     TapCount,
     Timeline,
     Transfer,
     TypeCount,
 )
-from specwire.runtime.spark.report.chart import HEIGHT, WIDTH, draw_bars
 from specwire.runtime.spark.report.figures import THIN_SPACE, count_text, size_text, span_text
-from specwire.runtime.spark.report.page import build_view, error_table, render_report, short_names, type_table
+from specwire.runtime.spark.report.findings import Findings
+from specwire.runtime.spark.report.page import build_view, render_report
+from specwire.runtime.spark.report.tables import error_table, short_names, type_table
+from tests.runtime.spark.report.findings import FINDINGS, HOSTILE
 
 SERVER, CLIENT = "server-10-5f0", "client-11-5f1"
 FIRST, LAST = "2026-01-02T03:04:05.000001+00:00", "2026-01-02T03:04:07.500001+00:00"
-HOSTILE = "<script>alert('&')</script>"
 
 SUMMARY = Summary(
     capture="captures/today",
@@ -38,9 +41,12 @@ SUMMARY = Summary(
     ),
     errors=(ErrorCount(SERVER, "filemq", "NOM", "credit", "length", HOSTILE, 1),),
     transfers=(Transfer(SERVER, "filemq", "c1", HOSTILE, 5, 4, 1, 90, 5 << 20, 2.5),),
-    timeline=Timeline(0.5, (Bucket(0, 3, 30), Bucket(4, 6, 10))),
+    timeline=Timeline(0.5, (Bucket(0, 3, 30, {"Nom": 2, "(undecoded)": 1}), Bucket(4, 6, 10, {"Nom": 6}))),
     tables={"filemq/tables/Nom": 1202},
     elapsed_s=1.5,
+    segments=Segments(
+        read=2, quarantined=1, told=(SetAside(1, "cut.parquet", "quarantined", f"cut off {HOSTILE}"),)
+    ),
 )
 
 
@@ -70,41 +76,73 @@ def test_errors_name_their_tap() -> None:
     assert error_table(SUMMARY).rows == ((HOSTILE, "length", "server", "1"),)
 
 
-def test_page_is_well_formed_and_stands_alone() -> None:
-    """No script, nothing loaded, and what came from the wire is text."""
-    page = render_report(SUMMARY)
+@pytest.mark.parametrize("findings", [Findings(), FINDINGS])
+def test_page_is_well_formed_and_stands_alone(findings: Findings) -> None:
+    """No script, nothing loaded, and what came from the wire is text; a link leads to a place in the page."""
+    page = render_report(SUMMARY, findings)
     assert HOSTILE not in page
     assert "&lt;script&gt;" in page
     tags = _Tags()
     tags.feed(page)
     assert tags.open == []
-    assert not {"script", "link", "img", "iframe"} & tags.seen
-    assert not re.search(r"(?:src|href)\s*=|url\(|https?://", page)
+    assert not {"script", "link", "img", "iframe", "image"} & tags.seen
+    assert not re.search(r"src\s*=|https?://", page)
+    targets = re.findall(r'href="([^"]*)"|url\(([^)]*)\)', page)
+    assert all(target.startswith("#") for pair in targets for target in pair if target)
+    anchors = set(re.findall(r'\bid="([^"]+)"', page))
+    assert {target[1:] for pair in targets for target in pair if target} <= anchors
+    assert len(re.findall(r'\bid="', page)) == len(anchors)
+
+
+def test_everything_has_its_section() -> None:
+    """What was found is on the page, each under its heading."""
+    titles = [section.title for section in build_view(SUMMARY, FINDINGS).sections]
+    assert titles == [
+        "Messages over time",
+        "Messages by type and direction",
+        "Latency",
+        "Slowest topics",
+        "Largest files",
+        "Files transferred",
+        "Heartbeats and silences",
+        "Who talks to whom",
+        "Messages that did not decode",
+        "Taps",
+        "Segments set aside",
+        "Violations of the dialogs",
+    ]
+
+
+def test_a_violation_leads_to_its_octets() -> None:
+    """A NOM whose credit ends after 3 of its 8 octets: signature, number, credit; the fault stands with the credit."""
+    page = render_report(SUMMARY, FINDINGS)
+    assert page.count('href="#message-1"') == page.count('id="message-1"') == 1
+    [first, second] = build_view(SUMMARY, FINDINGS).findings
+    [frame] = first.frames
+    assert frame.title == "frame 0, 6 octets"
+    assert [(piece.offset, piece.octets, piece.field) for piece in frame.pieces] == [
+        ("0", "aa a3", "signature"),
+        ("2", "07", "id"),
+        ("3", "00 00 01", "credit"),
+    ]
+    assert [bool(piece.fault) for piece in frame.pieces] == [False, False, True]
+    assert "not kept" in second.note
 
 
 def test_a_silent_capture_gives_a_page() -> None:
-    """A tap may have dropped all that it saw."""
+    """A tap may have dropped all that it saw, and there may be no tap at all."""
     tap = TapCount(SERVER, "filemq", 0, 0, 0, 7, None, None)
     silent = Summary("c", (tap,), (), (), (), Timeline(1.0, ()), {}, 0.1)
-    assert "without messages" in render_report(silent)
+    assert "without messages" in render_report(silent, Findings())
+    nothing = Summary("c", (), (), (), (), Timeline(1.0, ()), {}, 0.1)
+    assert "Captured traffic: nothing" in render_report(nothing, Findings())
 
 
 def test_grave_figures_stand_out() -> None:
     """Messages that were dropped or did not decode."""
-    kinds = {fact.name: fact.kind for fact in build_view(SUMMARY).facts}
-    assert kinds["dropped"] == kinds["not decoded"] == "grave"
+    kinds = {fact.name: fact.kind for fact in build_view(SUMMARY, FINDINGS).facts}
+    assert kinds["dropped"] == kinds["not decoded"] == kinds["violations"] == "grave"
     assert kinds["messages"] == "plain"
-
-
-def test_bars_fill_the_chart() -> None:
-    """The highest bar has the chart's height; a stretch without traffic has no bar but keeps its place."""
-    chart = draw_bars(SUMMARY.timeline, "messages", "Messages over time")
-    first, last = chart.bars
-    assert (float(last.y), float(last.height)) == (0.0, HEIGHT)
-    assert float(first.height) == HEIGHT / 2
-    assert WIDTH * 0.8 < float(last.x) < WIDTH
-    assert chart.right == "2.5 s"
-    assert last.label == "from 2.0 s: 6 messages"
 
 
 def test_taps_of_one_name_show_their_ids() -> None:

@@ -29,9 +29,6 @@ from specwire.runtime.spark.pipeline.store import TYPED, Store
 from tests.runtime.spark import captures
 from tests.runtime.spark.live.growing import add_segment
 from tests.runtime.spark.live.same import count, read_rows
-from tests.spark_session import spark
-
-__all__ = ["spark"]
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
 

@@ -1,0 +1,36 @@
+"""`specwire pipeline declare`: files of a Spark Declarative Pipeline over a capture, to begin from."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.text import Text
+
+from specwire.runtime.cli.console import fail, output
+
+BAD_INPUT = 2
+NO_SPARK = 1
+
+
+def declare(
+    capture: Annotated[Path, typer.Option(help="Folder of capture segments.", show_default=False)],
+    protocol: Annotated[str, typer.Option(help="Protocol of the messages.", show_default=False)],
+    out: Annotated[Path, typer.Option(help="New folder for the pipeline's files.", show_default=False)],
+) -> None:
+    """Write a Spark Declarative Pipeline for a capture: tables and a first roll-up, yours to change."""
+    try:
+        import pyspark  # noqa: F401
+    except ImportError:
+        fail("the pipeline needs Spark: install specwire[connect]", status=NO_SPARK)
+    from specwire.runtime.spark.errors import InputError
+    from specwire.runtime.spark.live.declare import declare as write_files
+
+    try:
+        written = write_files(capture, protocol, out)
+    except InputError as error:
+        fail(str(error), status=BAD_INPUT)
+    for path in written:
+        output().print(Text(str(path)), soft_wrap=True)
+    output().print(Text(f"run it with {out / 'run'}"), soft_wrap=True)

@@ -1,0 +1,92 @@
+"""A declarative pipeline, written for a capture and run by `spark-pipelines` as its user runs it."""
+
+from __future__ import annotations
+
+import importlib.util
+import os
+import subprocess
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.live.declare import declare
+from specwire.runtime.spark.live.messages import local_file
+from specwire.runtime.spark.session.java import find_java
+from tests.runtime.spark import captures
+
+LIMIT_S = 600.0
+NEEDED = ("grpc", "grpc_status", "yaml")
+
+RUNS = 2 if "SPECWIRE_WATCH_KILLS" in os.environ else 1
+"""At full count a second run goes on where the first was."""
+
+
+def test_files_are_written_once(tmp_path: Path) -> None:
+    """Never over files that have become the user's."""
+    folder = tmp_path / "pipeline"
+    written = declare(tmp_path / "capture", "flux", folder)
+    names = [path.relative_to(folder).as_posix() for path in written]
+    assert names == [
+        "spark-pipeline.yml",
+        "transformations/flux_messages.py",
+        "transformations/flux_traffic.sql",
+        "run",
+    ]
+    compile((folder / names[1]).read_text(), names[1], "exec")
+    with pytest.raises(InputError, match="there already"):
+        declare(tmp_path / "capture", "flux", folder)
+    with pytest.raises(InputError, match="there is no protocol 'gopher'"):
+        declare(tmp_path / "capture", "gopher", tmp_path / "other")
+
+
+def test_names_of_files_are_taken_as_spark_writes_them() -> None:
+    """With any number of slashes, and per cent signs that stand for themselves."""
+    assert local_file("file:/a b/c%20d.parquet") == Path("/a b/c%20d.parquet")
+    assert local_file("file:///a/b.parquet") == Path("/a/b.parquet")
+
+
+def read_table(folder: Path, name: str) -> list[dict[str, object]]:
+    """The rows of a table in a warehouse."""
+    found: list[dict[str, object]] = []
+    for path in sorted((folder / "warehouse" / name).rglob("*.parquet")):
+        with path.open("rb") as file:
+            found += pq.read_table(file).to_pylist()
+    return found
+
+
+@pytest.mark.spark
+@pytest.mark.slow
+def test_spark_pipelines_runs_it(tmp_path: Path) -> None:
+    """A table for each type, one of errors, and the roll-up; a segment that was cut off is an error row."""
+    missing = [name for name in NEEDED if importlib.util.find_spec(name) is None]
+    if missing or find_java() is None:
+        pytest.skip(f"spark-pipelines needs Java and {', '.join(NEEDED)}: install specwire[connect]")
+    capture, folder = tmp_path / "capture", tmp_path / "pipeline"
+    messages: list[captures.Message] = [
+        ("C", captures.FLUX_ATTR_GET),
+        ("C", [b"\x8e"]),
+        ("C", captures.FLUX_ATTR_GET),
+    ]
+    captures.write_capture(capture, messages, protocol="flux")
+    captures.write_capture(capture, [("C", captures.NOM)], tap="other-1-0")
+    (capture / "cut-1-0-000000.parquet").write_bytes(b"PAR1")
+    declare(capture, "flux", folder)
+    for turn in range(1, RUNS + 1):
+        ran = subprocess.run(
+            [folder / "run", "run"],
+            cwd=tmp_path,
+            capture_output=True,
+            text=True,
+            timeout=LIMIT_S,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        requests = read_table(folder, "flux_request")
+        assert [row["topic"] for row in requests] == ["attr.get"] * 2 * turn
+        kinds = sorted(str(row["kind"]) for row in read_table(folder, "flux_errors"))
+        assert len(kinds) == 1 + turn and "segment" in kinds
+        counted = {row["message"]: row["messages"] for row in read_table(folder, "flux_traffic")}
+        assert counted == {"Request": 2 * turn, None: 1 + turn}
+        captures.write_capture(capture, messages, tap=f"server-2-{turn}", protocol="flux")

@@ -1,0 +1,240 @@
+"""Runs over portions of a capture end where one run over all of it ends, whatever comes twice, late or broken.
+
+The answers here are made for the test: a conversation's `Nom` counted until its `Kthxbai`, and a roll-up of that
+by date.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Mapping
+from functools import reduce
+from pathlib import Path
+
+import msgspec
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+from pyspark.sql.types import DataType, DateType, LongType, StringType, StructField, StructType
+
+from specwire.runtime.capture.link import Captured
+from specwire.runtime.capture.segments import Source, build_table, list_files, write_segment
+from specwire.runtime.spark.answers.registry import Continued, RollUp
+from specwire.runtime.spark.answers.step import Step
+from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.pipeline import advance as advancing
+from specwire.runtime.spark.pipeline import answering
+from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.pipeline.sorting import Sorted, sort_out
+from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.pipeline.summary import Summary, Totals
+from tests.runtime.spark.captures import BEGUN, NOM, SHORT_NOM
+
+pytestmark = pytest.mark.spark
+
+KTHXBAI = [bytes.fromhex("aaa30b")]
+DAY_US = 86_400_000_000
+
+TYPES: Mapping[str, DataType] = {"STRING": StringType(), "BIGINT": LongType(), "DATE": DateType()}
+
+
+def schema(columns: str) -> StructType:
+    """Return the schema of columns, each a name and a type; reading DDL would need a session."""
+    pairs = (column.split() for column in columns.split(", "))
+    return StructType([StructField(name, TYPES[kind]) for name, kind in pairs])
+
+
+TALKS = schema("protocol STRING, date DATE, tap STRING, conversation STRING, noms BIGINT")
+OPEN_TALKS = schema("tap STRING, conversation STRING, noms BIGINT, date DATE")
+DAYS = schema("protocol STRING, date DATE, noms BIGINT, talks BIGINT")
+
+
+def count_talks(
+    typed: Mapping[str, DataFrame], protocol: str, state: Mapping[str, DataFrame] | None, /
+) -> Step:
+    """Count each conversation's `Nom`; it is over with its `Kthxbai`."""
+    rows = typed["Nom"].select(
+        "tap", "conversation", F.lit(1).alias("noms"), "date", F.lit(False).alias("over")
+    )
+    ends = typed["Kthxbai"].select(
+        "tap", "conversation", F.lit(0).alias("noms"), "date", F.lit(True).alias("over")
+    )
+    rows = rows.unionByName(ends)
+    if state is not None:
+        rows = rows.unionByName(state["open_talks"].withColumn("over", F.lit(False)))
+    talks = rows.groupBy("tap", "conversation").agg(
+        F.sum("noms").alias("noms"), F.min("date").alias("date"), F.max("over").alias("over")
+    )
+    shown = talks.withColumn("protocol", F.lit(protocol)).select(*TALKS.names, "over")
+    return Step(
+        closed={"talks": shown.where("over").drop("over")},
+        open={"talks": shown.where("not over").drop("over")},
+        state={"open_talks": talks.where("not over").select(*OPEN_TALKS.names)},
+    )
+
+
+def count_days(
+    typed: Mapping[str, DataFrame], answers: Mapping[str, DataFrame], protocol: str
+) -> dict[str, DataFrame]:
+    """Count `Nom` and conversations by date."""
+    noms = typed["Nom"].groupBy("date").agg(F.count("*").alias("noms"))
+    talks = answers["talks"].groupBy("date").agg(F.count("*").alias("talks"))
+    days = noms.join(talks, "date", "full").na.fill(0)
+    return {"days": days.withColumn("protocol", F.lit(protocol)).select(*DAYS.names)}
+
+
+def of_filemq(protocol: str) -> bool:
+    """Whether the answers of this test are for a protocol."""
+    return protocol == "filemq"
+
+
+@pytest.fixture(autouse=True)
+def answers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have these answers and no others."""
+    reads = ("Nom", "Kthxbai")
+    talks = Continued(
+        "talks", of_filemq, lambda _: reads, {"talks": TALKS}, {"open_talks": OPEN_TALKS}, count_talks
+    )
+    days = RollUp("days", of_filemq, lambda _: reads, ("talks",), {"days": DAYS}, count_days)
+    monkeypatch.setattr(answering, "continued", lambda protocol: iter([talks] * of_filemq(protocol)))
+    monkeypatch.setattr(answering, "roll_ups", lambda protocol: iter([days] * of_filemq(protocol)))
+
+
+MESSAGES = (
+    # Three segments: conversation, frames, day. `a` goes from the first to the third, `b` never ends.
+    (("a", NOM, 0), ("b", NOM, 0), ("c", NOM, 0), ("c", KTHXBAI, 0)),
+    (("a", NOM, 0), ("a", SHORT_NOM, 0), ("d", NOM, 0), ("d", KTHXBAI, 1)),
+    (("a", NOM, 1), ("a", KTHXBAI, 1), ("b", NOM, 1), ("e", NOM, 0)),
+)
+
+
+def write(folder: Path, *numbers: int) -> None:
+    """Write some of the segments."""
+    folder.mkdir(exist_ok=True)
+    for number in numbers:
+        rows = [
+            Captured(
+                BEGUN + day * DAY_US, 4 * number + at, 4 * number + at, talk, "C", "00aa", tuple(frames), 0
+            )
+            for at, (talk, frames, day) in enumerate(MESSAGES[number])
+        ]
+        table = build_table(rows, Source("t-1-0", "filemq", "2"), 0)
+        write_segment(folder, f"t-1-0-{number:06d}.parquet", table)
+
+
+class Scene:
+    """A capture that grows, and the output of the runs over it."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.capture = folder / "capture"
+        self.store = Store(folder / "out")
+        self.capture.mkdir()
+
+    def run(self, **request: object) -> Summary:
+        """Run over all segments that are there; return the summary."""
+        batch = request.pop("batch", None)
+        asked = Request(self.capture, **request)  # type: ignore[arg-type]  # as the caller names them
+        paths = list_files(self.capture)
+        found = advance(self.spark, self.store, paths, asked, batch=batch)  # type: ignore[arg-type]  # the same
+        assert found is not None
+        return found
+
+    def content(self) -> dict[str, list[str]]:
+        """Return the rows of the tables as texts, without the order and the files they are stored in."""
+        typed = self.store.typed(self.spark, "filemq")
+        parts = [
+            typed[name].selectExpr(f"'{name}' as name", "concat(seq, conversation, ' ', date) as row")
+            for name in typed
+        ]
+        for name, columns in (("talks", "conversation, noms"), ("days", "noms, ' ', talks")):
+            table = self.store.answer(self.spark, name)
+            assert table is not None
+            parts.append(table.selectExpr(f"'{name}' as name", f"concat({columns}, ' ', date) as row"))
+        frames = self.store.frames(self.spark)
+        assert frames is not None
+        parts.append(frames.selectExpr("'frames' as name", "string(seq) as row"))
+        found: dict[str, list[str]] = {}
+        for row in reduce(DataFrame.union, parts).collect():
+            found.setdefault(row.name, []).append(row.row)
+        return {name: sorted(rows) for name, rows in found.items()}
+
+
+FIRST, SECOND = "2023-11-14", "2023-11-15"
+WHOLE = {
+    "Nom": sorted(
+        [f"{row} {FIRST}" for row in ("0a", "1b", "2c", "4a", "6d", "11e")]
+        + [f"8a {SECOND}", f"10b {SECOND}"]
+    ),
+    "Kthxbai": [f"3c {FIRST}", f"7d {SECOND}", f"9a {SECOND}"],
+    "_errors": [f"5a {FIRST}"],
+    "talks": [f"{row} {FIRST}" for row in ("a3", "b2", "c1", "d1", "e1")],
+    "days": [f"2 0 {SECOND}", f"6 5 {FIRST}"],
+    "frames": sorted(map(str, range(12))),
+}
+"""What everything together gives, worked out by hand from `MESSAGES`."""
+
+
+def test_portions_come_to_the_same_as_the_whole(spark: SparkSession, tmp_path: Path) -> None:
+    """With a copy, a truncated segment, a batch that comes again, and answers that lag behind."""
+    scene = Scene(spark, tmp_path)
+    write(scene.capture, 0)
+    first = scene.run()
+    assert first.totals == Totals(captured=4, typed=4)
+    assert scene.content()["talks"] == [f"a1 {FIRST}", f"b1 {FIRST}", f"c1 {FIRST}"]
+    shutil.copy(scene.capture / "t-1-0-000000.parquet", scene.capture / "again.parquet")
+    write(scene.capture, 1)
+    (scene.capture / "cut.parquet").write_bytes((scene.capture / "again.parquet").read_bytes()[:-9])
+    second = scene.run(answers=False, batch=("stream", 1))
+    assert (second.totals, second.set_aside) == (Totals(captured=12, typed=7, errors=1, repeated=4), 1)
+    assert (second.segments.duplicate, second.segments.quarantined) == (1, 1)
+    write(scene.capture, 2)
+    assert scene.run(answers=False, batch=("stream", 1)) == second, "this batch was worked in"
+    assert scene.content()["days"] == [f"3 3 {FIRST}"], "the answers wait"
+    last = scene.run(batch=("stream", 2))
+    assert scene.content() == WHOLE
+    assert last.totals == Totals(captured=16, typed=11, errors=1, repeated=4)
+    manifest = scene.store.manifest
+    assert (manifest.run, manifest.answered, manifest.batches) == (3, 3, {"stream": 2})
+    assert scene.run(batch=("stream", 3)) == last
+    assert scene.store.manifest.answered == scene.store.manifest.run == 4
+    state = scene.store.state(spark, "filemq", "talks")
+    assert state is not None
+    assert sorted(row.conversation for row in state["open_talks"].collect()) == ["b", "e"]
+
+
+def test_late_messages_wait_or_are_worked_in(spark: SparkSession, tmp_path: Path) -> None:
+    """Kept, they change no answer; worked in, the answers are as if they had come in time."""
+    scene = Scene(spark, tmp_path)
+    write(scene.capture, 0, 2)
+    scene.run(late="keep")
+    before = scene.content()
+    write(scene.capture, 1)
+    kept = scene.run(late="keep")
+    assert kept.totals == Totals(captured=12, typed=8, late=4)
+    assert scene.content() == before
+    late = scene.store.late(spark)
+    assert late is not None
+    assert sorted(row.seq for row in late.collect()) == [4, 5, 6, 7]
+    done = scene.run()
+    assert scene.content() == WHOLE
+    assert done.totals == Totals(captured=12, typed=11, errors=1)
+    assert scene.store.late(spark) is None
+    assert [(told.outcome, told.name) for told in done.segments.told] == [("read", "t-1-0-000001.parquet")]
+
+
+def test_messages_that_do_not_add_up_fail_the_run(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A segment that loses a message between intake and reading leaves nothing behind."""
+    scene = Scene(spark, tmp_path)
+    write(scene.capture, 0)
+
+    def promise_more(*arguments: object) -> Sorted:
+        return msgspec.structs.replace(sort_out(*arguments), messages=5)  # type: ignore[arg-type]  # as given
+
+    monkeypatch.setattr(advancing, "sort_out", promise_more)
+    with pytest.raises(JobError, match="hold 5 new messages and 4 were decoded; a segment has changed"):
+        scene.run()
+    assert not scene.store.out.exists()

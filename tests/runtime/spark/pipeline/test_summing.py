@@ -1,0 +1,112 @@
+"""Counts of several runs become one summary that adds up."""
+
+from __future__ import annotations
+
+import itertools
+
+import pyarrow as pa
+import pytest
+
+from specwire.runtime.spark.pipeline.counts import SCHEMA, STRETCHES, WIDTHS_MS, add_up, choose_width_ms
+from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome
+from specwire.runtime.spark.pipeline.summary import Bucket, ErrorCount, TapCount, Totals, TypeCount
+from specwire.runtime.spark.pipeline.summing import (
+    count_errors,
+    count_segments,
+    count_taps,
+    count_types,
+    draw_timeline,
+    total,
+)
+
+
+def row(since: int, messages: int, *, width: int = 1000, tap: str = "t", **more: object) -> dict[str, object]:
+    """Return a row of counts; `since` and `width` in milliseconds, one octet a message."""
+    return {
+        "protocol": "filemq", "tap": tap, "since": since, "sender": "C", "message": "Nom", "messages": messages,
+        "octets": messages, "first": since * 1000, "last": since * 1000 + 5, "width_ms": width, **more,
+    }  # fmt: skip
+
+
+def counts(*rows: dict[str, object]) -> pa.Table:
+    """Return rows as the table of counts."""
+    return pa.Table.from_pylist(list(rows), schema=SCHEMA)
+
+
+WRONG = {"message": None, "wrong_message": "NOM", "wrong_field": "credit", "wrong_kind": "length"}
+
+
+def test_taps_add_up_over_runs() -> None:
+    """With what they dropped and what is missing; a tap that saw nothing is last."""
+    table = counts(row(0, 5), row(7000, 2, **WRONG), row(2000, 1, tap="u"))
+    ledger = Ledger(
+        [
+            Entry("a", 1, 1, 1, Outcome.READ, rows=5, tap="t", dropped=2, taps=["t"], stretches=[[0, 4]]),
+            Entry("b", 1, 1, 2, Outcome.READ, rows=2, tap="t", dropped=3, taps=["t"], stretches=[[10, 11]]),
+            Entry("c", 1, 1, 2, Outcome.READ, rows=1, tap="u", taps=["u"], stretches=[[4, 4]]),
+            Entry("d", 1, 1, 2, Outcome.READ, tap="v", dropped=9),
+        ]
+    )
+    first, last = "1970-01-01T00:00:00.000000+00:00", "1970-01-01T00:00:07.000005+00:00"
+    assert count_taps(table, ledger) == (
+        TapCount("t", "filemq", 7, 7, 2, 3, first, last, missing=5),
+        TapCount(
+            "u", "filemq", 1, 1, 0, 0, first.replace("00.0", "02.0"), "1970-01-01T00:00:02.000005+00:00"
+        ),
+        TapCount("v", "", 0, 0, 0, 9, None, None),
+    )
+
+
+def test_types_and_errors_add_up_over_runs() -> None:
+    """The stretches of time do not matter to them."""
+    table = counts(row(0, 5), row(7000, 2), row(0, 1, **WRONG, text="b"), row(9, 3, **WRONG, text="a"))
+    assert count_types(table) == (
+        TypeCount("t", "filemq", None, "C", 4, 4),
+        TypeCount("t", "filemq", "Nom", "C", 7, 7),
+    )
+    assert count_errors(table) == (ErrorCount("t", "filemq", "NOM", "credit", "length", "a", 4),)
+    assert add_up(table).num_rows == 4
+    assert count_types(add_up(counts(row(0, 5), row(0, 2)))) == (TypeCount("t", "filemq", "Nom", "C", 7, 7),)
+
+
+def test_messages_are_where_the_totals_say() -> None:
+    """Each captured message in one place."""
+    ledger = Ledger(
+        [
+            Entry("a", 1, 1, 1, Outcome.READ, rows=7),
+            Entry("b", 1, 1, 1, Outcome.PARTIAL, rows=5, repeated=3),
+            Entry("c", 1, 1, 1, Outcome.DUPLICATE, rows=4, repeated=4),
+            Entry("d", 1, 1, 1, Outcome.LATE, rows=6, repeated=1),
+            Entry("e", 1, 1, 1, Outcome.QUARANTINED, reason="cut off"),
+        ]
+    )
+    found = total(counts(row(0, 6), row(0, 3, **WRONG)), ledger)
+    assert found == Totals(captured=22, typed=6, errors=3, late=5, repeated=8)
+    assert found.captured == found.typed + found.errors + found.late + found.repeated
+    segments = count_segments(ledger)
+    numbers = (segments.read, segments.partial, segments.duplicate, segments.late, segments.quarantined)
+    assert numbers == (1, 1, 1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("span_us", "width_ms"),
+    [(0, 1), (59_999, 1), (60_000, 2), (1_200_000, 100), (60 * 86_400_000_000, 7 * 86_400_000)],
+)
+def test_stretches_suit_the_span(span_us: int, width_ms: int) -> None:
+    """At most sixty of them."""
+    assert choose_width_ms(span_us) == width_ms
+    assert span_us < width_ms * 1000 * STRETCHES
+
+
+def test_each_width_divides_the_next() -> None:
+    """Or counts of two runs would not add up."""
+    assert all(wide % narrow == 0 for narrow, wide in itertools.pairwise(WIDTHS_MS))
+
+
+def test_the_timeline_takes_runs_of_different_widths() -> None:
+    """The widest says how wide."""
+    table = counts(row(1000, 1), row(2000, 2), row(3000, 4), row(60_000, 8, width=2000))
+    timeline = draw_timeline(table)
+    assert timeline.width_s == 2
+    assert timeline.buckets == (Bucket(0, 1, 1), Bucket(1, 6, 6), Bucket(30, 8, 8))
+    assert draw_timeline(counts()).buckets == ()

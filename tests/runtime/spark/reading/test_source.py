@@ -1,0 +1,164 @@
+"""The format ``specwire``: the rows and the schema of `decode`, and one sentence for what cannot be read."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, SparkSession
+
+from specwire.runtime.capture.segments import COLUMNS
+from specwire.runtime.spark import decode, read, register, tables
+from specwire.runtime.spark.session.failures import describe_failure
+from tests.runtime.spark import captures
+
+pytestmark = pytest.mark.spark
+
+MESSAGES = [
+    ("C", captures.ICANHAZ),
+    ("C", captures.NOM),
+    ("S", captures.CHEEZBURGER),
+    ("C", captures.SHORT_NOM),
+    ("S", captures.HUGZ),
+]
+
+
+@pytest.fixture(scope="module")
+def session(spark: SparkSession) -> SparkSession:
+    """The session, which knows the format."""
+    register(spark)
+    return spark
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A capture of five messages, of which one is faulty, and of rows with nulls and nothing in them."""
+    folder = captures.write_capture(tmp_path_factory.mktemp("source") / "with space", MESSAGES)
+    frames = [None, [], [None], [b"\xaa\xa3\x09", None], [b""]]
+    numbers = range(len(frames))
+    odd = {name: [None] * len(frames) for name in COLUMNS.names} | {"frames": frames}
+    odd |= {"seq": numbers, "protocol": ["filemq"] * len(frames), "tap": ["b"] * len(frames)}
+    pq.write_table(pa.table(odd, schema=COLUMNS), folder / "odd.parquet", row_group_size=2)
+    return folder
+
+
+def load(session: SparkSession, folder: Path, **options: object) -> DataFrame:
+    """Read a capture by the format."""
+    reader = session.read.format("specwire")
+    for name, value in options.items():
+        reader = reader.option(name, str(value))
+    return reader.load(str(folder))
+
+
+def failure(session: SparkSession, folder: Path, **options: object) -> str:
+    """Return the sentence that a reading fails with."""
+    with pytest.raises(PySparkException) as caught:
+        load(session, folder, **options).collect()
+    return describe_failure(caught.value)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {},
+        {"mode": "dropmalformed", "record_id": True, "record_frames": True, "input_file": True},
+        {"message": "Nom,Hugz", "protocol": "filemq"},
+        {"columns": "peer,octets,Nom,Cheezburger.chunk,Cheezburger.offset"},
+    ],
+    ids=["all", "beside", "messages", "columns"],
+)
+def test_it_gives_what_decode_gives(session: SparkSession, folder: Path, options: dict[str, object]) -> None:
+    """Schema, metadata, values, errors."""
+    expected = decode(
+        read(session, folder), "filemq", **{k: v for k, v in options.items() if k != "protocol"}
+    )  # type: ignore[arg-type]
+    found = load(session, folder, **options)
+    assert found.schema == expected.schema
+    assert sorted(map(str, found.collect())) == sorted(map(str, expected.collect()))
+
+
+def test_tables_are_made_of_it(session: SparkSession, folder: Path) -> None:
+    """The rows say what they were decoded as."""
+    (row,) = tables(load(session, folder))["Nom"].collect()
+    assert (row.seq, row.credit) == (1, 1 << 40)
+
+
+def test_failfast_names_file_message_field_and_offset(session: SparkSession, folder: Path) -> None:
+    """As `decode` does."""
+    assert (
+        failure(session, folder, mode="FAILFAST", message="Hugz").endswith(
+            "message 0 of tap b: message at frame 0: expected 1 frame, found 0 [FILEMQ v2 frames]"
+        )
+        or "server-1-0-000000.parquet: message 3 of tap server-1-0, frame 0: NOM.credit at octet 3: "
+        in failure(session, folder, mode="FAILFAST")
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "sentence"),
+    [
+        (
+            {"modes": "x"},
+            "there is no option 'modes' (is it 'mode'?); the known ones are path, protocol, damaged, mode,",
+        ),
+        ({"debug": "true"}, "there is no option 'debug'; the known ones are path,"),
+        ({"mode": "x"}, "option 'mode' is 'x'; it may be PERMISSIVE or DROPMALFORMED or FAILFAST"),
+        ({"damaged": "skip"}, "option 'damaged' is 'skip'; it may be fail or quarantine"),
+        ({"protocol": "smtp"}, "there is no protocol 'smtp'; the known ones are cmb1"),
+        ({"message": "NOM"}, "option 'message' names 'NOM'; filemq has Ohai"),
+        ({"columns": "debit"}, "option 'columns' names 'debit'; decoded filemq has ts"),
+    ],
+)
+def test_what_cannot_be_asked_for_is_one_sentence(
+    session: SparkSession, folder: Path, options: dict[str, object], sentence: str
+) -> None:
+    """Before anything is read."""
+    assert failure(session, folder, **options).startswith(sentence)
+
+
+def test_a_place_that_is_no_capture_is_one_sentence(session: SparkSession, tmp_path: Path) -> None:
+    """Or none of this machine's."""
+    assert failure(session, tmp_path / "gone").endswith("gone: there is no such capture folder")
+    with pytest.raises(PySparkException) as caught:
+        session.read.format("specwire").load("s3://bucket/capture")
+    assert describe_failure(caught.value).startswith("s3://bucket/capture: the format specwire reads folders")
+    with pytest.raises(PySparkException) as caught:
+        session.read.format("specwire").load()
+    assert describe_failure(caught.value).startswith("there is no path: name the capture's folder in load()")
+
+
+def test_several_protocols_must_be_told_apart(session: SparkSession, tmp_path: Path) -> None:
+    """Every row is read as the one that is named."""
+    folder = captures.write_capture(tmp_path / "both", [("C", captures.NOM)])
+    captures.write_capture(folder, [("C", captures.FLUX_ATTR_GET)], tap="b-1-0", protocol="flux")
+    assert failure(session, folder).endswith(
+        "the capture holds filemq and flux: name one with the option 'protocol'"
+    )
+    rows = load(session, folder, protocol="flux", columns="protocol").collect()
+    assert {(row.protocol, row["_message"]) for row in rows} == {("filemq", None), ("flux", "Request")}
+
+
+def test_files_that_are_no_segments(session: SparkSession, tmp_path: Path) -> None:
+    """The reading fails and names the first, or a row stands for each; hidden files are passed over."""
+    folder = captures.write_capture(tmp_path / "capture", MESSAGES)
+    whole = next(folder.iterdir()).read_bytes()
+    (folder / "cut.parquet").write_bytes(whole[:-9])
+    (folder / ".half.parquet.tmp").write_bytes(whole[:9])
+    pq.write_table(pa.table({"id": [1]}), folder / "foreign.parquet")
+    assert failure(session, folder).endswith(
+        "cut.parquet: not a whole Parquet file, it was cut off or damaged"
+    )
+    rows = (
+        load(session, folder, damaged="quarantine", input_file=True)
+        .where("_error.kind = 'segment'")
+        .collect()
+    )
+    told = {row["_input_file"].rpartition("/")[2]: row["_error"].text for row in rows}
+    assert told.keys() == {"cut.parquet", "foreign.parquet"}
+    assert told["foreign.parquet"].endswith("not a capture segment, it has no column 'ts'")
+    assert load(session, folder, damaged="quarantine").count() == len(MESSAGES) + 2
+    assert load(session, folder, damaged="quarantine", mode="DROPMALFORMED").count() == len(MESSAGES) - 1
+    assert "cut.parquet" in failure(session, folder, damaged="quarantine", mode="FAILFAST", message="Nom")
