@@ -78,7 +78,8 @@ def _svg(name: str, draw: Draw, size: tuple[float, float], *, is_wide: bool) -> 
         canvas = FigureCanvasSVG(figure)
         draw(figure.add_subplot(), is_wide)
         written = io.StringIO()
-        canvas.print_svg(written, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
+        write: Callable[..., object] = canvas.print_svg
+        write(written, metadata={"Date": None, "Creator": None, "Format": None, "Type": None})
     return _fit_into_page(written.getvalue(), name)
 
 

@@ -27,13 +27,13 @@ def plot_messages(timeline: Timeline) -> Figure | None:
         return None
     totals: dict[str, int] = {}
     for bucket in timeline.buckets:
-        for name, count in bucket.types.items():
-            totals[name] = totals.get(name, 0) + count
+        for name, messages in bucket.types.items():
+            totals[name] = totals.get(name, 0) + messages
     ranked = sorted(totals, key=lambda name: (-totals[name], name))
     shown = ranked if len(ranked) <= len(SERIES) else [*ranked[: len(SERIES) - 1], OTHERS]
     begins = [bucket.index * timeline.width_s for bucket in timeline.buckets]
 
-    def count(name: str) -> list[int]:
+    def counts_of(name: str) -> list[int]:
         if name != OTHERS or name in totals:
             return [bucket.types.get(name, 0) for bucket in timeline.buckets]
         rest = ranked[len(SERIES) - 1 :]
@@ -42,7 +42,7 @@ def plot_messages(timeline: Timeline) -> Figure | None:
     def draw(axes: Axes, wide: bool) -> None:
         ground = [0] * len(begins)
         for number, name in enumerate(shown):
-            counts = count(name)
+            counts = counts_of(name)
             colour = BAD if name == UNDECODED else SERIES[number]
             label = f"{name} {count_text(sum(counts))}"
             axes.bar(begins, counts, timeline.width_s * 0.9, ground, align="edge", color=colour, label=label)
