@@ -3,6 +3,8 @@ package specwire.generated.java;
 
 import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 
 /** Octets that are always the same. */
 public final class Constant extends Type {
@@ -77,5 +79,10 @@ public final class Constant extends Type {
         byte[] text = words.substring(begin, end).getBytes(StandardCharsets.UTF_8);
         int length = octets.length - text.length;
         return length >= 0 && Bytes.standAt(octets, length, text) ? length : octets.length;
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.NullType;
     }
 }

@@ -3,6 +3,9 @@ package specwire.generated.java;
 
 import java.util.ArrayList;
 import java.util.List;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 
 /** Values of one kind in a row: a count, then so many; without a count they go on to the end of the run. */
 abstract class Entries extends Type {
@@ -21,6 +24,13 @@ abstract class Entries extends Type {
     abstract void leave(Place place, Field field, String path);
 
     abstract Object entry(Place place);
+
+    abstract DataType entryType();
+
+    @Override
+    final DataType dataType() {
+        return DataTypes.createArrayType(entryType());
+    }
 
     /** What is done once the count is known. */
     void begin(Place place) {}
@@ -41,7 +51,7 @@ abstract class Entries extends Type {
         }
         leave(place, field, path);
         check(place, values.size(), start);
-        return values.toArray();
+        return new GenericArrayData(values.toArray());
     }
 
     /** Reads the number of entries, each of which takes an octet or more. */

@@ -1,6 +1,8 @@
 // Written by specwire from generator/support/java/ListOf.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
+import org.apache.spark.sql.types.DataType;
+
 /** A list of values of one type. */
 public final class ListOf extends Entries {
     private final Type element;
@@ -22,6 +24,11 @@ public final class ListOf extends Entries {
     @Override
     void leave(Place place, Field field, String path) {
         place.enter(field, path);
+    }
+
+    @Override
+    DataType entryType() {
+        return element.dataType();
     }
 
     @Override

@@ -1,6 +1,9 @@
 // Written by specwire from generator/support/java/Octets.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
 /** Opaque octets, at least {@code minimum}, at most {@code maximum}. */
 public final class Octets extends Type {
     private final Span span;
@@ -38,5 +41,10 @@ public final class Octets extends Type {
             throw place.refuse("length", "at most " + Words.octets(maximum), Integer.toString(size), start);
         }
         return Bytes.slice(place.frame, place.begin, place.at);
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.BinaryType;
     }
 }

@@ -1,6 +1,9 @@
 // Written by specwire from generator/support/java/Padding.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
 /** So many octets that mean nothing. */
 public final class Padding extends Type {
     private final int octets;
@@ -24,5 +27,10 @@ public final class Padding extends Type {
         place.need(octets);
         place.at += octets;
         return null;
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.NullType;
     }
 }

@@ -1,7 +1,10 @@
 // Written by specwire from generator/support/java/Pairs.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
-import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** A dictionary: names and values in wire order, repeated names included. */
@@ -53,13 +56,13 @@ public final class Pairs extends Entries {
             return divided(place);
         }
         if (!place.told) {
-            return RowFactory.create(name.read(place), value.read(place));
+            return pair(name.read(place), value.read(place));
         }
         String entry = place.path;
         place.path = entry + ".name";
         Object first = name.read(place);
         place.path = entry + ".value";
-        return RowFactory.create(first, value.read(place));
+        return pair(first, value.read(place));
     }
 
     /** Reads name and value from one text; a fault belongs to the side of the {@code =} that it is on. */
@@ -74,9 +77,21 @@ public final class Pairs extends Entries {
             throw place.refuse("text", "name=value", Words.show(frame, begin, place.at), begin);
         }
         place.divided = -1;
-        return RowFactory.create(
+        return pair(
                 UTF8String.fromBytes(frame, begin, equals - begin),
                 UTF8String.fromBytes(frame, equals + 1, stop - equals - 1));
+    }
+
+    private static Object pair(Object name, Object value) {
+        return new GenericInternalRow(new Object[] {name, value});
+    }
+
+    @Override
+    DataType entryType() {
+        DataType second = value == null ? DataTypes.StringType : value.dataType();
+        return DataTypes.createStructType(new StructField[] {
+            Columns.column("name", DataTypes.StringType), Columns.column("value", second),
+        });
     }
 
     private int equalsSign(byte[] frame, int begin, int end) {

@@ -1,6 +1,12 @@
 // Written by specwire from generator/support/java/Part.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
+import java.util.ArrayList;
+import java.util.List;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
+
 /** A part of a message: a frame, a stack of frames up to an empty one, or all frames that are left. */
 public abstract class Part {
     private final Presence presence;
@@ -18,6 +24,19 @@ public abstract class Part {
 
     /** How many columns the part fills. */
     abstract int columns();
+
+    /** The columns of the part: of a frame one for each field, else one for all of its frames. */
+    final List<StructField> dataTypes() {
+        List<StructField> found = new ArrayList<>();
+        for (Field field : fields()) {
+            if (!field.implied()) {
+                DataType type = field.type().dataType();
+                boolean one = this instanceof Frame;
+                found.add(Columns.column(field.name(), one ? type : DataTypes.createArrayType(type)));
+            }
+        }
+        return found;
+    }
 
     /** Names the part for errors. */
     abstract void enter(Place place);

@@ -1,22 +1,23 @@
 // Written by specwire from generator/support/java/Refusal.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
-import org.apache.spark.sql.Row;
-import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /** Why frames are no message: thrown inside a decoder only, and without the cost of a stack trace. */
 final class Refusal extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
     /** The column {@code _error}. */
-    private final transient Row row;
+    private final transient InternalRow row;
 
-    private Refusal(Row row) {
+    private Refusal(InternalRow row) {
         super(null, null, false, false);
         this.row = row;
     }
 
-    Row row() {
+    InternalRow row() {
         return row;
     }
 
@@ -42,6 +43,12 @@ final class Refusal extends RuntimeException {
         boolean encoding = kind.equals("text") && expected.equals("UTF-8");
         text.append(": ").append(encoding ? found + " is not UTF-8" : "expected " + expected + ", found " + found);
         text.append(" [").append(rule).append(']');
-        return new Refusal(RowFactory.create(message, field, frame, offset, kind, text.toString()));
+        return new Refusal(new GenericInternalRow(new Object[] {
+            text(message), text(field), frame, offset, text(kind), text(text.toString()),
+        }));
+    }
+
+    private static UTF8String text(String text) {
+        return UTF8String.fromString(text);
     }
 }

@@ -1,6 +1,8 @@
 // Written by specwire from generator/support/java/Rest.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+
 /** All frames that are left, none or more. */
 public final class Rest extends Part {
     private final Field field;
@@ -37,6 +39,6 @@ public final class Rest extends Part {
             found[number] = element(place, field, number);
             place.index++;
         }
-        values[column] = found;
+        values[column] = new GenericArrayData(found);
     }
 }

@@ -1,6 +1,8 @@
 // Written by specwire from generator/support/java/Stack.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+
 /** Frames up to an empty one that ends them, the top first. */
 public final class Stack extends Part {
     private final Field field;
@@ -45,7 +47,7 @@ public final class Stack extends Part {
             }
             place.index++;
         }
-        values[column] = found;
+        values[column] = new GenericArrayData(found);
         place.index++;
     }
 

@@ -1,7 +1,8 @@
 // Written by specwire from generator/support/java/Struct.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
-import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
 
 /** A record: a run of fields inside another. */
 public final class Struct extends Type {
@@ -16,6 +17,11 @@ public final class Struct extends Type {
 
     @Override
     Object read(Place place) {
-        return RowFactory.create(fields.readRecord(place, rule));
+        return new GenericInternalRow(fields.readRecord(place, rule));
+    }
+
+    @Override
+    DataType dataType() {
+        return Columns.struct(fields.all());
     }
 }

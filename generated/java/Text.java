@@ -1,6 +1,8 @@
 // Written by specwire from generator/support/java/Text.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** UTF-8 text. */
@@ -78,5 +80,10 @@ public final class Text extends Type {
     @Override
     int fixedSize() {
         return span.fixedSize();
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.StringType;
     }
 }

@@ -7,6 +7,8 @@ import java.math.BigDecimal;
 import java.math.BigInteger;
 import java.nio.ByteOrder;
 import java.util.stream.LongStream;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 
 /**
@@ -66,6 +68,16 @@ public final class Unsigned extends Type {
             case 2, 3 -> (int) value;
             case 8 -> decimal(value);
             default -> value;
+        };
+    }
+
+    @Override
+    DataType dataType() {
+        return switch (octets) {
+            case 1 -> DataTypes.ShortType;
+            case 2, 3 -> DataTypes.IntegerType;
+            case 8 -> DataTypes.createDecimalType(DIGITS, 0);
+            default -> DataTypes.LongType;
         };
     }
 

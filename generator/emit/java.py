@@ -10,16 +10,38 @@ from __future__ import annotations
 
 from specwire.generator import ir
 from specwire.generator.emit.java_layout import message_call, selection_calls
-from specwire.generator.emit.java_source import Call, comment, java_string, method_name, package_name, used
+from specwire.generator.emit.java_source import (
+    Call,
+    comment,
+    imported,
+    java_string,
+    method_name,
+    package_name,
+)
 from specwire.generator.emit.python import announcing_bits
 from specwire.generator.emit.write import Emitter, notice, render
 
 SUPPORT = (
-    "Constant", "Decoder", "Field", "Frame", "Json", "Keyword", "ListOf", "Message", "Octets", "Padding", "Pairs", "Part",
+    "Constant", "Decoder", "Field", "Frame", "Function", "Json", "Keyword", "ListOf", "Message", "Octets", "Padding", "Pairs", "Part",
     "Presence", "Protocol", "Rest", "Selector", "Shape", "Size", "Span", "Stack", "Struct", "Tag", "Text", "Union",
     "Unsigned",
 )  # fmt: skip
 """The classes that a layout is made of."""
+
+SPARK = (
+    "org.apache.spark.sql.catalyst.InternalRow",
+    "org.apache.spark.sql.catalyst.util.ArrayData",
+    "org.apache.spark.unsafe.types.UTF8String",
+)
+
+SENDER = (
+    "",
+    "    @Override",
+    "    protected boolean takesSender() {",
+    "        return true;",
+    "    }",
+)
+"""What a function has that takes the sender, too."""
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -39,18 +61,18 @@ def emit(protocol: ir.Protocol) -> str:
         (name, "\n".join(message_call(message, protocol).lines(2, "return ", ";")))
         for message, name in zip(protocol.messages, methods.values(), strict=True)
     ]
-    sources = [layout, *(body for _, body in bodies), "Decoder Message"]
+    known = {"java.util.List", *SPARK, *(f"specwire.generated.java.{name}" for name in SUPPORT)}
+    sources = [layout, *(body for _, body in bodies), "Decoder Function InternalRow Message"]
+    sources += ["ArrayData UTF8String" if by_sender else "ArrayData"]
     return render(
         "decode.java.j2",
         title=comment(protocol.edition)[0],
         notice=comment(notice(protocol)),
         package=package_name(protocol.name),
-        lists=["java.util.List"] if used(("List",), sources) else [],
-        imports=used(SUPPORT, sources),
-        arity=2 if by_sender else 1,
-        types="Seq<byte[]>, String" if by_sender else "Seq<byte[]>",
-        parameters="Seq<byte[]> frames, String sender" if by_sender else "Seq<byte[]> frames",
+        imports=imported(known, sources),
+        parameters="ArrayData frames, UTF8String sender" if by_sender else "ArrayData frames",
         arguments="frames, sender" if by_sender else "frames",
+        more=SENDER if by_sender else (),
         layout=layout,
         messages=bodies,
     )

@@ -106,9 +106,11 @@ def _type(type: ir.Type, protocol: ir.Protocol, message: ir.Message) -> Call:
         case ir.RecordType():
             return _record(type, protocol, message)
         case ir.UnionType(options=options, tags=tags):
-            records = (_record(option, protocol, message) for option in options)
-            pairs = zip(tags, records, strict=True)
-            return Call("new Union", tuple(Call("new Union.Option", (java_string(t), r)) for t, r in pairs))
+            found = (
+                (java_string(option.name), java_string(tag), _record(option, protocol, message))
+                for option, tag in zip(options, tags, strict=True)
+            )
+            return Call("new Union", tuple(Call("new Union.Option", arguments) for arguments in found))
 
 
 def _form(form: ir.SizeForm) -> Call:

@@ -85,7 +85,7 @@ def method_name(class_name: str) -> str:
     return f"{name}_" if name in RESERVED | INHERITED else name
 
 
-def used(names: Iterable[str], sources: Sequence[str]) -> list[str]:
-    """Return the class names that occur in the sources, literals aside, sorted."""
+def imported(known: Iterable[str], sources: Sequence[str]) -> list[str]:
+    """Return the classes, by their whole names, that the sources use outside of literals, sorted."""
     text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', "\n".join(sources))
-    return sorted(name for name in names if re.search(rf"(?<![\w.]){name}\b", text))
+    return sorted(name for name in known if re.search(rf"(?<![\w.]){name.rpartition('.')[2]}\b", text))

@@ -1,8 +1,11 @@
 package specwire.generated.java;
 
-import org.apache.spark.sql.Row;
-import org.apache.spark.sql.RowFactory;
-import scala.collection.Seq;
+import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.util.ArrayData;
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+import org.apache.spark.sql.types.StructType;
+import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Captured messages to rows, inside Spark's own process: {@code _message}, {@code _error}, {@code _frames}, and a
@@ -19,38 +22,52 @@ public final class Decoder {
 
     private final Protocol protocol;
     private final int count;
+    private final StructType type;
 
     public Decoder(Protocol protocol) {
         this.protocol = protocol;
         count = protocol.messages().size();
+        type = Columns.decoded(protocol.messages());
+    }
+
+    /** The columns of a row. */
+    public StructType type() {
+        return type;
+    }
+
+    /** The protocol's name. */
+    public String name() {
+        return protocol.name();
     }
 
     /** Decodes a message without regard to who sent it. */
-    public Row decode(Seq<byte[]> frames) {
+    public InternalRow decode(ArrayData frames) {
         return decode(frames, null);
     }
 
     /** Decodes a message that the role of that letter sent; null or empty where nobody knows. */
-    public Row decode(Seq<byte[]> frames, String sender) {
+    public InternalRow decode(ArrayData frames, UTF8String sender) {
+        Object[] octets = frames == null ? new Object[0] : octets(frames);
         Object[] columns = new Object[COMMON + count];
         try {
-            read(frames == null ? new Object[0] : octets(frames), known(sender), columns);
+            read(octets, sender == null || sender.numBytes() == 0 ? null : sender.toString(), columns);
         } catch (Refusal refusal) {
             columns[1] = refusal.row();
-            columns[2] = frames;
+            columns[2] = frames == null ? null : new GenericArrayData(octets);
         }
-        return RowFactory.create(columns);
-    }
-
-    private static String known(String sender) {
-        return sender == null || sender.isEmpty() ? null : sender;
+        return new GenericInternalRow(columns);
     }
 
     private void read(Object[] frames, String sender, Object[] columns) {
+        for (int number = 0; number < frames.length; number++) {
+            if (frames[number] == null) {
+                // It is not known, which is another thing than empty.
+                throw Refusal.of(null, "", "frames", number, null, "frames", "octets", "null", "columns");
+            }
+        }
         if (frames.length > MAX_FRAMES) {
             String most = "at most " + Words.frames(MAX_FRAMES);
-            throw Selection.refuse(
-                    protocol, null, -1, -1, "limit", most, Integer.toString(frames.length), null);
+            throw Selection.refuse(protocol, null, -1, -1, "limit", most, Integer.toString(frames.length), null);
         }
         Message message = protocol.find(frames, sender);
         Object[] values;
@@ -61,18 +78,13 @@ public final class Decoder {
             values = message.read(new Place(protocol, message, frames, true));
         }
         columns[0] = message.classNameUtf8();
-        columns[COMMON + message.number()] = RowFactory.create(values);
+        columns[COMMON + message.number()] = new GenericInternalRow(values);
     }
 
-    /** The frames as Java has them; a null among them is not known, which is another thing than empty. */
-    private static Object[] octets(Seq<byte[]> frames) {
-        Object[] octets = new Object[frames.length()];
+    private static Object[] octets(ArrayData frames) {
+        Object[] octets = new Object[frames.numElements()];
         for (int number = 0; number < octets.length; number++) {
-            byte[] frame = frames.apply(number);
-            if (frame == null) {
-                throw Refusal.of(null, "", "frames", number, null, "frames", "octets", "null", "columns");
-            }
-            octets[number] = frame;
+            octets[number] = frames.isNullAt(number) ? null : frames.getBinary(number);
         }
         return octets;
     }

@@ -1,5 +1,7 @@
 package specwire.generated.java;
 
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** UTF-8 JSON text up to the end of the run; what is in it is nobody's business here. */
@@ -10,5 +12,10 @@ public final class Json extends Type {
         Text.check(place, begin, place.end);
         place.at = place.end;
         return UTF8String.fromBytes(place.frame, begin, place.end - begin);
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.StringType;
     }
 }

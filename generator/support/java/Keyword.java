@@ -4,6 +4,8 @@ import java.nio.charset.StandardCharsets;
 import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** One of several words that fill a frame. */
@@ -31,5 +33,10 @@ public final class Keyword extends Type {
             }
         }
         throw place.refuse("constant", Words.oneOf(options), Words.show(place.frame), 0);
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.StringType;
     }
 }

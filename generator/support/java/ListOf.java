@@ -1,5 +1,7 @@
 package specwire.generated.java;
 
+import org.apache.spark.sql.types.DataType;
+
 /** A list of values of one type. */
 public final class ListOf extends Entries {
     private final Type element;
@@ -21,6 +23,11 @@ public final class ListOf extends Entries {
     @Override
     void leave(Place place, Field field, String path) {
         place.enter(field, path);
+    }
+
+    @Override
+    DataType entryType() {
+        return element.dataType();
     }
 
     @Override

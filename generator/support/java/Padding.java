@@ -1,5 +1,8 @@
 package specwire.generated.java;
 
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+
 /** So many octets that mean nothing. */
 public final class Padding extends Type {
     private final int octets;
@@ -23,5 +26,10 @@ public final class Padding extends Type {
         place.need(octets);
         place.at += octets;
         return null;
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.NullType;
     }
 }

@@ -1,5 +1,7 @@
 package specwire.generated.java;
 
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+
 /** All frames that are left, none or more. */
 public final class Rest extends Part {
     private final Field field;
@@ -36,6 +38,6 @@ public final class Rest extends Part {
             found[number] = element(place, field, number);
             place.index++;
         }
-        values[column] = found;
+        values[column] = new GenericArrayData(found);
     }
 }

@@ -2,6 +2,8 @@ package specwire.generated.java;
 
 import java.util.List;
 import java.util.stream.Stream;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 
 /** How many octets follow in the run; each form is a tag and the octets of the integer after it. */
 public final class Size extends Type {
@@ -66,5 +68,10 @@ public final class Size extends Type {
             }
         }
         return -1;
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.NullType;
     }
 }

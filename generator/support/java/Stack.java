@@ -1,5 +1,7 @@
 package specwire.generated.java;
 
+import org.apache.spark.sql.catalyst.util.GenericArrayData;
+
 /** Frames up to an empty one that ends them, the top first. */
 public final class Stack extends Part {
     private final Field field;
@@ -44,7 +46,7 @@ public final class Stack extends Part {
             }
             place.index++;
         }
-        values[column] = found;
+        values[column] = new GenericArrayData(found);
         place.index++;
     }
 

@@ -1,6 +1,7 @@
 package specwire.generated.java;
 
-import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
 
 /** A record: a run of fields inside another. */
 public final class Struct extends Type {
@@ -15,6 +16,11 @@ public final class Struct extends Type {
 
     @Override
     Object read(Place place) {
-        return RowFactory.create(fields.readRecord(place, rule));
+        return new GenericInternalRow(fields.readRecord(place, rule));
+    }
+
+    @Override
+    DataType dataType() {
+        return Columns.struct(fields.all());
     }
 }

@@ -1,5 +1,7 @@
 package specwire.generated.java;
 
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /** UTF-8 text. */
@@ -77,5 +79,10 @@ public final class Text extends Type {
     @Override
     int fixedSize() {
         return span.fixedSize();
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.StringType;
     }
 }

@@ -2,16 +2,21 @@ package specwire.generated.java;
 
 import java.util.List;
 import java.util.stream.Stream;
-import org.apache.spark.sql.RowFactory;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
+import org.apache.spark.sql.types.StructField;
 
 /** One of several records, told apart by the octets that each begins with: a struct with a column for each. */
 public final class Union extends Type {
-    /** A record, and the octets (hexadecimal) that it begins with. */
+    /** A record: its name, the octets (hexadecimal) that it begins with, its fields. */
     public static final class Option {
+        private final String name;
         private final byte[] tag;
         private final Struct struct;
 
-        public Option(String tag, Struct struct) {
+        public Option(String name, String tag, Struct struct) {
+            this.name = name;
             this.tag = Hex.octets(tag);
             this.struct = struct;
         }
@@ -31,9 +36,16 @@ public final class Union extends Type {
             if (place.begins(options[number].tag)) {
                 Object[] columns = new Object[options.length];
                 columns[number] = options[number].struct.read(place);
-                return RowFactory.create(columns);
+                return new GenericInternalRow(columns);
             }
         }
         throw Tags.refuse(place, tags, "tag");
+    }
+
+    @Override
+    DataType dataType() {
+        return DataTypes.createStructType(Stream.of(options)
+                .map(option -> Columns.column(option.name, option.struct.dataType()))
+                .toArray(StructField[]::new));
     }
 }

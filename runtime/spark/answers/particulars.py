@@ -76,6 +76,7 @@ class Particulars(NamedTuple):
         farewells: messages after which a side owes no sign of life.
         calls, files, numbers: what there is of these.
         jobs: whether it has the jobs of NORFAB.
+        connection: SQL over the column `conversation`: what the taps of both its sides make of a connection.
     """
 
     topics: Chosen = NONE
@@ -89,6 +90,7 @@ class Particulars(NamedTuple):
     files: Files | None = None
     numbers: Numbers | None = None
     jobs: bool = False
+    connection: str = "conversation"
 
 
 PACKAGE = "specwire.runtime.spark.answers.protocols"

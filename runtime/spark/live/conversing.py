@@ -123,9 +123,17 @@ class Conversation(msgspec.Struct):
         )
 
     @classmethod
-    def load(cls, octets: bytes) -> Conversation:
-        """Return what `dump` stored."""
-        return _decoder.decode(octets)
+    def load(cls, octets: bytes) -> Conversation | None:
+        """Return what `dump` stored; None where another version did, whose dialogs were others."""
+        try:
+            found = _decoder.decode(octets)
+        except msgspec.ValidationError:
+            return None
+        known = dialogs(found.protocol)
+        for name, memory in found.watched.items():
+            if name not in known or memory.state not in known[name].phases:
+                return None
+        return found
 
     def dump(self) -> bytes:
         """Return everything as octets to be stored."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specwire.runtime.spark.answers.particulars import ALWAYS, Calls, Numbers, Particulars
+from specwire.runtime.spark.answers.protocols.flux import CONNECTION
 
 ENODATA = 61
 
@@ -14,4 +15,5 @@ PARTICULARS = Particulars(
         columns={"Event": "nullif(sequence, 0)"},
         chosen_by={"Request": "topic = 'event.subscribe'"},
     ),
+    connection=CONNECTION,
 )

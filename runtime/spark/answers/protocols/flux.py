@@ -10,6 +10,9 @@ from __future__ import annotations
 from specwire.generated.flux import ENODATA, Flags
 from specwire.runtime.spark.answers.particulars import Calls, Numbers, Particulars
 
+CONNECTION = "regexp_replace(conversation, '^[0-9a-f]{8}-(?=[0-9a-f-]{32,36}$)', '')"
+"""A parent's tap and a child's both name their connection by the child's uuid, after a number of the tap's own."""
+
 PARTICULARS = Particulars(
     topics={"Request": "topic", "Response": "topic", "Event": "topic"},
     beats={"Control": "type = 0", "Event": "topic = 'heartbeat.pulse'"},
@@ -21,4 +24,5 @@ PARTICULARS = Particulars(
         columns={"Event": "nullif(sequence, 0)"},
         chosen_by={"Request": "topic = 'event.subscribe'"},
     ),
+    connection=CONNECTION,
 )

@@ -24,6 +24,14 @@ TOPICS = {
     )
 }
 
+CONNECTION = r"""coalesce(
+    decode(unhex(nullif(regexp_extract(
+        conversation, '^[0-9a-f]{8}-c-(?:[0-9a-f]{2})*2d((?:3[0-9]|6[1-6]){8})$', 1), '')), 'UTF-8'),
+    nullif(regexp_extract(conversation, '^([0-9a-f]{8})[0-9a-f]{8}$', 1), ''),
+    conversation
+)"""
+"""A client's routing id is its name and the first eight digits of what its own tap calls the conversation."""
+
 PARTICULARS = Particulars(
     topics=TOPICS,
     peer_name=HEX_NAME,
@@ -32,4 +40,5 @@ PARTICULARS = Particulars(
     greetings={"Ready": ALWAYS},
     farewells={"Disconnect": ALWAYS},
     jobs=True,
+    connection=CONNECTION,
 )

@@ -60,7 +60,8 @@ def main() -> None:
         }
         if read_package(package).jar is not None:
             decoded = decode(read_capture(spark, capture), "filemq", backend="jvm")
-            found["java"] = sorted(str(row[0]) for row in decoded.select("_message").collect())
+            (row,) = decoded.selectExpr("count(*)", "count_if(_message is null)").collect()
+            found["java"] = {"messages": row[0], "undecoded": row[1]}
     sys.stdout.write(json.dumps(found))
 
 

@@ -5,15 +5,28 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
+from typing import Any
 
 import pyarrow.dataset as ds
 import pytest
 
+from specwire.runtime.capture.link import Captured
+from specwire.runtime.capture.segments import Source, build_table, segment_name, write_segment
 from specwire.runtime.spark.cluster.contents import Package
 from specwire.runtime.spark.session.java import JAVA_VERSION, find_java
 from tests.conftest import BRIEF_JAVA
-from tests.runtime.spark.captures import CHEEZBURGER, NOM, SHORT_NOM, UNKNOWN, write_capture
+from tests.runtime.spark.captures import (
+    BEGUN,
+    CHEEZBURGER,
+    ICANHAZ,
+    ICANHAZ_OK,
+    NOM,
+    OHAI,
+    OHAI_OK,
+    SHORT_NOM,
+)
 from tests.runtime.spark.cluster import cluster_job
 from tests.runtime.spark.cluster.servers import SPARK_HOME, spark_variables
 
@@ -26,11 +39,16 @@ pytestmark = [
 MASTER = "local-cluster[2,1,2048]"
 LIMIT_S = 600
 
+MESSAGES = 100_000
+LARGE = "large"
+"""The conversation that has three messages of every ten."""
+
 DEFAULTS = f"""\
 spark.driver.memory 1g
 spark.driver.extraJavaOptions {BRIEF_JAVA}
 spark.executor.extraJavaOptions {BRIEF_JAVA}
 spark.sql.shuffle.partitions 3
+spark.memory.fraction 0.01
 spark.ui.enabled false
 """
 
@@ -46,13 +64,38 @@ def make_home(folder: Path) -> dict[str, str]:
     return spark_variables(SPARK_HOME=str(home), SPARK_CONF_DIR=str(settings))
 
 
+def write_skewed(folder: Path) -> tuple[Path, Counter[str], int]:
+    """Write a capture of FILEMQ conversations, and return it, their messages, and the `seq` of the odd one.
+
+    Each conversation opens as the dialog has it, then credit and chunks take turns; once, in the middle of the large
+    one, a message is cut short.
+    """
+    opening = [("C", OHAI), ("S", OHAI_OK), ("C", ICANHAZ), ("S", ICANHAZ_OK)]
+    rows, counts, odd = [], Counter[str](), -1
+    for seq in range(MESSAGES):
+        conversation = LARGE if seq % 10 < 3 else f"c{seq % 700}"
+        number = counts[conversation]
+        sender, frames = opening[number] if number < 4 else (("C", NOM), ("S", CHEEZBURGER))[number % 2]
+        if conversation == LARGE and number == 15_000:
+            odd, frames = seq, SHORT_NOM
+        counts[conversation] += 1
+        rows.append(
+            Captured(BEGUN + 1000 * seq, 10**6 * seq, seq, conversation, sender, "00aa", tuple(frames), 0)
+        )
+    folder.mkdir()
+    source = Source(tap="server-1-0", protocol="filemq", edition="2")
+    write_segment(folder, segment_name(source.tap, 0), build_table(rows, source, 0))
+    return folder, counts, odd
+
+
 def test_the_pipeline_runs_where_only_the_archive_is(tmp_path: Path, package: Package) -> None:
     """Every module of the executors is the archive's, Spark's or Python's own; the tables are there.
 
-    What the cluster's `spark-defaults.conf` says is left as it is.
+    What the cluster's `spark-defaults.conf` says is left as it is. Its executors have seven megabytes to sort and
+    exchange in, less than one conversation of the capture takes.
     """
-    messages = [("C", NOM), ("S", CHEEZBURGER), ("C", SHORT_NOM), ("S", UNKNOWN)] * 50
-    capture, out = write_capture(tmp_path / "capture", messages), tmp_path / "out"
+    capture, counts, odd = write_skewed(tmp_path / "capture")
+    out = tmp_path / "out"
     ran = subprocess.run(
         [sys.executable, cluster_job.__file__, MASTER, str(package.folder), str(capture), str(out)],
         env=make_home(tmp_path),
@@ -75,8 +118,22 @@ def test_the_pipeline_runs_where_only_the_archive_is(tmp_path: Path, package: Pa
         assert not [entry for entry in others if entry.endswith("-packages") or "specwire" in entry]
     assert len(sites) == len(found["executors"]) == 2
     assert found["shuffle"] == "3"
-    assert (found["messages"], found["undecoded"]) == (200, 100)
-    typed = ds.dataset(out / "typed" / "filemq" / "Nom", partitioning="hive").to_table(columns=["credit"])
-    assert typed["credit"].to_pylist() == [0x10000000000] * 50
+    assert (found["messages"], found["undecoded"]) == (MESSAGES, 1)
+    conversations = read_table(out / "answers" / "conversations", "conversation", "messages", "concurrent")
+    assert {row["conversation"]: row["messages"] for row in conversations} == counts
+    assert counts[LARGE] == 30_000
+    watched = {row["conversation"]: row["concurrent"]["violations"] for row in conversations}
+    assert {name: count for name, count in watched.items() if count} == {LARGE: 1}
+    (violation,) = (
+        row
+        for row in read_table(out / "answers" / "violations", "conversation", "reading", "seq", "kind")
+        if row["reading"] == "concurrent"
+    )
+    assert (violation["conversation"], violation["seq"], violation["kind"]) == (LARGE, odd, "undecodable")
     if "java" in found:
-        assert found["java"] == ["Cheezburger"] * 50 + ["Nom"] * 50 + ["None"] * 100
+        assert found["java"] == {"messages": MESSAGES, "undecoded": 1}
+
+
+def read_table(folder: Path, *columns: str) -> list[dict[str, Any]]:
+    """Return the rows of a table, whichever partitions they are in."""
+    return ds.dataset(folder, partitioning="hive").to_table(columns=list(columns)).to_pylist()

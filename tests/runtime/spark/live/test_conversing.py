@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import msgspec
+
 from specwire.generated import flux, norfab
 from specwire.generated.messages import Message
+from specwire.generated.monitors import Memory
 from specwire.runtime.spark.live.conversing import OPEN_KEYS, Alert, Conversation, Rules
 from specwire.runtime.spark.live.noticing import Bundle, Noticed, notice
 from tests.runtime.spark import captures
@@ -95,9 +98,20 @@ def test_memory_goes_through_octets(tmp_path: Path) -> None:
     conversation = Conversation.begin("filemq")
     alerts: list[Alert] = []
     for message in said:
-        conversation = Conversation.load(conversation.dump())
+        loaded = Conversation.load(conversation.dump())
+        assert loaded is not None
+        conversation = loaded
         alerts += observe(conversation, (message,))
     assert [alert.seq for alert in alerts] == [4]
+
+
+def test_what_another_version_remembered_is_forgotten() -> None:
+    """Its states, or its fields, may be none of ours."""
+    conversation = Conversation.begin("filemq")
+    assert Conversation.load(conversation.dump()) == conversation
+    conversation.watched = {"peering": Memory("GREETING")}
+    assert Conversation.load(conversation.dump()) is None
+    assert Conversation.load(msgspec.msgpack.encode({"protocol": "filemq", "heard": 3})) is None
 
 
 def as_noticed(seq: int, sender: str, message: Message, tmp_path: Path, protocol: str) -> Noticed:
