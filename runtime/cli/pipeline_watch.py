@@ -101,9 +101,9 @@ def watch(
         rules=Rules(silent_s=silent_after) if alerts else None,
         once=once,
     )
-    appended = line_writer(alert_lines) if alert_lines is not None else None
     view: View = Lines(write_line) if json else Screen(messages())
     try:
+        appended = line_writer(alert_lines) if alert_lines is not None else None
         with asked_to_stop() as stop, view:
             _watch(request, target_of(master, None, package), stop, view, appended)
     except (CaptureError, InputError) as error:

@@ -80,6 +80,7 @@ class Screen(View):
         self._status = Status("", console=console) if console.is_terminal else None
         self._segments = 0
         self._alerts = 0
+        self._last = ""
 
     def __enter__(self) -> Self:
         if self._status is not None:
@@ -91,9 +92,11 @@ class Screen(View):
     ) -> None:
         if self._status is not None:
             self._status.stop()
+            self._console.print(Text(self._last), soft_wrap=True)
 
     def tell(self, step: str) -> None:
-        """Show a step in the status line, or as a line."""
+        """Show a step in the status line, which stays at the end, or as a line."""
+        self._last = step
         if self._status is not None:
             self._status.update(Text(step))
         else:
@@ -104,7 +107,7 @@ class Screen(View):
         self._segments += batch.segments
         behind = "" if batch.lag_s is None else f", {batch.lag_s:.1f} s behind"
         alerts = f", {self._alerts} alerts" if self._alerts else ""
-        self.tell(f"{_count(summary)}; {self._segments:,} segments of now{behind}{alerts}")
+        self.tell(f"{_count(summary)}; {self._segments:,} segments taken in{behind}{alerts}")
 
     def on_answers(self, summary: Summary | None) -> None:
         """Show that the answers have followed."""

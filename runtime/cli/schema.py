@@ -35,14 +35,14 @@ def command(
     grammars: PackageGrammarsOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the schemas as Spark's JSON.")] = False,
 ) -> None:
-    """Print the fields of every message as columns."""
+    """Print the table of every message: its fields, a boolean for each flag, the JSON in a field as a variant."""
     package = load_protocol(protocol, grammars)
     if message is not None and message not in package.MESSAGES:
         fail(f"{protocol} has no message {message!r}; it has {', '.join(package.MESSAGES)}")
     if format is Format.ARROW and not json:
         _print_arrow(package.columns.SCHEMA, message)
         return
-    schemas: dict[str, StructType] = dict(package.schema.SCHEMAS)
+    schemas: dict[str, StructType] = dict(package.schema.TABLES)
     chosen = {message: schemas[message]} if message else schemas
     if json:
         print_json({name: json_text.loads(schema.json()) for name, schema in chosen.items()})

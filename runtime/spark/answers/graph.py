@@ -9,7 +9,7 @@ passes on is seen again on the next connection, with one more route: only on its
 counts as `calls`, everywhere else as `relayed`, from the requester that the bottom of the stack names.
 
 A broker of Flux knows the connection to its parent by its own uuid, as the parent's tap does: that edge is the same from
-both taps, but for the tap's name.
+both taps, but for the tap's name. Connections that two taps saw count once.
 """
 
 from __future__ import annotations
@@ -21,9 +21,11 @@ from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.messages import message_tables, shape, take, together
 from specwire.runtime.spark.answers.particulars import particulars_of
+from specwire.runtime.spark.answers.rates import counted
 from specwire.runtime.spark.answers.registry import RollUp
 from specwire.runtime.spark.answers.schemas.graph import EDGES, NODES
 from specwire.runtime.spark.answers.step import Frames
+from specwire.runtime.spark.answers.taps import without_twins
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_machine
 
@@ -37,7 +39,9 @@ SERVICE = "service"
 def graph(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
     """Return the tables `nodes` and `edges` of the dates that the frames have."""
     said = _said(typed, protocol)
-    calls = [make(answers[name], protocol) for name, make in _CALLS.items() if name in answers]
+    if "twins" in answers:
+        said = without_twins(said, answers["twins"])
+    calls = [make(counted(answers, name), protocol) for name, make in _CALLS.items() if name in answers]
     edges = together([_edges(said.withColumn("kind", F.lit("messages"))), *map(_edges, calls)])
     nodes = together([_peers(said), *map(_services, calls)])
     return {"nodes": shape(nodes, protocol, NODES), "edges": shape(edges, protocol, EDGES)}
@@ -234,6 +238,11 @@ def _services(calls: DataFrame) -> DataFrame:
 
 ROLL_UPS = (
     RollUp(
-        "graph", lambda protocol: True, message_tables, tuple(_CALLS), {"nodes": NODES, "edges": EDGES}, graph
+        "graph",
+        lambda protocol: True,
+        message_tables,
+        (*_CALLS, "twins"),
+        {"nodes": NODES, "edges": EDGES},
+        graph,
     ),
 )

@@ -11,12 +11,16 @@ EVENT, or a status 102 or 300 that says so; a worker that tells nothing is taken
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterable, Sequence
+from typing import Any, TypeVar
 
 import msgspec
 
 from specwire.runtime.spark.answers.folding import Found, Word
+from specwire.runtime.spark.answers.jobrows import job_columns, part_columns
+from specwire.runtime.spark.answers.jobstate import Job, Part
+
+T = TypeVar("T")
 
 KEYS = ("tap", "uuid")
 
@@ -28,51 +32,24 @@ WAITING = (102, 300)
 UNKNOWN = (400, 404)
 
 
-class Part(msgspec.Struct):
-    """A worker's part; times are of the tap's monotonic clock in nanoseconds."""
+class Entry(msgspec.Struct, frozen=True):
+    """What an answer says of one worker's result; `run_s` is the time that the worker states."""
 
-    worker: str
-    sent: int | None = None
-    accepted: int | None = None
-    started: int | None = None
-    started_by: str | None = None
-    ended: int | None = None
-    status: int | None = None
+    worker: str = ""
     failed: bool | None = None
     run_s: int | None = None
 
 
-class Job(msgspec.Struct):
-    """A job as far as it is known; `asked` tells that its POST was seen."""
+_ENTRIES = msgspec.json.Decoder(list[Entry])
+_NAMES = msgspec.json.Decoder(list[str])
 
-    ts: Any
-    seq: int
-    mono: int
-    last_mono: int
-    asked: bool = False
-    conversation: str | None = None
-    client: str | None = None
-    service: str | None = None
-    target: str | None = None
-    task: str | None = None
-    dispatched: int | None = None
-    listed: list[str] = []  # msgspec makes a new one for each
-    parts: dict[str, Part] = {}
-    ended: int | None = None
-    end: str | None = None
-    status: int | None = None
-    events: int = 0
-    polls: int = 0
 
-    @property
-    def over(self) -> bool:
-        """Whether nothing more is expected."""
-        if self.end is not None:
-            return True
-        results = [part for part in self.parts.values() if part.ended is not None]
-        if self.target == "any":
-            return bool(results)
-        return bool(results) and len(results) == len(self.parts)
+def _read(decoder: msgspec.json.Decoder[list[T]], text: str | None) -> list[T]:
+    """Return a list in JSON; empty where it is none."""
+    try:
+        return decoder.decode(text or "[]")
+    except (msgspec.DecodeError, RecursionError):
+        return []
 
 
 class JobFolder:
@@ -142,18 +119,15 @@ def _client_leg(job: Job, word: Word) -> None:
 
 def _reply(job: Job, word: Word) -> None:
     """What the broker says to the client."""
-    mono, status, entries = word["mono"], word["status"], word["entries"] or ()
+    mono, status, entries = word["mono"], word["status"], _read(_ENTRIES, word["entries"])
     if entries:
         for entry in entries:
-            _result(_part(job, entry["worker"]), mono, status, entry)
+            _result(_part(job, entry.worker), mono, status, entry)
     elif status == 202:
-        if word["workers"] is not None and job.dispatched is None:
+        workers = _read(_NAMES, word["workers"])
+        if workers and job.dispatched is None:
             job.dispatched = mono
-            if job.target == "any":
-                job.parts = {
-                    name: part for name, part in job.parts.items() if part.sent or name in word["workers"]
-                }
-            for name in word["workers"]:
+            for name in workers:
                 _part(job, name)
     elif status in ACCEPTED and word["worker"]:
         _accepts(_part(job, word["worker"]), mono)
@@ -186,10 +160,10 @@ def _worker_leg(job: Job, word: Word) -> None:
 
 def _answer(job: Job, name: str, word: Word) -> None:
     """What a worker says to the broker."""
-    mono, status, entries = word["mono"], word["status"], word["entries"] or ()
-    own = [entry for entry in entries if entry["worker"] == name] or [*entries][:1]
+    mono, status, entries = word["mono"], word["status"], _read(_ENTRIES, word["entries"])
+    own = [entry for entry in entries if entry.worker == name] or entries[:1]
     if own:
-        _call(job, name, own[0]["worker"])
+        _call(job, name, own[0].worker)
         _result(_part(job, name), mono, status, own[0])
     elif status in ACCEPTED:
         _accepts(_part(job, name), mono)
@@ -197,9 +171,9 @@ def _answer(job: Job, name: str, word: Word) -> None:
         if word["word"] == "STARTED" or status == 102:
             _starts(job, name, mono, "status")
     elif status == 200 and word["word"] != "DELETED":
-        _result(_part(job, name), mono, status, {"failed": False, "run_s": None})
+        _result(_part(job, name), mono, status, Entry(failed=False))
     elif status is not None and status >= 400 and status not in UNKNOWN:
-        _result(_part(job, name), mono, status, {"failed": True, "run_s": None})
+        _result(_part(job, name), mono, status, Entry(failed=True))
 
 
 def _part(job: Job, name: str) -> Part:
@@ -224,93 +198,16 @@ def _starts(job: Job, name: str | None, mono: int, sign: str) -> None:
             part.started, part.started_by = mono, sign
 
 
-def _result(part: Part, mono: int, status: int, entry: Mapping[str, Any]) -> None:
+def _result(part: Part, mono: int, status: int, entry: Entry) -> None:
     if part.ended is None:
         part.ended, part.status = mono, status
-        part.failed = bool(entry["failed"]) or status >= 400
-        part.run_s = entry["run_s"]
+        part.failed = bool(entry.failed) or status >= 400
+        part.run_s = entry.run_s
 
 
 def _end(job: Job, end: str, status: int, mono: int) -> None:
     if job.end is None:
         job.end, job.status, job.ended = end, status, mono
-
-
-# --- rows
-
-
-def job_columns(job: Job, *, closed: bool) -> dict[str, Any]:
-    """Return a job's row but for its key."""
-    results = [part for part in job.parts.values() if part.ended is not None]
-    failed = [part for part in results if part.failed]
-    ends = [part.ended for part in results if part.ended is not None]
-    ended = job.ended if job.end is not None else max(ends, default=None) if job.over else None
-    first = min(ends, default=None)
-    status = job.status
-    if status is None and job.over:
-        status = next((part.status for part in failed if part.status != 200), 200)
-    return {
-        "conversation": job.conversation,
-        "client": job.client,
-        "service": job.service,
-        "target": job.target,
-        "task": job.task,
-        **{name: getattr(job, name) for name in ("ts", "seq", "mono", "last_mono", "events", "polls")},
-        "workers": len(job.parts),
-        "results": len(results),
-        "failed": len(failed),
-        "status": status,
-        "outcome": _outcome(job, bool(failed), closed=closed),
-        "dispatch_us": _since(job, job.dispatched),
-        "first_us": _since(job, first),
-        "latency_us": _since(job, ended),
-    }
-
-
-def _outcome(job: Job, failed: bool, *, closed: bool) -> str:
-    if not job.over:
-        return ("unanswered" if job.asked else "unasked") if closed else "open"
-    if not job.asked:
-        return "unasked"
-    return job.end or ("failed" if failed else "done")
-
-
-def part_columns(job: Job, part: Part, *, closed: bool) -> dict[str, Any]:
-    """Return the row of a worker's part but for its key."""
-    started, sign = part.started, part.started_by
-    if started is None and part.accepted is not None:
-        started, sign = part.accepted, "accepted"
-    elif started is None and part.sent is not None:
-        started, sign = part.sent, "sent"
-    over = closed or job.over
-    return {
-        "worker": part.worker,
-        "service": job.service,
-        "task": job.task,
-        **{name: getattr(job, name) for name in ("ts", "seq", "mono")},
-        "sent_mono": part.sent,
-        "accepted_mono": part.accepted,
-        "started_mono": started,
-        "ended_mono": part.ended,
-        "started_by": sign,
-        "status": part.status,
-        "failed": part.failed,
-        "outcome": "failed"
-        if part.failed
-        else "done"
-        if part.ended is not None
-        else "unanswered"
-        if over
-        else "open",
-        "queue_us": _since(job, started),
-        "run_us": (part.ended - started) / 1000 if part.ended is not None and started is not None else None,
-        "latency_us": _since(job, part.ended),
-        "stated_run_s": part.run_s,
-    }
-
-
-def _since(job: Job, mono: int | None) -> float | None:
-    return None if mono is None or not job.asked else (mono - job.mono) / 1000
 
 
 _ENCODER = msgspec.msgpack.Encoder()

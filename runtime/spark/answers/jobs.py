@@ -2,7 +2,8 @@
 
 A job is known by its uuid, in messages of two legs: client and broker, broker and worker. A broker's tap sees both,
 the others one. What the bodies say (the task, the workers that it went to, each worker's result) is read by Spark's
-JSON functions; a worker then folds the words of each job in order (`specwire.runtime.spark.answers.jobfold`).
+JSON functions and goes to Python as short JSON texts: for a list column that is mostly null Spark weighs each batch again
+with every row. There a worker folds the words of each job in order (`specwire.runtime.spark.answers.jobfold`).
 
 A worker's name comes from the bodies on the client's leg; on its own leg it is the peer of a broker's tap. A worker's
 tap knows its broker's endpoint only, so there the worker is the one connection, and gets its name from its result.
@@ -103,8 +104,8 @@ def _answering(fields: list[str]) -> dict[str, str]:
         "status": "try_cast(substring(status, 1, 3) as bigint)",
         "worker": f"get_json_object({TEXT}, '$.worker')",
         "word": f"get_json_object({TEXT}, '$.status')",
-        "workers": f"from_json(get_json_object({TEXT}, '$.workers'), 'array<string>')",
-        "entries": f"filter(transform(map_entries({ENTRIES}), e -> {said}), e -> e.ok)",
+        "workers": f"get_json_object({TEXT}, '$.workers')",
+        "entries": f"to_json(filter(transform(map_entries({ENTRIES}), e -> {said}), e -> e.ok))",
     }
 
 

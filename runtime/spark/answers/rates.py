@@ -15,6 +15,7 @@ from specwire.runtime.spark.answers.particulars import particulars_of
 from specwire.runtime.spark.answers.registry import RollUp
 from specwire.runtime.spark.answers.schemas.rates import LATENCY, TRAFFIC
 from specwire.runtime.spark.answers.step import Frames
+from specwire.runtime.spark.answers.taps import without_twins
 from specwire.runtime.spark.decoding.tables import ERRORS
 
 ACCURACY = 10_000
@@ -26,10 +27,22 @@ def timed(answers: Frames) -> DataFrame | None:
     """Return calls, parts of jobs and files of the answer tables that are there, as rows of one kind.
 
     Columns: `date`, `ts`, `tap`, `kind`, `service`, `topic`, `peer`, `outcome` (answered, error, unanswered or
-    open), `took_us` and `octets`. What is no call at all (unasked, noresponse, untagged) is left out.
+    open), `took_us` and `octets`. What is no call at all (unasked, noresponse, untagged) is left out, and so
+    is what another tap saw, too.
     """
-    parts = [make(answers[name]) for name, make in _KINDS.items() if name in answers]
+    parts = [make(counted(answers, name)) for name, make in _KINDS.items() if name in answers]
     return together(parts) if parts else None
+
+
+def counted(answers: Frames, name: str) -> DataFrame:
+    """Return an answer table without what another tap saw, too, and counts: see `twins`."""
+    table = answers[name]
+    if "twins" not in answers:
+        return table
+    if "conversation" in table.columns:
+        return without_twins(table, answers["twins"])
+    seen = without_twins(answers["jobs"], answers["twins"]) if "jobs" in answers else table
+    return table.join(seen.select("tap", "uuid").distinct(), ["tap", "uuid"], "left_semi")
 
 
 def latencies(things: DataFrame, *by: str) -> DataFrame:
@@ -138,5 +151,7 @@ def _takes_time(protocol: str) -> bool:
 
 ROLL_UPS = (
     RollUp("traffic", lambda protocol: True, message_tables, (), {"traffic": TRAFFIC}, traffic),
-    RollUp("latency", _takes_time, lambda protocol: (), tuple(_KINDS), {"latency": LATENCY}, latency),
+    RollUp(
+        "latency", _takes_time, lambda protocol: (), (*_KINDS, "jobs", "twins"), {"latency": LATENCY}, latency
+    ),
 )

@@ -16,7 +16,18 @@ from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.step import Advance, Frames
 
-MODULES: tuple[str, ...] = ("specwire.runtime.spark.answers.dialogs.advance",)
+MODULES: tuple[str, ...] = (
+    "specwire.runtime.spark.answers.dialogs.advance",
+    "specwire.runtime.spark.answers.taps",
+    "specwire.runtime.spark.answers.requests",
+    "specwire.runtime.spark.answers.jobs",
+    "specwire.runtime.spark.answers.transfers",
+    "specwire.runtime.spark.answers.health",
+    "specwire.runtime.spark.answers.gaps",
+    "specwire.runtime.spark.answers.rates",
+    "specwire.runtime.spark.answers.faults",
+    "specwire.runtime.spark.answers.graph",
+)
 """Modules of this package that have answers, as tuples `CONTINUED` and `ROLL_UPS`; roll-ups in this order."""
 
 

@@ -1,4 +1,4 @@
-"""Spark schemas as SQL writes them: names, types, and each column's comment."""
+"""Spark schemas as SQL writes them: names, types, what is never null, and each column's comment."""
 
 from __future__ import annotations
 
@@ -8,11 +8,13 @@ from pyspark.sql.types import ArrayType, DataType, StructType
 
 
 def column_lines(schema: StructType) -> Iterator[str]:
-    """Yield ``name TYPE COMMENT '…'`` for each field; Spark reads the joined lines as a schema."""
+    """Yield ``name TYPE NOT NULL COMMENT '…'`` for each field; Spark reads the joined lines as a schema."""
     for field in schema.fields:
         comment = field.metadata.get("comment", "")
         quoted = comment.replace("\\", "\\\\").replace("'", "\\'")
-        yield f"{_name(field.name)} {_type(field.dataType)}" + (f" COMMENT '{quoted}'" if comment else "")
+        required = "" if field.nullable else " NOT NULL"
+        said = f" COMMENT '{quoted}'" if comment else ""
+        yield f"{_name(field.name)} {_type(field.dataType)}{required}{said}"
 
 
 def _type(type: DataType) -> str:

@@ -101,8 +101,6 @@ def _describe_fault(protocol: str) -> Column:
 
 
 def _count_octets() -> Column:
-    def add(total: Column, frame: Column) -> Column:
-        return total + F.octet_length(frame)
-
-    none = F.lit(0).cast("long")
-    return F.coalesce(F.aggregate("frames", none, add), none)  # a row without frames has no octets
+    """The octets of all frames that are there: as text joined, which checks nothing and is compiled, unlike a fold."""
+    joined = F.array_join(F.col("frames").cast("array<string>"), "")
+    return F.coalesce(F.octet_length(joined).cast("long"), F.lit(0).cast("long"))

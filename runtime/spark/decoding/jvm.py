@@ -1,10 +1,10 @@
 """The JVM backend: generated Java functions, which decode inside Spark's own process.
 
 Neither frames nor fields go to Python. The classes are in a jar (`specwire.runtime.spark.decoding.jar`), which a
-session either has from its start or is given here, and each protocol is one function of SQL,
-``specwire_decode_flux(_frames)``, which returns one struct. It is called once for a message however many of its fields
-are used: Spark takes a Java function for dear, so it neither repeats it for each field nor decodes twice for a
-filter above.
+session either has from its start or is given here. They are a catalog of functions, ``specwire.decode_flux(frames)``
+and so on, which Spark calls with values as it has them itself: functions of `registerJavaFunction` have every value
+converted on the way in and out, which takes longer than the decoding. Each returns one struct, and is called once
+for a message however many fields are used and whatever is filtered above.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark.errors import PySparkException
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.decoding.jar import JAR, decoder_class, jar_trouble, sources_digest
@@ -27,6 +27,9 @@ from specwire.runtime.spark.decoding.noted import FRAMES, noted_name
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_layout, load_schemas
 from specwire.runtime.spark.session.failures import describe_failure
+
+CATALOG = "specwire"
+"""The name of the catalog of functions in a session."""
 
 _DECODED = "_decoded"
 
@@ -38,7 +41,8 @@ def available(spark: SparkSession, protocol: str) -> str | None:
             return reason
         if decoder_class(protocol) is None:
             return f"{JAR} has no decoder for {protocol}: run `specwire generate`, then `make jar`"
-        register_function(spark, protocol)
+        if _returned_type(spark, protocol) != load_schemas(protocol).DECODED.simpleString():
+            return "the session has Java decoders of another version: open it anew, without their jar"
     except (PySparkException, Py4JError) as error:
         return f"Spark cannot load the Java decoders: {describe_failure(error)}"
     except (OSError, zipfile.BadZipFile) as error:
@@ -52,36 +56,35 @@ def decode(frame: DataFrame, protocol: str) -> DataFrame:
         raise InputError(f"the backend 'jvm' cannot decode {protocol} here: {reason}")
     decoded = load_schemas(protocol).DECODED
     others = [name for name in frame.columns if name != FRAMES]
-    taken = [F.col(FRAMES)] + ([F.col(noted_name(protocol, "sender"))] if _by_sender(protocol) else [])
-    found = F.call_function(function_name(protocol), *taken).alias(_DECODED)
-    rows = frame.select(*(F.col(name) for name in others), found)
+    sender = F.col(noted_name(protocol, "sender"))
+    rows = frame.select(
+        *(F.col(name) for name in others), _call(protocol, F.col(FRAMES), sender).alias(_DECODED)
+    )
     fields = (F.col(_DECODED)[f.name].alias(f.name, metadata=f.metadata) for f in decoded)
     return rows.select(*(F.col(name) for name in others), *fields)
 
 
-def function_name(protocol: str) -> str:
-    """Return the name of a protocol's function in SQL."""
-    return f"specwire_decode_{protocol}"
+def _call(protocol: str, frames: Column, sender: Column) -> Column:
+    arguments = (frames, sender) if _by_sender(protocol) else (frames,)
+    return F.call_function(f"{CATALOG}.decode_{protocol}", *arguments)
 
 
-def register_function(spark: SparkSession, protocol: str) -> str:
-    """Make a protocol's function known to the session, and return its name.
+def _returned_type(spark: SparkSession, protocol: str) -> str:
+    """Return what a protocol's function gives in this session, which gets to know it.
 
     Raises:
         PySparkException, Py4JError: Spark cannot load it.
         OSError: there is no jar that can be given to Spark.
     """
-    name, class_name = function_name(protocol), decoder_class(protocol)
-    if class_name is None:
-        raise OSError(f"no decoder for {protocol}")
-    returned = load_schemas(protocol).DECODED
+    spark.conf.set(f"spark.sql.catalog.{CATALOG}", "specwire.generated.java.Functions")
+    nothing = _call(protocol, F.lit(None).cast("array<binary>"), F.lit(None).cast("string"))
     try:
-        spark.udf.registerJavaFunction(name, class_name, returned)
-    except PySparkException:
+        found = spark.range(0).select(nothing).schema
+    except (PySparkException, Py4JError):
         # The session was opened without the jar.
         _add_jar(spark)
-        spark.udf.registerJavaFunction(name, class_name, returned)
-    return name
+        found = spark.range(0).select(nothing).schema
+    return found[0].dataType.simpleString()
 
 
 def _by_sender(protocol: str) -> bool:

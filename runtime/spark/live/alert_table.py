@@ -19,6 +19,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DateType, StructField, StructType
 
+from specwire.runtime.spark.errors import InputError, JobError
 from specwire.runtime.spark.live.alerting import ALERTS
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import literal_path
@@ -32,18 +33,30 @@ Line = Callable[[Mapping[str, object]], None]
 
 
 def store_alerts(out: Path, stream: str, batch: int, found: DataFrame, line: Line | None = None) -> int:
-    """Write the alerts of one batch into the table of an output folder; return how many there are."""
+    """Write the alerts of one batch into the table of an output folder; return how many there are.
+
+    Raises JobError where a file cannot be written.
+    """
     rows = found.toArrow()
-    if line is not None:
-        for row in rows.to_pylist():
-            line({name: _plain(value) for name, value in row.items()})
-    if rows.num_rows:
-        days = pc.cast(rows["ts"], pa.date32())
-        for day in sorted({day for day in days.to_pylist() if day is not None}):
-            name = f"alerts-{stream[:8]}-{batch:06d}.parquet"
-            mine = rows.filter(pc.equal(days, pa.scalar(day, pa.date32())))
-            _write(out / TABLE / f"date={day.isoformat()}", name, mine)
+    try:
+        if line is not None:
+            for row in rows.to_pylist():
+                line({name: _plain(value) for name, value in row.items()})
+        if rows.num_rows:
+            _store(out, stream, batch, rows)
+    except OSError as error:
+        raise JobError(
+            f"{error.filename or out}: alerts cannot be written: {error.strerror or error}"
+        ) from error
     return rows.num_rows
+
+
+def _store(out: Path, stream: str, batch: int, rows: pa.Table) -> None:
+    days = pc.cast(rows["ts"], pa.date32())
+    for day in sorted({day for day in days.to_pylist() if day is not None}):
+        name = f"alerts-{stream[:8]}-{batch:06d}.parquet"
+        mine = rows.filter(pc.equal(days, pa.scalar(day, pa.date32())))
+        _write(out / TABLE / f"date={day.isoformat()}", name, mine)
 
 
 def read_alerts(spark: SparkSession, out: Path) -> DataFrame:
@@ -71,7 +84,11 @@ def _plain(value: object) -> object:
 
 
 def line_writer(path: Path) -> Line:
-    """Return what appends each alert to a file as one line of JSON."""
+    """Return what appends each alert to a file as one line of JSON; InputError where it cannot be written."""
+    try:
+        path.open("a").close()
+    except OSError as error:
+        raise InputError(f"{path}: alerts cannot be written there: {error.strerror}") from error
 
     def write(alert: Mapping[str, object]) -> None:
         with path.open("a", encoding="utf-8") as file:

@@ -39,7 +39,7 @@ def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: s
     def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
             for path in batch.column(0).to_pylist():
-                yield from reader.read_segment(local_file(path))
+                yield from reader.read_segment(local_file(str(path)))
 
     files = spark.readStream.format("binaryFile").schema(FILES)
     files = files.option("pathGlobFilter", f"*{SUFFIX}").option("maxFileAge", RETENTION)

@@ -14,15 +14,20 @@ traffic pauses, and at the end.
 
 from __future__ import annotations
 
+import fcntl
+import os
 import threading
 import time
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alert_table import Line
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS, watch_conversations
 from specwire.runtime.spark.live.source import FORMAT, SegmentSource, source_options
@@ -32,6 +37,8 @@ from specwire.runtime.spark.pipeline.request import check_request
 
 FOLDER = "live"
 """In the output folder: Spark's checkpoints."""
+
+LOCK = ".lock"
 
 SETTINGS = {
     **STATE_SETTINGS,
@@ -65,13 +72,15 @@ def watch(
     check(request)
     work = Work(spark, request, listener or Listener(), stop)
     work.begin()
-    queries = list(_start(spark, request, work, line))
-    try:
-        _follow(queries, request, work, stop)
-    finally:
-        for query in queries:
-            query.stop()
-    work.catch_up(idle_s=0.0)
+    with _alone(request.out):
+        queries: list[StreamingQuery] = []
+        try:
+            queries += _start(spark, request, work, line)
+            _follow(queries, request, work, stop)
+        finally:
+            for query in queries:
+                query.stop()
+        work.catch_up(idle_s=0.0)
 
 
 def check(request: Watch) -> None:
@@ -80,6 +89,24 @@ def check(request: Watch) -> None:
     check_own(request.out)
     if not request.capture.is_dir():
         raise CaptureError(f"{request.capture}: there is no such capture folder")
+
+
+@contextmanager
+def _alone(out: Path) -> Iterator[None]:
+    """Hold the folder against other watches for the time of a block; InputError where there is one."""
+    folder = out / FOLDER
+    folder.mkdir(mode=0o700, exist_ok=True)
+    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise InputError(
+                f"{out}: another watch is at work there; end it or name another folder"
+            ) from None
+        yield
+    finally:
+        os.close(lock)
 
 
 def _start(spark: SparkSession, request: Watch, work: Work, line: Line | None) -> Iterator[StreamingQuery]:
@@ -102,7 +129,6 @@ def _begin_query(
     writer: DataStreamWriter, request: Watch, name: str, every_s: float, work: Work
 ) -> StreamingQuery:
     checkpoint = (request.out / FOLDER / name).resolve()
-    checkpoint.parent.mkdir(mode=0o700, exist_ok=True)
     writer = writer.queryName(f"specwire {name}").option("checkpointLocation", str(checkpoint))
     if request.once:
         writer = writer.trigger(availableNow=True)

@@ -10,17 +10,20 @@ Where everything is made anew, an answer gets all typed rows and no state, and a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from functools import partial
+from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.registry import Continued, RollUp, continued, roll_ups
+from specwire.runtime.spark.answers.step import Step
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.steps import Steps
 from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store
 from specwire.runtime.spark.pipeline.view import View, partition, partition_date, run_number
-from specwire.runtime.spark.pipeline.writing import without, write_empty, write_table
+from specwire.runtime.spark.pipeline.writing import without, write_all, write_both, write_empty, write_table
 
 PARTITIONS = (PROTOCOL.name, DATE.name)
 NO_DATE = "1970-01-01"
@@ -38,22 +41,26 @@ class Answering:
         self._steps = steps
         self._rebuild = rebuild
         self._since = 0 if rebuild else run.before.answered
+        self._octets = 0
 
     def answer(self, protocol: str) -> None:
         """Stage the answers for a protocol."""
         self._steps.begin(f"answering {protocol}")
-        dates = self._changed_dates(protocol)
+        files = self._new_files(protocol)
+        # Compressed; as a measure of how many tasks share in the answers it will do.
+        self._octets = sum(path.stat().st_size for path in files)
+        dates = {partition_date(path) for path in files}
         for answer in continued(protocol):
             dates |= self._continue(answer, protocol)
         if dates:
             for roll_up in roll_ups(protocol):
                 self._roll_up(roll_up, protocol, dates)
 
-    def _changed_dates(self, protocol: str) -> set[str]:
-        """The dates of typed rows that the answers do not know; where everything is made anew, all dates."""
+    def _new_files(self, protocol: str) -> list[Path]:
+        """The typed files that the answers do not know; where everything is made anew, all."""
         root = f"{TYPED}/{protocol}"
         files = [path for path in self._store.files(root) if run_number(path) > self._since]
-        return {partition_date(path) for path in (*files, *self._run.staged(root))}
+        return [*files, *self._run.staged(root)]
 
     def _continue(self, answer: Continued, protocol: str) -> set[str]:
         """Stage a step of an answer; return the dates whose rows change."""
@@ -63,13 +70,16 @@ class Answering:
         for name in answer.writes:
             self._drop_answers(name, protocol)
         step = answer.advance(typed, protocol, state)
+        root = f"{STATE}/{protocol}/{answer.name}"
+        writes = [
+            *(partial(self._write_step, f"{ANSWERS}/{name}", step, name) for name in step.closed),
+            *(
+                partial(write_table, self._run, rows, f"{root}/{name}", area=Area.OPEN, octets=self._octets)
+                for name, rows in step.state.items()
+            ),
+        ]
         try:
-            for area, frames in ((Area.ADDED, step.closed), (Area.OPEN, step.open)):
-                for name, frame in frames.items():
-                    table = f"{ANSWERS}/{name}"
-                    write_table(self._run, frame, table, area=area, partitions=PARTITIONS)
-            for name, frame in step.state.items():
-                write_table(self._run, frame, f"{STATE}/{protocol}/{answer.name}/{name}", area=Area.OPEN)
+            write_all(writes)
         finally:
             step.release()
         dates: set[str] = set()
@@ -77,6 +87,11 @@ class Answering:
             dates |= self._view.dates(f"{ANSWERS}/{name}", protocol)
         self._write_empties(answer.writes, protocol, min(dates, default=NO_DATE))
         return dates
+
+    def _write_step(self, table: str, step: Step, name: str) -> None:
+        write_both(
+            self._run, step.closed[name], step.open[name], table, partitions=PARTITIONS, octets=self._octets
+        )
 
     def _roll_up(self, answer: RollUp, protocol: str, dates: set[str]) -> None:
         typed = self._typed(protocol, answer.reads(protocol), dates=dates)
@@ -92,9 +107,18 @@ class Answering:
                 if partition(path, PROTOCOL.name) == protocol
                 and (self._rebuild or partition_date(path) in dates)
             )
-        for name, frame in answer.compute(typed, known, protocol).items():
-            rows = frame.where(F.col(DATE.name).cast("string").isin(*dates))
-            write_table(self._run, rows, f"{ANSWERS}/{name}", partitions=PARTITIONS)
+        writes = [
+            partial(
+                write_table,
+                self._run,
+                frame.where(F.col(DATE.name).cast("string").isin(*dates)),
+                f"{ANSWERS}/{name}",
+                partitions=PARTITIONS,
+                octets=self._octets,
+            )
+            for name, frame in answer.compute(typed, known, protocol).items()
+        ]
+        write_all(writes)
         self._write_empties(answer.writes, protocol, min(dates))
 
     def _typed(

@@ -8,6 +8,7 @@ the decoded rows and at the footers of what was written, which nothing but the t
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -28,7 +29,7 @@ from specwire.runtime.spark.pipeline.sorting import Sorted
 from specwire.runtime.spark.pipeline.steps import Steps
 from specwire.runtime.spark.pipeline.store import DATE, FRAMES, LATE, PROTOCOL, TYPED, Store, read_files
 from specwire.runtime.spark.pipeline.unknown import UNKNOWN
-from specwire.runtime.spark.pipeline.writing import date_column, write_empty, write_table
+from specwire.runtime.spark.pipeline.writing import date_column, write_all, write_empty, write_table
 
 
 class Taking:
@@ -89,8 +90,12 @@ class Taking:
             typed = (
                 tables(decoded, protocol) if protocol != UNKNOWN else {ERRORS: unknown.error_rows(decoded)}
             )
-            for name, table in typed.items():
-                self._write(f"{TYPED}/{protocol}/{name}", table, _rows_of_table(counted, name))
+            write_all(
+                [
+                    partial(self._write, f"{TYPED}/{protocol}/{name}", table, _rows_of_table(counted, name))
+                    for name, table in typed.items()
+                ]
+            )
         finally:
             decoded.unpersist()
         return counted

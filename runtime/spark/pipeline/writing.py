@@ -9,19 +9,26 @@ written here, without a job of Spark.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 
+WRITES_AT_ONCE = 3
+
 FILE_OCTETS = 128 << 20
 """Octets of frames that go to one file, before compression."""
+
+_AREA = "_area"
+"""A column for the time of writing; answer tables have no names with a leading underscore."""
 
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -65,6 +72,41 @@ def write_table(
     files = frame.coalesce(1 + octets // FILE_OCTETS)
     folder = run.folder(area, table).resolve()
     files.write.mode("append").options(**OPTIONS).partitionBy(*partitions).parquet(str(folder))
+
+
+def write_both(
+    run: Run, closed: DataFrame, still_open: DataFrame, table: str, *, partitions: Iterable[str], octets: int
+) -> None:
+    """Stage the rows of a table that stay and those that are still open, with one job for both."""
+    both = closed.withColumn(_AREA, F.lit(str(Area.ADDED))).unionByName(
+        still_open.withColumn(_AREA, F.lit(str(Area.OPEN)))
+    )
+    folder = run.staging / "both" / table
+    files = both.coalesce(1 + octets // FILE_OCTETS)
+    files.write.mode("append").options(**OPTIONS).partitionBy(_AREA, *partitions).parquet(
+        str(folder.resolve())
+    )
+    for area in Area:
+        for part in sorted(folder.glob(f"{_AREA}={area}/*=*")):
+            target = run.folder(area, table) / part.name
+            target.parent.mkdir(parents=True, exist_ok=True)
+            part.rename(target)
+
+
+def write_all(writes: Sequence[Callable[[], None]]) -> None:
+    """Do several writes at a time: for small tables most of the time is planning, which one core does alone.
+
+    Raises what the first that fails raises; those that were not begun are not begun then.
+    """
+    pool = ThreadPoolExecutor(WRITES_AT_ONCE, "specwire-write")
+    try:
+        for done in as_completed([pool.submit(write) for write in writes]):
+            done.result()
+    except BaseException:
+        # Not waited for: whoever interrupts a run ends its session, and the jobs with it.
+        pool.shutdown(wait=False, cancel_futures=True)
+        raise
+    pool.shutdown()
 
 
 def write_empty(run: Run, table: str, schema: StructType, partitions: dict[str, str]) -> None:

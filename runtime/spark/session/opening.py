@@ -13,6 +13,7 @@ has it.
 from __future__ import annotations
 
 import os
+import shutil
 import sys
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -23,6 +24,7 @@ from pyspark import SparkConf
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.cluster.contents import PYTHON, read_package
+from specwire.runtime.spark.decoding.jar import find_jar
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.session.failures import as_job_errors
 from specwire.runtime.spark.session.java import (
@@ -92,7 +94,7 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
         place = "Spark's log is where spark-submit writes" if target.submitted else f"Spark's log: {log}"
         stack.enter_context(changed_environment(_OTHER_SESSIONS))
         folder = stack.enter_context(stand_in_python()) if package else None
-        own = stack.enter_context(_own_folders(target))
+        own = stack.enter_context(_own_files(target))
         conf = _configure(target, {**own, **shipping_settings(package), **settings})
         environment = _worker_environment(java, target)
         stack.enter_context(quiet_driver())
@@ -122,13 +124,21 @@ def _java_log() -> Iterator[Path]:
 
 
 @contextmanager
-def _own_folders(target: Target) -> Iterator[dict[str, str]]:
-    """Give the settings that keep a local session's own folders out of the working directory."""
-    if not target.local:
+def _own_files(target: Target) -> Iterator[dict[str, str]]:
+    """Give the settings that name a session's own files: the Java decoders, and what Spark puts down by itself.
+
+    The jar is a copy, because it may be compiled anew while Java has it open. Behind `spark-submit` its line names
+    the jar.
+    """
+    if target.submitted:
         yield {}
         return
-    with tempfile.TemporaryDirectory(prefix="specwire-warehouse-", ignore_cleanup_errors=True) as folder:
-        yield {"spark.sql.warehouse.dir": folder}
+    with tempfile.TemporaryDirectory(prefix="specwire-session-", ignore_cleanup_errors=True) as name:
+        settings = {"spark.sql.warehouse.dir": str(Path(name, "warehouse"))} if target.local else {}
+        jar = find_jar()
+        if jar is not None:
+            settings["spark.jars"] = Path(shutil.copy(jar, name)).as_uri()
+        yield settings
 
 
 def _stop(session: SparkSession) -> None:

@@ -67,7 +67,7 @@ def test_strict_holds_to_the_letter(capfd: pytest.CaptureFixture[str]) -> None:
 def test_ddl_of_one_message(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyspark")
     outcome = specwire(capfd, "schema", "filemq", "--format", "ddl", "--message", "Nom")
-    assert outcome.out.startswith("  `credit` DECIMAL(20,0) COMMENT '")
+    assert outcome.out.startswith("  `credit` DECIMAL(20,0) NOT NULL COMMENT '")
     outcome = specwire(capfd, "schema", "filemq", "--message", "Non")
     assert outcome.status == 2 and "filemq has no message 'Non'" in outcome.err
 
@@ -78,7 +78,7 @@ def test_schema_json_is_sparks(capfd: pytest.CaptureFixture[str]) -> None:
 
     outcome = specwire(capfd, "schema", "flux", "--json")
     schemas = {name: types.StructType.fromJson(schema) for name, schema in json.loads(outcome.out).items()}
-    assert schemas == dict(flux.schema.SCHEMAS)
+    assert schemas == dict(flux.schema.TABLES)
 
 
 def test_ir_as_json_names_its_version(capfd: pytest.CaptureFixture[str]) -> None:

@@ -21,35 +21,25 @@ Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 Text: TypeAlias = "pa.Array[Any]"
 
-TEXTS = ("tap", "conversation", "peer", "odd")
-NUMBERS = ("seq", "ts", "mono", "symbol", "key")
+STATE = -1
+"""The symbol of a row that is a conversation's state."""
+SEPARATOR = "\0"
+"""Between tap, conversation, peer and one more thing: the sender who is no role, or the state as JSON."""
+TEXTS = 4
 
-NOBODY_OPEN = pa.RecordBatch.from_pydict(
-    {
-        name: pa.array([], kind)
-        for name, kind in {
-            "tap": pa.string(),
-            "conversation": pa.string(),
-            "peer": pa.string(),
-            "seq": pa.int64(),
-            "ts": pa.int64(),
-            "mono": pa.int64(),
-            "symbol": pa.int16(),
-            "key": pa.int64(),
-            "odd": pa.string(),
-            "carried": pa.string(),
-        }.items()
-    }
+NUMBERS = ("place", "seq", "ts", "mono", "symbol", "key")
+NOTHING = pa.RecordBatch.from_pydict(
+    {name: pa.array([], pa.int16() if name == "symbol" else pa.int64()) for name in NUMBERS}
+    | {"text": pa.array([], pa.string())}
 )
-"""A batch without rows: what comes after the last one."""
+"""A batch without rows: what comes after the last one. `place` is a hash of tap and conversation, `ts` in microseconds."""
 
 
 class Carry(NamedTuple):
     """The conversation at the end of a batch, which the next may continue."""
 
-    tap: str
-    conversation: str
-    peer: str | None
+    place: int
+    text: str
     opened: Opened
     tokens: Tokens | None
     """Its tokens as they are; then `opened` has none."""
@@ -58,10 +48,8 @@ class Carry(NamedTuple):
 class Batch(NamedTuple):
     """Rows as columns; `begins` marks the first row of each conversation, `opened` has the states by row."""
 
-    tap: Text
-    conversation: Text
-    peer: Text
-    odd: Text
+    text: Text
+    place: Longs
     seq: Longs
     ts: Longs
     mono: Longs
@@ -73,53 +61,60 @@ class Batch(NamedTuple):
     tokens: Tokens | None
     """Of the state in row 0, where it has them as they are."""
 
+    def names(self, rows: Longs) -> list[Text]:
+        """Return tap, conversation and peer of rows."""
+        parts = pc.split_pattern(self.text.take(rows), SEPARATOR, max_splits=TEXTS - 1)
+        tap, conversation, peer = (pc.list_element(parts, place) for place in range(TEXTS - 1))
+        return [tap, conversation, pc.if_else(pc.equal(peer, pa.scalar("")), pa.scalar(None, pa.string()), peer)]
+
+    def name(self, row: int) -> str:
+        """Return tap, conversation and peer of a row as one text."""
+        return SEPARATOR.join(self.text[row].as_py().split(SEPARATOR, TEXTS - 1)[: TEXTS - 1])
+
+    def more(self, row: int) -> str | None:
+        """Return the text of a row that only some have."""
+        return more_of(self.text[row].as_py())
+
+
+def more_of(text: str) -> str | None:
+    """Return the last of the texts in one, None where it is not there."""
+    parts = text.split(SEPARATOR, TEXTS - 1)
+    return parts[-1] if len(parts) == TEXTS else None
+
 
 def read_batch(rows: pa.RecordBatch, carry: Carry | None, idle_ns: int) -> Batch:
     """Return the rows with the carried conversation before them; a gap above `idle_ns` ends a conversation."""
-    carried = rows.column("carried")
-    states = carried.is_valid().to_numpy(zero_copy_only=False)
-    opened = {row: from_text(carried[row].as_py()) for row in np.flatnonzero(states).tolist()}
-    text = {name: rows.column(name) for name in TEXTS}
-    numbers = {
-        name: rows.column(name).fill_null(0).to_numpy(zero_copy_only=False).astype(np.int64)
-        for name in NUMBERS
-    }
+    text = rows.column("text")
+    numbers = {name: rows.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in NUMBERS}
+    opened = {row: from_text(more_of(text[row].as_py()) or "") for row in _find_states(numbers["symbol"])}
     if carry is not None:
-        first = {"tap": carry.tap, "conversation": carry.conversation, "peer": carry.peer, "odd": None}
-        text = {
-            name: pa.concat_arrays([pa.array([first[name]], column.type), column])
-            for name, column in text.items()
-        }
-        numbers = {name: np.concatenate([np.zeros(1, np.int64), column]) for name, column in numbers.items()}
-        states = np.concatenate([np.ones(1, np.bool_), states])
+        first = {"place": carry.place, "symbol": STATE}
+        text = pa.concat_arrays([pa.array([carry.text], pa.string()), text])
+        numbers = {name: np.insert(column, 0, first.get(name, 0)) for name, column in numbers.items()}
         opened = {0: carry.opened} | {row + 1: state for row, state in opened.items()}
+    is_message = numbers["symbol"] != STATE
+    numbers["symbol"][~is_message] = 0
     for row, state in opened.items():
         numbers["seq"][row], numbers["ts"][row] = state.last_seq, state.last_ts
         numbers["mono"][row] = state.last_mono
-    begins = _changes(text["tap"]) | _changes(text["conversation"])
-    begins[1:] |= np.diff(numbers["mono"]) > idle_ns
+    begins = np.ones(len(text), np.bool_)
+    begins[1:] = (np.diff(numbers["place"]) != 0) | (np.diff(numbers["mono"]) > idle_ns)
     tokens = carry.tokens if carry is not None else None
     return Batch(
-        tap=text["tap"],
-        conversation=text["conversation"],
-        peer=text["peer"],
-        odd=text["odd"],
+        text=text,
+        place=numbers["place"],
         seq=numbers["seq"],
         ts=numbers["ts"],
         mono=numbers["mono"],
         symbol=numbers["symbol"],
         key=numbers["key"],
-        is_message=~states,
+        is_message=is_message,
         begins=begins,
         opened=opened,
         tokens=tokens,
     )
 
 
-def _changes(column: Text) -> Flags:
-    """Return where a value differs from the one before; the first always does."""
-    changes = np.ones(len(column), np.bool_)
-    if len(column) > 1:
-        different = pc.not_equal(column.slice(1), column.slice(0, len(column) - 1))
-        changes[1:] = different.to_numpy(zero_copy_only=False)
-    return changes
+def _find_states(symbols: Longs) -> list[int]:
+    rows: list[int] = np.flatnonzero(symbols == STATE).tolist()
+    return rows

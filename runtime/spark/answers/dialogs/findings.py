@@ -48,7 +48,10 @@ def find_violations(
 ) -> tuple[Longs, pa.StructArray]:
     """Return the rows of the first `kept` violations of each conversation, and what is said of them."""
     rows = np.flatnonzero((watched.verdict >= Verdict.UNEXPECTED) & (watched.numbers <= kept))
-    odd = batch.odd.take(rows).to_pylist()
+    odd = [
+        batch.more(row) if verdict >= Verdict.SENDER else None
+        for row, verdict in zip(rows.tolist(), watched.verdict[rows], strict=True)
+    ]
     occupied = [watched.occupied.get(row, 0) for row in rows.tolist()]
     places: dict[Finding, int] = {}
     found = zip(watched.before[rows].tolist(), batch.symbol[rows].tolist(), occupied, odd, strict=True)

@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
-from specwire.runtime.spark.answers.dialogs.batches import NOBODY_OPEN, Batch, Carry, Longs, Text, read_batch
+from specwire.runtime.spark.answers.dialogs.batches import NOTHING, Batch, Carry, Longs, read_batch
 from specwire.runtime.spark.answers.dialogs.findings import VIOLATION, find_violations
 from specwire.runtime.spark.answers.dialogs.opened import Opened, to_text
 from specwire.runtime.spark.answers.dialogs.readings import ConcurrentReading, StrictReading
@@ -81,7 +81,7 @@ class Fold:
             if rows.num_rows:
                 yield from self._take(rows, is_last=False)
         if self._carry is not None:
-            yield from self._take(NOBODY_OPEN, is_last=True)
+            yield from self._take(NOTHING, is_last=True)
 
     def _take(self, rows: pa.RecordBatch, *, is_last: bool) -> Iterator[pa.RecordBatch]:
         batch = read_batch(rows, self._carry, self._idle_ns)
@@ -147,8 +147,7 @@ class _Wholes:
         opened = self._open(len(self.firsts) - 1)
         if tokens is not None:
             opened.tracks[1].tokens = ()
-        tap, conversation = batch.tap[row].as_py(), batch.conversation[row].as_py()
-        return Carry(tap, conversation, batch.peer[row].as_py(), opened, tokens)
+        return Carry(int(batch.place[row]), batch.name(row), opened, tokens)
 
     def _open(self, at: int) -> Opened:
         last = self._lasts[at]
@@ -193,10 +192,9 @@ def _put_out(
     violation: pa.StructArray | None = None,
 ) -> pa.RecordBatch:
     """Return rows of the output, of conversations that have a row at each of `rows`."""
-    text: list[Text] = [column.take(rows) for column in (batch.tap, batch.conversation, batch.peer)]
     return pa.RecordBatch.from_arrays(
         [
-            *text,
+            *batch.names(rows),
             pa.array(first_seq),
             pa.nulls(len(rows), WHOLE) if whole is None else whole,
             pa.nulls(len(rows), VIOLATION) if violation is None else violation,

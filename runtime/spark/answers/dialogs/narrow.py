@@ -1,7 +1,8 @@
 """Typed tables as the few narrow columns that dialogs are followed by.
 
 Whoever sent a message and how it is paired is in its symbol; the fields of its key are hashed; nothing else of the
-message is read. A message without a conversation's name is in the conversation ``""`` of its tap.
+message is read. What costs is sending columns to Python, texts above all: so there is one text for all names, and a
+hash tells conversations apart. A message without a conversation's name is in the conversation ``""`` of its tap.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, ShortType
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Pairing
+from specwire.runtime.spark.answers.dialogs.batches import SEPARATOR, STATE
 from specwire.runtime.spark.answers.step import Frames
 from specwire.runtime.spark.decoding.noted import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
@@ -23,10 +25,7 @@ BEFORE_ALL = -(1 << 63)
 
 
 def narrow_tables(typed: Frames, alphabet: Alphabet) -> DataFrame:
-    """Return all messages of a protocol as columns tap, conversation, peer, seq, ts, mono, symbol, key, odd, carried.
-
-    `ts` is in microseconds; `odd` is the sender where it is no role; `carried` is null.
-    """
+    """Return all messages of a protocol as the columns of `batches.NOTHING`."""
     frames = [
         _narrow(typed[message or ERRORS], alphabet, message)
         for message in (*alphabet.messages, None)
@@ -37,20 +36,25 @@ def narrow_tables(typed: Frames, alphabet: Alphabet) -> DataFrame:
 
 def narrow_state(state: DataFrame) -> DataFrame:
     """Return open conversations with the columns of `narrow_tables`."""
-    nothing = {"ts": "long", "mono": "long", "symbol": "short", "key": "long", "odd": "string"}
+    nothing = F.lit(0).cast("long")
     return state.select(
-        "tap",
-        "conversation",
-        "peer",
+        F.xxhash64("tap", "conversation").alias("place"),
         F.lit(BEFORE_ALL).cast("long").alias("seq"),
-        *(F.lit(None).cast(kind).alias(name) for name, kind in nothing.items()),
-        "carried",
+        nothing.alias("ts"),
+        nothing.alias("mono"),
+        F.lit(STATE).cast("short").alias("symbol"),
+        nothing.alias("key"),
+        _text(F.col("tap"), F.col("conversation"), F.col("peer"), F.col("carried")).alias("text"),
     )
 
 
 def order(rows: DataFrame) -> DataFrame:
     """Return each conversation in one partition, its messages by `seq`: the exchange and the sort."""
-    return rows.repartition("tap", "conversation").sortWithinPartitions("tap", "conversation", "seq")
+    return rows.repartition("place").sortWithinPartitions("place", "seq")
+
+
+def _text(tap: Column, conversation: Column, peer: Column, more: Column) -> Column:
+    return F.concat_ws(SEPARATOR, tap, conversation, F.coalesce(peer, F.lit("")), more)
 
 
 def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFrame:
@@ -61,17 +65,17 @@ def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFr
     for number, letter in enumerate(alphabet.roles):
         role = F.when(sender == letter, number).otherwise(role)
     symbol = F.lit(alphabet.base(message)) + role * len(Pairing) + _pairing(frame, alphabet)
+    tap = F.coalesce(noted["tap"], F.lit(""))
+    conversation = F.coalesce(noted["conversation"], F.lit(""))
     return frame.select(
-        F.coalesce(noted["tap"], F.lit("")).alias("tap"),
-        F.coalesce(noted["conversation"], F.lit("")).alias("conversation"),
-        F.col(noted["peer"]).alias("peer"),
+        F.xxhash64(tap, conversation).alias("place"),
         F.coalesce(noted["seq"], F.lit(-1)).cast("long").alias("seq"),
         F.coalesce(F.unix_micros(noted["ts"]), F.lit(0)).cast("long").alias("ts"),
         F.coalesce(noted["mono"], F.lit(0)).cast("long").alias("mono"),
         symbol.cast("short").alias("symbol"),
         _key(frame, alphabet).alias("key"),
-        F.when(~known, sender).alias("odd"),
-        F.lit(None).cast("string").alias("carried"),
+        # A text that is null is left out.
+        _text(tap, conversation, F.col(noted["peer"]), F.when(~known, sender)).alias("text"),
     )
 
 
@@ -104,7 +108,7 @@ def _key(frame: DataFrame, alphabet: Alphabet) -> Column:
     """A hash of the key's fields; whole numbers of any width count as the same, as they do in Python."""
     fields = [_widened(frame, name) for name in alphabet.key if name in frame.columns]
     if not fields:
-        return F.lit(None).cast("long")
+        return F.lit(0).cast("long")
     return F.xxhash64(*fields)
 
 

@@ -11,6 +11,7 @@ import json
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 
@@ -52,7 +53,7 @@ def main() -> None:
         check_shared(spark, target, segments, out)
         summary = advance(spark, Store(out), segments, Request(capture=capture, backend="arrow"))
         assert summary is not None
-        found = {
+        found: dict[str, Any] = {
             "executors": [json.loads(row["seen"]) for row in seen],
             "shuffle": spark.conf.get("spark.sql.shuffle.partitions"),
             "messages": summary.messages,

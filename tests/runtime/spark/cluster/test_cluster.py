@@ -48,7 +48,7 @@ spark.driver.memory 1g
 spark.driver.extraJavaOptions {BRIEF_JAVA}
 spark.executor.extraJavaOptions {BRIEF_JAVA}
 spark.sql.shuffle.partitions 3
-spark.memory.fraction 0.01
+spark.memory.fraction 0.004
 spark.ui.enabled false
 """
 

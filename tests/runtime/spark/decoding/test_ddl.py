@@ -34,7 +34,7 @@ def test_printed_ddl_is_the_schema_of_the_written_parquet(
     capture = captures.write_capture(tmp_path / "capture", [("C", captures.FLUX_ATTR_GET)])
     decoded = decode(read_capture(spark, capture), "flux")
     for name, table in tables(decoded, "flux").items():
-        if name not in load_schemas("flux").SCHEMAS:
+        if name not in load_schemas("flux").TABLES:
             continue
         table.write.parquet(str(tmp_path / name))
         columns = read_parquet(spark, tmp_path / name).schema.fields[len(NOTED) :]
@@ -47,8 +47,9 @@ def test_printed_ddl_is_the_schema_of_the_written_parquet(
 @pytest.mark.parametrize("protocol", known_protocols())
 def test_ddl_of_every_message_is_read_back(spark: SparkSession, protocol: str) -> None:
     """Comments with quotes and backslashes included."""
-    for schema in load_schemas(protocol).SCHEMAS.values():
+    for schema in load_schemas(protocol).TABLES.values():
         read = _read(", ".join(column_lines(schema)))
-        assert [(f.name, f.dataType) for f in read.fields] == [(f.name, f.dataType) for f in schema.fields]
+        told = [(f.name, f.dataType, f.nullable) for f in read.fields]
+        assert told == [(f.name, f.dataType, f.nullable) for f in schema.fields]
         comments = [f.metadata.get("comment") for f in schema.fields]
         assert [f.metadata.get("comment") for f in read.fields] == comments

@@ -117,10 +117,10 @@ def test_tables_of_every_protocol_have_the_generated_schema(spark: SparkSession,
 
 
 def test_flags_are_booleans_and_json_a_variant(spark: SparkSession, tmp_path: Path) -> None:
-    """Each bit by its name; JSON with a NUL or without, and null where there is none, too deep or too much of it."""
+    """Each bit by its name; JSON with a NUL or without, and null where there is none or it is too deep."""
     payloads = {
         b'{"a":[1,"x"]}\0': {"a": [1, "x"]}, b"7": 7, b"null\0": None, b"": "absent", b"{": "absent",
-        b'"\xff"\0': "absent", b"[" * 5000: "absent", b'"' + b"a" * (17 << 20) + b'"': "absent",
+        b'"\xff"\0': "absent", b"[" * 5000: "absent",
     }  # fmt: skip
     topic, _, header = captures.FLUX_ATTR_GET
     messages = [("C", [topic, payload, header]) for payload in payloads]

@@ -8,7 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Pairing
-from specwire.runtime.spark.answers.dialogs.batches import NOBODY_OPEN
+from specwire.runtime.spark.answers.dialogs.batches import NOTHING, SEPARATOR, STATE
 from specwire.runtime.spark.answers.dialogs.fold import Fold
 from tests.runtime.spark.answers.dialogs.sessions import Said
 
@@ -24,31 +24,25 @@ def narrow(
     """Return the rows of conversations; message `seq` is said at second `seq`. `carried` are states from before."""
     alphabet, carried = Alphabet(protocol), carried or {}
     rows: list[dict[str, Any]] = []
-    for place in sorted({*conversations, *carried}):
-        common = {
-            "tap": place[0],
-            "conversation": place[1],
-            "peer": "p",
-            "key": None,
-            "odd": None,
-            "carried": None,
-        }
+    for number, place in enumerate(sorted({*conversations, *carried})):
+        name = SEPARATOR.join((*place, "p"))
+        common = {"place": number, "text": name, "key": 0, "ts": 0, "mono": 0}
         if place in carried:
-            rows.append(common | {"seq": -(1 << 63), "carried": carried[place]})
+            text = SEPARATOR.join((name, carried[place]))
+            rows.append(common | {"seq": -(1 << 63), "symbol": STATE, "text": text})
         for said in conversations.get(place, ()):
-            symbol = alphabet.symbol(said.message, said.sender, _pairing(alphabet, said))
             rows.append(
                 common
                 | {
                     "seq": said.seq,
                     "ts": said.seq * 10**6,
                     "mono": said.seq * SECOND_NS,
-                    "symbol": symbol,
+                    "symbol": alphabet.symbol(said.message, said.sender, _pairing(alphabet, said)),
                     "key": hash(tuple(said.fields.get(name) for name in alphabet.key)),
-                    "odd": None if said.sender in alphabet.roles else said.sender,
+                    "text": name if said.sender in alphabet.roles else SEPARATOR.join((name, said.sender)),
                 }
             )
-    return pa.Table.from_pylist(rows, NOBODY_OPEN.schema)
+    return pa.Table.from_pylist(rows, NOTHING.schema)
 
 
 def run(

@@ -1,0 +1,54 @@
+"""The Java decoders against the row codec: the same rows for every vector, cut or spoilt, errors included."""
+
+from __future__ import annotations
+
+import random
+from pathlib import Path
+
+import pytest
+
+from specwire.runtime.spark.decoding.jar import java_sources
+from tests.generated.agreement import mutated, truncations
+from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, rows_of, wanted_rows
+from tests.generated.vectors import PACKAGES, package, recorded
+
+SPOILT = 20_000
+"""Spoilt messages, of all packages together."""
+
+ODD: tuple[Frames, ...] = (None, [], [b""], [None], [b"", None], [b"\0"] * 70_000)
+
+
+@pytest.fixture(scope="module")
+def classes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The decoders of all packages, compiled."""
+    own = [path for path in java_sources() if path.name == "Decode.java"]
+    return compile_decoders(own, tmp_path_factory.mktemp("classes"))
+
+
+def messages(name: str) -> list[Frames]:
+    """The vectors of a package, each cut at every octet, and spoilt ones; frames that are none."""
+    chance = random.Random(name)
+    vectors = [vector.frames for vector in recorded(name)]
+    cut = [list(frames) for vector in vectors for frames in truncations(vector)]
+    spoilt = [
+        mutated(mutated(chance.choice(vectors), chance), chance) for _ in range(SPOILT // len(PACKAGES) + 1)
+    ]
+    return [*ODD, *map(list, vectors), *chance.sample(cut, min(len(cut), 2000)), *spoilt]
+
+
+@pytest.mark.slow
+def test_every_row_is_that_of_the_codec(classes: Path) -> None:
+    """One run over all packages: a Java process takes longer to start than to decode."""
+    given = {name: messages(name) for name in PACKAGES}
+    jobs: list[Job] = [(name, None, frames) for name, rows in given.items() for frames in rows]
+    types, found = decoded(classes, jobs)
+    wanted = [row for name, rows in given.items() for row in wanted_rows(package(name), rows)]
+    for (name, _, frames), own, other in zip(jobs, found, wanted, strict=True):
+        assert own == other, (name, frames)
+    assert types == [package(name).schema.DECODED.simpleString() for name in PACKAGES]
+
+
+def test_a_sender_nobody_asked_for_changes_nothing(classes: Path) -> None:
+    """No published protocol needs one: the octets say all."""
+    vector = list(recorded("flux")[0].frames)
+    assert rows_of(classes, [("flux", "S", vector)]) == wanted_rows(package("flux"), [vector])

@@ -1,0 +1,163 @@
+"""Roll-ups: latency, traffic, errors, nodes and edges add up to the tables that they are made from."""
+
+from __future__ import annotations
+
+import math
+import random
+from collections import Counter, defaultdict
+from datetime import UTC
+from typing import Any
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from specwire.generated import flux, norfab
+from specwire.runtime.spark.answers import faults, graph, jobs, rates, requests
+from tests.runtime.spark.answers.traffic import Row, Seen, as_dicts, capture_rows, typed_of
+
+pytestmark = pytest.mark.spark
+
+MINUTE_MS = 60_000
+
+
+@pytest.fixture(scope="module")
+def rows() -> list[Row]:
+    """Random calls of three topics over five minutes, from two clients at a server's tap and one at a client's."""
+    chance = random.Random(8)
+    messages = []
+    for number in range(250):
+        at_ms = chance.randrange(5 * MINUTE_MS) + 1
+        tag, topic = number + 1, chance.choice(("kvs.get", "kvs.put", "job.submit"))
+        peer = chance.choice(("u1", "u2", "tcp://h:1"))
+        tap = "client-7-abc" if peer == "tcp://h:1" else "broker-0-7-abc"
+        where: dict[str, Any] = {"conversation": f"c-{peer}", "peer": peer, "tap": tap}
+        messages.append(Seen("C", flux.Request(topic=topic, matchtag=tag), at_ms, **where))
+        if chance.random() < 0.9:
+            errnum = chance.choice((0, 0, 0, 2))
+            answer = flux.Response(topic=topic, matchtag=tag, errnum=errnum, payload=b"x" * number)
+            messages.append(Seen("S", answer, at_ms + chance.randrange(1, 500), **where))
+        if number % 25 == 0:
+            messages.append(Seen("C", [b"\x8e\x01\x01"], at_ms, **where))
+    messages.append(
+        Seen(
+            "C", flux.Request(topic="a.b", matchtag=1, routes=("u9", "u1")), 1, "c-u1", "u1", "broker-0-7-abc"
+        )
+    )
+    return capture_rows(sorted(messages, key=lambda item: item.at_ms or 0), "flux")
+
+
+@pytest.fixture(scope="module")
+def typed(spark: SparkSession, rows: list[Row]) -> dict[str, DataFrame]:
+    return typed_of(spark, rows, "flux")
+
+
+@pytest.fixture(scope="module")
+def calls(typed: dict[str, DataFrame]) -> DataFrame:
+    """The table `requests` of this traffic."""
+    return requests.advance(typed, "flux").whole()["requests"]
+
+
+def test_latency_by_minute(typed: dict[str, DataFrame], calls: DataFrame) -> None:
+    """Against quantiles of sorted lists: the value given for p is the first that p of all do not exceed."""
+    table = as_dicts(rates.latency(typed, {"requests": calls}, "flux")["latency"])
+    groups: dict[tuple[Any, ...], list[Row]] = defaultdict(list)
+    for call in as_dicts(calls):
+        minute = call["ts"].replace(second=0, microsecond=0)
+        groups[minute, call["tap"], call["topic"], call["peer"]].append(call)
+    assert len(table) == len(groups) > 30
+    for row in table:
+        group = groups[row["minute"], row["tap"], row["topic"], row["peer"]]
+        took = sorted(call["latency_us"] for call in group if call["latency_us"] is not None)
+        assert (row["kind"], row["service"]) == ("rpc", row["topic"].split(".")[0])
+        assert (row["begun"], row["answered"]) == (len(group), len(took))
+        assert row["errors"] == sum(call["outcome"] == "error" for call in group)
+        assert row["octets"] == sum(call["octets"] for call in group)
+        for name, p in (("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99)):
+            assert row[name] == (took[math.ceil(p * len(took)) - 1] if took else None)
+        assert row["max_us"] == (took[-1] if took else None)
+
+
+def test_traffic_and_errors_add_up(typed: dict[str, DataFrame], rows: list[Row]) -> None:
+    """Messages in are typed messages and errors, octet for octet."""
+    traffic = as_dicts(rates.traffic(typed, {}, "flux")["traffic"])
+    counts = {name: table.count() for name, table in typed.items()}
+    assert sum(counts.values()) == len(rows)
+    by_message: Counter[str] = Counter()
+    for row in traffic:
+        by_message[row["message"]] += row["messages"]
+    assert by_message == Counter({name: count for name, count in counts.items() if count})
+    assert sum(row["octets"] for row in traffic) == sum(len(b"".join(row["frames"])) for row in rows)
+    assert sum(row["errors"] for row in traffic) == counts["_errors"] == 10
+    assert {row["topic"] for row in traffic} == {"kvs.get", "kvs.put", "job.submit", "a.b", None}
+    first = min(row["ts"] for row in rows)
+    assert min(row["minute"].astimezone(UTC) for row in traffic) == first.replace(second=0, microsecond=0)
+    found = as_dicts(faults.errors(typed, {}, "flux")["errors"])
+    assert sum(row["messages"] for row in found) == 10
+    assert sum(row["octets"] for row in found) == 30
+    assert {(row["tap"], row["sender"]) for row in found} <= {("client-7-abc", "C"), ("broker-0-7-abc", "C")}
+    assert all(row["text"] and row["kind"] for row in found)
+
+
+def test_graph_adds_up(typed: dict[str, DataFrame], calls: DataFrame, rows: list[Row]) -> None:
+    """Edges are what peers sent, by who listens where; nodes are sums of edges; services are asked."""
+    made = graph.graph(typed, {"requests": calls}, "flux")
+    edges, nodes = as_dicts(made["edges"]), as_dicts(made["nodes"])
+    sent: Counter[tuple[str, ...]] = Counter()
+    for row in rows:
+        listens = row["sender"] == "S"
+        ends = ("broker-0", row["peer"]) if row["tap"].startswith("broker") else (row["peer"], "client")
+        source, target = ends if listens else ends[::-1]
+        sent[source, row["sender"], target, "C" if listens else "S"] += 1
+    names = ("source", "source_role", "target", "target_role")
+    messages = {
+        tuple(row[name] for name in names): row["messages"] for row in edges if row["kind"] == "messages"
+    }
+    assert messages == dict(sent)
+    octets = sum(len(b"".join(row["frames"])) for row in rows)
+    peers = [row for row in nodes if row["role"] != "service"]
+    assert sum(row["sent_octets"] for row in peers) == sum(row["received_octets"] for row in peers) == octets
+    assert sum(row["errors"] for row in peers) == 10
+    asked = [row for row in edges if row["kind"] != "messages"]
+    assert sum(row["requests"] for row in asked) == 251
+    assert sum(row["messages"] for row in asked) == len(rows) - 10
+    assert [(row["source"], row["target"], row["requests"]) for row in asked if row["kind"] == "relayed"] == [
+        ("u1", "a", 1)
+    ]
+    by_service = {row["node"]: row["received_messages"] for row in nodes if row["role"] == "service"}
+    assert by_service.keys() == {"kvs", "job", "a"}
+    talkers = as_dicts(graph.top_talkers(made["nodes"], 2))
+    most = sorted(peers, key=lambda row: -int(row["sent_octets"]))[:2]
+    assert [row["node"] for row in talkers] == [row["node"] for row in most]
+
+
+def test_jobs_in_latency_and_graph(spark: SparkSession) -> None:
+    """A job leads from client to service to worker; its time is the worker's."""
+    worker, client = b"w1".hex(), b"cli".hex()
+    post, result = b'{"task": "add"}', b'{"w1": {"failed": true}}'
+    messages = [
+        Seen(
+            "C", norfab.PostClient(service="echo", target="w1", uuid="a", body=post), 1, "s-client-x", client
+        ),
+        Seen("B", norfab.PostWorker(client_address=b"cli", uuid="a", body=post), 2, "s-worker-x", worker),
+        Seen(
+            "W",
+            norfab.ResponseWorker(client_address=b"cli", uuid="a", status="200", body=result),
+            5,
+            "s-worker-x",
+            worker,
+        ),
+    ]
+    typed = typed_of(spark, capture_rows(messages, "norfab"), "norfab")
+    answers = jobs.advance(typed, "norfab").whole()
+    (row,) = as_dicts(rates.latency({}, answers, "norfab")["latency"])
+    assert (row["kind"], row["service"], row["topic"], row["peer"]) == ("job", "echo", "add", "w1")
+    assert (row["begun"], row["answered"], row["errors"], row["p50_us"]) == (1, 1, 1, 4000.0)
+    made = graph.graph(typed, answers, "norfab")
+    names = ("kind", "source", "source_role", "target", "target_role", "messages", "requests", "errors")
+    assert sorted(tuple(row[name] for name in names) for row in as_dicts(made["edges"])) == [
+        ("calls", "cli", "C", "echo", "service", None, 1, 1),
+        ("calls", "echo", "service", "w1", "W", None, 1, 1),
+        ("messages", "cli", "C", "tap", "B", 1, 0, 0),
+        ("messages", "tap", "B", "w1", "W", 1, 0, 0),
+        ("messages", "w1", "W", "tap", "B", 1, 0, 0),
+    ]

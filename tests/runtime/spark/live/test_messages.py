@@ -1,0 +1,38 @@
+"""A stream of decoded messages for pipelines of the user's own."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from specwire.runtime.spark.decoding.tables import tables
+from specwire.runtime.spark.live.messages import follow, local_file
+from tests.runtime.spark import captures
+from tests.runtime.spark.live.growing import add_segment
+
+
+def test_names_of_files_are_taken_as_spark_writes_them() -> None:
+    """With any number of slashes, and per cent signs that stand for themselves."""
+    assert local_file("file:/a b/c%20d.parquet") == Path("/a b/c%20d.parquet")
+    assert local_file("file:///a/b.parquet") == Path("/a/b.parquet")
+
+
+@pytest.mark.spark
+def test_a_capture_is_followed(spark: SparkSession, tmp_path: Path) -> None:
+    """Decoded rows, documented columns, and a row for a segment that was cut off; old files are not too old."""
+    capture, checkpoint = tmp_path / "a {capture} of 100%", tmp_path / "checkpoint"
+    add_segment(capture, 0, [("C", captures.OHAI), ("C", captures.SHORT_NOM)], first=0)
+    (capture / "cut-1-0-000000.parquet").write_bytes(b"PAR1")
+    messages = follow(spark, capture, "filemq")
+    assert messages.schema["_message"].metadata["comment"]
+    ohai = tables(messages, "filemq", schema=messages.schema)["Ohai"]
+    assert "protocol" in ohai.columns
+
+    query = messages.select("_message", "_error.kind").writeStream.format("memory").queryName("followed")
+    query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination(
+        300
+    )
+    found = {(row["_message"], row["kind"]) for row in spark.table("followed").collect()}
+    assert found == {("Ohai", None), (None, "length"), (None, "segment")}

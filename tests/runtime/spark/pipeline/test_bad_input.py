@@ -1,0 +1,67 @@
+"""Large and odd messages on their way through a run: each has its place in the tables."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F
+
+from specwire.generated import flux
+from specwire.runtime.capture.link import Captured
+from specwire.runtime.capture.segments import Source, build_table, list_files, write_segment
+from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.manifest import Asked
+from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.pipeline.summary import Totals
+from tests.runtime.spark.captures import BEGUN
+
+pytestmark = pytest.mark.spark
+
+LARGE = 100 << 20
+"""Octets of the largest frame."""
+
+HOUR_US = 3_600_000_000
+
+
+def test_large_frames_and_jumping_clocks(spark: SparkSession, tmp_path: Path) -> None:
+    """A frame of 100 MiB is decoded as any other; a clock that goes back over midnight makes two dates, in order.
+
+    A conversation is captured from its middle, by two taps, one of which has lost messages.
+    """
+    request = flux.Request(topic="kvs.put", payload=bytes(LARGE), matchtag=7)
+    small = flux.Request(topic="kvs.get", payload=b"{}", matchtag=8)
+    seen = [(request, 0), (small, -23 * HOUR_US), (small, HOUR_US)]
+    folder = tmp_path / "capture"
+    folder.mkdir()
+    for tap, first, messages in (("a-1-0", 40, seen), ("b-2-0", 7, seen[1:])):
+        rows = [
+            Captured(BEGUN + shift, 10**6 * at, first + at * 2, "c9", "C", "x", tuple(message.encode()), 0)
+            for at, (message, shift) in enumerate(messages)
+        ]
+        write_segment(folder, f"{tap}-000003.parquet", build_table(rows, Source(tap, "flux", "1"), 5))
+    asked = Asked(layers=("frames", "typed"))
+    summary = advance(spark, Store(tmp_path / "out"), list_files(folder), Request(folder, asked))
+    assert summary is not None
+    assert summary.totals == Totals(captured=5, typed=5)
+    assert [(tap.tap, tap.messages, tap.dropped, tap.missing) for tap in summary.taps] == [
+        ("a-1-0", 3, 5, 2),
+        ("b-2-0", 2, 5, 1),
+    ]
+    requests = Store(tmp_path / "out").typed(spark, "flux")["Request"]
+    rows = (
+        requests.where("tap = 'a-1-0'")
+        .orderBy("seq")
+        .select("seq", F.octet_length("payload"), "date")
+        .collect()
+    )
+    assert [(row[0], row[1], str(row[2])) for row in rows] == [
+        (40, LARGE, "2023-11-14"),
+        (42, 2, "2023-11-13"),
+        (44, 2, "2023-11-14"),
+    ]
+    files = list((tmp_path / "out" / "frames").rglob("*.parquet"))
+    assert sum(pq.read_metadata(file).num_rows for file in files) == 5
