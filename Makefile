@@ -56,6 +56,7 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 	@$(VENV)/python -m tests.benchmarks.flux $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.flux_scale $(ARGS)
 	@$(VENV)/python -m tests.benchmarks.norfab $(ARGS)
+	@$(VENV)/python -m tests.benchmarks.spark $(ARGS)
 
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600

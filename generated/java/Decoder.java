@@ -10,7 +10,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Captured messages to rows, inside Spark's own process: {@code _message}, {@code _error}, {@code _frames}, and a
- * struct for each message of the protocol, null but for the row's own.
+ * struct for each message of the protocol, null but for the row's own; behind them {@code _octets}, the number of
+ * octets of all frames that are known.
  *
  * <p>The rows are those of the package's {@code columns.decode}, errors included. Nothing that a peer sent makes this
  * throw, and no memory is taken by a number that it wrote.
@@ -20,6 +21,9 @@ public final class Decoder {
     private static final int MAX_FRAMES = 65_536;
 
     private static final int COMMON = 3;
+
+    /** How many columns stand behind those of the messages: the octets of all frames. */
+    private static final int COUNTED = 1;
 
     private final Protocol protocol;
     private final int count;
@@ -49,7 +53,8 @@ public final class Decoder {
     /** Decodes a message that the role of that letter sent; null or empty where nobody knows. */
     public InternalRow decode(ArrayData frames, UTF8String sender) {
         Object[] octets = frames == null ? new Object[0] : octets(frames);
-        Object[] columns = new Object[COMMON + count];
+        Object[] columns = new Object[COMMON + count + COUNTED];
+        columns[COMMON + count] = count(octets);
         try {
             read(octets, sender == null || sender.numBytes() == 0 ? null : sender.toString(), columns);
         } catch (Refusal refusal) {
@@ -80,6 +85,14 @@ public final class Decoder {
         }
         columns[0] = message.classNameUtf8();
         columns[COMMON + message.number()] = new GenericInternalRow(values);
+    }
+
+    private static long count(Object[] frames) {
+        long octets = 0;
+        for (Object frame : frames) {
+            octets += frame == null ? 0 : ((byte[]) frame).length;
+        }
+        return octets;
     }
 
     private static Object[] octets(ArrayData frames) {

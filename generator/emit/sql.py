@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from specwire.generator import ir
-from specwire.generator.emit.sql_messages import MessageText, NotCovered
-from specwire.generator.emit.sql_text import Lets, quoted
+from specwire.generator.emit.sql_messages import MessageText
+from specwire.generator.emit.sql_text import Lets, NotCovered, quoted
 from specwire.generator.emit.write import Emitter, header, render
 
 
@@ -20,9 +20,8 @@ def emit(protocol: ir.Protocol) -> str:
             left.append(message.class_name)
     if not found:
         return ""
-    choice = ["CASE", *(_when(one) for one in found), "END"]
-    structs = [(one.message.class_name, one.struct) for one in found]
-    text = "\n".join([*choice, *(field for _, fields in structs for field in fields)])
+    choice = "\n".join(["CASE", *(_when(one) for one in found), "END"])
+    structs = [(one.message.class_name, _struct(one)) for one in found]
     return render(
         "sql.py.j2",
         header=header(
@@ -30,7 +29,7 @@ def emit(protocol: ir.Protocol) -> str:
             f"{protocol.edition}: messages as expressions of Spark's SQL.",
             _coverage(left),
         ),
-        levels=lets.levels(text),
+        levels=lets.levels("\n".join([choice, *(struct for _, struct in structs)])),
         message=choice,
         structs=structs,
     )
@@ -41,10 +40,14 @@ def _when(one: MessageText) -> str:
     return f"  WHEN {conditions}\n  THEN {quoted(one.message.class_name)}"
 
 
+def _struct(one: MessageText) -> str:
+    return "named_struct(\n  " + ",\n  ".join(one.struct) + "\n)"
+
+
 def _coverage(left: list[str]) -> str:
     if not left:
         return "Every message of the protocol is covered."
-    return f"Not covered, because their fields stand behind lists: {', '.join(left)}."
+    return f"Not covered, because SQL cannot point at all of their fields: {', '.join(left)}."
 
 
 EMITTER = Emitter("sql.py", emit)

@@ -8,31 +8,11 @@ NUL behind a text), which are left to the codec like everything that does not fi
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from specwire.generator import ir
 from specwire.generator.emit.layout import selected
-from specwire.generator.emit.sql_text import (
-    NUL,
-    WORD,
-    Lets,
-    Sum,
-    cut,
-    integer,
-    literal,
-    part_of_word,
-    quoted,
-    valid_text,
-    word,
-)
+from specwire.generator.emit.sql_fields import Run, octets_of
+from specwire.generator.emit.sql_text import NUL, Lets, NotCovered, Sum, integer, literal, quoted
 from specwire.generator.emit.tables import PRESENT
-
-PREFIX_OCTETS = 4
-"""A length of more octets is nowhere used, and would not be a BIGINT."""
-
-
-class NotCovered(Exception):
-    """The message has something that is not written in SQL."""
 
 
 class MessageText:
@@ -100,7 +80,7 @@ class MessageText:
                     )
                     self._check_flags(name)
                     return name
-                offset += _octets(field.type)
+                offset += octets_of(field.type)
         return ""
 
     def _check_flags(self, name: str) -> None:
@@ -142,7 +122,7 @@ class MessageText:
     def _frame(self, part: ir.Frame, index: int) -> None:
         there = self._there(part.presence, _name(part.name), index)
         known = self._known(index)
-        run = _Run(self.protocol, self.lets, self._octets(part, index), known)
+        run = Run(self.protocol, self.lets, self._octets(part, index), known)
         run.read(part.fields)
         for condition in run.conditions:
             self.conditions.append(f"({there} = 0 OR {condition})" if there else condition)
@@ -200,147 +180,6 @@ class MessageText:
                 self.conditions.append(f"({none} OR ({' AND '.join(checks)}))")
                 return texts
         raise NotCovered
-
-
-class _Run:
-    """The fields of one frame; of the first `known` octets (None: all) the constants have been looked at."""
-
-    def __init__(self, protocol: ir.Protocol, lets: Lets, octets: str, known: int | None) -> None:
-        self.protocol, self.lets, self.octets, self.known = protocol, lets, octets, known
-        self.at = Sum()
-        self.conditions: list[str] = []
-        self.columns: list[tuple[str, str]] = []
-        self.open = False
-
-    def read(self, fields: tuple[ir.Field, ...]) -> None:
-        """Read all fields up to the frame's end; NotCovered where one is of another kind."""
-        if any(field.optional for field in fields):
-            raise NotCovered
-        if len(fields) == 1 and isinstance(fields[0].type, ir.KeywordType | ir.ConstantType):
-            self._whole(fields[0].name, fields[0].type)
-            return
-        waiting = list(fields)
-        while waiting:
-            words = _together(waiting) if not self.at.terms else []
-            if words:
-                self._words(words)
-                del waiting[: len(words)]
-            else:
-                self._field(waiting.pop(0))
-        if not self.open:
-            self.conditions.insert(0, f"octet_length({self.octets}) = {self.at}")
-        elif self.at != Sum():
-            self.conditions.insert(0, f"octet_length({self.octets}) >= {self.at}")
-        else:
-            self.conditions.insert(0, f"{self.octets} IS NOT NULL")
-
-    def _whole(self, name: str, type: ir.KeywordType | ir.ConstantType) -> None:
-        """A frame that is one of several words."""
-        if isinstance(type, ir.KeywordType):
-            self.columns.append((name, f"cast({self.octets} AS STRING)"))
-        if self.known is not None:
-            options = (
-                [type.octets] if isinstance(type, ir.ConstantType) else [o.encode() for o in type.options]
-            )
-            self.conditions.append(f"{self.octets} IN ({', '.join(map(literal, options))})")
-
-    def _words(self, fields: list[ir.Field]) -> None:
-        """Integers that are read together."""
-        sizes = [_octets(field.type) for field in fields]
-        whole = sum(sizes)
-        name = self.lets.let(f"word_{self.at}", word(self.octets, self.at, whole))
-        behind = whole
-        for field, size in zip(fields, sizes, strict=True):
-            behind -= size
-            self.columns.append((field.name, part_of_word(name, behind, size, whole)))
-        self.at = self.at.plus(whole)
-
-    def _field(self, field: ir.Field) -> None:
-        match field.type:
-            case ir.ConstantType(octets=octets):
-                if self.at.terms or self.known is None or self.at.fixed + len(octets) > self.known:
-                    self.conditions.append(f"{cut(self.octets, self.at, len(octets))} = {literal(octets)}")
-                self.at = self.at.plus(len(octets))
-            case ir.PaddingType(octets=size):
-                self.at = self.at.plus(size)
-            case ir.IntegerType(octets=size):
-                self._integer(field, size)
-            case ir.TextType(length=length, padding=None) if length.kind != "until":
-                self._text(field, self._span(length), field.type.terminated)
-            case ir.JsonType():
-                self._text(field, self._span(ir.Length("rest")), False)
-            case ir.OctetsType(length=length, minimum=least, maximum=most) if length.kind != "until":
-                value = self._span(length)
-                if least:
-                    self.conditions.append(f"octet_length({value}) >= {least}")
-                if most is not None:
-                    self.conditions.append(f"octet_length({value}) <= {most}")
-                self.columns.append((field.name, value))
-            case _:
-                raise NotCovered
-
-    def _integer(self, field: ir.Field, size: int) -> None:
-        value = integer(self.octets, self.at, size)
-        assert isinstance(field.type, ir.IntegerType)
-        named = (enum.members for enum in self.protocol.enums if enum.name == field.type.enum)
-        values = tuple(number for members in named for _, number in members) or field.type.values
-        if values:
-            self.conditions.append(f"{value} IN ({', '.join(map(str, values))})")
-        # The flags have a name already, by which everything else is told.
-        self.columns.append((field.name, self.lets.let("flags", value) if field.type.bitmask else value))
-        self.at = self.at.plus(size)
-
-    def _span(self, length: ir.Length) -> str:
-        """The octets of a value, behind which the next one begins."""
-        start = self.at
-        if length.kind == "rest":
-            self.open = True
-            return cut(self.octets, start, None)
-        if length.kind == "fixed":
-            self.at = start.plus(length.octets)
-            return cut(self.octets, start, length.octets)
-        if length.octets > PREFIX_OCTETS:
-            raise NotCovered
-        size = self.lets.let(
-            "size", f"cast(conv(hex({cut(self.octets, start, length.octets)}), 16, 10) AS BIGINT)"
-        )
-        start = start.plus(length.octets)
-        self.at = start.plus(size)
-        return cut(self.octets, start, size)
-
-    def _text(self, field: ir.Field, octets: str, terminated: bool) -> None:
-        value = octets
-        if terminated:
-            shorter = f"substring({octets}, 1, octet_length({octets}) - 1)"
-            self.conditions.append(f"NOT contains({shorter}, X'00')")
-            value = f"if(endswith({octets}, X'00'), {shorter}, {octets})"
-        self.conditions.append(valid_text(octets))
-        self.columns.append((field.name, f"cast({value} AS STRING)"))
-
-
-def _together(fields: list[ir.Field]) -> list[ir.Field]:
-    """The first fields where they are integers that can be read together, two or more of them."""
-    found = list(_first_integers(fields))
-    return found if len(found) > 1 else []
-
-
-def _first_integers(fields: list[ir.Field]) -> Iterator[ir.Field]:
-    octets = 0
-    for field in fields:
-        type = field.type
-        if not isinstance(type, ir.IntegerType) or type.bitmask or type.enum or type.values:
-            return
-        octets += type.octets
-        if octets > WORD:
-            return
-        yield field
-
-
-def _octets(type: ir.Type) -> int:
-    """The size of a value before the flags, and of an integer: these are always of one size."""
-    if isinstance(type, ir.ConstantType):
-        return len(type.octets)
-    return type.octets if isinstance(type, ir.IntegerType | ir.PaddingType) else 0
 
 
 def _name(part: str) -> str:

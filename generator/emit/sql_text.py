@@ -25,6 +25,10 @@ _NAME = re.compile(r"\b_sql_\w+")
 _LARGEST = 0x7FFFFFFF
 
 
+class NotCovered(Exception):
+    """A message has something that is not written in SQL."""
+
+
 class Lets:
     """Names for expressions, each computed once a row; those of a level use names of lower levels only."""
 

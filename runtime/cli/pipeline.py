@@ -68,7 +68,7 @@ def run(
         ),
     ] = "PERMISSIVE",
     layers: Annotated[
-        str, typer.Option(help="What is written, of frames, typed and answers; typed always is.")
+        str, typer.Option(help="Layers to write, of frames, typed and answers; typed is needed.")
     ] = "frames,typed,answers",
     backend: Annotated[str, typer.Option(help="What decodes: auto, jvm, arrow, sql or python.")] = "auto",
     master: Master = None,
@@ -183,7 +183,7 @@ def _odd_things(summary: Summary) -> Iterator[str]:
     if summary.missing:
         yield f"{summary.missing:,} messages are in no segment that could be read, though earlier and later ones are"
     if segments.quarantined:
-        yield f"{segments.quarantined:,} segments cannot be read:"
+        yield f"segments that cannot be read: {segments.quarantined:,}"
     yield from (f"  {item.reason}" for item in segments.told[:SEGMENTS_SHOWN])
 
 

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from specwire.runtime.cli.pipeline_watch_view import View
     from specwire.runtime.spark.live.alert_table import Line
     from specwire.runtime.spark.live.work import Watch
+    from specwire.runtime.spark.pipeline.manifest import Asked
     from specwire.runtime.spark.session.target import Target
 
 JOB_FAILED = 1
@@ -44,8 +45,12 @@ def watch(
     once: Annotated[bool, typer.Option("--once", help="Take in what is there, then end.")] = False,
     every: Annotated[float, typer.Option(min=0.1, help="Seconds between two batches, at least.")] = 1.0,
     answers_every: Annotated[
-        float, typer.Option(min=0, help="Seconds between two times that the answers follow, at least.")
-    ] = 30.0,
+        float,
+        typer.Option(
+            min=0,
+            help="Seconds after which the answers follow while messages come; a tenth of it when they pause.",
+        ),
+    ] = 300.0,
     gap: Annotated[
         float, typer.Option(min=0, help="Seconds to wait for a segment that is missing between two others.")
     ] = 10.0,
@@ -54,7 +59,7 @@ def watch(
         float | None,
         typer.Option(
             min=0,
-            help="Seconds after which a peer is silent.  [default: the protocol's timer `expiry`]",
+            help="Seconds after which a peer is silent.  [default: as the protocol's timers say]",
             show_default=False,
             rich_help_panel=ALERTING,
         ),
@@ -89,20 +94,19 @@ def watch(
     from specwire.runtime.spark.live.arriving import Patience
     from specwire.runtime.spark.live.conversing import Rules
     from specwire.runtime.spark.live.work import Watch
-    from specwire.runtime.spark.pipeline.manifest import Asked
     from specwire.runtime.spark.pipeline.request import Request
 
-    request = Watch(
-        Request(capture, Asked(protocol=protocol)),
-        out,
-        every_s=every,
-        answers_s=answers_every,
-        patience=Patience(gap_s=gap),
-        rules=Rules(silent_s=silent_after) if alerts else None,
-        once=once,
-    )
     view: View = Lines(write_line) if json else Screen(messages())
     try:
+        request = Watch(
+            Request(capture, _asked(out, protocol)),
+            out,
+            every_s=every,
+            answers_s=answers_every,
+            patience=Patience(gap_s=gap),
+            rules=Rules(silent_s=silent_after) if alerts else None,
+            once=once,
+        )
         appended = line_writer(alert_lines) if alert_lines is not None else None
         with asked_to_stop() as stop, view:
             _watch(request, target_of(master, None, package), stop, view, appended)
@@ -110,6 +114,16 @@ def watch(
         fail(str(error), status=BAD_INPUT)
     except PipelineError as error:
         fail(str(error), status=JOB_FAILED)
+
+
+def _asked(out: Path, protocol: str | None) -> Asked:
+    """What the folder was begun with, if it was: a watch goes on with that."""
+    import msgspec
+
+    from specwire.runtime.spark.pipeline.store import Store
+
+    before = Store(out).manifest.asked
+    return before if protocol is None else msgspec.structs.replace(before, protocol=protocol)
 
 
 def _watch(request: Watch, target: Target, stop: threading.Event, view: View, appended: Line | None) -> None:

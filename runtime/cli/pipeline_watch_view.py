@@ -37,7 +37,7 @@ class View(Listener):
 
 
 class Lines(View):
-    """Each event is one object: ``event`` is batch, answers or alert."""
+    """Each event is one object: ``event`` is batch, answers, alert or failure."""
 
     def __init__(self, write: Callable[[Mapping[str, object]], None]) -> None:
         self._write = write
@@ -66,6 +66,10 @@ class Lines(View):
     def on_alert(self, alert: Mapping[str, object]) -> None:
         """Write the alert, its columns as members."""
         self._put({"event": "alert", **alert})
+
+    def on_failure(self, text: str) -> None:
+        """Write that a query failed and is begun again."""
+        self._put({"event": "failure", "text": text})
 
     def _put(self, event: Mapping[str, object]) -> None:
         with self._lock:
@@ -106,7 +110,7 @@ class Screen(View):
         """Show the totals, and how far behind the traffic the tables are."""
         self._segments += batch.segments
         behind = "" if batch.lag_s is None else f", {batch.lag_s:.1f} s behind"
-        alerts = f", {self._alerts} alerts" if self._alerts else ""
+        alerts = f", alerts: {self._alerts}" if self._alerts else ""
         self.tell(f"{_count(summary)}; {self._segments:,} segments taken in{behind}{alerts}")
 
     def on_answers(self, summary: Summary | None) -> None:
@@ -120,6 +124,10 @@ class Screen(View):
         self._console.print(
             Text(f"{alert['raised']} {alert['kind']}: {place}: {alert['text']}"), soft_wrap=True
         )
+
+    def on_failure(self, text: str) -> None:
+        """Show a failure as a line that stays."""
+        self._console.print(Text(f"Spark failed, it is tried again: {text}"), soft_wrap=True)
 
 
 def _totals(summary: Summary | None) -> dict[str, object]:

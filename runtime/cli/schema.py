@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json as json_text
 from enum import StrEnum
+from importlib import import_module
+from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -22,12 +24,16 @@ class Format(StrEnum):
     DDL = "ddl"
     TREE = "tree"
     ARROW = "arrow"
+    SQL = "sql"
 
 
 def command(
     protocol: Annotated[str, typer.Argument(help="Name of the protocol, such as flux.")],
     format: Annotated[
-        Format, typer.Option(help="ddl: columns for SQL; tree: indented; arrow: pyarrow's.")
+        Format,
+        typer.Option(
+            help="ddl: columns for SQL; tree: indented; arrow: pyarrow's; sql: a query that decodes the table captured."
+        ),
     ] = Format.TREE,
     message: Annotated[
         str | None, typer.Option(help="One message class only: its columns.", show_default=False)
@@ -41,6 +47,9 @@ def command(
         fail(f"{protocol} has no message {message!r}; it has {', '.join(package.MESSAGES)}")
     if format is Format.ARROW and not json:
         _print_arrow(package.columns.SCHEMA, message)
+        return
+    if format is Format.SQL and not json:
+        _print_query(protocol, package)
         return
     schemas: dict[str, StructType] = dict(package.schema.TABLES)
     chosen = {message: schemas[message]} if message else schemas
@@ -65,6 +74,15 @@ def _print_ddl(schemas: dict[str, StructType], *, alone: bool) -> None:
         columns = ",\n".join(f"  {line}" for line in column_lines(schema))
         text = columns if alone else f"CREATE TABLE `{name}` (\n{columns}\n);"
         output().print(text, markup=False, soft_wrap=True)
+
+
+def _print_query(protocol: str, package: ModuleType) -> None:
+    """Print the package's query, where SQL covers any of its messages."""
+    try:
+        sql = import_module(f"{package.__name__}.sql")
+    except ModuleNotFoundError:
+        fail(f"{protocol} has no messages that SQL expressions cover")
+    output().print(sql.EXPRESSIONS.query("captured"), markup=False, soft_wrap=True, highlight=False)
 
 
 def _print_arrow(schema: object, message: str | None) -> None:

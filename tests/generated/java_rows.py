@@ -65,7 +65,11 @@ def wanted_rows(
     """Return what the row codec says of messages, as JSON has it."""
     columns = module.columns
     batch = decode_rows(rows, columns.SCHEMA, module.codec.decode, columns.ATTRIBUTES, senders)
-    return [_plain(row) for row in batch.to_pylist()]
+    found = [_plain(row) for row in batch.to_pylist()]
+    return [
+        row | {"_octets": sum(len(frame or b"") for frame in frames or ())}
+        for row, frames in zip(found, rows, strict=True)
+    ]
 
 
 def _word(frames: Frames) -> str:

@@ -12,7 +12,7 @@ import pytest
 
 from specwire.generated import filemq, flux, libfilemq
 from specwire.generated.errors import DecodeError
-from tests.generated.agreement import fields_of, message_layout
+from tests.generated.agreement import corpus, fields_of, message_layout
 from tests.generated.hand_vectors import HAND
 from tests.generated.vectors import PACKAGES, package, recorded
 
@@ -180,3 +180,19 @@ def test_chunks_and_wide_offsets() -> None:
     wide = pa.array([frames, frames, None], pa.large_list(pa.large_binary()))
     for array in (chunked, wide):
         assert filemq.columns.decode(array).column("_message").to_pylist() == ["Nom", "Nom", None]
+
+
+@pytest.mark.parametrize("name", PACKAGES)
+def test_tables_are_nullable_as_the_layout_is(name: str) -> None:
+    """What a table says is never null is not, in any recorded message; the fields are those of the struct."""
+    module = package(name)
+    batch = batch_of(module, [list(frames) for frames in corpus(name)])
+    for message, table in module.schema.TABLES.items():
+        fields = module.schema.SCHEMAS[message]
+        assert [field.name for field in table][: len(fields)] == fields.fieldNames()
+        rows = batch.column(message).drop_null()
+        for own, field in zip(table, fields, strict=False):
+            assert (own.dataType, own.metadata) == (field.dataType, field.metadata)
+            assert own.nullable or not rows.field(own.name).null_count
+        names = [field.name.casefold() for field in table]
+        assert len(names) == len(set(names))

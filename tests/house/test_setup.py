@@ -12,10 +12,11 @@ from pathlib import Path
 import pytest
 
 import accelerator
+import decoders
 import system_packages
 from environment import Environment
 from java import Java, find_java
-from system_packages import JAVA, MANAGERS, VENV, SetUpError, install_packages
+from system_packages import JAVA, JAVAC, MANAGERS, VENV, SetUpError, install_packages
 from tests.house.repository import ROOT
 
 
@@ -166,6 +167,71 @@ def test_set_up_goes_on_without_packages_in_c(
     assert accelerator.is_current(sources)
 
 
+@pytest.fixture
+def java_sources(project: Path, empty_path: Path) -> tuple[Environment, Java]:
+    """The environment of a project with a Java decoder to compile, and a Java with a compiler."""
+    fake_java(empty_path / "java", "17.0.1")
+    program(empty_path / "javac", "exit 0")
+    (project / "generated/demo").mkdir(parents=True)
+    (project / "generated/demo/Decode.java").write_text("first")
+    for name in decoders._COMPILING:
+        (project / name).parent.mkdir(parents=True, exist_ok=True)
+        (project / name).write_text("")
+    # Stands in for the module that compiles: the jar is the source.
+    script = (
+        'echo "$@" >> log; mkdir -p generated/java; cp generated/demo/Decode.java generated/java/decoders.jar'
+    )
+    program(project / ".venv/bin/python", script)
+    with open(os.devnull) as lock:
+        environment = Environment(project, lock=os.dup(lock.fileno()))
+    java = find_java()
+    assert java is not None
+    return environment, java
+
+
+def test_java_decoders_are_compiled_once(
+    java_sources: tuple[Environment, Java], empty_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The next `make` does nothing; one after a change, or after the jar was lost, compiles again."""
+    environment, java = java_sources
+    monkeypatch.setenv("PATH", f"{empty_path}:/usr/bin:/bin")
+    jar = environment.root / decoders.JAR
+    for number in (1, 2, 3):
+        (environment.root / "generated/demo/Decode.java").write_text(f"code {number // 2}")
+        if number == 3:
+            jar.unlink()  # the code is as it was
+        assert not decoders.is_current(environment, java)
+        decoders.compile_decoders(environment, java)
+        assert decoders.is_current(environment, java)
+        assert jar.read_text() == f"code {number // 2}"
+    lines = (environment.root / "log").read_text().splitlines()
+    assert lines == [f"-m {decoders.MODULE} --javac {empty_path / 'javac'}"] * 3
+
+
+def test_set_up_goes_on_without_a_javac(
+    java_sources: tuple[Environment, Java], empty_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """One line says what that means; it is tried again once there is one."""
+    environment, java = java_sources
+    (empty_path / "javac").unlink()
+    decoders.compile_decoders(environment, java)
+    assert capsys.readouterr().out.startswith("set-up: no javac beside Java: Spark decodes with Arrow")
+    assert decoders.is_current(environment, java)
+    program(empty_path / "javac", "exit 0")
+    assert not decoders.is_current(environment, java)
+
+
+def test_set_up_goes_on_where_the_compiler_fails(
+    java_sources: tuple[Environment, Java], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """It is not tried again until something changes."""
+    environment, java = java_sources
+    program(environment.root / ".venv/bin/python", "exit 1")
+    decoders.compile_decoders(environment, java)
+    assert "set-up: Spark decodes with Arrow: this failed, see above" in capsys.readouterr().out
+    assert decoders.is_current(environment, java)
+
+
 @pytest.mark.parametrize(
     ("version", "found"),
     [("17.0.15", True), ("21-ea", True), ("25", True), ("11.0.2", False), ("1.8.0_422", False)],
@@ -222,6 +288,7 @@ def test_newest_java_is_chosen(empty_path: Path, listing: str, chosen: int) -> N
     """The lists say which is newest; where they are empty the oldest usable one is named to the user."""
     program(empty_path / "apt-cache", f"printf '%s\\n' '{listing}'")
     assert JAVA.package(MANAGERS[0]) == f"openjdk-{chosen}-jre-headless"
+    assert JAVAC.package(MANAGERS[0]) == f"openjdk-{chosen}-jdk-headless"
 
 
 def test_root_installs(empty_path: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -284,5 +351,5 @@ def test_every_manager_is_complete() -> None:
     """Each row can refresh, search and install, and names Java by version."""
     for manager in MANAGERS:
         assert manager.refresh and manager.search and manager.install
-        assert "{version}" in manager.java
+        assert "{version}" in manager.java and "{version}" in manager.compiler
     assert system_packages.OLDEST_JAVA == 17

@@ -27,6 +27,7 @@ final class Columns {
             List<StructField> fields = Stream.of(message.parts()).flatMap(part -> part.dataTypes().stream()).toList();
             found.add(column(message.className(), struct(fields)));
         }
+        found.add(column("_octets", DataTypes.LongType));
         return DataTypes.createStructType(found);
     }
 

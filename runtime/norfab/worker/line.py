@@ -60,7 +60,8 @@ class Line:
     def open(self, broker: int) -> None:
         """Drop the connection there is and open a fresh one; raises TransportError."""
         self.drop()
-        self._endpoint, self._conversation = self._endpoints[broker], os.urandom(8).hex()
+        self._endpoint = self._endpoints[broker]
+        self._conversation = f"{os.urandom(4).hex()}-worker-{self._name.encode().hex()}"
         self._waiting = 0
         self._dealer = Dealer(
             self._context,

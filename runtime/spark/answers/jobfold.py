@@ -52,6 +52,12 @@ def _read(decoder: msgspec.json.Decoder[list[T]], text: str | None) -> list[T]:
         return []
 
 
+def _results(word: Word) -> list[Entry]:
+    """Return the results of workers in an answer; only one that ends something has any."""
+    final = word["status"] == 200 or (word["status"] or 0) >= 400
+    return _read(_ENTRIES, word["entries"]) if final else []
+
+
 class JobFolder:
     """Folds the words on one uuid; see `specwire.runtime.spark.answers.folding.Folder`."""
 
@@ -119,7 +125,7 @@ def _client_leg(job: Job, word: Word) -> None:
 
 def _reply(job: Job, word: Word) -> None:
     """What the broker says to the client."""
-    mono, status, entries = word["mono"], word["status"], _read(_ENTRIES, word["entries"])
+    mono, status, entries = word["mono"], word["status"], _results(word)
     if entries:
         for entry in entries:
             _result(_part(job, entry.worker), mono, status, entry)
@@ -152,18 +158,18 @@ def _worker_leg(job: Job, word: Word) -> None:
     elif kind == "event":
         job.events += 1
         _starts(job, name, mono, "event")
-        _call(job, name, word["worker"])
+        _call(job, word, word["worker"])
     elif kind == "response":
-        _call(job, name, word["worker"])
+        _call(job, word, word["worker"])
         _answer(job, name, word)
 
 
 def _answer(job: Job, name: str, word: Word) -> None:
     """What a worker says to the broker."""
-    mono, status, entries = word["mono"], word["status"], _read(_ENTRIES, word["entries"])
+    mono, status, entries = word["mono"], word["status"], _results(word)
     own = [entry for entry in entries if entry.worker == name] or entries[:1]
     if own:
-        _call(job, name, own[0].worker)
+        _call(job, word, own[0].worker)
         _result(_part(job, name), mono, status, own[0])
     elif status in ACCEPTED:
         _accepts(_part(job, name), mono)
@@ -180,10 +186,10 @@ def _part(job: Job, name: str) -> Part:
     return job.parts.setdefault(name, Part(worker=name))
 
 
-def _call(job: Job, name: str, worker: str | None) -> None:
-    """A part that is known by its connection gets its worker's name."""
-    part = job.parts.get(name)
-    if part is not None and worker and part.worker == name:
+def _call(job: Job, word: Word, worker: str | None) -> None:
+    """A part that is known by its connection alone gets its worker's name."""
+    part = job.parts.get(word["conversation"])
+    if word["name"] is None and part is not None and worker and part.worker == word["conversation"]:
         part.worker = worker
 
 

@@ -34,12 +34,16 @@ from specwire.runtime.spark.protocols import load_machine, load_schemas
 GIVEN_UP_S = 86_400
 """A call of which nothing was heard for so long, by the tap's clock, is over."""
 
-KEY = ("key", "tap", "conversation", "peer", "asker", "requester", "matchtag")
-"""Whose messages may belong together. The hash comes first because Spark compares 8 octets of the first column
-quickly when it sorts, and the names of taps and connections all begin alike."""
+KEY = ("tap", "conversation", "asker", "requester", "matchtag")
+"""Whose messages may belong together. They are partitioned and sorted by two hashes of it, which is what makes this quick: names
+of taps and connections all begin alike. That two of ten thousand million keys agree in both has a chance of 10^-18."""
 
-ASKED = ("hops", "topic", "nodeid", "userid", "ts", "seq", "mono", "streaming")
-"""What a call takes from the message that it begins with."""
+BEGUN = ("asks", "topic", "nodeid", "userid", "ts", "seq", "mono", "streaming", "first_mono")
+"""What a call takes from the message that it begins with. Each goes along by itself: a struct would be copied with every
+message."""
+
+STAND_INS: Mapping[str, int | str] = {"topic": "\0", "nodeid": -1, "userid": -1, "first_mono": -1}
+"""What goes along in the place of null, for which the value of the call before would be taken."""
 
 
 def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
@@ -47,20 +51,20 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     calls = particulars_of(protocol).calls
     assert calls is not None, f"{protocol} has no requests"
     words = _words(typed, protocol, calls)
-    paired = words.where("outcome is null")
     carried = [_carry(rows) for rows in kept(state, "requests")]
-    rows = _fold(together([paired, *carried]), latest(words), calls)
-    alone = words.where("outcome is not null").withColumn("open", F.lit(False))
-    whole = together([rows, alone.drop("key", "asks", "ends")])
-    made = whole.withColumns({"service": F.substring_index("topic", ".", 1), **_durations()})
-    table = shape(made, protocol, REQUESTS).persist()
+    rows = _fold(together([words, *carried]), latest(words), calls).persist()
     still = F.col("outcome") == "open"
-    opened = table.where(still)
-    return Step({"requests": table.where(~still)}, {"requests": opened}, {"requests": opened}, (table,))
+    closed, opened = (_table(rows.where(chosen), protocol) for chosen in (~still, still))
+    return Step({"requests": closed}, {"requests": opened}, {"requests": opened}, (rows,))
+
+
+def _table(rows: DataFrame, protocol: str) -> DataFrame:
+    made = rows.withColumns({"service": F.substring_index("topic", ".", 1), **_durations()})
+    return shape(made, protocol, REQUESTS)
 
 
 def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
-    """Return requests and responses as rows of one kind; those that cannot be paired have their outcome already."""
+    """Return requests and responses as rows of one kind; of those that cannot be paired `alone` says why."""
     dialog = _dialog(protocol)
     silent = dialog.unanswered.get("flags", 0)
     streaming = f"flags & {calls.streaming} <> 0" if calls.streaming else "false"
@@ -76,7 +80,7 @@ def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
             "asks": "true",
             "ends": "false",
             "responses": "0L",
-            "outcome": f"case when flags & {silent} <> 0 then 'noresponse' when matchtag = 0 then 'untagged' end",
+            "alone": f"case when flags & {silent} <> 0 then 'noresponse' when matchtag = 0 then 'untagged' end",
         },
     ).withColumn("asker", F.col("sender"))
     answered = take(
@@ -89,7 +93,7 @@ def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
             "asks": "false",
             "ends": f"not ({streaming}) or errnum <> 0",
             "responses": "1L",
-            "outcome": "case when matchtag = 0 then 'untagged' end",
+            "alone": "case when matchtag = 0 then 'untagged' end",
         },
     ).withColumns(
         {
@@ -98,8 +102,7 @@ def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
             "answered_ts": F.col("ts"),
         }
     )
-    words = together([asked, answered]).drop("message", "sender")
-    return words.withColumns({"last_mono": F.col("mono"), "key": F.xxhash64(*KEY[1:])})
+    return together([asked, answered]).drop("message", "sender").withColumn("last_mono", F.col("mono"))
 
 
 def _dialog(protocol: str) -> Dialog:
@@ -123,49 +126,80 @@ def _other_side(sender: str, roles: tuple[str, ...]) -> Column:
 
 
 def _carry(table: DataFrame) -> DataFrame:
-    """Return open calls as the rows that they begin with."""
+    """Return open calls as the messages that they begin with."""
     started = table.drop("protocol", "date", "service", "outcome", "first_us", "latency_us")
-    return started.withColumns(
-        {
-            "asks": F.col("nodeid").isNotNull(),
-            "ends": F.lit(False),
-            "key": F.xxhash64(*KEY[1:]),
-        }
-    )
+    return started.withColumns({"asks": F.col("nodeid").isNotNull(), "ends": F.lit(False)})
 
 
 def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
-    """Cut the messages of each key into calls, and make a row of each."""
-    in_order = Window.partitionBy(*KEY).orderBy("seq")
+    """Cut the messages of each key into calls; the last message of each becomes its row.
+
+    Every message learns in three steps over one order what came before it: whether it begins a call, how much there was
+    when that call began, and what it began with. So the messages are sorted once, and nothing is grouped.
+    """
+    paired = F.col("alone").isNull()
+    hashed = F.when(paired, F.xxhash64(*KEY)).otherwise(F.xxhash64("tap", "seq"))
+    other = F.when(paired, F.xxhash64(F.lit("call"), *reversed(KEY))).otherwise(F.xxhash64("seq", "tap"))
+    keyed = words.withColumns({"key": hashed, "key2": other})
+    in_order = Window.partitionBy("key", "key2").orderBy("seq")
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     limit = F.lit(GIVEN_UP_S * 1_000_000_000)
     silent = F.col("mono") - F.lag("last_mono").over(in_order) > limit
     begins = F.col("asks") | F.coalesce(F.lag("ends").over(in_order), F.lit(True)) | silent
-    cut = words.withColumns({"begins": begins, "is_latest": F.lead("seq").over(in_order).isNull()})
-    numbered = cut.withColumn("call", F.count_if("begins").over(in_order))
-    at_first = [F.max(F.when(F.col("begins"), F.col(name))).alias(name) for name in ASKED]
-    rows = numbered.groupBy(*KEY, "call").agg(
-        *at_first,
-        F.max("asks").alias("asks"),
-        F.max("ends").alias("ended"),
-        F.max("is_latest").alias("is_latest"),
-        F.sum("responses").alias("responses"),
-        F.sum("octets").alias("octets"),
-        F.min("first_mono").alias("first_mono"),
-        F.max("last_mono").alias("last_mono"),
-        F.max("answered_ts").alias("answered_ts"),
-        F.max(F.when(F.col("ends"), F.col("errnum"))).alias("errnum"),
+    cut = keyed.withColumn("begins", begins)
+    counted = cut.withColumns(
+        {
+            **{f"all_{name}": F.sum(name).over(so_far) for name in ("responses", "octets")},
+            "was_begin": F.lag("begins").over(in_order),
+            "next_begins": F.lead("begins").over(in_order),
+        }
     )
-    timed = rows.join(F.broadcast(taps), "tap", "left")
-    return timed.withColumn("outcome", _outcome(limit, calls)).drop(
-        "key", "call", "ended", "is_latest", "tap_mono"
+    first = {f"begun_{name}": _stand_in(name) for name in BEGUN}
+    first |= {f"before_{name}": F.col(f"all_{name}") - F.col(name) for name in ("responses", "octets")}
+    second = F.col("was_begin") & ~F.col("begins")
+    kept_on = {name: F.when(F.col("begins"), value) for name, value in first.items()}
+    kept_on |= {f"second_{name}": F.when(second, F.col(name)) for name in ("seq", "mono")}
+    told = counted.withColumns(
+        {name: F.last(value, ignorenulls=True).over(so_far) for name, value in kept_on.items()}
     )
+    ended = told.where(F.coalesce("next_begins", F.lit(True)))
+    return _rows(ended, taps, limit, calls)
+
+
+def _rows(ended: DataFrame, taps: DataFrame, limit: Column, calls: Calls) -> DataFrame:
+    """Return the calls from their last messages."""
+    begun = {name: F.col(f"begun_{name}") for name in BEGUN}
+    begun |= {name: F.nullif(begun[name], F.lit(value)) for name, value in STAND_INS.items()}
+    # Of a call that was carried over the first response is known; else it is the message after the request.
+    second = F.when(F.col("second_seq") > begun["seq"], F.col("second_mono"))
+    begun["first_mono"] = F.coalesce(begun["first_mono"], second)
+    sums = ((F.col(f"all_{name}") - F.col(f"before_{name}")).alias(name) for name in ("responses", "octets"))
+    rows = ended.join(F.broadcast(taps), "tap", "left").select(
+        *KEY,
+        "peer",
+        *("hops", "alone"),
+        *(value.alias(name) for name, value in begun.items()),
+        *sums,
+        "last_mono",
+        "answered_ts",
+        F.when(F.col("ends") | F.col("alone").isNotNull(), F.col("errnum")).alias("errnum"),
+        F.col("ends").alias("ended"),
+        F.col("next_begins").isNull().alias("is_latest"),
+        "tap_mono",
+    )
+    return rows.withColumn("outcome", _outcome(limit, calls))
+
+
+def _stand_in(name: str) -> Column:
+    return F.coalesce(name, F.lit(STAND_INS[name])) if name in STAND_INS else F.col(name)
 
 
 def _outcome(limit: Column, calls: Calls) -> Column:
     recent = F.col("is_latest") & ~F.coalesce(F.col("tap_mono") - F.col("last_mono") > limit, F.lit(False))
     well = (F.col("errnum") == 0) | (F.col("streaming") & (F.col("errnum") == calls.last))
     return (
-        F.when(~F.col("asks") & F.col("ended"), "unasked")
+        F.when(F.col("alone").isNotNull(), F.col("alone"))
+        .when(~F.col("asks") & F.col("ended"), "unasked")
         .when(F.col("ended") & well, "answered")
         .when(F.col("ended"), "error")
         .when(recent, "open")

@@ -76,16 +76,17 @@ def watch(words: DataFrame, sides: Sequence[DataFrame], taps: DataFrame, thresho
     known = [rows.withColumn("told", F.lit(True)) for rows in sides]
     both = together([words.withColumn("told", F.lit(False)), *known]).withColumn("key", F.xxhash64(*SIDE))
     in_order = Window.partitionBy("key", *SIDE).orderBy("seq")
+    so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     told = both.withColumns(
         {
             "was_mono": F.lag("mono").over(in_order),
             **{f"next_{name}": F.lead(name).over(in_order) for name in ("ts", "seq", "mono")},
-            **{f"all_{name}": F.sum(name).over(in_order) for name in COUNTED},
+            **{f"all_{name}": F.sum(name).over(so_far) for name in COUNTED},
         }
     )
     afresh = F.coalesce(F.col("mono") - F.col("was_mono") > GIVEN_UP_NS, F.lit(True))
     earlier = {
-        name: F.last(F.when(afresh, F.col(f"all_{name}") - F.col(name)), ignorenulls=True).over(in_order)
+        name: F.last(F.when(afresh, F.col(f"all_{name}") - F.col(name)), ignorenulls=True).over(so_far)
         for name in COUNTED
     }
     counted = told.withColumns({f"old_{name}": total for name, total in earlier.items()}).withColumns(

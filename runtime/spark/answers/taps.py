@@ -2,10 +2,10 @@
 
 A broker and its peer may both be tapped, and each tap names the connection by itself. Both names have a part in
 common where something of the connection is known to both sides: the uuid of the child in Flux, the routing id that
-NORFAB's clients choose. What that part is, the protocol's particulars say (`connection`); elsewhere two taps are
-recognised only where they give one name to a connection, as two taps of one proxy do. FILEMQ's peers and NORFAB's workers
-know nothing of a connection that the other side knows too; where both sides of these were tapped, choose the taps that
-count: ``table.where("tap not like 'client-%'")``.
+clients of FILEMQ and NORFAB choose, the name of a NORFAB worker. What that part is, the protocol's particulars say
+(`connection`); elsewhere two taps are recognised only where they give one name to a connection, as two taps of one
+proxy do. A peer of another make that lets its socket choose its routing id knows nothing that the other side knows
+too; where both sides of such a one were tapped, choose the taps that count: ``table.where("tap not like 'client-%'")``.
 
 Of the taps that saw a connection the one with the most messages counts, of equals the one with the smallest id.
 Answers are kept for every tap, because a later portion may show that another tap saw more; `twins` says whom to leave
@@ -68,7 +68,8 @@ def _choose(views: DataFrame, protocol: str, *days: str) -> DataFrame:
 
 
 def _roll_up(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
-    return {"twins": twins(answers["conversations"], protocol)}
+    seen = answers.get("conversations")
+    return {} if seen is None else {"twins": twins(seen, protocol)}
 
 
 ROLL_UPS = (

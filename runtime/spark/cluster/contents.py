@@ -15,6 +15,7 @@ from pathlib import Path
 
 import msgspec
 
+from specwire import __version__
 from specwire.runtime.spark.errors import InputError
 
 NOTE = "package.json"
@@ -58,8 +59,8 @@ class Package(msgspec.Struct, frozen=True):
 def read_package(folder: Path) -> Package:
     """Return the package in a folder.
 
-    Raises InputError where it is none, or is for another Python than the one that runs here: functions travel
-    between driver and executors, so both run one version.
+    Raises InputError where it is none, or is of another release or for another Python than what runs here:
+    functions travel between driver and executors, so both run one version.
     """
     try:
         note = msgspec.json.decode((folder / NOTE).read_bytes(), type=Note)
@@ -77,6 +78,11 @@ def read_package(folder: Path) -> Package:
         raise InputError(
             f"{folder}: the package is for Python {note.python} and this is Python {python_version()}; "
             f"write it anew with this one"
+        )
+    release = note.distributions.get("specwire")
+    if release != __version__:
+        raise InputError(
+            f"{folder}: the package is of specwire {release} and this is {__version__}; write it anew"
         )
     return package
 

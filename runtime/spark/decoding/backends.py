@@ -15,7 +15,7 @@ import importlib
 import logging
 from collections.abc import Mapping
 from types import MappingProxyType
-from typing import Protocol, cast
+from typing import Protocol, cast, runtime_checkable
 
 from pyspark.sql import DataFrame, SparkSession
 
@@ -46,6 +46,15 @@ class Backend(Protocol):
 
     def decode(self, frame: DataFrame, protocol: str) -> DataFrame:
         """Return `frame` decoded; its last column, ``_frames`` (array<binary>), gives way to `schema.DECODED`."""
+        ...
+
+
+@runtime_checkable
+class CountingBackend(Protocol):
+    """A backend that knows the octets of all frames without looking at them once more."""
+
+    def decode_counted(self, frame: DataFrame, protocol: str, octets: str) -> DataFrame:
+        """Do as `Backend.decode` does, with the octets in a column of that name before the decoded ones."""
         ...
 
 

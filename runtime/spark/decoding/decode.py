@@ -10,11 +10,13 @@ besides is made here of its result, by expressions that run in Java.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
-from specwire.runtime.spark.decoding.backends import find_backend
-from specwire.runtime.spark.decoding.noted import FRAMES, name_noted, noted_name
+from specwire.runtime.spark.decoding.backends import CountingBackend, find_backend
+from specwire.runtime.spark.decoding.noted import FRAMES, OCTETS, name_noted, noted_name
 from specwire.runtime.spark.decoding.options import (
     Mode,
     Options,
@@ -49,11 +51,15 @@ def decode(
     check_messages(protocol, asked.message, schemas.SCHEMAS)
     check_columns(protocol, asked.columns)
     chosen = find_backend(backend, frame.sparkSession, protocol)
-    rows = chosen.decode(_prepare(frame, protocol, asked), protocol)
+    if isinstance(chosen, CountingBackend):
+        noted = _prepare(frame, protocol, asked, {})
+        rows = chosen.decode_counted(noted, protocol, noted_name(protocol, OCTETS.name))
+    else:
+        rows = chosen.decode(_prepare(frame, protocol, asked, {OCTETS.name: _count_octets()}), protocol)
     return shape(_sift(rows, protocol, asked), protocol, asked)
 
 
-def _prepare(frame: DataFrame, protocol: str, asked: Options) -> DataFrame:
+def _prepare(frame: DataFrame, protocol: str, asked: Options, counted: Mapping[str, Column]) -> DataFrame:
     """Name the noted columns so that no message has their names, and add what was asked for beside them."""
     there = {name.casefold() for name in frame.columns}
     if missing := [name for name in CAPTURE.fieldNames() if name not in there]:
@@ -62,7 +68,7 @@ def _prepare(frame: DataFrame, protocol: str, asked: Options) -> DataFrame:
         )
     noted = name_noted(load_schemas(protocol).DECODED.fieldNames())
     columns = {field.name: F.col(source.name) for field, source in zip(noted, ENVELOPE, strict=False)}
-    columns[noted[-1].name] = _count_octets()
+    columns |= {noted_name(protocol, name): column for name, column in counted.items()}
     if asked.record_id:
         columns[RECORD_ID.name] = F.concat_ws("/", "tap", "seq")
     if asked.record_frames:

@@ -20,6 +20,7 @@ from specwire.generated.errors import EncodeError
 from specwire.runtime.spark.decoding.noted import FRAMES, name_noted
 from specwire.runtime.spark.decoding.options import Mode, read_options
 from specwire.runtime.spark.decoding.tables import stated_protocol
+from specwire.runtime.spark.decoding.wiring import unwire, wire
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_columns, load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
@@ -51,13 +52,15 @@ def encode(
     protocol = protocol or stated_protocol(frame)
     wanted = read_options({"mode": mode}).mode
     held, noted = _table(frame, protocol, message) if message else _decoded(frame, protocol)
+    rows = frame.select(*noted, held.alias("_held"))
+    sent = rows.schema["_held"].dataType
 
     def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
-        return encode_array(rows, load_columns(protocol).encode)
+        return encode_array(unwire(rows, sent), load_columns(protocol).encode)
 
     make: Callable[..., Any] = arrow_udf  # its stub knows no structs
-    encoded: Column = make(encode_rows, ENCODED).asNondeterministic()(held)
-    return _conclude(frame.select(*noted, encoded.alias("_encoded")), wanted)
+    encoded: Column = make(encode_rows, ENCODED).asNondeterministic()(wire(F.col("_held"), sent))
+    return _conclude(rows.select(*rows.columns[:-1], encoded.alias("_encoded")), wanted)
 
 
 def encode_array(rows: Arrays, encode_batch: EncodeBatch) -> Arrays:

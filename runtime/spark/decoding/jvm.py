@@ -14,6 +14,7 @@ import re
 import shutil
 import tempfile
 import zipfile
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 
@@ -21,6 +22,7 @@ from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has 
 from pyspark.errors import PySparkException
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import LongType, StructField, StructType
 
 from specwire.runtime.spark.decoding.jar import JAR, decoder_class, jar_trouble, sources_digest
 from specwire.runtime.spark.decoding.noted import FRAMES, noted_name
@@ -32,6 +34,7 @@ CATALOG = "specwire"
 """The name of the catalog of functions in a session."""
 
 _DECODED = "_decoded"
+_OCTETS = "_octets"
 
 
 def available(spark: SparkSession, protocol: str) -> str | None:
@@ -39,9 +42,10 @@ def available(spark: SparkSession, protocol: str) -> str | None:
     try:
         if reason := jar_trouble():
             return reason
-        if decoder_class(protocol) is None:
+        if decoder_class(protocol, JAR) is None:
             return f"{JAR} has no decoder for {protocol}: run `specwire generate`, then `make jar`"
-        if _returned_type(spark, protocol) != load_schemas(protocol).DECODED.simpleString():
+        counted = StructType([*load_schemas(protocol).DECODED, StructField(_OCTETS, LongType())])
+        if _returned_type(spark, protocol) != counted.simpleString():
             return "the session has Java decoders of another version: open it anew, without their jar"
     except (PySparkException, Py4JError) as error:
         return f"Spark cannot load the Java decoders: {describe_failure(error)}"
@@ -52,6 +56,15 @@ def available(spark: SparkSession, protocol: str) -> str | None:
 
 def decode(frame: DataFrame, protocol: str) -> DataFrame:
     """See `specwire.runtime.spark.decoding.backends.Backend`; InputError where it cannot be used."""
+    return _decode(frame, protocol, {})
+
+
+def decode_counted(frame: DataFrame, protocol: str, octets: str) -> DataFrame:
+    """See `specwire.runtime.spark.decoding.backends.CountingBackend`; InputError where it cannot be used."""
+    return _decode(frame, protocol, {octets: F.col(_DECODED)[_OCTETS]})
+
+
+def _decode(frame: DataFrame, protocol: str, more: Mapping[str, Column]) -> DataFrame:
     if reason := available(frame.sparkSession, protocol):
         raise InputError(f"the backend 'jvm' cannot decode {protocol} here: {reason}")
     decoded = load_schemas(protocol).DECODED
@@ -61,7 +74,8 @@ def decode(frame: DataFrame, protocol: str) -> DataFrame:
         *(F.col(name) for name in others), _call(protocol, F.col(FRAMES), sender).alias(_DECODED)
     )
     fields = (F.col(_DECODED)[f.name].alias(f.name, metadata=f.metadata) for f in decoded)
-    return rows.select(*(F.col(name) for name in others), *fields)
+    added = (column.alias(name) for name, column in more.items())
+    return rows.select(*(F.col(name) for name in others), *added, *fields)
 
 
 def _call(protocol: str, frames: Column, sender: Column) -> Column:

@@ -26,6 +26,9 @@ from specwire.runtime.spark.protocols import load_schemas
 
 ERRORS = "_errors"
 
+JSON_OCTETS = 16 << 20
+"""A payload larger than this is not read as JSON."""
+
 
 def tables(
     decoded: DataFrame,
@@ -142,7 +145,9 @@ def _derived(message: str, field: StructField) -> Column:
     of = F.col(message)[field.metadata["of"]]
     if "mask" not in field.metadata:
         # Deployed peers end JSON with NUL. Spark takes any octets for text, so UTF-8 is looked at first.
-        text = F.rtrim(F.try_validate_utf8(of.cast("string")), F.lit("\0"))
+        # Spark copies a text several times on its way to a Variant, and a Variant has a largest size of its own.
+        small = F.when(F.octet_length(of) <= JSON_OCTETS, of)
+        text = F.rtrim(F.try_validate_utf8(small.cast("string")), F.lit("\0"))
         return F.try_parse_json(text).alias(field.name, metadata=field.metadata)
     bit = of.bitwiseAND(F.lit(field.metadata["mask"])) != 0
     column = bit if field.nullable else required(bit, field.dataType, f"{message}.{field.name}")

@@ -28,8 +28,8 @@ from specwire.generated.dialog import Dialog
 from specwire.generated.errors import Violation
 from specwire.generated.monitors import Memory
 from specwire.generated.session import DialogSession
+from specwire.runtime.spark.answers.particulars import silence_s
 from specwire.runtime.spark.live.noticing import Noticed, dialogs
-from specwire.runtime.spark.protocols import load_machine
 
 Kind = Literal["violation", "undecodable", "silent"]
 
@@ -39,15 +39,12 @@ OPEN_KEYS = 1024
 SIDES = 8
 """Sides of a conversation whose silence is looked for; a capture may state any letter for a sender."""
 
-EXPIRY_S = 60.0
-"""After how many seconds a side is silent where its protocol has no timer ``expiry``."""
-
 
 class Rules(msgspec.Struct, frozen=True):
     """When to tell.
 
     Attributes:
-        silent_s: seconds after which a side is silent; None for the protocol's timer ``expiry``.
+        silent_s: seconds after which a side is silent; None for what the answers take for silence.
         repeat_s: seconds in which further findings of a conversation are counted and not told.
         forget_s: seconds after which nothing is remembered of a conversation that is silent on all sides.
     """
@@ -58,8 +55,7 @@ class Rules(msgspec.Struct, frozen=True):
 
     def silence_ms(self, protocol: str) -> int:
         """Return the time after which a side is silent, in milliseconds."""
-        stated = load_machine(protocol).TIMERS.get("expiry", EXPIRY_S)
-        return int(1000 * (stated if self.silent_s is None else self.silent_s))
+        return int(1000 * (silence_s(protocol) if self.silent_s is None else self.silent_s))
 
 
 class Alert(msgspec.Struct, frozen=True):

@@ -8,8 +8,8 @@ and a batch that runs again finds its number, or its segments, in what the outpu
 killed in between leaves nothing (`specwire.runtime.spark.pipeline.commit`). A checkpoint that is lost costs
 time alone, and alerts that are told again: all segments are given anew, and found to be known.
 
-The tables of typed messages follow at once. Answers cost more, so they follow every `Watch.answers_s`, when
-traffic pauses, and at the end.
+The tables of typed messages follow at once. Answers cost more, and hold up the batch that comes meanwhile, so they
+follow every `Watch.answers_s`, when traffic pauses, and at the end.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -31,9 +31,11 @@ from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alert_table import Line
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS, watch_conversations
 from specwire.runtime.spark.live.source import FORMAT, SegmentSource, source_options
-from specwire.runtime.spark.live.work import Listener, Stopped, Watch, Work
+from specwire.runtime.spark.live.work import Listener, Watch, Work
 from specwire.runtime.spark.pipeline.commit import check_own
 from specwire.runtime.spark.pipeline.request import check_request
+from specwire.runtime.spark.session.failures import describe_failure
+from specwire.runtime.spark.reading.capture import local_path
 
 FOLDER = "live"
 """In the output folder: Spark's checkpoints."""
@@ -49,6 +51,15 @@ SETTINGS = {
 
 ALERTS_EVERY_S = 2.0
 """The least time between two looks at the timers of conversations, which cost a small job even without traffic."""
+
+RETRIES = 5
+"""How often a query is begun again, because a machine that is too busy for a moment lets queries fail: Spark gives
+a Python process 10 s to start."""
+
+RETRY_S = 2.0
+
+PAUSE = 0.1
+"""The part of `Watch.answers_s` without a batch after which the answers follow at once."""
 
 POLL_S = 0.1
 ENDING_S = 120.0
@@ -73,13 +84,14 @@ def watch(
     work = Work(spark, request, listener or Listener(), stop)
     work.begin()
     with _alone(request.out):
-        queries: list[StreamingQuery] = []
+        running: list[_Running] = []
         try:
-            queries += _start(spark, request, work, line)
-            _follow(queries, request, work, stop)
+            for begin in _queries(spark, request, work, line):
+                running.append(_Running(begin))
+            _follow(running, request, work, stop)
         finally:
-            for query in queries:
-                query.stop()
+            for one in running:
+                one.query.stop()
         work.catch_up(idle_s=0.0)
 
 
@@ -109,27 +121,49 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _start(spark: SparkSession, request: Watch, work: Work, line: Line | None) -> Iterator[StreamingQuery]:
+class _Running:
+    """A query that runs, and how it is begun again: it goes on where its checkpoint says."""
+
+    def __init__(self, begin: Callable[[], StreamingQuery]) -> None:
+        self.begin = begin
+        self.query = begin()
+        self.failures = 0
+
+    def error(self) -> Exception | None:
+        """Return what ended the query; None while it runs, or where it ended as it should."""
+        return None if self.query.isActive else self.query.exception()
+
+
+def _queries(
+    spark: SparkSession, request: Watch, work: Work, line: Line | None
+) -> Iterator[Callable[[], StreamingQuery]]:
+    """Yield what begins each of the queries."""
     spark.dataSource.register(SegmentSource)
     options = source_options(request.capture, request.patience)
-    names = spark.readStream.format(FORMAT).options(**options).load()
-    yield _begin_query(
-        names.writeStream.foreachBatch(work.take_batch), request, "tables", request.every_s, work
-    )
-    if request.rules is None:
+
+    def begin_tables() -> StreamingQuery:
+        names = spark.readStream.format(FORMAT).options(**options).load()
+        return _begin(
+            names.writeStream.foreachBatch(work.take_batch), request, "tables", request.every_s, work
+        )
+
+    yield begin_tables
+    rules = request.rules
+    if rules is None:
         return
-    override = request.request.asked.protocol
-    alerts = watch_conversations(spark, options, request.rules, override=override)
-    every_s = max(ALERTS_EVERY_S, request.every_s)
-    taking = alerts.writeStream.foreachBatch(lambda found, number: work.take_alerts(found, number, line))
-    yield _begin_query(taking, request, "alerts", every_s, work)
+
+    def begin_alerts() -> StreamingQuery:
+        override = request.request.asked.protocol
+        alerts = watch_conversations(spark, options, rules, override=override)
+        taking = alerts.writeStream.foreachBatch(lambda found, number: work.take_alerts(found, number, line))
+        return _begin(taking, request, "alerts", max(ALERTS_EVERY_S, request.every_s), work)
+
+    yield begin_alerts
 
 
-def _begin_query(
-    writer: DataStreamWriter, request: Watch, name: str, every_s: float, work: Work
-) -> StreamingQuery:
+def _begin(writer: DataStreamWriter, request: Watch, name: str, every_s: float, work: Work) -> StreamingQuery:
     checkpoint = (request.out / FOLDER / name).resolve()
-    writer = writer.queryName(f"specwire {name}").option("checkpointLocation", str(checkpoint))
+    writer = writer.queryName(f"specwire {name}").option("checkpointLocation", local_path(checkpoint))
     if request.once:
         writer = writer.trigger(availableNow=True)
     else:
@@ -139,28 +173,33 @@ def _begin_query(
     return query
 
 
-def _follow(queries: Sequence[StreamingQuery], request: Watch, work: Work, stop: threading.Event) -> None:
-    """Wait for the end of all queries, or for a stop; raise what ended one of them."""
+def _follow(running: Sequence[_Running], request: Watch, work: Work, stop: threading.Event) -> None:
+    """Wait for the end of all queries, or for a stop; raise what ended one of them for good."""
     while not stop.wait(POLL_S):
-        _check(queries, work)
-        if not any(query.isActive for query in queries):
+        for one in running:
+            _check(one, work, stop)
+        if not any(one.query.isActive for one in running):
             return
-        work.catch_up(idle_s=request.answers_s)
+        work.catch_up(idle_s=request.answers_s * PAUSE)
     deadline = time.monotonic() + ENDING_S
-    while any(_is_busy(query) for query in queries) and time.monotonic() < deadline:
+    while any(_is_busy(one.query) for one in running) and time.monotonic() < deadline:
         time.sleep(POLL_S)
-    _check(queries, work)
+    work.raise_failure()
 
 
 def _is_busy(query: StreamingQuery) -> bool:
     return query.isActive and bool(query.status["isTriggerActive"])
 
 
-def _check(queries: Sequence[StreamingQuery], work: Work) -> None:
-    """Raise what went wrong in one of our batches as it was, and what went wrong in Spark as it says."""
-    if work.failure is not None and not isinstance(work.failure, Stopped):
-        raise work.failure
-    for query in queries:
-        error = None if query.isActive else query.exception()
-        if error is not None and work.failure is None:
-            raise error
+def _check(one: _Running, work: Work, stop: threading.Event) -> None:
+    """Raise what went wrong in one of our batches; begin a query again that Spark let fail, a few times."""
+    work.raise_failure()
+    error = one.error()
+    if error is None or stop.is_set():
+        return
+    if one.failures == RETRIES:
+        raise error
+    one.failures += 1
+    work.tell_failure(describe_failure(error))
+    stop.wait(RETRY_S * one.failures)
+    one.query = one.begin()

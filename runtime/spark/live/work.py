@@ -39,7 +39,7 @@ class Watch(msgspec.Struct, frozen=True):
     request: Request
     out: Path
     every_s: float = 1.0
-    answers_s: float = 30.0
+    answers_s: float = 300.0
     patience: Patience = Patience()
     rules: Rules | None = Rules()
     once: bool = False
@@ -79,6 +79,9 @@ class Listener:
     def on_alerts(self, found: int) -> None:
         """Take note of alerts that are in their table."""
 
+    def on_failure(self, text: str) -> None:
+        """Take note of a failure of Spark, after which a query is begun again."""
+
 
 class Stopped(Exception):
     """A stop was asked for: the batch that would begin runs next time."""
@@ -88,7 +91,7 @@ class Work:
     """What the queries' threads share: one run at a time in the output folder, and the first failure."""
 
     def __init__(self, spark: SparkSession, watch: Watch, listener: Listener, stop: threading.Event) -> None:
-        self.failure: Exception | None = None
+        self._failure: Exception | None = None
         self._spark = spark
         self._watch = watch
         self._listener = listener
@@ -110,6 +113,15 @@ class Work:
         with self._named:
             self._streams[name] = stream
             self._named.notify_all()
+
+    def raise_failure(self) -> None:
+        """Raise what went wrong in a batch, as it was; a stop is not a failure."""
+        if self._failure is not None and not isinstance(self._failure, Stopped):
+            raise self._failure
+
+    def tell_failure(self, text: str) -> None:
+        """Tell of a failure of Spark's that is not the end."""
+        self._listener.on_failure(text)
 
     def take_batch(self, names: DataFrame, number: int) -> None:
         """Work in one batch of segments."""
@@ -162,7 +174,7 @@ class Work:
                 raise Stopped
             yield
         except Exception as error:
-            self.failure = self.failure or error
+            self._failure = self._failure or error
             raise
 
 

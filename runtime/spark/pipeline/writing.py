@@ -21,6 +21,7 @@ from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
+from specwire.runtime.spark.reading.capture import local_path
 
 WRITES_AT_ONCE = 3
 
@@ -34,6 +35,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.ansi.enabled": "true",
+    # So many partitions are written side by side; only beyond them rows are sorted, which copies each of them.
+    "spark.sql.maxConcurrentOutputFileWriters": "8",
 }
 """What the tables depend on, whatever session the caller has."""
 
@@ -70,8 +73,8 @@ def write_table(
 ) -> None:
     """Stage the rows of a table with one job; `octets` is about how large they are, 0 for small."""
     files = frame.coalesce(1 + octets // FILE_OCTETS)
-    folder = run.folder(area, table).resolve()
-    files.write.mode("append").options(**OPTIONS).partitionBy(*partitions).parquet(str(folder))
+    folder = local_path(run.folder(area, table))
+    files.write.mode("append").options(**OPTIONS).partitionBy(*partitions).parquet(folder)
 
 
 def write_both(
@@ -83,9 +86,7 @@ def write_both(
     )
     folder = run.staging / "both" / table
     files = both.coalesce(1 + octets // FILE_OCTETS)
-    files.write.mode("append").options(**OPTIONS).partitionBy(_AREA, *partitions).parquet(
-        str(folder.resolve())
-    )
+    files.write.mode("append").options(**OPTIONS).partitionBy(_AREA, *partitions).parquet(local_path(folder))
     for area in Area:
         for part in sorted(folder.glob(f"{_AREA}={area}/*=*")):
             target = run.folder(area, table) / part.name

@@ -97,6 +97,11 @@ def read_parquet(spark: SparkSession, folder: Path, schema: StructType | None = 
     return reader.option("pathGlobFilter", f"*{SUFFIX}").parquet(literal_path(folder))
 
 
-def literal_path(folder: Path) -> str:
-    """Return the path so that Hadoop reads no pattern into it."""
-    return re.sub(r"([\\*?\[\]{}])", r"\\\1", str(folder.resolve()))
+def literal_path(path: Path) -> str:
+    """Return a path to be read, so that Hadoop reads no pattern into it."""
+    return re.sub(r"([\\*?\[\]{}])", r"\\\1", local_path(path))
+
+
+def local_path(path: Path) -> str:
+    """Return a path to be written; on a cluster paths without a scheme may mean another file system (HDFS)."""
+    return f"file:{path.resolve()}"

@@ -65,7 +65,8 @@ def open_session(
 ) -> Iterator[SparkSession]:
     """Give a session for the time of a block, then stop it.
 
-    `target` is a Target or a master URL; `settings` override those of this module. Raises JobError where Java
+    `target` is a Target or a master URL; `settings` override those of this module. Paths that Spark is given are
+    absolute: with a package, Java works in a folder of its own. Raises JobError where Java
     is missing, Spark does not start or a Connect server does not answer, InputError for a target that cannot
     be, and turns what Spark raises inside the block into a JobError that names where to look.
     """

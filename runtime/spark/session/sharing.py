@@ -19,6 +19,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.reading.capture import literal_path, local_path
 from specwire.runtime.spark.session.failures import describe_failure
 from specwire.runtime.spark.session.target import Target
 
@@ -39,7 +40,7 @@ def check_shared(spark: SparkSession, target: Target, read: Sequence[Path], writ
 
 def _check_read(spark: SparkSession, file: Path) -> None:
     length = file.stat().st_size
-    found = _ask(file, spark.read.format("binaryFile").load(str(file.resolve())).select("length"))
+    found = _ask(file, spark.read.format("binaryFile").load(literal_path(file)).select("length"))
     if found != [length]:
         raise InputError(f"{file}: Spark sees another file there; {_DEMAND}")
 
@@ -50,10 +51,10 @@ def _check_write(spark: SparkSession, folder: Path) -> None:
     probe = Path(tempfile.mkdtemp(prefix="specwire-probe-", dir=folder.resolve()))
     try:
         (probe / "from-here").write_text(token)
-        if _ask(folder, spark.read.text(str(probe / "from-here"))) != [token]:
+        if _ask(folder, spark.read.text(literal_path(probe / "from-here"))) != [token]:
             raise InputError(f"{folder}: Spark sees another folder there; {_DEMAND}")
         try:
-            spark.range(0, 1, 1, 1).select(F.lit(token)).write.text(str(probe / "from-spark"))
+            spark.range(0, 1, 1, 1).select(F.lit(token)).write.text(local_path(probe / "from-spark"))
         except PySparkException as error:
             raise InputError(f"{folder}: Spark cannot write there: {describe_failure(error)}") from error
         written = [path.read_text().strip() for path in (probe / "from-spark").glob("part-*")]

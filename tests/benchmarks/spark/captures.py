@@ -8,6 +8,7 @@ one core, so a part of a capture is some whole segments.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from math import ceil
 from pathlib import Path
 from typing import Any
 
@@ -41,6 +42,11 @@ def write_capture(folder: Path, protocol: str, rows: int, make: Frames) -> list[
         segments.append(folder / segment_name(TAP, len(segments)))
         pq.write_table(table, segments[-1], compression="zstd", compression_level=1, use_dictionary=False)
     return segments
+
+
+def in_segments(rows: float) -> int:
+    """Return the least number of rows, at least `rows`, that fill whole segments."""
+    return max(1, ceil(rows / SEGMENT_ROWS)) * SEGMENT_ROWS
 
 
 def flux_requests(begin: int, count: int) -> pa.Array[Any]:

@@ -7,40 +7,61 @@ fields; it is measured on a tenth of the capture and its time multiplied, as is 
 from __future__ import annotations
 
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
-from specwire.generated.flux import constructs
+from specwire.generated.flux import constructs, sql
 from specwire.runtime.spark.decoding.backends import load_backend
 from specwire.runtime.spark.decoding.decode import decode
-from tests.benchmarks.spark.captures import SEGMENT_ROWS, flux_requests
+from tests.benchmarks.spark.captures import SEGMENT_ROWS, flux_requests, in_segments
 from tests.benchmarks.spark.harness import Bench, Row, consume
 
 CASE = "flux request, payload of 64 octets"
 SCAN = "scan"
-WANTED = {"jvm": 1.25, "arrow": 2.5, "sql": 3.5}
+QUERY = "sql, the query alone"
+WANTED = {"jvm": 1.25, "arrow": 2.5, "sql": 3.5, QUERY: 3.5}
 """The most times of a scan that a backend may take."""
+TIMES_CONSTRUCT = 40.0
+"""A plain UDF with Construct is to take so many times as long as the first backend, or more."""
 CONSTRUCT, UNPACK, ROW_BY_ROW = "UDF, Construct", "UDF, struct.unpack", "python"
 HEADER = "flags short, userid long, rolemask long, nodeid long, matchtag long"
 
 
 def measure(bench: Bench) -> Iterator[Row]:
     """Yield a row for reading alone, for each backend that is there, and for each plain UDF."""
-    segments = bench.capture("flux", "flux", bench.rows, flux_requests)
-    part = min(bench.rows, max(2 * SEGMENT_ROWS, bench.rows // 10))
+    count = in_segments(bench.rows)
+    segments = bench.capture("flux", "flux", count, flux_requests)
+    part = min(count, max(2 * SEGMENT_ROWS, in_segments(count / 10)))
     whole, some = partial(bench.read, segments), partial(bench.read, segments, part)
     ways: dict[str, Callable[[], object]] = {SCAN: lambda: consume(whole())}
     for name in there(bench, "flux"):
         ways[name] = partial(decoded, some if name == ROW_BY_ROW else whole, "flux", name)
+    if "sql" in ways:
+        ways[QUERY] = lambda: consume(queried(whole()))
     ways[UNPACK] = lambda: consume(header_by(some(), unpacking()))
     ways[CONSTRUCT] = lambda: consume(header_by(some(), parsing()))
-    scale = len(segments) * SEGMENT_ROWS / part
-    counted = dict.fromkeys((ROW_BY_ROW, UNPACK, CONSTRUCT), scale)
-    yield from bench.take_turns(CASE, ways, bench.rows, wanted=WANTED, counted=counted)
+    counted = dict.fromkeys((ROW_BY_ROW, UNPACK, CONSTRUCT), count / part)
+    rows = list(bench.take_turns(CASE, ways, count, wanted=WANTED, counted=counted))
+    yield from rows
+    yield against_construct({row.way: row for row in rows})
+
+
+def against_construct(rows: Mapping[str, Row]) -> Row:
+    """Return how many times as long as the first backend a plain UDF with Construct takes."""
+    first = next(way for way in rows if way != SCAN)
+    slow, quick = rows[CONSTRUCT], rows[first]
+    return replace(
+        slow,
+        case=f"{CASE}, against {first}",
+        ratio=slow.median_s / quick.median_s,
+        best_ratio=slow.best_s / quick.best_s,
+        wanted=-TIMES_CONSTRUCT,
+    )
 
 
 def there(bench: Bench, protocol: str) -> list[str]:
@@ -51,6 +72,12 @@ def there(bench: Bench, protocol: str) -> list[str]:
 def decoded(frame: Callable[[], DataFrame], protocol: str, backend: str) -> None:
     """Decode all of a capture."""
     consume(decode(frame(), protocol, backend=backend))
+
+
+def queried(frame: DataFrame) -> DataFrame:
+    """Decode with the package's SQL and nothing else: what is no message has no error, and no row goes to Python."""
+    frame.createOrReplaceTempView("bench_captured")
+    return frame.sparkSession.sql(sql.EXPRESSIONS.query("bench_captured"))
 
 
 def header_by(frame: DataFrame, read: Callable[[bytes], tuple[int, ...]]) -> DataFrame:

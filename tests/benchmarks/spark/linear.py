@@ -10,7 +10,7 @@ from collections.abc import Callable, Iterator
 from functools import partial
 
 from specwire.runtime.spark.decoding.backends import AUTO
-from tests.benchmarks.spark.captures import flux_requests
+from tests.benchmarks.spark.captures import flux_requests, in_segments
 from tests.benchmarks.spark.decode import decoded, there
 from tests.benchmarks.spark.harness import Bench, Row
 
@@ -22,7 +22,7 @@ SLOW = ("python",)
 
 def measure(bench: Bench) -> Iterator[Row]:
     """Yield a row for each number of messages, for each backend that ``auto`` takes."""
-    counts = [int(bench.rows * share) for share in SHARES]
+    counts = [in_segments(bench.rows * share) for share in SHARES]
     segments = bench.capture("flux", "flux", counts[-1], flux_requests)
     for name in there(bench, "flux"):
         if name in SLOW or name not in AUTO:

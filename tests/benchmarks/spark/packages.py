@@ -9,7 +9,7 @@ from pyspark.sql import DataFrame
 
 from specwire.generated import filemq, flux, norfab, zre
 from specwire.generated.messages import Message
-from tests.benchmarks.spark.captures import repeating
+from tests.benchmarks.spark.captures import in_segments, repeating
 from tests.benchmarks.spark.decode import SCAN, decoded, there
 from tests.benchmarks.spark.harness import Bench, Row, consume
 
@@ -34,7 +34,7 @@ def messages() -> dict[str, tuple[str, Sequence[Message]]]:
 
 def measure(bench: Bench) -> Iterator[Row]:
     """Yield a row for reading alone and one for each backend, for each kind of message; a fifth of the rows."""
-    count = max(bench.rows // 5, 1)
+    count = in_segments(bench.rows / 5)
     for case, (protocol, some) in messages().items():
         segments = bench.capture(case.replace(" ", "-"), protocol, count, repeating(some))
         whole = partial(bench.read, segments)

@@ -8,10 +8,11 @@ import tarfile
 from importlib.metadata import distribution
 from pathlib import Path
 
+import msgspec
 import pytest
 
 from specwire.runtime.spark.cluster import package
-from specwire.runtime.spark.cluster.contents import ARCHIVE, JAR, JOB, NOTE, read_package
+from specwire.runtime.spark.cluster.contents import ARCHIVE, JAR, JOB, NOTE, Note
 from tests.runtime.cli.commands import specwire
 
 
@@ -41,7 +42,8 @@ def test_a_package_is_written_and_its_use_is_printed(
     )
     assert "spark-submit --master yarn" in printed.out
     assert "--remote sc://HOST:15002" in printed.out
-    assert read_package(out).note.archive_octets == (out / ARCHIVE).stat().st_size
+    note = msgspec.json.decode((out / NOTE).read_bytes(), type=Note)
+    assert note.archive_octets == (out / ARCHIVE).stat().st_size
 
 
 def test_it_is_told_as_json(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -23,7 +23,7 @@ from pyspark.sql.types import (
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, dialogs_of
 from specwire.runtime.spark.answers.dialogs.fold import FOLDED, Fold
-from specwire.runtime.spark.answers.dialogs.narrow import narrow_state, narrow_tables, order
+from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows, order
 from specwire.runtime.spark.answers.registry import Continued
 from specwire.runtime.spark.answers.schemas.conversations import (
     CONVERSATIONS,
@@ -61,10 +61,7 @@ def advance(
     `kept` bounds the rows of violations for each conversation and reading. Raises InputError for a protocol
     without a dialog.
     """
-    alphabet = Alphabet(protocol)
-    rows = narrow_tables(typed, alphabet)
-    if state is not None:
-        rows = rows.unionByName(narrow_state(state[STATE]))
+    rows = narrow_rows(typed, Alphabet(protocol), None if state is None else state[STATE])
     folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=True).persist()
     wholes = folded.where("whole is not null")
     is_over = _is_over(wholes, idle_s)
@@ -86,7 +83,7 @@ def conversations(
 
     Both are plans: each runs over the messages when it is read. Raises InputError for a protocol without a dialog.
     """
-    rows = narrow_tables(typed, Alphabet(protocol))
+    rows = narrow_rows(typed, Alphabet(protocol))
     folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=False)
     wholes = folded.where("whole is not null")
     return {"conversations": _conversations(wholes, protocol), "violations": _violations(folded, protocol)}

@@ -1,7 +1,7 @@
 """The steps of a reading as tables, made as traffic asks for them.
 
 A node is a set of configurations that a conversation may be in. It is a dictionary from symbols to nodes that fills
-itself, so running over a million messages is a million dictionary look-ups, in C, whatever the conversations
+itself, so following a million messages is a million dictionary look-ups, whatever the conversations
 are like: one that has a third of all messages costs no more than a hundred thousand short ones.
 
 Of a message that no configuration allows, in this order:
@@ -17,8 +17,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-from itertools import accumulate
-from operator import attrgetter, getitem
 
 import numpy as np
 import numpy.typing as npt
@@ -26,9 +24,6 @@ import numpy.typing as npt
 from specwire.generated.dialog import Dialog
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Label
 from specwire.runtime.spark.answers.dialogs.readings import Configuration, Pair, Reading
-
-NODES_KEPT = 4096
-"""Above this many nodes the tables are made anew: conversations with many open requests have a node for each number."""
 
 
 class Verdict(IntEnum):
@@ -43,11 +38,7 @@ class Verdict(IntEnum):
 
 
 class Node(dict[int, "Node"]):
-    """A set of configurations, and the nodes that symbols lead to.
-
-    Beside messages there are symbols for a message that begins a conversation (by the size of the alphabet above
-    the message), and for going to a node whatever it is (`place`).
-    """
+    """A set of configurations, and the nodes that symbols lead to."""
 
     __slots__ = ("_automaton", "configurations", "number")
 
@@ -58,8 +49,6 @@ class Node(dict[int, "Node"]):
         self.configurations = configurations
 
     def __missing__(self, symbol: int) -> Node:
-        if symbol < 0:
-            return self._automaton.nodes[~symbol]
         node = self._automaton.lead(self, symbol)
         self[symbol] = node
         return node
@@ -91,20 +80,6 @@ class Automaton:
             self.nodes.append(Node(self, number, distinct))
         return self.nodes[number]
 
-    def place(self, configurations: Iterable[Configuration]) -> int:
-        """Return the symbol that leads to the node of these configurations."""
-        return ~self.node(configurations).number
-
-    def renewed(self) -> Automaton:
-        """Return an automaton of bounded size: this one, or an empty one in its place."""
-        return self if len(self.nodes) <= NODES_KEPT else Automaton(self.alphabet, self.reading)
-
-    def run(self, symbols: Sequence[int]) -> npt.NDArray[np.int32]:
-        """Return the number of the node after each symbol."""
-        nodes = accumulate(symbols, getitem, initial=self.start)
-        numbers = np.fromiter(map(attrgetter("number"), nodes), np.int32, len(symbols) + 1)
-        return numbers[1:]
-
     def verdicts(
         self, before: npt.NDArray[np.int32], symbols: npt.NDArray[np.int64]
     ) -> npt.NDArray[np.uint8]:
@@ -119,8 +94,6 @@ class Automaton:
 
     def lead(self, node: Node, symbol: int) -> Node:
         """Return where a symbol leads, and note what is said of it."""
-        if symbol >= len(self.alphabet):
-            return self.start[symbol - len(self.alphabet)]
         label = self.alphabet.labels[symbol]
         verdict, origins, found = self._judge(node, label)
         self._note(node.number, symbol, verdict, self._pair(origins, label) if found else None)

@@ -65,7 +65,11 @@ class Batch(NamedTuple):
         """Return tap, conversation and peer of rows."""
         parts = pc.split_pattern(self.text.take(rows), SEPARATOR, max_splits=TEXTS - 1)
         tap, conversation, peer = (pc.list_element(parts, place) for place in range(TEXTS - 1))
-        return [tap, conversation, pc.if_else(pc.equal(peer, pa.scalar("")), pa.scalar(None, pa.string()), peer)]
+        return [
+            tap,
+            conversation,
+            pc.if_else(pc.equal(peer, pa.scalar("")), pa.scalar(None, pa.string()), peer),
+        ]
 
     def name(self, row: int) -> str:
         """Return tap, conversation and peer of a row as one text."""

@@ -48,6 +48,10 @@ def find_violations(
 ) -> tuple[Longs, pa.StructArray]:
     """Return the rows of the first `kept` violations of each conversation, and what is said of them."""
     rows = np.flatnonzero((watched.verdict >= Verdict.UNEXPECTED) & (watched.numbers <= kept))
+    if not len(rows):
+        return rows, pa.StructArray.from_arrays(
+            [pa.array([], field.type) for field in VIOLATION], fields=list(VIOLATION)
+        )
     odd = [
         batch.more(row) if verdict >= Verdict.SENDER else None
         for row, verdict in zip(rows.tolist(), watched.verdict[rows], strict=True)

@@ -7,7 +7,7 @@ message has been seen) and a violation's (`violation`, when it is met).
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,9 +17,9 @@ from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
 from specwire.runtime.spark.answers.dialogs.batches import NOTHING, Batch, Carry, Longs, read_batch
 from specwire.runtime.spark.answers.dialogs.findings import VIOLATION, find_violations
+from specwire.runtime.spark.answers.dialogs.joint import Joint
 from specwire.runtime.spark.answers.dialogs.opened import Opened, to_text
-from specwire.runtime.spark.answers.dialogs.readings import ConcurrentReading, StrictReading
-from specwire.runtime.spark.answers.dialogs.watching import Watched, watch
+from specwire.runtime.spark.answers.dialogs.watching import Watched, watch_all
 
 WATCHED = pa.struct(
     [
@@ -69,9 +69,7 @@ class Fold:
     """
 
     def __init__(self, protocol: str, *, idle_ns: int, kept: int, keep: bool) -> None:
-        alphabet = Alphabet(protocol)
-        readings = (StrictReading(alphabet.dialogs), ConcurrentReading(alphabet.dialogs))
-        self._automata = [Automaton(alphabet, reading) for reading in readings]
+        self._joint = Joint(Alphabet(protocol))
         self._idle_ns, self._kept, self._keep = idle_ns, kept, keep
         self._carry: Carry | None = None
 
@@ -85,13 +83,10 @@ class Fold:
 
     def _take(self, rows: pa.RecordBatch, *, is_last: bool) -> Iterator[pa.RecordBatch]:
         batch = read_batch(rows, self._carry, self._idle_ns)
-        self._automata = [automaton.renewed() for automaton in self._automata]
-        watched = [
-            watch(automaton, batch, reading, keep=self._keep)
-            for reading, automaton in enumerate(self._automata)
-        ]
-        wholes = _Wholes(batch, watched, self._automata)
-        for automaton, seen in zip(self._automata, watched, strict=True):
+        self._joint = self._joint.renewed()
+        watched = watch_all(self._joint, batch, keep=self._keep)
+        wholes = _Wholes(batch, watched, self._joint.automata)
+        for automaton, seen in zip(self._joint.automata, watched, strict=True):
             found, violations = find_violations(automaton, batch, seen, self._kept)
             if len(found):
                 first_seq = wholes.first_seq[np.cumsum(batch.begins)[found] - 1]
@@ -107,7 +102,7 @@ class Fold:
 class _Wholes:
     """The conversations of a batch, each a position in these arrays."""
 
-    def __init__(self, batch: Batch, watched: list[Watched], automata: list[Automaton]) -> None:
+    def __init__(self, batch: Batch, watched: list[Watched], automata: Sequence[Automaton]) -> None:
         self._batch, self._watched, self._automata = batch, watched, automata
         self.firsts = np.flatnonzero(batch.begins)
         self._lasts = np.append(self.firsts[1:], len(batch.begins)) - 1

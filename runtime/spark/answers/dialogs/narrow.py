@@ -19,23 +19,31 @@ from specwire.runtime.spark.answers.dialogs.batches import SEPARATOR, STATE
 from specwire.runtime.spark.answers.step import Frames
 from specwire.runtime.spark.decoding.noted import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
+from specwire.runtime.spark.errors import InputError
 
 BEFORE_ALL = -(1 << 63)
 """The `seq` of a conversation's state, which sorts before its messages."""
 
 
-def narrow_tables(typed: Frames, alphabet: Alphabet) -> DataFrame:
-    """Return all messages of a protocol as the columns of `batches.NOTHING`."""
+def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = None) -> DataFrame:
+    """Return all messages of a protocol, and its open conversations, as the columns of `batches.NOTHING`.
+
+    Raises InputError where neither a table of the protocol nor a state is given.
+    """
     frames = [
         _narrow(typed[message or ERRORS], alphabet, message)
         for message in (*alphabet.messages, None)
         if (message or ERRORS) in typed
     ]
+    if state is not None:
+        frames.append(_narrow_state(state))
+    if not frames:
+        raise InputError(f"no typed table of protocol {alphabet.protocol!r} is given")
     return reduce(DataFrame.unionByName, frames)
 
 
-def narrow_state(state: DataFrame) -> DataFrame:
-    """Return open conversations with the columns of `narrow_tables`."""
+def _narrow_state(state: DataFrame) -> DataFrame:
+    """Return open conversations with the columns of `narrow_rows`."""
     nothing = F.lit(0).cast("long")
     return state.select(
         F.xxhash64("tap", "conversation").alias("place"),

@@ -55,6 +55,8 @@ class Reading(Protocol):
 
     name: str
     places: tuple[tuple[int, str], ...]
+    passing: frozenset[int]
+    """The places that a reply takes a token out of; in all others it stays where it is."""
 
     def begin(self) -> list[Configuration]:
         """Return where a conversation begins."""
@@ -83,6 +85,7 @@ class StrictReading:
 
     name = "strict"
     places: tuple[tuple[int, str], ...] = ()
+    passing: frozenset[int] = frozenset()
 
     def __init__(self, dialogs: Sequence[Dialog]) -> None:
         self._dialogs = dialogs
@@ -137,6 +140,15 @@ class ConcurrentReading:
             )
         )
         self._numbers = {place: number for number, place in enumerate(self.places)}
+        self.passing = frozenset(
+            self._numbers[number, moved]
+            for number, dialog in enumerate(dialogs)
+            for takes in dialog.replies.values()
+            for place, then in takes
+            if place != then
+            for moved in (place, then)
+            if moved is not None
+        )
 
     def begin(self) -> list[Configuration]:
         """See `Reading`."""

@@ -43,9 +43,12 @@ class Tokens:
         keys = self._places.get(place)
         if keys is None:
             keys = self._places[place] = OrderedDict()
-        keys[key] = keys.get(key, 0) + 1
-        keys.move_to_end(key)
         self.waiting += 1
+        if key in keys:
+            keys[key] += 1
+            keys.move_to_end(key)
+            return
+        keys[key] = 1
         if len(keys) > self._open_limit:
             self.waiting -= keys.popitem(last=False)[1]
 
@@ -57,7 +60,8 @@ class Tokens:
                 continue
             if then == place:
                 # Taken out and put back: with other tokens of its key it stays one of them.
-                keys.move_to_end(key)
+                if len(keys) > 1:
+                    keys.move_to_end(key)
                 return True
             keys[key] -= 1
             if not keys[key]:

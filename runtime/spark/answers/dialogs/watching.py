@@ -1,4 +1,4 @@
-"""One reading of the dialog over a batch: what is said of each message, and how each conversation stands."""
+"""The readings of the dialog over a batch: what is said of each message, and how each conversation stands."""
 
 from __future__ import annotations
 
@@ -10,8 +10,10 @@ import numpy.typing as npt
 
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
 from specwire.runtime.spark.answers.dialogs.batches import Batch, Flags, Longs
+from specwire.runtime.spark.answers.dialogs.joint import Joint
 from specwire.runtime.spark.answers.dialogs.opened import Track
-from specwire.runtime.spark.answers.dialogs.tokens import PROBE, Held, Tokens, pair_keys
+from specwire.runtime.spark.answers.dialogs.pairing import pair
+from specwire.runtime.spark.answers.dialogs.tokens import Held, Tokens
 
 
 class Watched(NamedTuple):
@@ -52,14 +54,29 @@ class Watched(NamedTuple):
         )
 
 
-def watch(automaton: Automaton, batch: Batch, reading: int, *, keep: bool) -> Watched:
-    """Run over a batch that has rows; `reading` tells which of the tracks is meant."""
+def watch_all(joint: Joint, batch: Batch, *, keep: bool) -> list[Watched]:
+    """Run over a batch that has rows, in each reading; `keep`: the tokens of all conversations are wanted."""
+    symbols = batch.symbol + len(joint.alphabet) * batch.begins
+    for row, opened in batch.opened.items():
+        symbols[row] = joint.place(opened)
+    after = joint.run(symbols.tolist())
+    return [
+        _watch(automaton, batch, number, after[number], keep)
+        for number, automaton in enumerate(joint.automata)
+    ]
+
+
+def _watch(
+    automaton: Automaton, batch: Batch, reading: int, after: npt.NDArray[np.int32], keep: bool
+) -> Watched:
     tracks = {row: opened.tracks[reading] for row, opened in batch.opened.items()}
     firsts = np.flatnonzero(batch.begins)
-    before, after = _run(automaton, batch, tracks)
+    before = np.empty_like(after)
+    before[1:] = after[:-1]
+    before[batch.begins] = automaton.start.number
     verdict = automaton.verdicts(before, batch.symbol)
     verdict[~batch.is_message] = Verdict.ALLOWED
-    paired = _pair(automaton, batch, tracks, before, verdict, keep)
+    paired = pair(automaton, batch, tracks, before, verdict, keep=keep)
 
     lasts = np.append(firsts[1:], len(batch.begins)) - 1
     wrong = verdict >= Verdict.UNEXPECTED
@@ -80,7 +97,7 @@ def watch(automaton: Automaton, batch: Batch, reading: int, *, keep: bool) -> Wa
         counts = np.array([_count_waiting(automaton, number) for number in range(len(automaton.nodes))])
         waiting = counts[after[lasts]]
     else:
-        waiting, tokens, kept, occupied = paired
+        waiting, tokens, kept, occupied = paired.waiting, paired.tokens, paired.kept, paired.occupied
     return Watched(
         before,
         verdict,
@@ -96,65 +113,7 @@ def watch(automaton: Automaton, batch: Batch, reading: int, *, keep: bool) -> Wa
     )
 
 
-def _run(
-    automaton: Automaton, batch: Batch, tracks: Mapping[int, Track]
-) -> tuple[npt.NDArray[np.int32], npt.NDArray[np.int32]]:
-    """Return the nodes before and after each row."""
-    symbols = batch.symbol + len(automaton.alphabet) * batch.begins
-    for row, track in tracks.items():
-        symbols[row] = automaton.place(track.configurations)
-    after = automaton.run(symbols.tolist())
-    before = np.empty_like(after)
-    before[1:] = after[:-1]
-    before[batch.begins] = automaton.start.number
-    return before, after
-
-
 def _count_waiting(automaton: Automaton, number: int) -> int:
     """Return the requests that wait at a node; of several configurations it is not known."""
     configurations = automaton.nodes[number].configurations
     return sum(count for _, count in configurations[0].tokens) if len(configurations) == 1 else 0
-
-
-def _pair(
-    automaton: Automaton,
-    batch: Batch,
-    tracks: Mapping[int, Track],
-    before: npt.NDArray[np.int32],
-    verdict: npt.NDArray[np.uint8],
-    keep: bool,
-) -> tuple[Longs, Tokens | None, dict[int, Held], dict[int, int]] | None:
-    """Pair by key and turn replies that nobody asked for into violations; None where there is nothing to pair."""
-    if not automaton.alphabet.key or not automaton.reading.places:
-        return None
-    number = automaton.paired(before, batch.symbol).astype(np.int64)
-    number[(verdict > Verdict.RESTART) | ~batch.is_message] = PROBE
-    rows = np.flatnonzero((number != PROBE) | (verdict >= Verdict.UNEXPECTED))
-    epoch = np.cumsum(batch.begins | (verdict == Verdict.RESTART)) - 1
-    opened = {
-        int(epoch[row]): batch.tokens if row == 0 and batch.tokens is not None else Tokens(track.tokens)
-        for row, track in tracks.items()
-    }
-    paired = pair_keys(
-        zip(
-            *(column[rows].tolist() for column in (np.arange(len(epoch)), epoch, number, batch.key)),
-            strict=True,
-        ),
-        automaton.pairs,
-        opened,
-        keep=keep,
-    )
-    verdict[list(paired.refused)] = Verdict.UNEXPECTED
-
-    waiting = np.zeros(epoch[-1] + 1, np.int64)
-    waiting[list(opened)] = [tokens.waiting for tokens in opened.values()]
-    waiting[list(paired.waiting)] = list(paired.waiting.values())
-    ends = epoch[np.append(np.flatnonzero(batch.begins)[1:], len(epoch)) - 1]
-    last = opened.get(int(ends[-1]))
-    if paired.last is not None and paired.last[0] == ends[-1]:
-        last = paired.last[1]
-    kept = paired.kept
-    if keep:
-        kept = {place: tokens.held() for place, tokens in opened.items()} | kept
-        kept = {place: kept[end] for place, end in enumerate(ends.tolist()) if end in kept}
-    return waiting[ends], last, kept, paired.probed | paired.refused

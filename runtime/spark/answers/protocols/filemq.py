@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from specwire.runtime.spark.answers.particulars import ALWAYS, Files, Numbers, Particulars
 
+CONNECTION = "coalesce(nullif(regexp_extract(conversation, '(?:^|-)([0-9a-f]{16})$', 1), ''), conversation)"
+"""The routing id that our clients choose: the server's tap puts its own session before it."""
+
 PARTICULARS = Particulars(
+    connection=CONNECTION,
     beats={"Hugz": ALWAYS, "HugzOk": ALWAYS},
     greetings={"Ohai": ALWAYS},
     farewells={"Kthxbai": ALWAYS},

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from specwire.runtime.spark.answers.particulars import ALWAYS, Files, Numbers, Particulars
+from specwire.runtime.spark.answers.protocols.filemq import CONNECTION
 
 PARTICULARS = Particulars(
+    connection=CONNECTION,
     beats={"Hugz": ALWAYS, "HugzOk": ALWAYS},
     greetings={"Ohai": ALWAYS},
     farewells={"Kthxbai": ALWAYS},

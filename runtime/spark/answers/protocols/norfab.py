@@ -26,11 +26,13 @@ TOPICS = {
 
 CONNECTION = r"""coalesce(
     decode(unhex(nullif(regexp_extract(
-        conversation, '^[0-9a-f]{8}-c-(?:[0-9a-f]{2})*2d((?:3[0-9]|6[1-6]){8})$', 1), '')), 'UTF-8'),
+        conversation, '^[0-9a-f]{8}-(?:client|worker)-(?:[0-9a-f]{2})*2d((?:3[0-9]|6[1-6]){8})$', 1), '')), 'UTF-8'),
     nullif(regexp_extract(conversation, '^([0-9a-f]{8})[0-9a-f]{8}$', 1), ''),
+    nullif(regexp_extract(conversation, '^[0-9a-f]{8}-(?:client|worker)-([0-9a-f]+)$', 1), ''),
     conversation
 )"""
-"""A client's routing id is its name and the first eight digits of what its own tap calls the conversation."""
+"""A client's routing id is its name and the first eight digits of what its own tap calls the conversation; a worker's is
+its name, which stands in both (at the broker behind the role of the door, and one door may serve both)."""
 
 PARTICULARS = Particulars(
     topics=TOPICS,

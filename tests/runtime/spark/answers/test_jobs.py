@@ -176,6 +176,34 @@ def test_a_job_at_the_taps_of_client_and_worker(spark: SparkSession) -> None:
     ]
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"",
+        b"\xff{",
+        b"[1, 2]",
+        b"[" * 5000 + b"]" * 5000,
+        b'{"w1": {"failed": 7, "task_started": [], "task_completed": {}}, "w1": {"failed": false}}',
+        b'{"workers": 7, "status": {}, "worker": ["w1"], "task": null}',
+    ],
+    ids=["nothing", "no text", "a list", "deep", "wrong types", "wrong words"],
+)
+def test_bodies_are_not_to_be_trusted(spark: SparkSession, content: bytes) -> None:
+    """Whatever they say, each job has one row, and its status counts."""
+    tap = Tap(norfab)
+    messages = [
+        tap.from_client("Post", 1, "a", content, target="all"),
+        tap.from_client("Response", 2, "a", content, status="202"),
+        tap.of_worker("Post", 3, "a", "w1", content),
+        tap.of_worker("Event", 4, "a", "w1", content, status="200"),
+        tap.of_worker("Response", 5, "a", "w1", content, status="200"),
+    ]
+    found = at_once(advance, typed_of(spark, capture_rows(messages, "norfab"), "norfab"), "norfab")
+    (job,) = found["jobs"]
+    assert (job["outcome"], job["latency_us"], job["events"]) == ("done", 4000.0, 1)
+    assert [(part["worker"], part["run_us"]) for part in found["job_parts"]] == [("w1", 1000.0)]
+
+
 def test_random_jobs_whose_course_is_known(spark: SparkSession) -> None:
     """Many at once, in any order of their messages; whole and in portions."""
     chance = random.Random(8)

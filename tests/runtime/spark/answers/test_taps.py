@@ -51,23 +51,38 @@ def test_flux_names_the_child_on_both_sides(spark: SparkSession) -> None:
 
 
 def test_norfab_clients_choose_what_the_broker_calls_them(spark: SparkSession) -> None:
-    """The routing id ends with the beginning of the conversation's name; of equal views the smaller tap id counts."""
-    routing_id = b"me-1-89abcdef".hex()
+    """A client's routing id ends with the beginning of the conversation's name, a worker's is its name.
+
+    A broker's tap puts the role of the door before it, which may be that of both.
+    """
+    routing_id, worker = b"me-1-89abcdef".hex(), b"w1".hex()
     said = [
         Seen("C", norfab.Open(header="NFPC01", body=b""), tap="client", conversation="89abcdef01234567"),
         Seen(
-            "C", norfab.Open(header="NFPC01", body=b""), tap="broker", conversation=f"00112233-c-{routing_id}"
+            "C",
+            norfab.Open(header="NFPC01", body=b""),
+            tap="broker",
+            conversation=f"00112233-worker-{routing_id}",
         ),
         Seen("C", norfab.Open(header="NFPC01", body=b""), tap="client", conversation="89abcdee01234567"),
         Seen(
-            "W", norfab.Open(header="NFPW01", body=b""), tap="broker", conversation=f"00112233-w-{routing_id}"
+            "W",
+            norfab.Open(header="NFPW01", body=b""),
+            tap="broker",
+            conversation=f"00112233-worker-{worker}",
+        ),
+        Seen(
+            "W",
+            norfab.Open(header="NFPW01", body=b""),
+            tap="worker",
+            conversation=f"44556677-worker-{worker}",
         ),
     ]
     typed = typed_of(spark, capture_rows(said, "norfab"), "norfab")
     seen = one_tap(typed, "norfab")["Open"].select("tap", "conversation").collect()
     assert sorted(map(tuple, seen)) == [
-        ("broker", f"00112233-c-{routing_id}"),
-        ("broker", f"00112233-w-{routing_id}"),
+        ("broker", f"00112233-worker-{routing_id}"),
+        ("broker", f"00112233-worker-{worker}"),
         ("client", "89abcdee01234567"),
     ]
 

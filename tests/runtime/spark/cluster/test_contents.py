@@ -7,13 +7,19 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from specwire import __version__
 from specwire.runtime.spark.cluster.contents import ARCHIVE, JAR, NOTE, Note, python_version, read_package
 from specwire.runtime.spark.errors import InputError
 
 
-def write_note(folder: Path, *, python: str = python_version(), jar: bool = False) -> None:
+def write_note(
+    folder: Path, *, python: str = python_version(), release: str = __version__, jar: bool = False
+) -> None:
     """Write the note of a package, and an archive that nobody opens."""
-    note = Note(python=python, platform="", distributions={}, archive_octets=0, archive_sha256="", jar=jar)
+    releases = {"specwire": release}
+    note = Note(
+        python=python, platform="", distributions=releases, archive_octets=0, archive_sha256="", jar=jar
+    )
     (folder / NOTE).write_bytes(msgspec.json.encode(note))
     (folder / ARCHIVE).touch()
 
@@ -60,4 +66,11 @@ def test_another_python_is_refused(tmp_path: Path) -> None:
     """Functions travel between driver and executors as that version writes them."""
     write_note(tmp_path, python="3.10")
     with pytest.raises(InputError, match=r"for Python 3\.10 and this is Python 3\.\d+; write it anew"):
+        read_package(tmp_path)
+
+
+def test_another_release_is_refused(tmp_path: Path) -> None:
+    """Or executors would decode by other tables than the driver expects."""
+    write_note(tmp_path, release="0.0.1")
+    with pytest.raises(InputError, match=rf"of specwire 0\.0\.1 and this is {__version__}; write it anew"):
         read_package(tmp_path)

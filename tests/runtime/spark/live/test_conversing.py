@@ -169,10 +169,10 @@ def test_a_side_that_falls_silent() -> None:
 
 
 def test_silence_is_what_the_protocol_says() -> None:
-    """Its timer `expiry`, where nothing else is asked for."""
+    """FILEMQ's `expiry`, Flux's `torpid` and NORFAB's `expiry`, where nothing else is asked for."""
     assert Rules().silence_ms("filemq") == 10_000
-    assert Rules().silence_ms("flux") == 300_000
-    assert Rules().silence_ms("zre") == 60_000
+    assert Rules().silence_ms("flux") == 30_000
+    assert Rules().silence_ms("norfab") == 15_000
     assert Rules(silent_s=0.5).silence_ms("flux") == 500
 
 

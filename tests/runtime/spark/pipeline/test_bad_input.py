@@ -2,16 +2,22 @@
 
 from __future__ import annotations
 
+import random
+import subprocess
+from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
+from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F
 
 from specwire.generated import flux
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, list_files, write_segment
+from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
@@ -21,14 +27,14 @@ from tests.runtime.spark.captures import BEGUN
 
 pytestmark = pytest.mark.spark
 
-LARGE = 100 << 20
+LARGE = 16 << 20
 """Octets of the largest frame."""
 
 HOUR_US = 3_600_000_000
 
 
 def test_large_frames_and_jumping_clocks(spark: SparkSession, tmp_path: Path) -> None:
-    """A frame of 100 MiB is decoded as any other; a clock that goes back over midnight makes two dates, in order.
+    """A frame of 16 MiB is decoded as any other; a clock that goes back over midnight makes two dates, in order.
 
     A conversation is captured from its middle, by two taps, one of which has lost messages.
     """
@@ -52,16 +58,54 @@ def test_large_frames_and_jumping_clocks(spark: SparkSession, tmp_path: Path) ->
         ("b-2-0", 2, 5, 1),
     ]
     requests = Store(tmp_path / "out").typed(spark, "flux")["Request"]
-    rows = (
+    found = (
         requests.where("tap = 'a-1-0'")
         .orderBy("seq")
         .select("seq", F.octet_length("payload"), "date")
         .collect()
     )
-    assert [(row[0], row[1], str(row[2])) for row in rows] == [
+    assert [(row[0], row[1], str(row[2])) for row in found] == [
         (40, LARGE, "2023-11-14"),
         (42, 2, "2023-11-13"),
         (44, 2, "2023-11-14"),
     ]
     files = list((tmp_path / "out" / "frames").rglob("*.parquet"))
     assert sum(pq.read_metadata(file).num_rows for file in files) == 5
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path) -> Iterator[Path]:
+    """A file system of 4 MiB."""
+    folder = tmp_path / "disk"
+    folder.mkdir()
+    command = ["mount", "-t", "tmpfs", "-o", f"size={4 << 20}", "tmpfs", str(folder)]
+    made = subprocess.run(command, check=False, capture_output=True, text=True)
+    if made.returncode:
+        pytest.skip(f"a small file system cannot be mounted here: {made.stderr.strip()}")
+    try:
+        yield folder
+    finally:
+        subprocess.run(["umount", "--lazy", str(folder)], check=True)
+
+
+def test_a_full_disk_leaves_the_earlier_output(spark: SparkSession, tmp_path: Path, small_disk: Path) -> None:
+    """The run fails in one sentence, and what was there is there; with room it goes on."""
+    folder, out = tmp_path / "capture", small_disk / "out"
+    folder.mkdir()
+    request = Request(folder, Asked(layers=("frames", "typed")))
+    for number, octets in enumerate((10, 5 << 20)):
+        message = flux.Request(topic="kvs.put", payload=random.Random(number).randbytes(octets), matchtag=7)
+        rows = [Captured(BEGUN, number, number, "c", "C", "x", tuple(message.encode()), 0)]
+        write_segment(
+            folder, f"a-1-0-{number:06d}.parquet", build_table(rows, Source("a-1-0", "flux", "1"), 0)
+        )
+        if number == 0:
+            first = advance(spark, Store(out), list_files(folder), request)
+    with pytest.raises((JobError, PySparkException, Py4JError), match="No space left on device"):
+        advance(spark, Store(out), list_files(folder), request)
+    assert Store(out).summary() == first
+    assert not [path.name for path in out.iterdir() if path.name.startswith(".staging")]
+    subprocess.run(["mount", "-o", f"remount,size={64 << 20}", str(small_disk)], check=True)
+    done = advance(spark, Store(out), list_files(folder), request)
+    assert done is not None
+    assert done.totals == Totals(captured=2, typed=2)

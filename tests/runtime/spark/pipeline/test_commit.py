@@ -33,9 +33,10 @@ def stage(run: Run, area: Area, table: str, *rows: int, day: str = "2026-01-02")
 
 def rows_of(out: Path, table: str) -> list[int]:
     """Return the rows that a reader of the folder sees."""
-    return sorted(
-        row for path in visible_files(out / table) for row in pq.read_table(path)["row"].to_pylist()
-    )
+    found: list[int] = []
+    for path in visible_files(out / table):
+        found += pq.read_table(path)["row"].to_numpy().tolist()
+    return sorted(found)
 
 
 def first_run(out: Path) -> None:

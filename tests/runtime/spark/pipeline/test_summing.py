@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from typing import Any
 
 import pyarrow as pa
 import pytest
@@ -33,7 +34,12 @@ def counts(*rows: dict[str, object]) -> pa.Table:
     return pa.Table.from_pylist(list(rows), schema=SCHEMA)
 
 
-WRONG = {"message": None, "wrong_message": "NOM", "wrong_field": "credit", "wrong_kind": "length"}
+WRONG: dict[str, Any] = {
+    "message": None,
+    "wrong_message": "NOM",
+    "wrong_field": "credit",
+    "wrong_kind": "length",
+}
 
 
 def test_taps_add_up_over_runs() -> None:
@@ -108,5 +114,5 @@ def test_the_timeline_takes_runs_of_different_widths() -> None:
     table = counts(row(1000, 1), row(2000, 2), row(3000, 4), row(60_000, 8, width=2000))
     timeline = draw_timeline(table)
     assert timeline.width_s == 2
-    assert timeline.buckets == (Bucket(0, 1, 1), Bucket(1, 6, 6), Bucket(30, 8, 8))
+    assert timeline.buckets == tuple(Bucket(at, n, n, {"Nom": n}) for at, n in ((0, 1), (1, 6), (30, 8)))
     assert draw_timeline(counts()).buckets == ()

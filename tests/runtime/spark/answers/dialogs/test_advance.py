@@ -3,8 +3,12 @@
 from __future__ import annotations
 
 import random
+import re
+import runpy
+from functools import reduce
 from importlib import import_module
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -15,6 +19,7 @@ from specwire.generated import filemq, flux, norfab
 from specwire.runtime.spark.answers.dialogs.advance import advance, conversations
 from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, VIOLATIONS
 from specwire.runtime.spark.answers.step import Step
+from specwire.runtime.spark.errors import InputError
 from tests.runtime.spark.answers.dialogs.sessions import Said, dialogs_of, follow
 from tests.runtime.spark.answers.traffic import Seen, capture_rows, typed_of
 
@@ -25,6 +30,8 @@ def as_dicts(frame: DataFrame) -> list[dict[str, Any]]:
     """Return the rows of a frame."""
     return [row.asDict(recursive=True) for row in frame.collect()]
 
+
+ROOT = Path(__file__).parents[5]
 
 NOT_FILEMQ = [b"\xaa\xa3\x77"]
 """The octet at offset 2 names no message."""
@@ -93,9 +100,12 @@ def test_filemq_by_hand(spark: SparkSession) -> None:
     assert told["", "strict", 10]["kind"] == "sender" and told["", "strict", 10]["sender"] == "Z"
     assert told["hasty", "concurrent", 7]["state"] == "USE"
 
-    rows = sum(frame.count() for frame in typed.values())
-    assert rows == len(FILEMQ) == sum(row["messages"] for row in found.values())
-    assert typed["_errors"].count() == sum(row["errors"] for row in found.values())
+    names = reduce(
+        DataFrame.union, (frame.select(F.lit(name).alias("name")) for name, frame in typed.items())
+    )
+    counts = {row["name"]: row["count"] for row in names.groupBy("name").count().collect()}
+    assert sum(counts.values()) == len(FILEMQ) == sum(row["messages"] for row in found.values())
+    assert counts["_errors"] == sum(row["errors"] for row in found.values()) == 1
     for name, schema in (("conversations", CONVERSATIONS), ("violations", VIOLATIONS)):
         assert answer[name].schema.fieldNames() == schema.fieldNames()
         assert [(field.dataType, field.metadata) for field in answer[name].schema] == [
@@ -226,6 +236,11 @@ def test_what_is_silent_is_closed(spark: SparkSession) -> None:
     before = advance(typed_of(spark, capture_rows(first, "filemq"), "filemq"), "filemq", None, idle_s=10)
     assert [row["conversation"] for row in as_dicts(before.closed["conversations"])] == ["c1"]
     assert [row["conversation"] for row in as_dicts(before.open["conversations"])] == ["c2"]
+    idle = advance({}, "filemq", before.state, idle_s=10)
+    assert as_dicts(idle.open["conversations"]) == as_dicts(before.open["conversations"])
+    idle.release()
+    with pytest.raises(InputError, match="no typed table of protocol 'filemq'"):
+        advance({}, "filemq", None)
     rest = typed_of(spark, capture_rows(second, "filemq")[2:], "filemq")
     after = advance(rest, "filemq", before.state, idle_s=10)
     assert after.closed["conversations"].count() == 0
@@ -262,3 +277,18 @@ def test_every_dialog_has_its_messages_in_the_alphabet() -> None:
         for dialog in dialogs_of(protocol).values():
             labels = {label for row in dialog.strict.values() for label in row} | set(dialog.replies)
             assert {label.partition(":")[2] for label in labels} <= names
+
+
+def test_the_guide(spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    """The code of the sections about conversations and taps runs, one block after another."""
+    guide = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    rows = capture_rows(FILEMQ, "filemq")
+    names = {"typed": typed_of(spark, rows[:4], "filemq"), "more": typed_of(spark, rows[4:], "filemq")}
+    sections = re.split(r"^## ", guide, flags=re.MULTILINE)
+    mine = [section for section in sections if section.startswith(("Conversations", "Two taps"))]
+    blocks = [block for section in mine for block in re.findall(r"```py\n(.*?)```", section, re.DOTALL)]
+    assert len(blocks) == 2
+    script = tmp_path / "guide.py"
+    script.write_text("\n".join(blocks), encoding="utf-8")
+    runpy.run_path(str(script), init_globals=names)
+    assert "C:Nom" not in capsys.readouterr().out

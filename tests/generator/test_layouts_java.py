@@ -1,0 +1,80 @@
+"""Random layouts of every kind: the Java decoders and the generated codec give the same rows, errors included.
+
+All protocols of an example are compiled together, because a compiler takes longer to start than to compile; no
+session of Spark is needed to call what comes out.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+
+import msgspec
+import pytest
+from hypothesis import HealthCheck, Phase, given, settings
+from hypothesis import strategies as st
+
+from specwire.generator import ir
+from specwire.generator.emit.java import EMITTER
+from tests.generated import strategies
+from tests.generated.agreement import mutated, truncations
+from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, wanted_rows
+from tests.generator import layouts
+from tests.generator.test_layouts import generated
+
+PROTOCOLS = 12
+MESSAGES = 6
+MOST = 300
+"""Messages of a protocol, spoilt ones included."""
+
+ONCE = settings(
+    max_examples=2,
+    derandomize=True,
+    deadline=None,
+    database=None,
+    phases=[Phase.generate],
+    suppress_health_check=list(HealthCheck),
+)
+
+
+def spoilt(messages: list[list[bytes]], chance: Random) -> Iterator[Frames]:
+    """Messages, each cut and changed in many ways."""
+    for frames in messages:
+        yield frames
+        yield from map(list, truncations(tuple(frames)))
+        yield from (mutated(tuple(frames), chance) for _ in range(30))
+
+
+@pytest.mark.slow
+@ONCE
+@given(st.lists(layouts.protocols, min_size=PROTOCOLS, max_size=PROTOCOLS), st.data())
+def test_java_reads_what_the_codec_reads(drawn: list[ir.Protocol], data: st.DataObject) -> None:
+    with tempfile.TemporaryDirectory() as folder, pytest.MonkeyPatch.context() as patch:
+        patch.setattr("sys.dont_write_bytecode", True)
+        jobs: list[Job] = []
+        wanted = []
+        sources = []
+        for number, protocol in enumerate(drawn):
+            named = msgspec.structs.replace(protocol, name=f"demo{number}")
+            sources.append(write(Path(folder), named))
+            with generated(Path(folder, "packages"), named) as module:
+                made = [data.draw(strategies.messages(module)).encode() for _ in range(MESSAGES)]
+                rows = list(spoilt(made, Random(number)))[:MOST]
+                wanted += wanted_rows(module, rows)
+                jobs += [(named.name, None, frames) for frames in rows]
+        classes = compile_decoders(sources, Path(folder, "classes"))
+        _, found = decoded(classes, jobs)
+    for (name, _, given_frames), own, other in zip(jobs, found, wanted, strict=True):
+        assert own == other, (name, given_frames)
+
+
+def write(folder: Path, protocol: ir.Protocol) -> Path:
+    """Write the Java source of a protocol."""
+    path = folder / protocol.name / "Decode.java"
+    path.parent.mkdir()
+    text = EMITTER.emit(protocol)
+    assert isinstance(text, str)
+    path.write_text(text, encoding="utf-8")
+    return path

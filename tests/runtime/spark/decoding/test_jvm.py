@@ -1,0 +1,129 @@
+"""The JVM backend: rows of the columns, one call for a message, nothing sent to Python, and what it says where it cannot."""
+
+from __future__ import annotations
+
+import logging
+import shutil
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from specwire.generated import flux
+from specwire.runtime.spark.decoding import arrow, backends, jar, jvm
+from specwire.runtime.spark.errors import InputError
+from tests.generated.vectors import package, recorded
+
+pytestmark = pytest.mark.spark
+
+ROWS = pa.list_(pa.binary())
+FAULTY = [b"\x8e\x01\x01\x00", b""]
+
+
+@pytest.fixture(autouse=True)
+def compiled() -> None:
+    """The jar; tests are skipped where there is none."""
+    if reason := jar.jar_trouble():
+        pytest.skip(reason)
+
+
+def captured(spark: SparkSession, frames: list[Any]) -> DataFrame:
+    """Messages as a backend is given them."""
+    count = len(frames)
+    columns = {"seq": range(count), "sender": ["C"] * count, "_frames": pa.array(frames, ROWS)}
+    return spark.createDataFrame(pa.table(columns))
+
+
+def collected(rows: DataFrame) -> list[dict[str, Any]]:
+    """The decoded columns in the order of the messages."""
+    found: list[dict[str, Any]] = sorted(rows.toArrow().to_pylist(), key=lambda row: int(row["seq"]))
+    return [{name: value for name, value in row.items() if name not in ("seq", "sender")} for row in found]
+
+
+@pytest.mark.parametrize("name", ["flux", "norfab_ascii", "zmtp"])
+def test_rows_are_those_of_the_columns(spark: SparkSession, name: str) -> None:
+    """Through Spark as outside of it (`tests/generated/test_java.py` has many more): headers at the end, many messages, patterns."""
+    frames = [None, [], [None], FAULTY, *(list(vector.frames) for vector in recorded(name))]
+    rows = jvm.decode(captured(spark, frames), name)
+    assert collected(rows) == package(name).columns.decode(pa.array(frames, ROWS)).to_pylist()
+    assert rows.columns == ["seq", "sender", *package(name).schema.DECODED.fieldNames()]
+
+
+def test_octets_come_with_the_decoding(spark: SparkSession) -> None:
+    """They are counted on the way; a null among frames has none."""
+    rows = jvm.decode_counted(captured(spark, [None, [], [None, b"abc"], [b"ab", b"c"]]), "flux", "octets")
+    assert rows.columns[:3] == ["seq", "sender", "octets"]
+    assert [row["octets"] for row in rows.orderBy("seq").collect()] == [0, 0, 3, 3]
+
+
+def test_a_message_is_decoded_once(spark: SparkSession, capsys: pytest.CaptureFixture[str]) -> None:
+    """However many fields are used, and whatever is filtered above; and no Python has part in it."""
+    # What is local would be decoded while the plan is made.
+    frame = captured(spark, [[b""]]).repartition(1)
+    rows = jvm.decode(frame, "flux").where(F.col("_error").isNull())
+    rows.select("_message", "Request.topic", "Request.matchtag", "Response.errnum").explain()
+    plan = capsys.readouterr().out
+    assert plan.count("specwire.generated.flux.Decode.invoke") == 1
+    assert "Python" not in plan and "Arrow" not in plan
+
+
+def test_other_threads_decode_too(spark: SparkSession) -> None:
+    """Python's threads have threads of Java of their own, each with its own idea of where classes are."""
+    frame = captured(spark, [flux.Event(topic="a", sequence=7).encode()])
+
+    def decode() -> list[dict[str, Any]]:
+        assert jvm.available(spark, "flux") is None
+        return collected(jvm.decode(frame, "flux"))
+
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(decode).result()[0]["Event"]["sequence"] == 7
+
+
+def test_a_second_session_gets_the_functions(spark: SparkSession) -> None:
+    """Each session has catalogs of its own."""
+    other = spark.newSession()
+    assert jvm.available(other, "zre") is None
+    assert (
+        collected(jvm.decode(captured(other, [[b"\xaa\xa1\x06\x02\x00\x01"]]), "zre"))[0]["_message"]
+        == "Ping"
+    )
+
+
+def test_the_jar_may_lie_anywhere(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark can not spell this place, nor tell two jars of one name apart."""
+    place = tmp_path / "it's a folder, with 100 % odd names"
+    place.mkdir()
+    monkeypatch.setattr(jvm, "JAR", Path(shutil.copy(jar.JAR, place)))
+    jvm._plain_copy.cache_clear()
+    jvm._add_jar(spark)
+    listed = [row[0] for row in spark.sql("LIST JARS").collect()]
+    assert any(name.endswith(f"/specwire-decoders-{jar.sources_digest()[:16]}.jar") for name in listed)
+
+
+def test_without_a_jar_arrow_decodes_and_the_log_says_so(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(jar, "JAR", tmp_path / "decoders.jar")
+    reason = "the Java decoders are not compiled here (`make jar` does it where there is a javac)"
+    assert jvm.available(spark, "flux") == reason
+    with caplog.at_level(logging.INFO, backends.__name__):
+        assert backends.find_backend("auto", spark, "flux") is arrow
+    assert caplog.messages == [f"flux is decoded by the backend arrow; not by jvm: {reason}"]
+    with pytest.raises(InputError, match="the Java decoders are not compiled here"):
+        jvm.decode(captured(spark, []), "flux")
+
+
+def test_a_session_with_other_decoders_is_refused(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Classes that are loaded stay: after a change of the grammar they give other columns."""
+    monkeypatch.setattr(jvm, "_OCTETS", "_octets_of_another_version")
+    assert jvm.available(spark, "flux") == (
+        "the session has Java decoders of another version: open it anew, without their jar"
+    )

@@ -1,0 +1,139 @@
+"""Decoding by SQL: what the text alone gives, and rows that are easily taken for good ones.
+
+That every vector, truncation and mutation gives the rows of the codec is `test_backends`' part.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from specwire.generated import cmb1, flux, libfilemq, zre
+from specwire.generated.errors import DecodeError
+from specwire.generated.flux.sql import EXPRESSIONS
+from specwire.runtime.spark.decoding.backends import find_backend
+from specwire.runtime.spark.decoding.decode import decode
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.reading.capture import CAPTURE
+
+pytestmark = pytest.mark.spark
+
+Frames = Sequence[bytes | None] | None
+
+HEADER = bytes.fromhex("8e010108 00000001 80000000 ffffffff 00000002".replace(" ", ""))
+"""A request's: route but neither topic nor payload; user 1, roles 0x80000000, any node, matchtag 2."""
+
+TEXTS = (
+    b"", b"kvs.get", b"kvs.get\0", b"\0", b"kvs\0get", b"a\0\0", "köln".encode(), "\U0010ffff".encode(), b"\xff", b"\x80",
+    b"\xc3", b"\xc0\x80", b"\xc1\xbf", b"\xe0\x80\xaf", b"\xe0\x9f\xbf", b"\xed\xa0\x80", b"\xed\xbf\xbf", b"\xed\x9f\xbf",
+    b"\xf0\x80\x80\xaf", b"\xf0\x8f\xbf\xbf", b"\xf4\x90\x80\x80", b"\xf5\x80\x80\x80", b"\xf8\x88\x80\x80\x80", b"\xef\xbb\xbfa",
+    b"\xef\xbf\xbf", b"a\xe2\x82", b"\xe2\x82\xacb\xc3",
+)  # fmt: skip
+"""Texts with NUL, and octets that are nearly UTF-8: overlong, surrogates, beyond the last character, cut off."""
+
+
+def captured(spark: SparkSession, rows: Sequence[Frames]) -> DataFrame:
+    """Return messages as a capture has them, numbered by `seq`."""
+    noted = (None, 0, "p", "t", "c", "C", None)
+    return spark.createDataFrame(
+        [
+            (None, 0, seq, *noted[2:], None if frames is None else list(frames))
+            for seq, frames in enumerate(rows)
+        ],
+        CAPTURE,
+    )
+
+
+def collect(decoded: DataFrame) -> list[dict[str, object]]:
+    """Return rows in the order that they were given in, but what was noted."""
+    rows = [row.asDict(recursive=True) for row in decoded.orderBy("seq").collect()]
+    noted = {*CAPTURE.fieldNames(), "octets"}
+    return [{name: value for name, value in row.items() if name not in noted} for row in rows]
+
+
+def test_the_text_alone_decodes_a_view(spark: SparkSession) -> None:
+    """The values are those of the octets written above; whoever has a table of frames needs no Python."""
+    rows: list[Frames] = [[b"rank1", b"f1", b"", HEADER], [HEADER], [b"", HEADER[:-1]], None]
+    captured(spark, rows).createOrReplaceTempView("sql_captured")
+    found = spark.sql(EXPRESSIONS.query("sql_captured")).orderBy("seq").collect()
+    assert [row["_message"] for row in found] == ["Request", None, None, None]
+    assert found[0]["Request"].asDict() == {
+        "routes": ["rank1", "f1"], "topic": None, "payload": None, "flags": 8, "userid": 1, "rolemask": 1 << 31,
+        "nodeid": 0xFFFFFFFF, "matchtag": 2,
+    }  # fmt: skip
+    assert [row["_frames"] and len(row["_frames"]) for row in found] == [None, 1, 2, None]
+    assert [row["Response"] for row in found] == [None] * 4
+    assert found[0]["frames"] == [b"rank1", b"f1", b"", HEADER]
+
+
+def test_texts_are_held_to_what_python_takes_for_utf_8(spark: SparkSession) -> None:
+    """As a topic, as one of two routes, and split between two routes that are characters only together."""
+    with_topic = HEADER[:3] + b"\x09" + HEADER[4:]
+    rows: list[Frames] = [[b"", text, with_topic] for text in TEXTS]
+    rows += [[b"f1", text, b"", HEADER] for text in TEXTS]
+    rows += [
+        [b"\xc3", b"\xa9", b"", HEADER],
+        [b"f1", None, b"", HEADER],
+        [None, b"", HEADER],
+        [b"", None, with_topic],
+    ]
+    found = collect(decode(captured(spark, rows), "flux", "sql"))
+    assert found == collect(decode(captured(spark, rows), "flux", "python"))
+    good = [row["_message"] == "Request" for row in found]
+    assert good == [_decodes(frames) for frames in rows]
+    assert sum(good[: len(TEXTS)]) == 9, (
+        "of the topics: the first four, two with other letters, and three of the last"
+    )
+
+
+def _decodes(frames: Frames) -> bool:
+    try:
+        flux.codec.decode(list(frames or ()))  # type: ignore[arg-type]
+    except (DecodeError, TypeError):
+        return False
+    return True
+
+
+def test_numbers_are_unsigned_at_both_ends(spark: SparkSession) -> None:
+    """Four octets, eight, and one behind a text, each at its least and its most."""
+    most = 2**64 - 1
+    nom = [
+        libfilemq.Nom(credit=credit, sequence=most - credit).encode()
+        for credit in (0, 2**63 - 1, 2**63, most)
+    ]
+    noms = collect(decode(captured(spark, nom), "libfilemq", "sql"))
+    assert [(row["Nom"]["credit"], row["Nom"]["sequence"]) for row in noms] == [  # type: ignore[index]
+        (0, most), (2**63 - 1, 2**63), (2**63, 2**63 - 1), (most, 0),
+    ]  # fmt: skip
+    join = [zre.Join(version=255, sequence=65535, group="g" * size, status=255).encode() for size in (0, 255)]
+    joins = collect(decode(captured(spark, join), "zre", "sql"))
+    assert [row["Join"] for row in joins] == [
+        {"version": 255, "sequence": 65535, "group": "g" * size, "status": 255} for size in (0, 255)
+    ]
+
+
+def test_frames_that_are_octets_are_never_read_as_text(spark: SparkSession) -> None:
+    """CMB1's routes may be any octets; a null among them is no message."""
+    sent = cmb1.Request(
+        routes=(b"\xff\x00", b"\x00"), topic="a.b", payload=b"\xc0", nodeid=1, matchtag=2
+    ).encode()
+    rows: list[Frames] = [sent, [None, *sent]]
+    good, bad = collect(decode(captured(spark, rows), "cmb1", "sql"))
+    assert good["Request"]["routes"] == [b"\xff\x00", b"\x00"]  # type: ignore[index]
+    assert bad["_message"] is None and bad["_error"] is not None and bad["_frames"] == [None, *sent]
+
+
+def test_python_is_asked_once_whatever_is_done_with_the_rows(spark: SparkSession) -> None:
+    """A filter on a decoded column does not decode a second time below."""
+    decode(captured(spark, [[HEADER]]), "flux", "sql").createOrReplaceTempView("sql_decoded")
+    plan = spark.sql("EXPLAIN SELECT Request.userid FROM sql_decoded WHERE _message = 'Request'").collect()[
+        0
+    ][0]
+    assert plan.count("ArrowEvalPython") == 1
+
+
+def test_a_protocol_that_sql_does_not_cover_is_refused(spark: SparkSession) -> None:
+    with pytest.raises(InputError, match="no message of zmtp is covered by SQL expressions"):
+        find_backend("sql", spark, "zmtp")
