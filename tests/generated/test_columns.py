@@ -190,7 +190,7 @@ def test_tables_are_nullable_as_the_layout_is(name: str) -> None:
     for message, table in module.schema.TABLES.items():
         fields = module.schema.SCHEMAS[message]
         assert [field.name for field in table][: len(fields)] == fields.fieldNames()
-        rows = batch.column(message).drop_null()
+        rows: Any = batch.column(message).drop_null()
         for own, field in zip(table, fields, strict=False):
             assert (own.dataType, own.metadata) == (field.dataType, field.metadata)
             assert own.nullable or not rows.field(own.name).null_count

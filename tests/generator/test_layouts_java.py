@@ -24,7 +24,7 @@ from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, wa
 from tests.generator import layouts
 from tests.generator.test_layouts import generated
 
-PROTOCOLS = 12
+PROTOCOLS = 8
 MESSAGES = 6
 MOST = 300
 """Messages of a protocol, spoilt ones included."""

@@ -92,7 +92,7 @@ def test_a_segment_that_cannot_be_read_is_told(capture: Path, tmp_path: Path) ->
     """Exit status 3 by the run that finds it; the next has nothing to do, and needs no Spark to say so."""
     copy = shutil.copytree(capture, tmp_path / "capture")
     (copy / "cut.parquet").write_bytes(next(copy.iterdir()).read_bytes()[:-9])
-    arguments = ["--capture", copy, "--out", tmp_path / "out", "--layers", "typed"]
+    arguments: list[str | Path] = ["--capture", copy, "--out", tmp_path / "out", "--layers", "typed"]
     ran = run(*arguments, "--master", "local[2]", cwd=tmp_path)
     assert ran.returncode == 3, ran.stderr
     told = ran.stdout.replace("\n", " ")

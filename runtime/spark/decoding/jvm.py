@@ -17,6 +17,7 @@ import zipfile
 from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark.errors import PySparkException
@@ -32,6 +33,9 @@ from specwire.runtime.spark.session.failures import describe_failure
 
 CATALOG = "specwire"
 """The name of the catalog of functions in a session."""
+
+_TYPES: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
+"""For each session, what the functions give that it was asked for: Spark takes a while to say so."""
 
 _DECODED = "_decoded"
 _OCTETS = "_octets"
@@ -90,6 +94,9 @@ def _returned_type(spark: SparkSession, protocol: str) -> str:
         PySparkException, Py4JError: Spark cannot load it.
         OSError: there is no jar that can be given to Spark.
     """
+    known = _TYPES.setdefault(spark, {})
+    if protocol in known:
+        return known[protocol]
     spark.conf.set(f"spark.sql.catalog.{CATALOG}", "specwire.generated.java.Functions")
     nothing = _call(protocol, F.lit(None).cast("array<binary>"), F.lit(None).cast("string"))
     try:
@@ -98,7 +105,7 @@ def _returned_type(spark: SparkSession, protocol: str) -> str:
         # The session was opened without the jar.
         _add_jar(spark)
         found = spark.range(0).select(nothing).schema
-    return found[0].dataType.simpleString()
+    return known.setdefault(protocol, found[0].dataType.simpleString())
 
 
 def _by_sender(protocol: str) -> bool:

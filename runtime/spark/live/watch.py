@@ -30,11 +30,11 @@ from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alert_table import Line
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS, watch_conversations
+from specwire.runtime.spark.live.running import Running
 from specwire.runtime.spark.live.source import FORMAT, SegmentSource, source_options
 from specwire.runtime.spark.live.work import Listener, Watch, Work
 from specwire.runtime.spark.pipeline.commit import check_own
 from specwire.runtime.spark.pipeline.request import check_request
-from specwire.runtime.spark.session.failures import describe_failure
 from specwire.runtime.spark.reading.capture import local_path
 
 FOLDER = "live"
@@ -51,12 +51,6 @@ SETTINGS = {
 
 ALERTS_EVERY_S = 2.0
 """The least time between two looks at the timers of conversations, which cost a small job even without traffic."""
-
-RETRIES = 5
-"""How often a query is begun again, because a machine that is too busy for a moment lets queries fail: Spark gives
-a Python process 10 s to start."""
-
-RETRY_S = 2.0
 
 PAUSE = 0.1
 """The part of `Watch.answers_s` without a batch after which the answers follow at once."""
@@ -84,10 +78,10 @@ def watch(
     work = Work(spark, request, listener or Listener(), stop)
     work.begin()
     with _alone(request.out):
-        running: list[_Running] = []
+        running: list[Running] = []
         try:
             for begin in _queries(spark, request, work, line):
-                running.append(_Running(begin))
+                running.append(Running(begin))
             _follow(running, request, work, stop)
         finally:
             for one in running:
@@ -119,19 +113,6 @@ def _alone(out: Path) -> Iterator[None]:
         yield
     finally:
         os.close(lock)
-
-
-class _Running:
-    """A query that runs, and how it is begun again: it goes on where its checkpoint says."""
-
-    def __init__(self, begin: Callable[[], StreamingQuery]) -> None:
-        self.begin = begin
-        self.query = begin()
-        self.failures = 0
-
-    def error(self) -> Exception | None:
-        """Return what ended the query; None while it runs, or where it ended as it should."""
-        return None if self.query.isActive else self.query.exception()
 
 
 def _queries(
@@ -173,11 +154,12 @@ def _begin(writer: DataStreamWriter, request: Watch, name: str, every_s: float, 
     return query
 
 
-def _follow(running: Sequence[_Running], request: Watch, work: Work, stop: threading.Event) -> None:
+def _follow(running: Sequence[Running], request: Watch, work: Work, stop: threading.Event) -> None:
     """Wait for the end of all queries, or for a stop; raise what ended one of them for good."""
     while not stop.wait(POLL_S):
+        work.raise_failure()
         for one in running:
-            _check(one, work, stop)
+            one.mend(work.tell_failure, stop, time.monotonic())
         if not any(one.query.isActive for one in running):
             return
         work.catch_up(idle_s=request.answers_s * PAUSE)
@@ -189,17 +171,3 @@ def _follow(running: Sequence[_Running], request: Watch, work: Work, stop: threa
 
 def _is_busy(query: StreamingQuery) -> bool:
     return query.isActive and bool(query.status["isTriggerActive"])
-
-
-def _check(one: _Running, work: Work, stop: threading.Event) -> None:
-    """Raise what went wrong in one of our batches; begin a query again that Spark let fail, a few times."""
-    work.raise_failure()
-    error = one.error()
-    if error is None or stop.is_set():
-        return
-    if one.failures == RETRIES:
-        raise error
-    one.failures += 1
-    work.tell_failure(describe_failure(error))
-    stop.wait(RETRY_S * one.failures)
-    one.query = one.begin()

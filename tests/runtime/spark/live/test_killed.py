@@ -44,7 +44,7 @@ COMMAND = [
     "local[2]",
 ]
 LIMIT_S = 600.0
-KILLS = int(os.environ.get("SPECWIRE_WATCH_KILLS", "2"))
+KILLS = int(os.environ.get("SPECWIRE_WATCH_KILLS", "1"))
 
 SEGMENTS = 30 * KILLS
 CONVERSATIONS = 5

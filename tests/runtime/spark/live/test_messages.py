@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from typing import Any
 
 import pytest
 from pyspark.sql import SparkSession
@@ -11,6 +13,8 @@ from specwire.runtime.spark.decoding.tables import tables
 from specwire.runtime.spark.live.messages import follow, local_file
 from tests.runtime.spark import captures
 from tests.runtime.spark.live.growing import add_segment
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "live.md"
 
 
 def test_names_of_files_are_taken_as_spark_writes_them() -> None:
@@ -36,3 +40,14 @@ def test_a_capture_is_followed(spark: SparkSession, tmp_path: Path) -> None:
     )
     found = {(row["_message"], row["kind"]) for row in spark.table("followed").collect()}
     assert found == {("Ohai", None), (None, "length"), (None, "segment")}
+
+
+@pytest.mark.spark
+def test_the_example_of_the_document_runs(spark: SparkSession, tmp_path: Path) -> None:
+    """On a capture that is still empty."""
+    text = DOCUMENT.read_text(encoding="utf-8").replace('"captures/today"', repr(str(tmp_path)))
+    (block,) = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"spark": spark}
+    exec(compile(block, DOCUMENT.name, "exec"), names)  # noqa: S102
+    assert names["messages"].isStreaming
+    assert "Request" in names["messages"].columns

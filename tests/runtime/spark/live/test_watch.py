@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import fcntl
+import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -23,9 +24,9 @@ from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.ledger import Outcome
-from specwire.runtime.spark.pipeline.manifest import Manifest
+from specwire.runtime.spark.pipeline.manifest import Asked, Manifest
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store
+from specwire.runtime.spark.pipeline.store import FRAMES, LATE, TYPED, Store
 from specwire.runtime.spark.pipeline.summary import Summary
 from tests.runtime.spark import captures
 from tests.runtime.spark.live.growing import add_segment
@@ -62,7 +63,7 @@ def run_once(spark: SparkSession, capture: Path, out: Path) -> None:
 def test_live_and_batch_agree(spark: SparkSession, tmp_path: Path) -> None:
     """A segment that is late waits in its table, one that was cut off is set aside, and nothing else differs.
 
-    The second watch goes on where the first was, with a checkpoint; the third has lost it.
+    The second watch goes on where the first was.
     """
     capture, live, batch = (tmp_path / name for name in ("capture", "live", "batch"))
     add(capture, 0, 1, 3)
@@ -90,10 +91,17 @@ def test_live_and_batch_agree(spark: SparkSession, tmp_path: Path) -> None:
     assert count(read_rows(live, TYPED)) + count(late) == len(SAID)
     assert Store(live).manifest.answered == Store(live).manifest.run
 
-    before = read_rows(live)
-    (live / "live").rename(tmp_path / "lost")
-    run_once(spark, capture, live)
-    assert read_rows(live) == before
+
+@pytest.mark.spark
+def test_a_checkpoint_that_is_lost_costs_time_alone(spark: SparkSession, tmp_path: Path) -> None:
+    """All segments are given again, and are known."""
+    capture, out = tmp_path / "capture", tmp_path / "out"
+    add(capture, 0, 1, 2)
+    request = Request(capture, Asked(layers=("frames", "typed")))
+    for _ in range(2):
+        watch(spark, Watch(request, out, rules=None, once=True), threading.Event())
+        assert count(read_rows(out, TYPED)) == count(read_rows(out, FRAMES)) == 6
+        shutil.rmtree(out / "live")
 
 
 class Seen(Listener):
