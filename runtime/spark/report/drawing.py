@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import io
 import re
+import warnings
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -73,7 +74,9 @@ def _svg(name: str, draw: Draw, size: tuple[float, float], *, is_wide: bool) -> 
         # What a peer calls itself may hold a dollar.
         "text.parse_math": False,
     }
-    with mpl.rc_context(settings):
+    with mpl.rc_context(settings), warnings.catch_warnings():
+        # Letters that matplotlib's own font lacks are the browser's to draw.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
         figure = Canvas(figsize=size, layout="constrained")
         canvas = FigureCanvasSVG(figure)
         draw(figure.add_subplot(), is_wide)

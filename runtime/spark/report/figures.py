@@ -31,7 +31,8 @@ def span_text(seconds: float) -> str:
 
 
 def short_text(text: str, length: int) -> str:
-    """Return a text, its middle left out where it is longer than `length` characters."""
+    """Return a text without control characters, its middle left out where it is longer than `length` characters."""
+    text = "".join(one if one.isprintable() else "\N{MIDDLE DOT}" for one in text)
     if len(text) <= length:
         return text
     head = length // 2

@@ -1,4 +1,4 @@
-"""What the report shows of the answers, as values: collected from the answer tables, bounded whatever they hold.
+"""What the report shows of the answers, collected from their tables, bounded whatever they hold.
 
 Everything is counted on Spark, so that only a few hundred rows come to the driver; after `collect` no more of
 Spark is needed. Where two taps saw one connection, the second view is left out (the answer table ``twins``).
@@ -7,16 +7,30 @@ Spark is needed. Where two taps saw one connection, the second view is left out 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from functools import reduce
 from typing import Any, TypeVar
 
 import msgspec
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import TimestampType
 
-BINS_PER_DECADE = 20
-"""Of the latency distribution: each bin is 12 % wider than the one before."""
+from specwire.runtime.spark.answers.rates import counted
+from specwire.runtime.spark.answers.taps import without_twins
+from specwire.runtime.spark.report.found import (
+    BINS_PER_DECADE,
+    FRAMES_KEPT_OCTETS,
+    Edge,
+    File,
+    Findings,
+    LatencyBin,
+    Presence,
+    Silence,
+    Topic,
+    Violation,
+    ViolationCount,
+)
 
 TOPICS_KEPT = 20
 TRANSFERS_KEPT = 20
@@ -24,145 +38,21 @@ PRESENCES_KEPT = 30
 SILENCES_KEPT = 300
 VIOLATIONS_KEPT = 50
 EDGES_KEPT = 60
-FRAMES_KEPT_OCTETS = 4096
-"""Of each frame of a violation, from its beginning; the rest is said in octets."""
-
 Tables = Callable[[str], DataFrame | None]
 """Gives an answer table, or the layer of captured frames by the name ``frames``; None where there is none."""
 
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+
 Row = TypeVar("Row", bound=msgspec.Struct)
-
-
-class LatencyBin(msgspec.Struct, frozen=True):
-    """How many of a kind took from `bin` steps of a decade's twentieth above 1 µs to the next."""
-
-    kind: str
-    bin: int
-    count: int
-
-
-class Topic(msgspec.Struct, frozen=True):
-    """What was asked of one topic; quantiles in microseconds, None where nothing was answered."""
-
-    protocol: str
-    kind: str
-    service: str | None
-    topic: str | None
-    begun: int
-    answered: int
-    errors: int
-    unanswered: int
-    p50_us: float | None
-    p99_us: float | None
-    max_us: float | None
-
-
-class File(msgspec.Struct, frozen=True):
-    """One file that was sent."""
-
-    protocol: str
-    peer: str | None
-    filename: str
-    outcome: str
-    octets: int
-    octets_per_s: float | None
-    duration_us: float
-    stalls: int
-    stalled_us: float
-
-
-class Presence(msgspec.Struct, frozen=True):
-    """A conversation from its first to its last message."""
-
-    protocol: str
-    tap: str
-    conversation: str
-    peer: str | None
-    first_ts: datetime
-    last_ts: datetime
-    messages: int
-
-
-class Silence(msgspec.Struct, frozen=True):
-    """A side that said nothing for longer than its heartbeat allows; `until_ts` is None where it has not spoken since."""
-
-    tap: str
-    conversation: str
-    sender: str
-    ts: datetime
-    until_ts: datetime | None
-    silent_s: float
-    outcome: str
-
-
-class ViolationCount(msgspec.Struct, frozen=True):
-    """Violations of one kind."""
-
-    protocol: str
-    reading: str
-    kind: str
-    message: str | None
-    conversations: int
-    violations: int
-
-
-class Violation(msgspec.Struct, frozen=True):
-    """A message that broke the dialog; `frames` is None where the captured frames are not kept.
-
-    `frames` are cut to `FRAMES_KEPT_OCTETS` each, `sizes` are their whole sizes.
-    """
-
-    protocol: str
-    tap: str
-    seq: int
-    conversation: str
-    peer: str | None
-    ts: datetime
-    reading: str
-    kind: str
-    sender: str | None
-    message: str | None
-    state: str | None
-    text: str
-    frames: tuple[bytes, ...] | None = None
-    sizes: tuple[int, ...] = ()
-
-
-class Edge(msgspec.Struct, frozen=True):
-    """Who sent to whom, or asked which service, over all days."""
-
-    protocol: str
-    kind: str
-    source: str
-    source_role: str
-    target: str
-    target_role: str
-    messages: int
-    octets: int
-    errors: int
-
-
-class Findings(msgspec.Struct, frozen=True):
-    """All of it; a sequence is empty where there was nothing, or where its table is not written."""
-
-    latency: tuple[LatencyBin, ...] = ()
-    topics: tuple[Topic, ...] = ()
-    files: tuple[File, ...] = ()
-    presences: tuple[Presence, ...] = ()
-    silences: tuple[Silence, ...] = ()
-    violation_counts: tuple[ViolationCount, ...] = ()
-    violations: tuple[Violation, ...] = ()
-    edges: tuple[Edge, ...] = ()
 
 
 def collect(tables: Tables) -> Findings:
     """Collect what the report shows; some ten small jobs."""
     twins = tables("twins")
-    timed = [
-        _alone(frame, twins)
-        for frame in (_requests(tables("requests")), _parts(tables("job_parts")), _files(tables("transfers")))
-        if frame is not None
-    ]
+    named = {name: tables(name) for name in ("requests", "jobs", "job_parts", "transfers", "twins")}
+    there = {name: table for name, table in named.items() if table is not None}
+    takes_time = {"requests": _requests, "job_parts": _parts, "transfers": _files}
+    timed = [shape(counted(there, name)) for name, shape in takes_time.items() if name in there]
     latency = reduce(DataFrame.unionByName, timed) if timed else None
     violations = _violations(tables("violations"), twins)
     return Findings(
@@ -179,41 +69,29 @@ def collect(tables: Tables) -> Findings:
 
 def _alone(frame: DataFrame, twins: DataFrame | None) -> DataFrame:
     """Leave out the connections that another tap's view stands for."""
-    if twins is None:
-        return frame
-    return frame.join(F.broadcast(twins.select("tap", "conversation")), ["tap", "conversation"], "left_anti")
+    return frame if twins is None else without_twins(frame, twins)
 
 
-_TIMED = ("protocol", "tap", "conversation", "kind", "service", "topic", "latency_us", "error", "outcome")
-
-
-def _requests(table: DataFrame | None) -> DataFrame | None:
-    if table is None:
-        return None
+def _requests(table: DataFrame) -> DataFrame:
     wanted = table.where("outcome in ('answered', 'error', 'open', 'unanswered')")
     return wanted.select(
-        *_TIMED[:3], F.lit("rpc").alias("kind"), "service", "topic", "latency_us",
+        "protocol", F.lit("rpc").alias("kind"), "service", "topic", "latency_us",
         (F.col("outcome") == "error").alias("error"), "outcome",
     )  # fmt: skip
 
 
-def _parts(table: DataFrame | None) -> DataFrame | None:
-    if table is None:
-        return None
+def _parts(table: DataFrame) -> DataFrame:
     return table.select(
-        "protocol", "tap", F.lit(None).cast("string").alias("conversation"), F.lit("job").alias("kind"),
-        "service", F.col("task").alias("topic"), "latency_us",
+        "protocol", F.lit("job").alias("kind"), "service", F.col("task").alias("topic"), "latency_us",
         (F.col("outcome") == "failed").alias("error"), "outcome",
     )  # fmt: skip
 
 
-def _files(table: DataFrame | None) -> DataFrame | None:
-    if table is None:
-        return None
+def _files(table: DataFrame) -> DataFrame:
     nothing = F.lit(None).cast("string")
     ended = F.when(F.col("outcome") == "complete", F.col("duration_us"))
     return table.where("outcome <> 'deleted'").select(
-        *_TIMED[:3], F.lit("transfer").alias("kind"), nothing.alias("service"), nothing.alias("topic"),
+        "protocol", F.lit("transfer").alias("kind"), nothing.alias("service"), nothing.alias("topic"),
         ended.alias("latency_us"), F.col("outcome").isin("cut", "ended").alias("error"), "outcome",
     )  # fmt: skip
 
@@ -292,8 +170,9 @@ def _with_frames(found: Sequence[Violation], frames: DataFrame | None) -> tuple[
     if frames is None or not found:
         return tuple(found)
     wanted = F.lit(False)
-    for item in {(item.tap, item.seq) for item in found}:
-        wanted = wanted | ((F.col("tap") == item[0]) & (F.col("seq") == item[1]))
+    for tap, seq, day in {(item.tap, item.seq, item.ts.date()) for item in found}:
+        # The day is a folder: without it every file would be looked into.
+        wanted = wanted | ((F.col("date") == day) & (F.col("tap") == tap) & (F.col("seq") == seq))
     cut = F.transform("frames", lambda frame: F.substring(frame, 1, FRAMES_KEPT_OCTETS))
     sizes = F.transform("frames", F.octet_length)
     rows = frames.where(wanted).select("tap", "seq", cut.alias("frames"), sizes.alias("sizes")).collect()
@@ -322,6 +201,19 @@ def _edges(table: DataFrame | None) -> tuple[Edge, ...]:
 
 
 def _values(frame: DataFrame, kind: type[Row]) -> tuple[Row, ...]:
-    """Collect rows as values of a type, whose fields name the columns."""
+    """Collect rows as values of a type, whose fields name the columns.
+
+    A timestamp comes as microseconds: Spark would give it in this machine's time, without saying so.
+    """
+    moments = {field.name for field in frame.schema if isinstance(field.dataType, TimestampType)}
     names = [field for field in kind.__struct_fields__ if field in frame.columns]
-    return tuple(kind(**row.asDict()) for row in frame.select(*names).collect())
+    columns = [F.unix_micros(name).alias(name) if name in moments else F.col(name) for name in names]
+    rows = (row.asDict() for row in frame.select(*columns).collect())
+    return tuple(
+        kind(**{name: _moment(value) if name in moments else value for name, value in row.items()})
+        for row in rows
+    )
+
+
+def _moment(micros: int | None) -> datetime | None:
+    return None if micros is None else EPOCH + timedelta(microseconds=micros)

@@ -18,7 +18,7 @@ from specwire.runtime.spark.pipeline.summary import Summary, TapCount
 from specwire.runtime.spark.protocols import role_name
 from specwire.runtime.spark.report.drawing import SERIES, Figure
 from specwire.runtime.spark.report.figures import count_text, size_text, span_text
-from specwire.runtime.spark.report.findings import Findings, Violation
+from specwire.runtime.spark.report.found import Findings, Violation
 from specwire.runtime.spark.report.plots import plot_heartbeats, plot_latency, plot_messages, plot_peers
 from specwire.runtime.spark.report.raw import RawFrame, dump_frames
 from specwire.runtime.spark.report.tables import (

@@ -11,7 +11,7 @@ from specwire.runtime.spark.pipeline.summary import UNDECODED, Timeline
 from specwire.runtime.spark.protocols import role_name
 from specwire.runtime.spark.report.drawing import BAD, INK, LINE, SERIES, SOFT, Figure, draw_figure
 from specwire.runtime.spark.report.figures import count_text, short_text, span_text
-from specwire.runtime.spark.report.findings import BINS_PER_DECADE, Edge, LatencyBin, Presence, Silence
+from specwire.runtime.spark.report.found import BINS_PER_DECADE, Edge, LatencyBin, Presence, Silence
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -95,19 +95,16 @@ def plot_heartbeats(presences: Sequence[Presence], silences: Sequence[Silence]) 
         return None
     begin = min(item.first_ts for item in presences)
     end = max(item.last_ts for item in presences)
-    rows = {(item.tap, item.conversation): number for number, item in enumerate(presences)}
-    shown = [item for item in silences if (item.tap, item.conversation) in rows]
+    shown = [(row, gap) for row, item in enumerate(presences) for gap in silences if _within(gap, item)]
 
     def at(moment: datetime) -> float:
         return (moment - begin).total_seconds()
 
     def draw(axes: Axes, wide: bool) -> None:
-        for item in presences:
-            row = rows[item.tap, item.conversation]
+        for row, item in enumerate(presences):
             axes.plot([at(item.first_ts), at(item.last_ts)], [row, row], color=SERIES[0], linewidth=3)
             axes.plot([at(item.first_ts)], [row], marker="|", markersize=9, color=INK)
-        for gap in shown:
-            row = rows[gap.tap, gap.conversation]
+        for row, gap in shown:
             until = at(gap.until_ts) if gap.until_ts else at(end)
             axes.plot([at(gap.ts), until], [row, row], color=BAD, linewidth=5, alpha=0.75)
         length = 26 if wide else 12
@@ -169,6 +166,12 @@ def plot_peers(edges: Sequence[Edge]) -> Figure | None:
         note += f" {count_text(hidden)} quieter ones are left out."
     told = f"{count_text(len(octets))} peers and services, {count_text(len(edges))} directions."
     return draw_figure("peers", "Who talks to whom", note, told, draw, height=4.4)
+
+
+def _within(gap: Silence, item: Presence) -> bool:
+    """Whether a silence began in this stretch of the conversation, which may have gone on after a long rest."""
+    same = (gap.tap, gap.conversation) == (item.tap, item.conversation)
+    return same and item.first_ts <= gap.ts <= item.last_ts
 
 
 def _ends(edge: Edge) -> tuple[tuple[str, str], tuple[str, str]]:

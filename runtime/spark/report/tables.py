@@ -10,7 +10,7 @@ from specwire.runtime.capture.identity import tap_name
 from specwire.runtime.spark.pipeline.summary import UNDECODED, Summary
 from specwire.runtime.spark.protocols import role_name
 from specwire.runtime.spark.report.figures import count_text, size_text, span_text
-from specwire.runtime.spark.report.findings import Findings
+from specwire.runtime.spark.report.found import Findings
 
 TAP_COLUMNS = 6
 """With more taps than this the types are summed over the taps."""

@@ -73,7 +73,12 @@ def _end(gateway: Any) -> None:
     gateway.shutdown()
     # Java ends when its standard input does.
     gateway.proc.stdin.close()
-    gateway.proc.wait(ENDING_S)
+    try:
+        gateway.proc.wait(ENDING_S)
+    except subprocess.TimeoutExpired:
+        # What it was to do is done.
+        gateway.proc.kill()
+        gateway.proc.wait()
 
 
 @contextmanager

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from specwire.runtime.spark.report.findings import (
+from specwire.runtime.spark.report.found import (
     Edge,
     File,
     Findings,

@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from datetime import UTC, date, datetime, timedelta
 from typing import Any
 
 import pytest
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import ArrayType, BinaryType, LongType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DateType, LongType, StringType, StructField, StructType
 
 from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, TWINS, VIOLATIONS
 from specwire.runtime.spark.answers.schemas.graph import EDGES
 from specwire.runtime.spark.answers.schemas.health import SILENCES
-from specwire.runtime.spark.answers.schemas.jobs import JOB_PARTS
+from specwire.runtime.spark.answers.schemas.jobs import JOB_PARTS, JOBS
 from specwire.runtime.spark.answers.schemas.requests import REQUESTS
 from specwire.runtime.spark.answers.schemas.transfers import TRANSFERS
-from specwire.runtime.spark.report.findings import FRAMES_KEPT_OCTETS, Findings, LatencyBin, collect
+from specwire.runtime.spark.report.findings import collect
+from specwire.runtime.spark.report.found import FRAMES_KEPT_OCTETS, Findings, LatencyBin
 
 pytestmark = pytest.mark.spark
 
@@ -26,6 +28,7 @@ FRAMES = StructType(
     [
         StructField("tap", StringType()),
         StructField("seq", LongType()),
+        StructField("date", DateType()),
         StructField("frames", ArrayType(BinaryType())),
     ]
 )
@@ -61,8 +64,12 @@ def findings(spark: SparkSession) -> Findings:
         "job_parts": table(
             spark,
             JOB_PARTS,
-            [{"service": "netbox", "task": "sync", "latency_us": 0.5, "outcome": "failed"}],
+            [
+                {"service": "netbox", "task": "sync", "latency_us": 0.5, "outcome": "failed", "uuid": "j1"},
+                {**twin, "service": "netbox", "task": "sync", "latency_us": 0.5, "uuid": "j1"},
+            ],
         ),
+        "jobs": table(spark, JOBS, [{"uuid": "j1"}, {**twin, "uuid": "j1"}]),
         "transfers": table(
             spark,
             TRANSFERS,
@@ -101,7 +108,13 @@ def findings(spark: SparkSession) -> Findings:
             ],
         ),
         "frames": spark.createDataFrame(
-            [("t1", 3, [b"ab", LONG_FRAME]), ("t1", 4, None), ("t2", 3, [b"not this"])], FRAMES
+            [
+                ("t1", 3, DAY, [b"ab", LONG_FRAME]),
+                ("t1", 4, DAY, None),
+                ("t2", 3, DAY, [b"not this"]),
+                ("t1", 9, DAY + timedelta(days=1), [b"of another day"]),
+            ],
+            FRAMES,
         ),
     }
     return collect(tables.get)
@@ -150,6 +163,23 @@ def test_violations_come_with_their_frames(findings: Findings) -> None:
         ("sender", 2, 1),
         ("unexpected", 1, 1),
     ]
+
+
+def test_moments_are_in_utc_wherever_the_machine_is(
+    spark: SparkSession, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Spark gives timestamps in the machine's time; in Kolkata that is five and a half hours later."""
+    row = {"reading": "strict", "kind": "sender", "text": "", "seq": 1}
+    rows = table(spark, VIOLATIONS, [row])
+    monkeypatch.setenv("TZ", "Asia/Kolkata")
+    time.tzset()
+    try:
+        [found] = collect({"violations": rows}.get).violations
+    finally:
+        monkeypatch.undo()
+        time.tzset()
+    assert found.ts == BEGIN
+    assert found.ts.tzinfo is UTC
 
 
 def test_edges_of_all_days_are_one(findings: Findings) -> None:

@@ -20,7 +20,7 @@ from specwire.runtime.spark.pipeline.summary import (
     TypeCount,
 )
 from specwire.runtime.spark.report.figures import THIN_SPACE, count_text, size_text, span_text
-from specwire.runtime.spark.report.findings import Findings
+from specwire.runtime.spark.report.found import Findings
 from specwire.runtime.spark.report.page import build_view, render_report
 from specwire.runtime.spark.report.tables import error_table, short_names, type_table
 from tests.runtime.spark.report.findings import FINDINGS, HOSTILE

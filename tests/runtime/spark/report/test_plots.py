@@ -5,9 +5,12 @@ from __future__ import annotations
 import re
 from xml.etree import ElementTree
 
+import pytest
+from msgspec import structs
+
 from specwire.runtime.spark.pipeline.summary import Bucket, Timeline
 from specwire.runtime.spark.report.drawing import Figure
-from specwire.runtime.spark.report.findings import Edge, Findings
+from specwire.runtime.spark.report.found import Edge, Findings
 from specwire.runtime.spark.report.plots import (
     NODES_SHOWN,
     plot_heartbeats,
@@ -68,6 +71,14 @@ def test_the_median_is_said_in_words() -> None:
 def test_only_silences_of_conversations_that_are_shown_count() -> None:
     figure = drawn(plot_heartbeats(FINDINGS.presences, FINDINGS.silences))
     assert figure.description == "2 conversations, 2 silences."
+
+
+def test_names_of_any_letters_are_drawn_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
+    """What is no letter is a dot."""
+    odd = structs.replace(FINDINGS.presences[0], peer="\u4ea4\u6362 \U0001f600\x1b[31m\0")
+    figure = drawn(plot_heartbeats([odd], ()))
+    assert "\u4ea4\u6362 \U0001f600\u00b7[31m\u00b7" in texts(figure.wide)
+    assert not list(recwarn)
 
 
 def test_the_busiest_peers_are_shown_and_the_others_counted() -> None:
