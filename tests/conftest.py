@@ -58,10 +58,14 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every test marked `spark` to one worker; xdist reads the group after this."""
+    """Give every test that uses the shared Spark session to one worker; xdist reads the group after this.
+
+    Those that start Spark in processes of their own stay together file by file, on whichever worker has time.
+    """
     for item in items:
         if item.get_closest_marker("spark"):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            shared = "spark" in getattr(item, "fixturenames", ())
+            item.add_marker(pytest.mark.xdist_group("spark" if shared else f"Spark of {item.path.stem}"))
 
 
 @pytest.fixture(scope="session", autouse=True)

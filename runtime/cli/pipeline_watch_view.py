@@ -37,7 +37,7 @@ class View(Listener):
 
 
 class Lines(View):
-    """Each event is one object: ``event`` is batch, answers, alert or failure."""
+    """Each event is one object: ``event`` is batch, answers, alert, failure or waiting."""
 
     def __init__(self, write: Callable[[Mapping[str, object]], None]) -> None:
         self._write = write
@@ -70,6 +70,10 @@ class Lines(View):
     def on_failure(self, text: str) -> None:
         """Write that a query failed and is begun again."""
         self._put({"event": "failure", "text": text})
+
+    def on_wait(self) -> None:
+        """Write that another run in the folder is waited for."""
+        self._put({"event": "waiting"})
 
     def _put(self, event: Mapping[str, object]) -> None:
         with self._lock:
@@ -128,6 +132,10 @@ class Screen(View):
     def on_failure(self, text: str) -> None:
         """Show a failure as a line that stays."""
         self._console.print(Text(f"Spark failed, it is tried again: {text}"), soft_wrap=True)
+
+    def on_wait(self) -> None:
+        """Show that another run in the folder is waited for."""
+        self.tell("another run is at work in the folder, waiting for it")
 
 
 def _totals(summary: Summary | None) -> dict[str, object]:

@@ -14,5 +14,9 @@ class InputError(PipelineError):
     """What was asked for cannot be done: an unknown protocol, a folder that must not be replaced."""
 
 
+class BusyError(InputError):
+    """Another run is at work in the output folder; it ends by itself."""
+
+
 class JobError(PipelineError):
     """Spark could not be started, or a job of it failed."""

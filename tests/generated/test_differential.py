@@ -218,7 +218,7 @@ def drawn_frames(name: str) -> st.SearchStrategy[list[list[bytes]]]:
 
 @every_reader
 @every_package
-def test_vectors_of_the_workshop(name: str, against: Check) -> None:
+def test_more_vectors(name: str, against: Check) -> None:
     """The recordings that the repository's own were chosen from, where they are at hand."""
     if not SHARED.is_dir():
         pytest.skip("no folder of shared vectors beside the repository")

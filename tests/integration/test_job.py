@@ -41,7 +41,6 @@ def run_command(out: Path, grammars: Path) -> dict[str, Any]:
 
 @pytest.mark.spark
 @pytest.mark.peers
-@pytest.mark.xdist_group("spark")
 def test_job_holds_twice(tmp_path: Path) -> None:
     """The second run replaces the first and finds the same."""
     shutil.copytree(ROOT / "grammars" / "filemq", tmp_path / "grammars" / "filemq")

@@ -37,6 +37,12 @@ public abstract class Function implements ScalarFunction<InternalRow> {
         return false;
     }
 
+    /** Said to be false although it is true: Spark would decode again for each filter that it moves below. */
+    @Override
+    public boolean isDeterministic() {
+        return false;
+    }
+
     @Override
     public String name() {
         return "decode_" + decoder().name();

@@ -35,14 +35,22 @@ def take(
     where: str | None = None,
     noted: Sequence[str] = MOMENT,
 ) -> DataFrame:
-    """Return the noted columns of one typed table, `message`, and `fields`: SQL by the name they are to have."""
+    """Return the noted columns of one typed table, `message`, and `fields`: SQL by the name they are to have.
+
+    Where a foreign capture has no `mono`, it is 0: such messages are all of one moment of their tap.
+    """
     names = {field.name: stored for field, stored in zip(NOTED, noted_names(protocol, message), strict=True)}
     rows = typed[message] if where is None else typed[message].where(where)
     return rows.select(
-        *(F.col(names[name]).alias(name) for name in noted),
+        *(_noted(names[name], name) for name in noted),
         F.lit(message).alias("message"),
         *(F.expr(sql).alias(name) for name, sql in (fields or {}).items()),
     )
+
+
+def _noted(stored: str, name: str) -> Column:
+    found = F.col(stored)
+    return (F.coalesce(found, F.lit(0)) if name == "mono" else found).alias(name)
 
 
 def noted_names(protocol: str, message: str) -> list[str]:

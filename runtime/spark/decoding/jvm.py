@@ -65,7 +65,8 @@ def decode(frame: DataFrame, protocol: str) -> DataFrame:
 
 def decode_counted(frame: DataFrame, protocol: str, octets: str) -> DataFrame:
     """See `specwire.runtime.spark.decoding.backends.CountingBackend`; InputError where it cannot be used."""
-    return _decode(frame, protocol, {octets: F.col(_DECODED)[_OCTETS]})
+    counted = F.coalesce(F.col(_DECODED)[_OCTETS], F.lit(0).cast("long"))  # never null, and said to be so
+    return _decode(frame, protocol, {octets: counted})
 
 
 def _decode(frame: DataFrame, protocol: str, more: Mapping[str, Column]) -> DataFrame:

@@ -15,7 +15,7 @@ Nothing is ever passed over for its age. Late segments are given when they come.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -53,22 +53,22 @@ class Patience(msgspec.Struct, frozen=True):
     octets: int = 256 << 20
 
 
-def scan(folder: Path, given: Position) -> tuple[list[str], list[Arrival]]:
-    """Return the names of all segments in a folder, and what is known of those that were not given.
-
-    Raises CaptureError where the folder cannot be read.
-    """
+def list_names(folder: Path) -> list[str]:
+    """Return the names of all segments in a folder, sorted; CaptureError where it cannot be read."""
     try:
         with os.scandir(folder) as entries:
-            names = sorted(
+            return sorted(
                 entry.name
                 for entry in entries
                 if entry.name.endswith(SUFFIX) and entry.name[0] not in "._" and entry.is_file()
             )
     except OSError as error:
         raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
-    fresh = (name for name in names if not given.has(name))
-    return names, [arrival for name in fresh if (arrival := _look_at(folder / name)) is not None]
+
+
+def look_at(folder: Path, names: Iterable[str]) -> list[Arrival]:
+    """Return what is known of files of a folder, but for those that have gone in the meantime."""
+    return [arrival for name in names if (arrival := _look_at(folder / name)) is not None]
 
 
 def _look_at(path: Path) -> Arrival | None:

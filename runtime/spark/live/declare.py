@@ -88,9 +88,10 @@ RUN = """\
 # Written by `specwire pipeline declare`; yours to change. Arguments go to spark-pipelines: run, dry-run, --full-refresh-all …
 set -eu
 cd "$(dirname "$0")"
-export PYSPARK_PYTHON="${{PYSPARK_PYTHON:-{python}}}"
+python={python}
+export PYSPARK_PYTHON="${{PYSPARK_PYTHON:-$python}}"
 # Tables outlive a run only in a catalog that does: here a file of Derby; name your own metastore in its place.
-exec "$(dirname "$PYSPARK_PYTHON")/spark-pipelines" \\
+exec "$(dirname "$(command -v "$PYSPARK_PYTHON")")/spark-pipelines" \\
     --conf spark.sql.catalogImplementation=hive \\
     --conf "spark.sql.warehouse.dir=file://$PWD/warehouse" \\
     --conf "spark.hadoop.javax.jdo.option.ConnectionURL=jdbc:derby:;databaseName=$PWD/metastore;create=true" \\

@@ -16,6 +16,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.runtime.capture.segments import SUFFIX
+from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.capture import literal_path
 from specwire.runtime.spark.reading.source import SpecwireSource
 
@@ -25,12 +26,23 @@ RETENTION = "36500d"
 """Spark passes over files that are older than this in silence, and its own limit is seven days."""
 
 
+PATTERN = "{}[]*?\\"
+"""What stands for other characters in the paths of Spark's file stream, escaped or not."""
+
+
 def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: str) -> DataFrame:
     """Return the messages of a growing capture as a stream, decoded, in the columns of `decode`.
 
     Everything in it is read as `protocol`. `options` are those of the format ``specwire``. A file that is no whole
     segment is a row without a message whose `_error` is of kind ``segment``.
+
+    InputError for a folder whose name Spark's file stream would take for a pattern, and read more than once.
     """
+    if odd := set(str(capture)) & set(PATTERN):
+        raise InputError(
+            f"{capture}: a stream of files cannot follow a folder with {' or '.join(sorted(odd))} in its name; "
+            "`specwire pipeline watch` can"
+        )
     asked = {"damaged": "quarantine", **options, "path": str(capture), "protocol": protocol}
     source = SpecwireSource(asked)
     schema = source.schema()

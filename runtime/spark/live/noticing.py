@@ -92,14 +92,21 @@ def _bundle(batch: pa.RecordBatch, override: str | None) -> Iterator[Bundle]:
 
 
 @cache
-def _watcher(protocol: str) -> Callable[[int, int, str, Sequence[bytes] | None], Noticed]:
-    """Return the function that looks at one message of a protocol."""
+def _watcher(protocol: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], Noticed]:
+    """Return the function that looks at one message of a protocol.
+
+    Frames with a null among them are not known: that is a fault, told as the tables tell it.
+    """
     decode = _decoder(protocol)
     fields = watched_fields(dialogs(protocol).values())
 
-    def look(seq: int, ts: int, sender: str, frames: Sequence[bytes] | None) -> Noticed:
+    def look(seq: int, ts: int, sender: str, frames: Sequence[bytes | None] | None) -> Noticed:
+        known = [frame for frame in frames or () if frame is not None]
+        if frames is not None and len(known) < len(frames):
+            fault = f"frames in frame {frames.index(None)}: expected octets, found null [columns]"
+            return Noticed(seq, ts, sender, None, fault=fault)
         try:
-            message = decode(frames or [], sender)
+            message = decode(known, sender)
         except DecodeError as error:
             return Noticed(seq, ts, sender, None, fault=str(error))
         values = {name: getattr(message, name, None) for name in fields}

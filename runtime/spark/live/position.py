@@ -12,6 +12,7 @@ has and the first has not.
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterable, Sequence
 from typing import Self
 
@@ -66,7 +67,8 @@ class Position(msgspec.Struct, frozen=True):
         """Return whether the file of this name was given."""
         found = parse_name(name)
         if found is None:
-            return name in self.others
+            at = bisect_left(self.others, name)
+            return self.others[at : at + 1] == (name,)
         tap, number = found
         return any(first <= number <= last for first, last in self.taps.get(tap, ()))
 

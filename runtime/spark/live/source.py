@@ -19,7 +19,7 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StringType, StructField, StructType
 
-from specwire.runtime.spark.live.arriving import Patience, choose, scan
+from specwire.runtime.spark.live.arriving import Patience, choose, list_names, look_at
 from specwire.runtime.spark.live.position import Position
 
 FORMAT = "specwire_segments"
@@ -79,6 +79,7 @@ class SegmentReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         self.folder = folder
         self.patience = patience
         self._wanted: frozenset[str] | None = None
+        self._given: frozenset[str] = frozenset()
 
     def initialOffset(self) -> dict[str, Any]:
         """Nothing was given yet."""
@@ -87,7 +88,8 @@ class SegmentReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
         """Return the position after what is given next; `start` itself where there is nothing."""
         given = Position.from_json(start)
-        present, arrivals = scan(self.folder, given)
+        present = list_names(self.folder)
+        arrivals = look_at(self.folder, self._fresh(present, given))
         patience = self.patience
         if self._wanted is not None:
             arrivals = [arrival for arrival in arrivals if arrival.name in self._wanted]
@@ -97,13 +99,27 @@ class SegmentReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
             return start
         return given.forget_missing(present).add(names).to_json()
 
+    def _fresh(self, present: Sequence[str], given: Position) -> list[str]:
+        """Return the names that were not given, looking up those alone that were not found to be given before.
+
+        A tap writes 86,400 segments a day, and the folder is looked at every second.
+        """
+        known = self._given.intersection(present)
+        fresh: list[str] = []
+        found: list[str] = []
+        for name in present:
+            if name not in known:
+                (found if given.has(name) else fresh).append(name)
+        self._given = known.union(found)
+        return fresh
+
     def getDefaultReadLimit(self) -> ReadLimit:
         """The limits are the reader's own."""
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
         """Give what is here now and whole, without waiting for what is missing, and nothing that comes later."""
-        _, arrivals = scan(self.folder, Position())
+        arrivals = look_at(self.folder, list_names(self.folder))
         settle_s = self.patience.settle_s
         now_s = time.time()
         self._wanted = frozenset(

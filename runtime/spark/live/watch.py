@@ -76,7 +76,9 @@ def watch(
     """
     check(request)
     work = Work(spark, request, listener or Listener(), stop)
-    work.begin()
+    # A folder is made ours before there is anything in it; one that is ours may have a watch, which is left alone.
+    if not (request.out / FOLDER).is_dir():
+        work.begin()
     with _alone(request.out):
         running: list[Running] = []
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
@@ -12,6 +12,7 @@ import msgspec
 from pyspark.sql import DataFrame, SparkSession
 
 from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.spark.errors import BusyError
 from specwire.runtime.spark.live.alert_table import Line, store_alerts
 from specwire.runtime.spark.live.arriving import Patience
 from specwire.runtime.spark.live.conversing import Rules
@@ -21,6 +22,9 @@ from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
+
+BUSY_S = 0.2
+"""Time between two tries while another run is at work in the output folder."""
 
 
 class Watch(msgspec.Struct, frozen=True):
@@ -82,6 +86,9 @@ class Listener:
     def on_failure(self, text: str) -> None:
         """Take note of a failure of Spark, after which a query is begun again."""
 
+    def on_wait(self) -> None:
+        """Take note that another run is at work in the output folder, and is waited for."""
+
 
 class Stopped(Exception):
     """A stop was asked for: the batch that would begin runs next time."""
@@ -142,12 +149,16 @@ class Work:
                 self._listener.on_alerts(count)
 
     def catch_up(self, *, idle_s: float) -> None:
-        """Let the answers follow, if they are behind and nothing has happened for a time."""
+        """Let the answers follow, if they are behind and nothing has happened for a time.
+
+        Once a stop is asked for, a run that is at work in the folder is left to it: it answers as well.
+        """
         if time.monotonic() - self._moved < idle_s:
             return
         manifest = self._store.manifest
         if manifest.answered < manifest.run:
-            self._listener.on_answers(self._advance([], answers=True))
+            with suppress(Stopped):
+                self._listener.on_answers(self._advance([], answers=True))
         self._moved = time.monotonic()
 
     def _stream(self, name: str) -> str:
@@ -160,11 +171,24 @@ class Work:
     ) -> Summary | None:
         with self._lock:
             request = msgspec.structs.replace(self._watch.request, answers=answers, late="keep")
-            summary = advance(self._spark, self._store, paths, request, batch=batch)
+            summary = self._when_free(lambda: advance(self._spark, self._store, paths, request, batch=batch))
             self._moved = time.monotonic()
             if answers:
                 self._answered = self._moved
             return summary
+
+    def _when_free(self, work: Callable[[], Summary | None]) -> Summary | None:
+        """Do the work once no other run is at work in the folder; Stopped where a stop is asked for meanwhile."""
+        told = False
+        while True:
+            try:
+                return work()
+            except BusyError:
+                if not told:
+                    self._listener.on_wait()
+                told = True
+            if self._stop.wait(BUSY_S):
+                raise Stopped
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:

@@ -34,7 +34,8 @@ from specwire.runtime.spark.pipeline.transfers import find_transfers
 from specwire.runtime.spark.pipeline.unknown import UNKNOWN
 from specwire.runtime.spark.pipeline.view import View
 from specwire.runtime.spark.pipeline.writing import table_settings
-from specwire.runtime.spark.report.findings import Findings, collect
+from specwire.runtime.spark.report.findings import collect
+from specwire.runtime.spark.report.found import Findings
 from specwire.runtime.spark.report.page import render_report
 
 REPORT = "report.html"
@@ -51,19 +52,19 @@ def advance(
 ) -> Summary | None:
     """Work segments in; return the folder's summary, None where there is none because there was nothing to do.
 
-    Segments that were worked in before are passed over. `batch` is the id of a stream and the number of one of
-    its batches: the same or an earlier one again does nothing.
+    Segments that were worked in before are passed over, and so are messages. `batch` is the id of a stream and
+    the number of one of its batches, which the manifest keeps for show: what a batch holds that was worked in
+    already is told by its segments. A number alone does not tell it, because a stream whose checkpoint lost its
+    end to a power cut gives the number again, with more segments.
 
     Raises InputError and CaptureError as `check_request` and `find_work` do, and JobError where the disk is
     full or messages do not add up. What Spark raises is left as it is.
     """
     check_request(request, store.out)
     with store.begin() as run:
-        if batch and run.before.batches.get(batch[0], -1) >= batch[1]:
-            return store.summary()
         work = find_work(request, paths, store, run)
         if work.nothing:
-            if batch:
+            if batch and run.before.batches.get(batch[0], -1) < batch[1]:
                 run.commit(_next_manifest(run, request, batch, nothing=True))
             return store.summary()
         return carry_out(spark, store, run, request, work, batch=batch, progress=progress)
@@ -134,7 +135,10 @@ def _find_transfers(
 def _next_manifest(
     run: Run, request: Request, batch: tuple[str, int] | None, *, nothing: bool = False
 ) -> Manifest:
-    batches = run.before.batches | (dict([batch]) if batch else {})
+    batches = dict(run.before.batches)
+    if batch:
+        stream, number = batch
+        batches[stream] = max(batches.get(stream, -1), number)
     up_to_date = request.answering or (nothing and run.before.answered == run.before.run)
     answered = run.number if up_to_date else run.before.answered
     return msgspec.structs.replace(run.before, asked=request.asked, batches=batches, answered=answered)

@@ -1,11 +1,11 @@
 """All of a run or nothing of it: how files come into an output folder.
 
 A run writes into ``.staging-N`` inside the folder; hidden names are passed over by Spark, Arrow and DuckDB.
-To commit, the staged files are synced, then a journal is written that lists what moves where and what goes,
-and synced: from here on the run counts. The moves are made, files that the run replaces are removed,
-``manifest.json`` moves last, and the journal is removed. Whoever begins the next run finds either no journal,
-and drops what was staged, or a journal, and does again what it says: a move that was made has no source any
-more, so doing it again does nothing.
+To commit, the staged files and the folders that name them are synced, then a journal is written that lists what
+moves where and what goes, and synced: from here on the run counts. The moves are made, files that the run
+replaces are removed, ``manifest.json`` moves last, and the journal is removed. Whoever begins the next run finds
+either no journal, and drops what was staged, or a journal, and does again what it says: a move that was made has
+no source any more, so doing it again does nothing (`specwire.runtime.spark.pipeline.journal`).
 
 So a reader of the folders sees whole files only. For the moment of the moves it may see some tables of the new
 run and others of the old; none at all of a run that did not commit.
@@ -27,13 +27,21 @@ from pathlib import Path
 import msgspec
 import pyarrow.parquet as pq
 
-from specwire.runtime.spark.errors import InputError, JobError
+from specwire.runtime.spark.errors import BusyError, InputError, JobError
+from specwire.runtime.spark.pipeline.journal import (
+    ASIDE,
+    JOURNAL,
+    STAGING,
+    Journal,
+    perform,
+    recover,
+    sync,
+    write_journal,
+)
 from specwire.runtime.spark.pipeline.manifest import NAME as MANIFEST
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 
 LOCK = ".lock"
-JOURNAL = ".journal.json"
-STAGING = ".staging-"
 SUFFIX = ".parquet"
 
 
@@ -44,14 +52,6 @@ class Area(StrEnum):
     """It stays."""
     OPEN = "open"
     """It holds rows that may still change: the next run replaces it."""
-
-
-class Journal(msgspec.Struct, frozen=True):
-    """A run that counts: paths in the output folder, from and to, and what is removed."""
-
-    run: int
-    moves: tuple[tuple[str, str], ...]
-    removals: tuple[str, ...]
 
 
 class Run:
@@ -99,12 +99,21 @@ class Run:
         files = sorted((self.staging / "files").iterdir(), key=lambda path: path.name == MANIFEST)
         moves = [*self._table_moves(), *((self._relative(path), path.name) for path in files)]
         removals = tuple(sorted(self._relative(path) for path in self.replaced))
-        for source, _ in moves:
-            _sync(self.out / source)
+        for path in self._unsynced(source for source, _ in moves):
+            sync(path)
         journal = Journal(self.number, tuple(moves), removals)
-        _write_journal(self.out, journal)
-        _perform(self.out, journal)
+        write_journal(self.out, journal)
+        perform(self.out, journal)
         return committed
+
+    def _unsynced(self, names: Iterable[str]) -> Iterator[Path]:
+        """Give staged files, then the folders from each up to the output folder, in which their names stand."""
+        folders: set[Path] = set()
+        for name in names:
+            path = self.out / name
+            yield path
+            folders.update(parent for parent in path.parents if parent.is_relative_to(self.out))
+        yield from sorted(folders)
 
     def _table_moves(self) -> Iterator[tuple[str, str]]:
         for area in Area:
@@ -125,22 +134,23 @@ class Run:
 def begin(out: Path) -> Iterator[Run]:
     """Give a run for the time of a block; without `Run.commit` nothing has happened after it.
 
-    Raises InputError where the folder is not ours, cannot be made or written, or another run is at work in
-    it, and JobError where the disk is full or fails.
+    Raises InputError where the folder is not ours, cannot be made or written, BusyError where another run is at
+    work in it, and JobError where the disk is full or fails, or has lost files of an earlier run.
     """
     check_own(out)
     with _locked(out):
-        recover(out)
-        run = Run(out, read_manifest(out))
         try:
-            run.staging.mkdir(mode=0o700)
-            yield run
+            recover(out)
+            run = Run(out, read_manifest(out))
+            try:
+                run.staging.mkdir(mode=0o700)
+                yield run
+            finally:
+                # A journal means that the run counts, whatever went wrong after it: its files must stay.
+                if not (out / JOURNAL).exists():
+                    shutil.rmtree(run.staging, ignore_errors=True)
         except OSError as error:
             raise JobError(f"{error.filename or out}: {error.strerror or error}") from error
-        finally:
-            # A journal means that the run counts, whatever went wrong after it: its files must stay.
-            if not (out / JOURNAL).exists():
-                shutil.rmtree(run.staging, ignore_errors=True)
 
 
 @contextmanager
@@ -149,7 +159,7 @@ def _locked(out: Path) -> Iterator[None]:
     lock = -1
     try:
         while lock < 0:
-            out.mkdir(mode=0o700, parents=True, exist_ok=True)
+            _make(out)
             with contextlib.suppress(FileNotFoundError):
                 lock = _lock(out)
     except OSError as error:
@@ -157,11 +167,23 @@ def _locked(out: Path) -> Iterator[None]:
     try:
         yield
     finally:
-        if [path.name for path in out.iterdir()] == [LOCK]:
-            (out / LOCK).unlink()
-            with contextlib.suppress(OSError):
-                out.rmdir()
-        os.close(lock)
+        try:
+            if [path.name for path in out.iterdir()] == [LOCK]:
+                (out / LOCK).unlink()
+                with contextlib.suppress(OSError):
+                    out.rmdir()
+        finally:
+            os.close(lock)
+
+
+def _make(out: Path) -> None:
+    """Make the folder and those above it that are not there, so that a power cut does not take them away."""
+    made = [path for path in (out, *out.parents) if not path.exists()]
+    out.mkdir(mode=0o700, parents=True, exist_ok=True)
+    for path in made:
+        # A folder that may be written and not read cannot be synced; the run can go on all the same.
+        with contextlib.suppress(PermissionError):
+            sync(path.parent)
 
 
 def _lock(out: Path) -> int:
@@ -173,19 +195,11 @@ def _lock(out: Path) -> int:
             raise FileNotFoundError
     except BlockingIOError:
         os.close(lock)
-        raise InputError(f"{out}: another run is at work there; wait for it or name another folder") from None
+        raise BusyError(f"{out}: another run is at work there; wait for it or name another folder") from None
     except FileNotFoundError:
         os.close(lock)
         raise
     return lock
-
-
-def recover(out: Path) -> None:
-    """Finish or drop what an earlier run left; the caller holds the lock."""
-    with contextlib.suppress(FileNotFoundError):
-        _perform(out, msgspec.json.decode((out / JOURNAL).read_bytes(), type=Journal))
-    for path in out.glob(f"{STAGING}*"):
-        shutil.rmtree(path)
 
 
 def check_own(out: Path) -> None:
@@ -194,7 +208,8 @@ def check_own(out: Path) -> None:
         raise InputError(f"{out}: a file; name a folder for the output")
     if not out.is_dir() or (out / MANIFEST).is_file():
         return
-    foreign = [path for path in out.iterdir() if path.name != LOCK and not path.name.startswith(STAGING)]
+    ours = (LOCK, JOURNAL, ASIDE)
+    foreign = [path for path in out.iterdir() if path.name not in ours and not path.name.startswith(STAGING)]
     if foreign and not (out / JOURNAL).is_file():
         raise InputError(f"{out}: the folder is not empty and not an earlier output, it is left alone")
 
@@ -202,40 +217,6 @@ def check_own(out: Path) -> None:
 def visible_files(folder: Path) -> list[Path]:
     """Return the Parquet files below a folder that Spark would read, sorted."""
     return sorted(path for path in folder.rglob(f"*{SUFFIX}") if path.name[0] not in "._")
-
-
-def _perform(out: Path, journal: Journal) -> None:
-    folders = {out}
-    for name in journal.removals:
-        (out / name).unlink(missing_ok=True)
-        folders.add((out / name).parent)
-    for source, target in journal.moves:
-        if not (out / source).exists():
-            continue
-        folder = (out / target).parent
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        os.replace(out / source, out / target)
-        folders |= {folder, *(parent for parent in folder.parents if out in parent.parents)}
-    for folder in folders:
-        _sync(folder)
-    (out / JOURNAL).unlink(missing_ok=True)
-    shutil.rmtree(out / f"{STAGING}{journal.run:06d}", ignore_errors=True)
-
-
-def _write_journal(out: Path, journal: Journal) -> None:
-    aside = out / f"{JOURNAL}.tmp"
-    aside.write_bytes(msgspec.json.encode(journal))
-    _sync(aside)
-    os.replace(aside, out / JOURNAL)
-    _sync(out)
-
-
-def _sync(path: Path) -> None:
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
 
 
 def _add_rows(rows: dict[str, int], folder: Path, number: int) -> None:

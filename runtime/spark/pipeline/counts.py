@@ -1,11 +1,13 @@
 """Messages and octets by tap, time, type, sender and finding: one job of Spark for each protocol of a run.
 
-The rows, a few thousand, come to the driver and lie in the table ``counts`` of the output folder, those of each
-run beside those of earlier ones: they are summed, never recomputed. Summary, taps and totals are made of them
-(`specwire.runtime.spark.pipeline.summing`) without Spark.
+The rows, some `STRETCHES` for each key without its time, come to the driver and lie in the table ``counts`` of
+the output folder, those of each run beside those of earlier ones: they are summed, never recomputed. Summary,
+taps and totals are made of them (`specwire.runtime.spark.pipeline.summing`) without Spark.
 
 Times are cut to stretches of one of `WIDTHS_MS`, chosen for the time that a run spans. Each width divides the
-next, so rows of different runs add up in the wider one.
+next, so rows of different runs add up in the wider one. The files of many runs become one, cut to the width for
+the time that all of them span: so a stream with a run a second has no more rows after a month than after a
+minute.
 """
 
 from __future__ import annotations
@@ -15,6 +17,7 @@ from pathlib import Path
 from typing import Literal
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -119,19 +122,40 @@ def read_counts(out: Path) -> pa.Table:
 def write_counts(run: Run, counted: Iterable[pa.Table]) -> pa.Table:
     """Stage the counts of a run; return those of all runs, this one among them.
 
-    Many small files of earlier runs become one, rows of one key summed.
+    Many small files of earlier runs become one: its stretches are as wide as suits the time of all of them, and
+    rows of one key are summed.
     """
     added, earlier = pa.concat_tables([SCHEMA.empty_table(), *counted]), read_counts(run.out)
     whole = pa.concat_tables([earlier, added])
     files = visible_files(run.out / TABLE)
     if len(files) >= MERGED_AFTER:
         run.replace(files)
-        added = add_up(whole)
+        added = whole = add_up(cut(whole, choose_width_ms(span_us(whole))))
     if added.num_rows:
         folder = run.folder(Area.ADDED, TABLE)
         folder.mkdir(parents=True)
         pq.write_table(added, folder / "part-0.parquet")
     return whole
+
+
+def span_us(counts: pa.Table) -> int:
+    """Return the time from the first message to the last, microseconds; 0 without messages."""
+    first, last = pc.min(counts["first"]).as_py(), pc.max(counts["last"]).as_py()
+    return 0 if first is None else int(last - first)
+
+
+def cut(counts: pa.Table, width_ms: int) -> pa.Table:
+    """Return counts with stretches of at least this width; wider ones stay.
+
+    `width_ms` is one of `WIDTHS_MS`, so a stretch of before lies in one stretch.
+    """
+    since, widths = counts["since"], pc.max_element_wise(counts["width_ms"], width_ms)
+    begins = pc.multiply(pc.divide(since, widths), widths)
+    # Arrow's division goes towards zero: before 1970 it gives the stretch after the one that is wanted.
+    begins = pc.if_else(pc.greater(begins, since), pc.subtract(begins, widths), begins)
+    for name, column in (("since", begins), ("width_ms", widths)):
+        counts = counts.set_column(counts.column_names.index(name), SCHEMA.field(name), column)
+    return counts
 
 
 def add_up(counts: pa.Table) -> pa.Table:

@@ -1,8 +1,8 @@
 """What an output folder says of itself: ``manifest.json``.
 
 It is small and replaced in one step with every run: the number of the last run, what was asked for when the
-folder was begun (later runs must ask for the same, or its tables would mean two things), which batch of which
-stream was worked in last, and how many rows each table has. Which segments were read is a table of its own
+folder was begun (later runs must ask for the same, or its tables would mean two things), the number of the last
+batch of each stream, and how many rows each table has. Which segments were read is a table of its own
 (`specwire.runtime.spark.pipeline.ledger`), because there may be a million of them.
 """
 
@@ -44,7 +44,7 @@ class Manifest(msgspec.Struct, frozen=True):
         run: number of the last run, from 1; 0 before the first.
         asked: what the folder was begun with.
         answered: the last run whose typed rows the answers hold.
-        batches: the last batch that was worked in, by the id of its stream.
+        batches: the greatest number of a batch that was worked in, by the id of its stream.
         rows: rows of each table, by its path in the folder.
     """
 
@@ -71,7 +71,7 @@ def read_manifest(out: Path) -> Manifest:
         raise InputError(f"{path}: the manifest cannot be read: {error.strerror}") from error
     try:
         found = msgspec.json.decode(octets, type=Manifest)
-    except (msgspec.DecodeError, msgspec.ValidationError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path}: not the manifest of a pipeline's output: {error}") from error
     if found.format != FORMAT:
         raise InputError(

@@ -1,4 +1,4 @@
-"""From counts and ledger to the summary, without Spark: sums over a few thousand rows."""
+"""From counts and ledger to the summary, without Spark: sums over the rows of the table of counts."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specwire.runtime.spark.pipeline.counts import STRETCHES, WIDTHS_MS, Way
+from specwire.runtime.spark.pipeline.counts import STRETCHES, WIDTHS_MS, Way, cut
 from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
 from specwire.runtime.spark.pipeline.stretches import count
 from specwire.runtime.spark.pipeline.summary import (
@@ -128,9 +128,11 @@ def draw_timeline(counts: pa.Table) -> Timeline:
     wide = (width for width in WIDTHS_MS if width >= narrowest and last - first < width * STRETCHES)
     width_ms = next(wide, WIDTHS_MS[-1])
     begin = first // width_ms
+    # Cut before they are grouped: rows that come to Python are then as many as buckets and types.
+    stretches = cut(counts, width_ms)
     messages: dict[int, Counter[str]] = {}
     octets: Counter[int] = Counter()
-    for row in _group(counts, ["since", "message"], {"messages": "sum", "octets": "sum"}):
+    for row in _group(stretches, ["since", "message"], {"messages": "sum", "octets": "sum"}):
         index = row["since"] // width_ms - begin
         messages.setdefault(index, Counter())[row["message"] or UNDECODED] += row["messages"]
         octets[index] += row["octets"]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
 from functools import reduce
 from pathlib import Path
 
+import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
 from specwire.runtime.spark.pipeline.store import Store, read_files
+
+COMPARED = 100_000
+"""Open rows of a table and date that are compared with those of before; more count as changed."""
 
 
 class View:
@@ -49,11 +54,28 @@ class View:
         return self._without_rows(table, there, staged)
 
     def dates(self, table: str, protocol: str) -> set[str]:
-        """Return the dates at which the run adds rows of a protocol to a table, or takes some away."""
-        paths = [path for path in self._run.replaced if path.is_relative_to(self._store.out / table)]
-        for area in Area:
-            paths += visible_files(self._run.folder(area, table))
-        return {partition_date(path) for path in paths if partition(path, "protocol") in ("", protocol)}
+        """Return the dates at which the run adds rows of a protocol to a table, or takes some away.
+
+        A date whose open rows are replaced by the same ones is not among them: a request without an end would
+        have its day rolled up at every run.
+        """
+        gone = [path for path in self._run.replaced if path.is_relative_to(self._store.out / table)]
+        come = [path for area in Area for path in visible_files(self._run.folder(area, table))]
+        found: dict[str, tuple[list[Path], list[Path]]] = {}
+        for paths, side in ((gone, 0), (come, 1)):
+            for path in paths:
+                if partition(path, "protocol") in ("", protocol):
+                    found.setdefault(partition_date(path), ([], []))[side].append(path)
+        staged = self._run.folder(Area.OPEN, table)
+
+        def is_open(path: Path) -> bool:
+            return path.is_relative_to(staged) or path.name.startswith(f"{Area.OPEN}-")
+
+        return {
+            date
+            for date, (old, new) in found.items()
+            if not all(map(is_open, (*old, *new))) or not _same_rows(old, new)
+        }
 
     def _without_rows(
         self, table: str, there: list[Path], staged: dict[Area, list[Path]]
@@ -66,6 +88,20 @@ class View:
                 whole = read_files(self._spark, root, files[-1:])
                 return None if whole is None else whole.where(F.lit(False))
         return None
+
+
+def _same_rows(ours: list[Path], theirs: list[Path]) -> bool:
+    """Whether files have the same rows in any order; False where there are too many to compare."""
+    numbers = {sum(pq.read_metadata(path).num_rows for path in paths) for paths in (ours, theirs)}
+    if len(numbers) > 1 or max(numbers) > COMPARED:
+        return False
+    return _count_rows(ours) == _count_rows(theirs)
+
+
+def _count_rows(paths: list[Path]) -> Counter[str]:
+    # As texts, because lists and structures among the values cannot be counted, and NaN would differ from itself.
+    rows = (row for path in paths for row in pq.ParquetFile(path).read().to_pylist())
+    return Counter(repr(sorted(row.items())) for row in rows)
 
 
 def partition(path: Path, name: str) -> str:

@@ -93,12 +93,14 @@ def test_events_are_lines_of_json(capfd: pytest.CaptureFixture[str]) -> None:
         lines.on_batch(Batch(3, 2, 1.23456, None), SUMMARY)
         lines.on_answers(None)
         lines.on_alert(ALERT)
+        lines.on_wait()
     told = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
     totals = {"messages": 1500, "undecoded": 2, "dropped": 7}
     assert told == [
         {"event": "batch", "batch": 3, "segments": 2, "took_s": 1.235, "lag_s": None, **totals},
         {"event": "answers"},
         {"event": "alert", **ALERT},
+        {"event": "waiting"},
     ]
 
 
@@ -110,8 +112,10 @@ def test_a_person_sees_totals_and_alerts(terminal: bool) -> None:
     with Screen(Console(file=shown, force_terminal=terminal, width=120)) as screen:
         screen.tell("starting Spark")
         screen.on_alert(odd)
+        screen.on_wait()
         screen.on_batch(Batch(0, 2, 1.0, 4.25), SUMMARY)
     text = shown.getvalue()
+    assert "another run is at work in the folder, waiting for it" in text or terminal
     assert "2026-11-22T16:00:26+00:00 silent: filemq server-1-0 c1: [bold]odd[/bold]" in text
     assert "1,500 messages, 2 not decoded; 2 segments taken in, 4.2 s behind, alerts: 1" in text
 

@@ -1,7 +1,8 @@
 """Conversations and their violations: an answer that is continued.
 
-A conversation is over when its tap has gone on for `idle_s` without it, by the tap's own clock; a tap that
-is a day behind the others is taken to have ended, and its conversations with it. Violations are certain at once.
+A conversation is over when its tap has gone on for `idle_s` without it, by the tap's own clock; a tap without new
+messages that is a day behind those with some is taken to have ended, and its conversations with it. Violations are
+certain at once.
 """
 
 from __future__ import annotations
@@ -61,10 +62,11 @@ def advance(
     `kept` bounds the rows of violations for each conversation and reading. Raises InputError for a protocol
     without a dialog.
     """
-    rows = narrow_rows(typed, Alphabet(protocol), None if state is None else state[STATE])
+    before = None if state is None else state[STATE]
+    rows = narrow_rows(typed, Alphabet(protocol), before)
     folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=True).persist()
     wholes = folded.where("whole is not null")
-    is_over = _is_over(wholes, idle_s)
+    is_over = _is_over(wholes, before, idle_s)
     closed, still = wholes.where(is_over), wholes.where(~is_over)
     carried = still.select("tap", "conversation", "peer", F.col("whole.carried").alias("carried"))
     violations = _violations(folded, protocol)
@@ -99,21 +101,34 @@ def fold(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool
     return order(rows).mapInArrow(run, _to_struct(pa.struct(list(FOLDED))))
 
 
-def _is_over(wholes: DataFrame, idle_s: float) -> Column:
-    """Return whether a conversation is too far behind its tap, or its tap behind the others; runs the machines."""
-    latest = wholes.groupBy("tap").agg(
-        F.max("whole.last_mono").alias("mono"), F.max("whole.last_ts").alias("ts")
-    )
-    taps = {row["tap"]: (row["mono"], row["ts"]) for row in latest.collect()}
-    newest = max((ts for _, ts in taps.values()), default=0)
-    ended = [tap for tap, (_, ts) in taps.items() if newest - ts > max(idle_s, TAP_IDLE_S) * 1e6]
+def _is_over(wholes: DataFrame, before: DataFrame | None, idle_s: float) -> Column:
+    """Return whether a conversation is too far behind its tap, or its tap has ended; runs the machines."""
+    taps = _look_at_taps(wholes, before)
+    # The clocks of two hosts may be days apart: one that is heard of lives, whatever its clock says.
+    newest = max((ts for _, ts, new in taps.values() if new), default=0)
+    ended = [
+        tap for tap, (_, ts, new) in taps.items() if not new and newest - ts > max(idle_s, TAP_IDLE_S) * 1e6
+    ]
     # One literal for each tap that lives: a capture has as many as there are processes that write it at a time.
     is_over = F.col("tap").isin(ended)
-    for tap, (mono, _) in taps.items():
+    for tap, (mono, _, _) in taps.items():
         if tap not in ended:
             is_silent = F.col("whole.last_mono") < mono - int(idle_s * 1e9)
             is_over = is_over | ((F.col("tap") == tap) & is_silent)
     return is_over
+
+
+def _look_at_taps(wholes: DataFrame, before: DataFrame | None) -> dict[str, tuple[int, int, int]]:
+    """Return for each tap its greatest `mono` and `ts`, and how many messages of it are new."""
+    whole = F.col("whole")
+    told = wholes.select("tap", whole["last_mono"], whole["last_ts"], whole["messages"])
+    if before is not None:
+        known = F.get_json_object("carried", "$.messages").cast("long")
+        nothing = F.lit(None).cast("long")
+        told = told.union(before.select("tap", nothing, nothing, -known))
+    columns = told.toDF("tap", "mono", "ts", "messages").groupBy("tap")
+    latest = columns.agg(F.max("mono").alias("mono"), F.max("ts").alias("ts"), F.sum("messages").alias("new"))
+    return {row["tap"]: (row["mono"], row["ts"], row["new"]) for row in latest.collect()}
 
 
 def _conversations(wholes: DataFrame, protocol: str) -> DataFrame:

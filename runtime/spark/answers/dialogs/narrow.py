@@ -3,6 +3,7 @@
 Whoever sent a message and how it is paired is in its symbol; the fields of its key are hashed; nothing else of the
 message is read. What costs is sending columns to Python, texts above all: so there is one text for all names, and a
 hash tells conversations apart. A message without a conversation's name is in the conversation ``""`` of its tap.
+In a name U+FFFD stands for NUL, which separates the names in that text.
 """
 
 from __future__ import annotations
@@ -65,6 +66,12 @@ def _text(tap: Column, conversation: Column, peer: Column, more: Column) -> Colu
     return F.concat_ws(SEPARATOR, tap, conversation, F.coalesce(peer, F.lit("")), more)
 
 
+def _name(text: Column) -> Column:
+    """Return a text that can stand before `SEPARATOR`, empty for null; to look is quicker than to translate."""
+    there = F.coalesce(text, F.lit(""))
+    return F.when(there.contains(SEPARATOR), F.translate(there, SEPARATOR, "\ufffd")).otherwise(there)
+
+
 def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFrame:
     noted = _noted_names(frame.columns)
     sender = F.col(noted["sender"])
@@ -73,8 +80,7 @@ def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFr
     for number, letter in enumerate(alphabet.roles):
         role = F.when(sender == letter, number).otherwise(role)
     symbol = F.lit(alphabet.base(message)) + role * len(Pairing) + _pairing(frame, alphabet)
-    tap = F.coalesce(noted["tap"], F.lit(""))
-    conversation = F.coalesce(noted["conversation"], F.lit(""))
+    tap, conversation, peer = (_name(F.col(noted[name])) for name in ("tap", "conversation", "peer"))
     return frame.select(
         F.xxhash64(tap, conversation).alias("place"),
         F.coalesce(noted["seq"], F.lit(-1)).cast("long").alias("seq"),
@@ -83,7 +89,7 @@ def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFr
         symbol.cast("short").alias("symbol"),
         _key(frame, alphabet).alias("key"),
         # A text that is null is left out.
-        _text(tap, conversation, F.col(noted["peer"]), F.when(~known, sender)).alias("text"),
+        _text(tap, conversation, peer, F.when(~known, sender)).alias("text"),
     )
 
 

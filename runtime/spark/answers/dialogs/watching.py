@@ -12,7 +12,7 @@ from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
 from specwire.runtime.spark.answers.dialogs.batches import Batch, Flags, Longs
 from specwire.runtime.spark.answers.dialogs.joint import Joint
 from specwire.runtime.spark.answers.dialogs.opened import Track
-from specwire.runtime.spark.answers.dialogs.pairing import pair
+from specwire.runtime.spark.answers.dialogs.pairing import Paired, pair
 from specwire.runtime.spark.answers.dialogs.tokens import Held, Tokens
 
 
@@ -79,6 +79,9 @@ def _watch(
     paired = pair(automaton, batch, tracks, before, verdict, keep=keep)
 
     lasts = np.append(firsts[1:], len(batch.begins)) - 1
+    if paired is None:
+        counts = np.array([_count_waiting(automaton, number) for number in range(len(automaton.nodes))])
+        paired = Paired(counts[after[lasts]], None, {}, {})
     wrong = verdict >= Verdict.UNEXPECTED
     conversation = np.cumsum(batch.begins) - 1
     numbers: Longs = np.cumsum(wrong, dtype=np.int64)
@@ -90,26 +93,18 @@ def _watch(
         from_middle[number] |= track.from_middle
         restarts[number] += track.restarts
         numbers[row : lasts[number] + 1] += track.violations
-    tokens: Tokens | None = None
-    kept: dict[int, Held] = {}
-    occupied: dict[int, int] = {}
-    if paired is None:
-        counts = np.array([_count_waiting(automaton, number) for number in range(len(automaton.nodes))])
-        waiting = counts[after[lasts]]
-    else:
-        waiting, tokens, kept, occupied = paired.waiting, paired.tokens, paired.kept, paired.occupied
     return Watched(
         before,
         verdict,
-        occupied,
+        paired.occupied,
         after[lasts],
         from_middle,
         restarts,
         numbers[lasts],
-        waiting,
+        paired.waiting,
         numbers,
-        tokens,
-        kept,
+        paired.tokens,
+        paired.kept,
     )
 
 

@@ -204,6 +204,14 @@ def test_bodies_are_not_to_be_trusted(spark: SparkSession, content: bytes) -> No
     assert [(part["worker"], part["run_us"]) for part in found["job_parts"]] == [("w1", 1000.0)]
 
 
+def test_messages_without_the_tap_s_clock(spark: SparkSession) -> None:
+    """As another tool may have written them: the jobs are told, and take no time."""
+    rows = [row | {"mono": None} for row in capture_rows(story(norfab), "norfab")]
+    whole = at_once(advance, typed_of(spark, rows, "norfab"), "norfab")
+    timeless = [(*job[:10], *(None if time is None else 0.0 for time in job[10:])) for job in JOBS]
+    assert [tuple(row[name] for name in (*JOB, *TIMES)) for row in in_order(whole["jobs"])] == timeless
+
+
 def test_random_jobs_whose_course_is_known(spark: SparkSession) -> None:
     """Many at once, in any order of their messages; whole and in portions."""
     chance = random.Random(8)

@@ -115,6 +115,14 @@ def test_libfilemq_marks_the_last_chunk(spark: SparkSession) -> None:
     assert [tuple(row.values()) for row in found] == [("/a", 10, "complete", 0), ("/b", 5, "complete", 0)]
 
 
+def test_messages_without_the_tap_s_clock(spark: SparkSession) -> None:
+    """As another tool may have written them: they are counted, and take no time."""
+    rows = [row | {"mono": None} for row in capture_rows(STORY, "filemq")]
+    whole = at_once(advance, typed_of(spark, rows, "filemq"), "filemq")["transfers"]
+    timeless = [(*row[:8], 0.0, None, row[10], None if row[11] is None else 0.0) for row in WORKED_OUT]
+    assert [tuple(row.values()) for row in in_order(whole, *NAMES)] == timeless
+
+
 def test_random_files_of_a_simulated_server(spark: SparkSession) -> None:
     """The server keeps to its credit and says itself how long it had none; whole and in portions."""
     chance = random.Random(8)

@@ -15,6 +15,7 @@ import pytest
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, segment_name, write_segment
 from specwire.runtime.spark.cluster.contents import Package
+from specwire.runtime.spark.decoding.jar import JAR
 from specwire.runtime.spark.session.java import JAVA_VERSION, find_java
 from tests.conftest import BRIEF_JAVA
 from tests.runtime.spark.captures import (
@@ -128,7 +129,8 @@ def test_the_pipeline_runs_where_only_the_archive_is(tmp_path: Path, package: Pa
         if row["reading"] == "concurrent"
     )
     assert (violation["conversation"], violation["seq"], violation["kind"]) == (LARGE, odd, "undecodable")
-    if "java" in found:
+    assert (package.jar is not None) == JAR.is_file()
+    if package.jar is not None:
         assert found["java"] == {"messages": MESSAGES, "undecoded": 1}
 
 

@@ -25,16 +25,21 @@ from specwire.runtime.capture.segments import COLUMNS
 from specwire.runtime.spark.decoding import backends
 from specwire.runtime.spark.decoding.backends import AUTO, BACKENDS, find_backend, load_backend
 from specwire.runtime.spark.decoding.decode import decode
+from specwire.runtime.spark.decoding.jar import JAR, jar_trouble
 from specwire.runtime.spark.decoding.noted import noted_name
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_columns
 from specwire.runtime.spark.reading.capture import CAPTURE
 from tests.generated.agreement import corpus, mutated, truncations
 from tests.generated.vectors import frames_of
+from tests.house.repository import ROOT
 
 pytestmark = pytest.mark.spark
 
-SHARED = Path(__file__).parents[5] / "shared" / "vectors"
+SHARED = ROOT.parent / "shared" / "vectors"
+WITHOUT_SQL = {"zmtp"}
+"""Protocols whose messages no octets at fixed places tell."""
+
 MUTATIONS = 2500
 LONGEST = 400
 """Messages of more octets are truncated at their first octets only."""
@@ -83,8 +88,13 @@ def write_rows(folder: Path, rows: Sequence[Row]) -> str:
 
 
 def usable(spark: SparkSession, protocol: str) -> list[str]:
-    """Return the backends that can decode a protocol here."""
-    return [name for name in BACKENDS if load_backend(name).available(spark, protocol) is None]
+    """Return the backends that can decode a protocol here; fail where one cannot without one of the known reasons."""
+    absent = {"sql"} if protocol in WITHOUT_SQL else set()
+    if not JAR.is_file():
+        absent.add("jvm")
+    reasons = {name: load_backend(name).available(spark, protocol) for name in BACKENDS}
+    assert {name for name, reason in reasons.items() if reason is not None} == absent, reasons
+    return [name for name, reason in reasons.items() if reason is None]
 
 
 def assert_backends_agree(spark: SparkSession, protocol: str, folder: Path, rows: Sequence[Row]) -> None:
@@ -93,7 +103,6 @@ def assert_backends_agree(spark: SparkSession, protocol: str, folder: Path, rows
     expected = decode_rows(rows, columns.SCHEMA, load_codec(protocol).decode, columns.ATTRIBUTES)
     frame = spark.read.schema(CAPTURE).parquet(write_rows(folder, rows))
     names = usable(spark, protocol)
-    assert {"arrow", "python"} <= set(names)
     seq, octets = (F.col(noted_name(protocol, name)) for name in ("seq", "octets"))
     sizes = [sum(len(octets) for octets in frames or () if octets) for frames in rows]
 
@@ -128,7 +137,7 @@ def test_backends_agree_with_the_row_codec(spark: SparkSession, protocol: str, t
 
 
 @pytest.mark.parametrize("protocol", known_protocols())
-def test_backends_agree_on_the_workshop_s_vectors(spark: SparkSession, protocol: str, tmp_path: Path) -> None:
+def test_backends_agree_on_more_vectors(spark: SparkSession, protocol: str, tmp_path: Path) -> None:
     """The recordings that the repository's own were chosen from, read as every protocol, where they are at hand."""
     if not SHARED.is_dir():
         pytest.skip("no folder of shared vectors beside the repository")
@@ -139,6 +148,13 @@ def test_backends_agree_on_the_workshop_s_vectors(spark: SparkSession, protocol:
 def _frames_in(path: Path) -> Iterator[tuple[bytes, ...]]:
     entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
     return (frames_of(entry) for entry in entries if "frames_hex" in entry)
+
+
+def test_the_java_decoders_take_part() -> None:
+    """Where there is a jar, it is of the sources as they are; where there is none, that is told."""
+    if not JAR.is_file():
+        pytest.skip(f"no backend jvm is compared: {jar_trouble()}")
+    assert jar_trouble() is None
 
 
 def test_a_text_that_is_not_utf_8_keeps_its_octets(spark: SparkSession, tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.capture import CaptureError
-from specwire.runtime.spark.live.arriving import Arrival, Patience, choose, scan
+from specwire.runtime.spark.live.arriving import Arrival, Patience, choose, list_names, look_at
 from specwire.runtime.spark.live.position import Position
 from tests.runtime.spark import captures
 
@@ -71,14 +71,14 @@ def test_a_folder_is_looked_through(tmp_path: Path) -> None:
     (tmp_path / ".a-1-0-000005.parquet").write_bytes(whole)
     (tmp_path / "notes.txt").write_text("not a segment")
     (tmp_path / "folder.parquet").mkdir()
-    names, arrivals = scan(tmp_path, Position())
+    names = list_names(tmp_path)
+    arrivals = look_at(tmp_path, [*names, "gone.parquet"])
     assert names == [f"a-1-0-00000{number}.parquet" for number in range(4)]
     assert [found.whole for found in arrivals] == [True, False, False, False]
     assert arrivals[0].octets == len(whole)
-    assert scan(tmp_path, Position().add(names)) == (names, [])
 
 
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     """Rather than a capture of which everything has gone."""
     with pytest.raises(CaptureError, match="cannot be read: No such file"):
-        scan(tmp_path / "nosuch", Position())
+        list_names(tmp_path / "nosuch")

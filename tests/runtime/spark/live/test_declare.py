@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib.util
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pyarrow.parquet as pq
@@ -38,6 +39,42 @@ def test_files_are_written_once(tmp_path: Path) -> None:
         declare(tmp_path / "capture", "flux", folder)
     with pytest.raises(InputError, match="there is no protocol 'gopher'"):
         declare(tmp_path / "capture", "gopher", tmp_path / "other")
+
+
+def make_program(path: Path, text: str) -> Path:
+    """Write a program of the shell."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(f"#!/bin/sh\n{text}\n")
+    path.chmod(0o755)
+    return path
+
+
+def test_python_is_found_wherever_it_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a path with a blank and a quote, and by the name that the environment gives."""
+    say = 'echo "$0" "$PYSPARK_PYTHON"; for last; do :; done; echo "$last"'
+    python = make_program(tmp_path / "it's a b" / "bin" / "python", "")
+    program = make_program(python.with_name("spark-pipelines"), say)
+    monkeypatch.setattr(sys, "executable", str(python))
+    folder = tmp_path / "pipeline"
+    declare(tmp_path / "capture", "flux", folder)
+    other = make_program(tmp_path / "other" / "python-of-mine", "")
+    other_program = make_program(other.with_name("spark-pipelines"), say)
+    path = f"{other.parent}:{os.environ['PATH']}"
+
+    def run(environment: dict[str, str]) -> str:
+        ran = subprocess.run(
+            [folder / "run", "dry-run"],
+            env={"PATH": path, **environment},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert ran.returncode == 0, ran.stderr
+        return ran.stdout
+
+    assert run({}) == f"{program} {python}\ndry-run\n"
+    assert run({"PYSPARK_PYTHON": other.name}) == f"{other_program} {other.name}\ndry-run\n"
+    assert run({"PYSPARK_PYTHON": str(other)}) == f"{other_program} {other}\ndry-run\n"
 
 
 def read_table(folder: Path, name: str) -> list[dict[str, object]]:

@@ -10,6 +10,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.decoding.tables import tables
+from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.messages import follow, local_file
 from tests.runtime.spark import captures
 from tests.runtime.spark.live.growing import add_segment
@@ -26,7 +27,7 @@ def test_names_of_files_are_taken_as_spark_writes_them() -> None:
 @pytest.mark.spark
 def test_a_capture_is_followed(spark: SparkSession, tmp_path: Path) -> None:
     """Decoded rows, documented columns, and a row for a segment that was cut off; old files are not too old."""
-    capture, checkpoint = tmp_path / "a {capture} of 100%", tmp_path / "checkpoint"
+    capture, checkpoint = tmp_path / "a (capture) of 100%", tmp_path / "checkpoint"
     add_segment(capture, 0, [("C", captures.OHAI), ("C", captures.SHORT_NOM)], first=0)
     (capture / "cut-1-0-000000.parquet").write_bytes(b"PAR1")
     messages = follow(spark, capture, "filemq")
@@ -38,8 +39,17 @@ def test_a_capture_is_followed(spark: SparkSession, tmp_path: Path) -> None:
     query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination(
         300
     )
-    found = {(row["_message"], row["kind"]) for row in spark.table("followed").collect()}
-    assert found == {("Ohai", None), (None, "length"), (None, "segment")}
+    found = [(row["_message"], row["kind"]) for row in spark.table("followed").collect()]
+    assert sorted(found, key=str) == [("Ohai", None), (None, "length"), (None, "segment")]
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["{a}", "a[1]", "a*", "a?", "a\\b"])
+def test_a_folder_that_a_stream_would_read_more_than_once_is_refused(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(InputError, match="a stream of files cannot follow a folder"):
+        follow(spark, tmp_path / name, "filemq")
 
 
 @pytest.mark.spark

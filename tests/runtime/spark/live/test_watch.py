@@ -23,6 +23,7 @@ from specwire.runtime.spark.live.conversing import Rules
 from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch
 from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.commit import begin
 from specwire.runtime.spark.pipeline.ledger import Outcome
 from specwire.runtime.spark.pipeline.manifest import Asked, Manifest
 from specwire.runtime.spark.pipeline.request import Request
@@ -195,12 +196,12 @@ def test_what_is_wrong_is_said_before_spark(tmp_path: Path) -> None:
 
 
 def test_two_watches_do_not_share_a_folder(tmp_path: Path) -> None:
-    """The second is refused before Spark is asked for anything."""
+    """The second is refused before Spark is asked for anything, and without a touch of the lock of runs."""
     capture, out = tmp_path / "capture", tmp_path / "out"
     capture.mkdir()
     (out / "live").mkdir(parents=True)
     (out / "manifest.json").write_bytes(Manifest(run=1).to_json())
-    with (out / "live" / ".lock").open("w") as lock:
+    with (out / "live" / ".lock").open("w") as lock, begin(out):
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(InputError, match="another watch is at work there"):
             watch(cast(SparkSession, None), Watch(Request(capture), out), threading.Event())

@@ -29,6 +29,7 @@ from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.sorting import Sorted, sort_out
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary, Totals
+from specwire.runtime.spark.pipeline.view import partition_date, run_number
 from tests.runtime.spark.captures import BEGUN, NOM, SHORT_NOM
 
 pytestmark = pytest.mark.spark
@@ -102,10 +103,13 @@ def answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 MESSAGES = (
-    # Three segments: conversation, frames, day. `a` goes from the first to the third, `b` never ends.
+    # Segments: conversation, frames, day. `a` goes from the first to the third, `b` never ends.
     (("a", NOM, 0), ("b", NOM, 0), ("c", NOM, 0), ("c", KTHXBAI, 0)),
     (("a", NOM, 0), ("a", SHORT_NOM, 0), ("d", NOM, 0), ("d", KTHXBAI, 1)),
     (("a", NOM, 1), ("a", KTHXBAI, 1), ("b", NOM, 1), ("e", NOM, 0)),
+    # Of the second day alone.
+    (("f", NOM, 1), ("f", KTHXBAI, 1)),
+    (("b", NOM, 1),),
 )
 
 
@@ -173,7 +177,7 @@ WHOLE = {
     "days": [f"2 0 {SECOND}", f"6 5 {FIRST}"],
     "frames": sorted(map(str, range(12))),
 }
-"""What everything together gives, worked out by hand from `MESSAGES`."""
+"""What the first three together give, worked out by hand from `MESSAGES`."""
 
 
 def test_portions_come_to_the_same_as_the_whole(spark: SparkSession, tmp_path: Path) -> None:
@@ -190,18 +194,41 @@ def test_portions_come_to_the_same_as_the_whole(spark: SparkSession, tmp_path: P
     assert (second.totals, second.set_aside) == (Totals(captured=12, typed=7, errors=1, repeated=4), 1)
     assert (second.segments.duplicate, second.segments.quarantined) == (1, 1)
     write(scene.capture, 2)
-    assert scene.run(answers=False, batch=("stream", 1)) == second, "this batch was worked in"
+    third = scene.run(answers=False, batch=("stream", 1))
+    assert third.totals.captured == 16, "a number that comes again with a new segment takes this in"
+    assert scene.run(answers=False, batch=("stream", 1)) == third, "and with the same ones does nothing"
+    assert scene.run(answers=False, batch=("stream", 0)) == third
+    assert (scene.store.manifest.run, scene.store.manifest.batches) == (3, {"stream": 1})
     assert scene.content()["days"] == [f"3 3 {FIRST}"], "the answers wait"
     last = scene.run(batch=("stream", 2))
     assert scene.content() == WHOLE
     assert last.totals == Totals(captured=16, typed=11, errors=1, repeated=4)
     manifest = scene.store.manifest
-    assert (manifest.run, manifest.answered, manifest.batches) == (3, 3, {"stream": 2})
+    assert (manifest.run, manifest.answered, manifest.batches) == (4, 4, {"stream": 2})
     assert scene.run(batch=("stream", 3)) == last
-    assert scene.store.manifest.answered == scene.store.manifest.run == 4
+    assert scene.store.manifest.answered == scene.store.manifest.run == 5
     state = scene.store.state(spark, "filemq", "talks")
     assert state is not None
     assert sorted(row.conversation for row in state["open_talks"].collect()) == ["b", "e"]
+
+
+def test_a_day_is_rolled_up_when_its_rows_change(spark: SparkSession, tmp_path: Path) -> None:
+    """Not because a conversation that began then is still open; but where this has gone on."""
+    scene = Scene(spark, tmp_path)
+
+    def rolled_up() -> dict[str, int]:
+        return {partition_date(path): run_number(path) for path in scene.store.files("answers/days")}
+
+    write(scene.capture, 0)
+    scene.run()
+    write(scene.capture, 3)
+    scene.run()
+    assert rolled_up() == {FIRST: 1, SECOND: 2}
+    assert scene.content()["talks"] == [f"a1 {FIRST}", f"b1 {FIRST}", f"c1 {FIRST}", f"f1 {SECOND}"]
+    write(scene.capture, 4)
+    scene.run()
+    assert rolled_up() == {FIRST: 3, SECOND: 3}
+    assert scene.content()["days"] == [f"2 1 {SECOND}", f"3 3 {FIRST}"]
 
 
 def test_late_messages_wait_or_are_worked_in(spark: SparkSession, tmp_path: Path) -> None:

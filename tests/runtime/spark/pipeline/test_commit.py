@@ -12,7 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from specwire.runtime.spark.errors import InputError, JobError
+from specwire.runtime.spark.pipeline import commit
 from specwire.runtime.spark.pipeline.commit import LOCK, Area, Run, begin, visible_files
+from specwire.runtime.spark.pipeline.journal import ASIDE, JOURNAL, STAGING
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 
 TABLE = "typed/filemq/Nom"
@@ -152,6 +154,121 @@ def test_a_killed_run_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> Non
     assert seen[0] == 1 and seen[-1] == 2 and len(seen) > 10
 
 
+def test_a_killed_first_run_leaves_the_folder_ours(tmp_path: Path, dying: list[int]) -> None:
+    """Killed before each call that changes the folder, the journal's among them; another run can begin."""
+    seen: list[int] = []
+    asides = 0
+    for calls in range(200):
+        out = tmp_path / f"out{calls}"
+        dying[0] = calls
+        try:
+            first_run(out)
+        except Killed:
+            finished = False
+        else:
+            finished = True
+        dying[0] = 10**6
+        asides += (out / ASIDE).exists()
+        with begin(out):
+            pass
+        seen.append(read_manifest(out).run)
+        if seen[-1]:
+            assert state_of(out) == FIRST, f"killed at call {calls}"
+        assert not (out / ASIDE).exists()
+        if finished:
+            break
+    assert seen == sorted(seen) and seen[0] == 0 and seen[-1] == 1
+    assert asides >= 2, "before it is synced and before it is renamed"
+
+
+@pytest.fixture
+def stopped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return a folder whose second run has its journal in place and has moved nothing."""
+    out = tmp_path / "out"
+    first_run(out)
+    with monkeypatch.context() as patched:
+
+        def die(*_: object) -> None:
+            raise Killed
+
+        patched.setattr(commit, "perform", die)
+        with pytest.raises(Killed):
+            second_run(out)
+    assert (out / JOURNAL).exists() and state_of(out) == FIRST
+    return out
+
+
+@pytest.mark.parametrize(
+    ("octets", "sentence"),
+    [
+        (b"", "cannot be followed"),
+        (b"\0" * 64, "cannot be followed"),
+        (b'{"run": 2, "moves": [["\xff", "b"]], "removals": []}', "cannot be followed"),
+        (b'{"run": 2}', "missing required field `moves`"),
+        (b'{"run": 2, "moves": [["a", "../b"]], "removals": []}', r"it names \.\./b, which is not in"),
+        (b'{"run": 2, "moves": [], "removals": ["/b"]}', "it names /b, which is not in"),
+    ],
+)
+def test_a_damaged_journal_is_one_sentence(stopped: Path, octets: bytes, sentence: str) -> None:
+    """Nothing is done by it, and what was staged stays for whoever looks into it."""
+    (stopped / JOURNAL).write_bytes(octets)
+    with pytest.raises(InputError, match=rf"\.journal\.json: .*{sentence}"), begin(stopped):
+        pass
+    assert state_of(stopped) == FIRST
+    assert list(stopped.glob(f"{STAGING}*"))
+
+
+def test_a_lost_file_does_not_count_as_moved(stopped: Path) -> None:
+    """A committed file that is neither staged nor in place is named, and the manifest stays that of before."""
+    lost = next(path for path in visible_files(next(stopped.glob(f"{STAGING}*"))) if TABLE in str(path))
+    lost.unlink()
+    for _ in range(2):
+        with (
+            pytest.raises(JobError, match=r"Nom/date=.*/run-000002-0000\.parquet: run 2 .* lost"),
+            begin(stopped),
+        ):
+            pass
+        assert state_of(stopped) == FIRST
+
+
+@pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="tells a descriptor's path by /proc")
+def test_all_that_a_journal_names_is_synced_before_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The staged files, and each folder from them up to the output folder and that which it was made in."""
+    out = tmp_path / "deep" / "out"
+    synced: list[str] = []
+    real = os.fsync
+
+    def note(descriptor: int) -> None:
+        synced.append(os.readlink(f"/proc/self/fd/{descriptor}"))
+        real(descriptor)
+
+    monkeypatch.setattr(os, "fsync", note)
+    first_run(out)
+    before = {Path(name) for name in synced[: synced.index(str(out / ASIDE))]}
+    staging = out / f"{STAGING}000001"
+    partition = staging / Area.ADDED / TABLE / "date=2026-01-02"
+    up = {partition, *(path for path in partition.parents if path.is_relative_to(tmp_path))}
+    files = {partition / "part-0.parquet", staging / "files" / "summary.json"}
+    assert up | files | {staging / "files"} <= before
+
+
+def test_a_failing_disk_is_told_while_recovering(stopped: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As one sentence; the next try finishes."""
+    with monkeypatch.context() as patched:
+
+        def fail(source: Path, _: Path) -> None:
+            raise OSError(5, os.strerror(5), str(source))
+
+        patched.setattr(os, "replace", fail)
+        with pytest.raises(JobError, match="Input/output error"), begin(stopped):
+            pass
+    with begin(stopped):
+        pass
+    assert state_of(stopped) == SECOND
+
+
 def test_a_second_run_is_refused(tmp_path: Path) -> None:
     """While the first is at work; after it there is room."""
     out = tmp_path / "out"
@@ -197,11 +314,15 @@ def test_a_file_is_not_replaced(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("text", "sentence"),
-    [("{", "not the manifest of a pipeline's output"), ('{"format": 2}', "has format 2 and this version")],
+    [
+        ("{", "not the manifest of a pipeline's output"),
+        ('{"asked": {"mode": "\xff"}}', "not the manifest of a pipeline's output"),
+        ('{"format": 2}', "has format 2 and this version"),
+    ],
 )
 def test_a_manifest_of_another_kind_is_refused(tmp_path: Path, text: str, sentence: str) -> None:
     """Another version's output is not worked on."""
-    (tmp_path / "manifest.json").write_text(text)
+    (tmp_path / "manifest.json").write_text(text, "latin-1")
     with pytest.raises(InputError, match=sentence), begin(tmp_path):
         pass
 

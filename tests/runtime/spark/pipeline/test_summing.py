@@ -3,12 +3,25 @@
 from __future__ import annotations
 
 import itertools
+from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
 import pytest
 
-from specwire.runtime.spark.pipeline.counts import SCHEMA, STRETCHES, WIDTHS_MS, add_up, choose_width_ms
+from specwire.runtime.spark.pipeline import counts as counting
+from specwire.runtime.spark.pipeline import summing
+from specwire.runtime.spark.pipeline.commit import begin
+from specwire.runtime.spark.pipeline.counts import (
+    SCHEMA,
+    STRETCHES,
+    WIDTHS_MS,
+    add_up,
+    choose_width_ms,
+    cut,
+    read_counts,
+    write_counts,
+)
 from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome
 from specwire.runtime.spark.pipeline.summary import Bucket, ErrorCount, TapCount, Totals, TypeCount
 from specwire.runtime.spark.pipeline.summing import (
@@ -116,3 +129,51 @@ def test_the_timeline_takes_runs_of_different_widths() -> None:
     assert timeline.width_s == 2
     assert timeline.buckets == tuple(Bucket(at, n, n, {"Nom": n}) for at, n in ((0, 1), (1, 6), (30, 8)))
     assert draw_timeline(counts()).buckets == ()
+
+
+def test_stretches_are_cut_downwards() -> None:
+    """Before 1970 too; a stretch that is wider already stays."""
+    table = cut(counts(row(-1, 1), row(-2000, 2), row(1999, 4), row(8000, 8, width=4000)), 2000)
+    assert table.schema == SCHEMA
+    assert table["since"].to_pylist() == [-2000, -2000, 0, 8000]
+    assert table["width_ms"].to_pylist() == [2000, 2000, 2000, 4000]
+
+
+def test_many_runs_leave_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Of a run a minute, cut to stretches of 20 ms, those that are merged have the width that suits all."""
+    monkeypatch.setattr(counting, "MERGED_AFTER", 4)
+    runs, begun = 24, 1_700_000_000_000
+    for number in range(runs):
+        at = begun + number * 60_000
+        added = counts(*(row(at + 20 * step, 1, width=20) for step in range(50)))
+        with begin(tmp_path / "out") as run:
+            whole = write_counts(run, [added])
+            run.commit(run.before)
+        messages = 50 * (number + 1)
+        assert count_types(whole) == (TypeCount("t", "filemq", "Nom", "C", messages, messages),)
+    stored = read_counts(tmp_path / "out")
+    # At most four files lie there: the merged one, and three of fifty rows.
+    assert stored.num_rows <= STRETCHES + 1 + 3 * 50
+    assert add_up(stored).num_rows == add_up(whole).num_rows
+    # 23 minutes and a second need stretches of a minute, and the runs begin 20 s after a full one.
+    timeline = draw_timeline(stored)
+    assert timeline.width_s == 60
+    assert timeline.buckets == tuple(Bucket(at, 50, 50, {"Nom": 50}) for at in range(24))
+
+
+def test_the_timeline_adds_up_before_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Rows that come out of Arrow are as many as buckets, however narrow the stretches of the runs are."""
+    brought: list[int] = []
+    group = summing._group
+
+    def note(*arguments: Any) -> list[dict[str, Any]]:
+        rows = group(*arguments)
+        brought.append(len(rows))
+        return rows
+
+    monkeypatch.setattr(summing, "_group", note)
+    # Ten seconds, for which stretches of 200 ms do: 50 of them.
+    timeline = draw_timeline(counts(*(row(10 * step, 1, width=10) for step in range(1000))))
+    assert timeline.width_s == 0.2
+    assert [bucket.messages for bucket in timeline.buckets] == [20] * 50
+    assert brought == [50]

@@ -21,7 +21,7 @@ from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, 
 from specwire.runtime.spark.answers.step import Step
 from specwire.runtime.spark.errors import InputError
 from tests.runtime.spark.answers.dialogs.sessions import Said, dialogs_of, follow
-from tests.runtime.spark.answers.traffic import Seen, capture_rows, typed_of
+from tests.runtime.spark.answers.traffic import Seen, capture_rows, in_portions, portions_of, typed_of
 
 pytestmark = pytest.mark.spark
 
@@ -256,6 +256,53 @@ def test_what_is_silent_is_closed(spark: SparkSession) -> None:
     ]  # fmt: skip
     before.release()
     after.release()
+
+
+def test_a_tap_that_is_heard_of_lives_whatever_its_clock_says(spark: SparkSession) -> None:
+    """One clock is two days ahead. When the other tap is heard of no more, its conversations are over."""
+    days = 2 * 86_400_000
+    said = [
+        Seen("C", filemq.Ohai(), 1, tap="slow"),
+        Seen("C", filemq.Ohai(), days + 1, tap="fast"),
+        Seen("S", filemq.OhaiOk(), 2, tap="slow"),
+        Seen("S", filemq.OhaiOk(), days + 2, tap="fast"),
+        Seen("C", filemq.Icanhaz(path="/a"), days + 3, tap="fast"),
+    ]
+    rows = capture_rows(said, "filemq")
+    step: Step | None = None
+    found = []
+    for start, end in ((0, 2), (2, 4), (0, 0), (4, 5)):
+        typed = typed_of(spark, rows[start:end], "filemq") if start < end else {}
+        after = advance(typed, "filemq", step.state if step else None)
+        states = (as_dicts(frame["conversations"]) for frame in (after.closed, after.open))
+        found.append([sorted((row["tap"], row["messages"]) for row in tables) for tables in states])
+        if step:
+            step.release()
+        step = after
+    assert found == [
+        [[], [("fast", 1), ("slow", 1)]],
+        [[], [("fast", 2), ("slow", 2)]],
+        [[], [("fast", 2), ("slow", 2)]],
+        [[("slow", 2)], [("fast", 3)]],
+    ]
+
+
+def test_a_nul_in_a_name(spark: SparkSession) -> None:
+    """It is shown as U+FFFD, and the conversation is followed from portion to portion."""
+    where: dict[str, Any] = {"conversation": "a\0b", "peer": "p\0", "tap": "\0t"}
+    said = [
+        Seen("C", filemq.Ohai(), **where),
+        Seen("S", filemq.OhaiOk(), **where),
+        Seen("X\0", NOT_FILEMQ, **where),
+    ]
+    portions = portions_of(spark, capture_rows(said, "filemq"), "filemq", 1, 2)
+    found = in_portions(advance, portions, "filemq")
+    (row,) = found["conversations"]
+    names = ("\ufffdt", "a\ufffdb", "p\ufffd")
+    assert (row["tap"], row["conversation"], row["peer"]) == names
+    assert (row["messages"], row["errors"], row["concurrent"]["violations"]) == (3, 1, 1)
+    wrong = [item for item in found["violations"] if item["reading"] == "concurrent"]
+    assert [(item["tap"], item["conversation"], item["peer"]) for item in wrong] == [names]
 
 
 def test_columns_that_were_never_noted(spark: SparkSession) -> None:

@@ -1,0 +1,32 @@
+"""What a watcher sees of a segment that another tool wrote."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from specwire.generated.filemq import columns
+from specwire.runtime.spark.live.noticing import notice
+from tests.runtime.spark import captures
+from tests.runtime.spark.live.growing import add_segment
+
+
+def test_frames_that_are_missing_or_hold_null_are_faults(tmp_path: Path) -> None:
+    """Told in the words of the tables; the messages around them are looked at as ever."""
+    path = add_segment(tmp_path, 0, [("C", captures.NOM)] * 5, first=0)
+    whole = pq.read_table(path)
+    frames = [captures.NOM, None, [], [captures.NOM[0], None], captures.NOM]
+    at = whole.schema.get_field_index("frames")
+    odd = whole.set_column(at, whole.schema.field(at), pa.array(frames, pa.list_(pa.binary())))
+    pq.write_table(odd, path)
+    (bundle,) = notice(path)
+    assert [message.seq for message in bundle.messages] == [0, 1, 2, 3, 4]
+    assert [message.name for message in bundle.messages] == ["Nom", None, None, None, "Nom"]
+    faults = [message.fault for message in bundle.messages]
+    none = "filemq.signature: expected a frame with signature, found 0 frames [FILEMQ v2 signature]"
+    null = "frames in frame 1: expected octets, found null [columns]"
+    assert faults == [None, none, none, null, None]
+    told = columns.decode(odd["frames"].combine_chunks()).column("_error").to_pylist()
+    assert faults == [error and error["text"] for error in told]

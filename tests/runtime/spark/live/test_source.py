@@ -1,0 +1,59 @@
+"""The reader of a folder: what it gives, look by look."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from specwire.runtime.spark.live.arriving import Patience
+from specwire.runtime.spark.live.position import Position
+from specwire.runtime.spark.live.source import SegmentReader
+from tests.runtime.spark import captures
+from tests.runtime.spark.live.growing import add_segment
+
+SAID = [("C", captures.NOM)]
+
+
+def give(reader: SegmentReader, start: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+    """The names that come next, and the offset after them."""
+    end = reader.latestOffset(start, ReadAllAvailable())
+    return Position.from_json(end).names_since(Position.from_json(start)), end
+
+
+def test_what_was_given_is_not_looked_up_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One look at a name finds that it was given; the looks after that are at new names."""
+    for number in range(3):
+        add_segment(tmp_path, number, SAID, first=number)
+    reader = SegmentReader(tmp_path, Patience())
+    names, offset = give(reader, reader.initialOffset())
+    assert names == [f"server-1-0-00000{number}.parquet" for number in range(3)]
+    looked: list[str] = []
+    has = Position.has
+
+    def note(position: Position, name: str) -> bool:
+        looked.append(name)
+        return has(position, name)
+
+    monkeypatch.setattr(Position, "has", note)
+    assert give(reader, offset) == ([], offset)
+    assert looked == names
+    add_segment(tmp_path, 3, SAID, first=3)
+    assert give(reader, offset)[0] == ["server-1-0-000003.parquet"]
+    assert looked == [*names, "server-1-0-000003.parquet"]
+
+
+def test_a_file_that_comes_back_after_its_tap_was_forgotten_is_given(tmp_path: Path) -> None:
+    """What a look remembers ends with the file."""
+    path = add_segment(tmp_path, 0, SAID, first=0)
+    reader = SegmentReader(tmp_path, Patience())
+    _, offset = give(reader, reader.initialOffset())
+    assert give(reader, offset) == ([], offset)
+    path.unlink()
+    add_segment(tmp_path, 0, SAID, first=0, tap="other-1-0")
+    names, offset = give(reader, offset)
+    assert names == ["other-1-0-000000.parquet"]
+    add_segment(tmp_path, 0, SAID, first=0)
+    assert give(reader, offset)[0] == ["server-1-0-000000.parquet"]
