@@ -72,10 +72,11 @@ soak: setup ## peers and brokers killed, cut off and flooded, at full count
 	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 SPECWIRE_SOAK_FILES=100000 \
 	SPECWIRE_LARGE_OCTETS=5000000000 SPECWIRE_SOAK_SECONDS=600 SPECWIRE_CHAOS_JOBS=5000 \
 	SPECWIRE_FLOOD_JOBS=100000 SPECWIRE_FLOOD_CONNECTIONS=10000 SPECWIRE_WATCH_KILLS=5 \
+	SPECWIRE_PIPELINE_KILLS=1 \
 	$(PYTEST) tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \
 	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py \
 	tests/integration/test_norfab_floods.py tests/runtime/spark/live/test_killed.py \
-	tests/runtime/spark/live/test_declare.py $(ARGS)
+	tests/runtime/spark/live/test_declare.py tests/integration/test_pipeline_killed.py $(ARGS)
 
 clean: ## remove what the other targets wrote, but not what set-up made
 	@rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

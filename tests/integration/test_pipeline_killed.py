@@ -27,6 +27,8 @@ LIMIT_S = 600
 TAP = "server-1-0"
 NOM = bytes.fromhex("aaa3070000010000000000")
 
+KILLS = os.environ.get("SPECWIRE_PIPELINE_KILLS", "") not in ("", "0")
+
 STEPS = ("writing filemq tables", "writing the report")
 """The run is killed when it says that it begins one of these: with half its tables staged, and shortly before it commits."""
 
@@ -79,6 +81,9 @@ def seqs(out: Path, table: str) -> list[int]:
     return sorted(found)
 
 
+@pytest.mark.skipif(
+    not KILLS, reason="four starts of Spark take minutes: `make soak` kills runs (SPECWIRE_PIPELINE_KILLS=1)"
+)
 def test_killed_runs_leave_the_old_or_the_new(tmp_path: Path) -> None:
     """Killed twice on its way through the second segment, then left alone: everything is there once."""
     capture, out = tmp_path / "capture", tmp_path / "out"

@@ -1,6 +1,6 @@
 """`specwire pipeline watch` is killed while its capture grows, and in the end has what a batch job makes of it.
 
-`SPECWIRE_WATCH_KILLS` says how often it is killed (`make soak` asks for five); half of the times with its Java
+`SPECWIRE_WATCH_KILLS` says how often it is killed (`make soak` asks for five; a kill takes minutes, so by default there is none); half of the times with its Java
 process, half of the times without, which then has to end by itself. When it is killed is left to chance.
 """
 
@@ -44,7 +44,7 @@ COMMAND = [
     "local[2]",
 ]
 LIMIT_S = 600.0
-KILLS = int(os.environ.get("SPECWIRE_WATCH_KILLS", "1"))
+KILLS = int(os.environ.get("SPECWIRE_WATCH_KILLS", "0"))
 
 SEGMENTS = 30 * KILLS
 CONVERSATIONS = 5
@@ -111,6 +111,7 @@ def events(log: Path) -> list[dict[str, Any]]:
     return [json.loads(line) for line in log.read_text().splitlines() if line.startswith("{")]
 
 
+@pytest.mark.skipif(not KILLS, reason="a kill takes minutes: `make soak` does it (SPECWIRE_WATCH_KILLS=5)")
 def test_a_watch_that_is_killed_loses_nothing(spark: SparkSession, tmp_path: Path) -> None:
     """Typed tables, answers and alerts are those of a batch job, each row once."""
     capture, out, log = tmp_path / "capture", tmp_path / "out", tmp_path / "log"
