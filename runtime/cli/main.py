@@ -58,6 +58,9 @@ EXTRAS: Mapping[str, str] = {
     "pyarrow": "capture",
     "pandas": "spark",
     "pyspark": "spark",
+    "dpkt": "pcap",
+    "prometheus_client": "metrics",
+    "aiohttp": "metrics",
     "railroad": "docs",
     "grandalf": "docs",
 }
