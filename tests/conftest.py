@@ -4,7 +4,7 @@
 takes seconds to start, so with two workers they all go to the same one.
 
 Tests start some hundred processes. Python keeps what it compiles for them, whatever the environment says, and
-Java does not compile for long runs: none lasts long enough to gain by that.
+neither Java nor Spark compiles for long runs: none lasts long enough to gain by that.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ import os
 import signal
 import sys
 from collections.abc import Generator, Iterator
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
@@ -23,6 +24,7 @@ settings.register_profile("specwire", deadline=None)
 settings.load_profile("specwire")
 
 BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+BRIEF_SPARK = Path(__file__).parent / "spark_defaults"
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -43,6 +45,7 @@ def pytest_configure(config: pytest.Config) -> None:
     sys.dont_write_bytecode = False
     for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
         os.environ.setdefault(name, BRIEF_JAVA)
+    os.environ["SPARK_CONF_DIR"] = str(BRIEF_SPARK)
 
 
 @pytest.hookimpl(wrapper=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import fcntl
 import json
+import os
 import shutil
 import subprocess
 import sys
@@ -27,11 +28,14 @@ def _quiet(step: str, done: int, total: int) -> None:
 
 
 def run_command(out: Path, grammars: Path) -> dict[str, Any]:
-    """Run the command in a process of its own, as `make run` does, on a small scale."""
+    """Run the command in a process of its own, as `make run` does, on a small scale and with Spark's own defaults."""
     arguments = ["run", "--json", "--out", str(out), "--grammars", str(grammars), "--master", "local[2]"]
     sizes = ["--small-files", "40", "--large-octets", str(3 << 20)]
     command = [sys.executable, "-m", "specwire.runtime.cli.main", *arguments, *sizes]
-    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=600, cwd=out.parent)
+    variables = {name: value for name, value in os.environ.items() if name != "SPARK_CONF_DIR"}
+    done = subprocess.run(
+        command, capture_output=True, text=True, check=False, timeout=600, cwd=out.parent, env=variables
+    )
     assert done.returncode == 0, done.stderr
     for step in ("generated packages", "transferring files", "comparing files", "decoding filemq"):
         assert step in done.stderr

@@ -39,7 +39,7 @@ SETTINGS = {
 
 def spark_variables(**more: str) -> dict[str, str]:
     """Return the environment of a Spark of its own: loopback only, and nothing that names another."""
-    names = ("SPARK_REMOTE", "SPARK_HOME", "SPARK_CONF_DIR", "PYTHONPATH", "PYSPARK_SUBMIT_ARGS")
+    names = ("SPARK_REMOTE", "SPARK_HOME", "PYTHONPATH", "PYSPARK_SUBMIT_ARGS")
     variables = {name: value for name, value in os.environ.items() if name not in names}
     return variables | {"SPARK_LOCAL_IP": "127.0.0.1", "SPARK_LOCAL_HOSTNAME": "localhost"} | more
 
