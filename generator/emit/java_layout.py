@@ -118,9 +118,13 @@ def _form(form: ir.SizeForm) -> Call:
 
 
 def _integer(type: ir.IntegerType, protocol: ir.Protocol) -> Call:
+    return Call("new Unsigned", (str(type.octets), *members(type, protocol)))
+
+
+def members(type: ir.IntegerType, protocol: ir.Protocol) -> tuple[str, ...]:
+    """Return the values that an integer may have, as Java has them; none where it may have any."""
     named = next((enum.members for enum in protocol.enums if enum.name == type.enum), ())
-    members = tuple(value for _, value in named) or type.values
-    return Call("new Unsigned", (str(type.octets), *_longs(members)))
+    return tuple(_longs(tuple(value for _, value in named) or type.values))
 
 
 def _longs(values: Iterable[int]) -> Iterable[str]:

@@ -9,10 +9,14 @@ import java.util.List;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.CatalystTypeConverters;
 import org.apache.spark.sql.catalyst.InternalRow;
+import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
+import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
+import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
 
@@ -23,6 +27,9 @@ import scala.Function1;
  * message. A sender "-" is not known. The first line out for each package is its type.
  */
 public final class Rows {
+    private static final UnsafeProjection PACK =
+            UnsafeProjection.create(new DataType[] {ArrayType.apply(DataTypes.BinaryType)});
+
     private Rows() {}
 
     public static void main(String[] arguments) throws Exception {
@@ -47,10 +54,26 @@ public final class Rows {
             }
             ArrayData frames = frames(words[2]);
             UTF8String sender = words[1].equals("-") ? null : UTF8String.fromString(words[1]);
-            Object row = invoke.getParameterCount() > 1 ? invoke.invoke(null, frames, sender) : invoke.invoke(null, frames);
-            out.println(((Row) convert.apply((InternalRow) row)).json());
+            String row = json(invoke, convert, frames, sender);
+            ArrayData packed = frames == null ? null : packed(frames);
+            String other = json(invoke, convert, packed, sender);
+            if (!row.equals(other)) {
+                throw new IllegalStateException("of Java's objects: " + row + "; of Spark's own octets: " + other);
+            }
+            out.println(row);
         }
         out.flush();
+    }
+
+    private static String json(Method invoke, Function1<Object, Object> convert, ArrayData frames, UTF8String sender)
+            throws ReflectiveOperationException {
+        Object row = invoke.getParameterCount() > 1 ? invoke.invoke(null, frames, sender) : invoke.invoke(null, frames);
+        return ((Row) convert.apply((InternalRow) row)).json();
+    }
+
+    /** The same frames as octets in a row, as Spark's shuffles and caches have them, where they are read in place. */
+    private static ArrayData packed(ArrayData frames) {
+        return PACK.apply(new GenericInternalRow(new Object[] {frames})).getArray(0);
     }
 
     private static ArrayData frames(String word) {

@@ -9,8 +9,12 @@ import pytest
 
 from specwire.generator import ir
 from specwire.generator.emit.java import EMITTER
+from specwire.generator.emit.java_reading import readings
 from specwire.generator.emit.java_source import Call, comment, java_string, method_name, package_name
+from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import compiled
+
+GRAMMARS = Path(__file__).parents[2] / "grammars"
 
 GRAMMAR = """
 demo    = *( PING / DATA )
@@ -41,6 +45,41 @@ def test_the_layout_is_that_of_the_grammar(tmp_path: Path) -> None:
     assert "List.of(Selector.octets(0, 2))" in words
     assert "import specwire.generated.java.ListOf;" in text
     assert "import specwire.generated.java.Pairs;" not in text
+
+
+def test_a_good_message_is_read_value_after_value(tmp_path: Path) -> None:
+    """PING by its tag and its one integer; a list of octets is left to the tables, and its message with it."""
+    protocol = compiled(tmp_path, GRAMMAR).protocol
+    ping, *others = readings(protocol)
+    assert not others
+    assert ping.told == ("in.begins(0, 2, 0xaa01L)",)
+    assert list(ping.statements) == [
+        "Object[] values = new Object[1];",
+        "in.open(0);",
+        "in.constant(1, 0xaaL);",
+        "in.constant(1, 0x01L);",
+        "values[0] = in.integer(4);",
+        "in.close();",
+        "return in.done(0, values);",
+    ]
+
+
+def test_of_two_messages_with_one_tag_the_first_is_meant(tmp_path: Path) -> None:
+    """What the tables alone read hides the second from the quick reading, too."""
+    protocol = compiled(tmp_path, GRAMMAR).protocol
+    ping, data = protocol.messages
+    twin = msgspec.structs.replace(ping, tags=data.tags)
+    assert not readings(msgspec.structs.replace(protocol, messages=(data, twin)))
+
+
+@pytest.mark.parametrize(
+    "name", ["cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zre"]
+)
+def test_every_message_of_ours_is_read_quickly(name: str) -> None:
+    """But for ZMTP's, which are told by patterns."""
+    protocol = compile_protocol(GRAMMARS / name).protocol
+    assert protocol is not None
+    assert [reading.message.name for reading in readings(protocol)] == [m.name for m in protocol.messages]
 
 
 def test_the_edition_cannot_leave_its_comment(tmp_path: Path) -> None:

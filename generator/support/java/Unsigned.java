@@ -47,7 +47,7 @@ public final class Unsigned extends Type {
         for (int index = at; index < at + octets; index++) {
             value = value << 8 | frame[index] & 0xff;
         }
-        return boxed(value);
+        return boxed(value, octets);
     }
 
     @Override
@@ -58,10 +58,11 @@ public final class Unsigned extends Type {
             String expected = Words.either(LongStream.of(members).mapToObj(Long::toUnsignedString).toList());
             throw place.refuse("range", expected, Long.toUnsignedString(value), start);
         }
-        return boxed(value);
+        return boxed(value, octets);
     }
 
-    private Object boxed(long value) {
+    /** The value of an integer of so many octets as Spark has it. */
+    static Object boxed(long value, int octets) {
         return switch (octets) {
             case 1 -> (Object) (short) value;
             case 2, 3 -> (int) value;

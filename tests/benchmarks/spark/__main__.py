@@ -21,7 +21,7 @@ from rich.console import Console
 from rich.table import Table
 
 from specwire.runtime.spark.decoding.backends import BACKENDS
-from specwire.runtime.spark.session.java import find_java
+from specwire.runtime.spark.session.installed_java import find_java
 from specwire.runtime.spark.session.opening import open_session
 from tests.benchmarks.spark.harness import Bench, Row
 

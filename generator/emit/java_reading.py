@@ -1,0 +1,258 @@
+"""Reading a message in Java value after value: the statements that read one that is as the grammar has it.
+
+Each message that can be told by its tags gets a method, which asks the cursor for one value after the other. What
+is wrong with other messages is not its affair: the tables of ``java_layout`` read those once more, and say it. A
+message with a type that is not named here (a union, say) has no method, and is always read by the tables.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from specwire.generator import ir
+from specwire.generator.emit.java_layout import members
+from specwire.generator.emit.layout import selected
+from specwire.generator.emit.python import announcing_bits
+
+WORD = 8
+"""The most octets that are compared as one number."""
+
+
+class TablesOnly(Exception):
+    """The message cannot be read so."""
+
+
+@dataclass(frozen=True)
+class Reading:
+    """How a message is told from others, and the statements that read it; `number` is its place in the protocol."""
+
+    message: ir.Message
+    number: int
+    told: tuple[str, ...]
+    statements: tuple[str, ...]
+
+
+def readings(protocol: ir.Protocol) -> list[Reading]:
+    """Return what reads each message of a protocol that can be read so, in the protocol's order.
+
+    Of two messages with one tag the first is meant, so the second is read only where the first is.
+    """
+    found: list[Reading] = []
+    left_out: set[tuple[bytes, ...]] = set()
+    if any(selector.pattern for selector in protocol.selectors) or any(m.shapes for m in protocol.messages):
+        return found
+    for number, message in enumerate(protocol.messages):
+        tags = selected(message, protocol)
+        try:
+            told = tuple(_told(tag, protocol.selectors) for tag in tags if tag not in left_out)
+            statements = tuple(_statements(message, number, protocol))
+        except TablesOnly:
+            left_out.update(tags)
+            continue
+        if told:
+            found.append(Reading(message, number, told, statements))
+    return found
+
+
+def _told(tag: Sequence[bytes], selectors: Sequence[ir.Selector]) -> str:
+    """The condition that each selector finds its piece of a tag."""
+    return " && ".join(_finds(piece, selector) for piece, selector in zip(tag, selectors, strict=True))
+
+
+def _finds(piece: bytes, selector: ir.Selector) -> str:
+    if not 0 < len(piece) <= WORD or selector.octets not in (None, len(piece)):
+        raise TablesOnly
+    method = "fills" if selector.octets is None else "begins"
+    return f"in.{method}({selector.frame}, {len(piece)}, {_number(piece)})"
+
+
+def _word(octets: bytes) -> str:
+    if not 0 < len(octets) <= WORD:
+        raise TablesOnly
+    return f"{len(octets)}, {_number(octets)}"
+
+
+def _number(octets: bytes) -> str:
+    return f"0x{octets.hex()}L"
+
+
+def _statements(message: ir.Message, number: int, protocol: ir.Protocol) -> Iterator[str]:
+    columns = sum(len(_columns(part)) for part in message.parts)
+    yield f"Object[] values = new Object[{columns}];"
+    yield from _flags(message, protocol)
+    header_last = any(selector.frame < 0 for selector in protocol.selectors)
+    column = 0
+    for place, part in enumerate(message.parts):
+        reserved = int(header_last and place < len(message.parts) - 1)
+        lines = _part(part, protocol, column, reserved)
+        condition = _condition(message, place)
+        yield from lines if condition is None else _block(f"if ({condition})", lines)
+        column += len(_columns(part))
+    yield f"return in.done({number}, values);"
+
+
+def _block(head: str, lines: Sequence[str]) -> list[str]:
+    return [f"{head} {{", *(f"    {line}" for line in lines), "}"]
+
+
+def _columns(part: ir.Part) -> list[ir.Field]:
+    fields = part.fields if isinstance(part, ir.Frame) else (part.field,)
+    return [field for field in fields if not isinstance(field.type, _IMPLIED)]
+
+
+_IMPLIED = (ir.ConstantType, ir.PaddingType, ir.SizeType)
+
+
+def _condition(message: ir.Message, place: int) -> str | None:
+    """What says that a part is there, None where it always is."""
+    part = message.parts[place]
+    if isinstance(part, ir.Rest):
+        return None
+    match part.presence:
+        case ir.Always():
+            return None
+        case ir.Announced(mask=mask, value=value):
+            return f"(flags & 0x{mask:02x}) == 0x{value:02x}"
+        case ir.Counted():
+            behind = sum(
+                not isinstance(other, ir.Rest) and isinstance(other.presence, ir.Always)
+                for other in message.parts[place + 1 :]
+            )
+            return f"in.index() < in.frames() - {behind}"
+
+
+def _flags(message: ir.Message, protocol: ir.Protocol) -> Iterator[str]:
+    """Read the octet that announces parts, wherever it stands, and hold it to what the parts allow."""
+    allowed: dict[int, set[int]] = {}
+    for part in message.parts:
+        presence = ir.Always() if isinstance(part, ir.Rest) else part.presence
+        if not isinstance(presence, ir.Counted) and presence.mask:
+            values = allowed.setdefault(presence.mask, set())
+            values.add(presence.value)
+            if isinstance(presence, ir.Announced):
+                values.add(0)
+    where = _flags_place(message)
+    if where is None:
+        if allowed:
+            raise TablesOnly
+        return
+    known = 0
+    for mask in allowed:
+        known |= mask
+    yield f"int flags = in.flags({where[0]}, {where[1]}, 0x{announcing_bits(protocol) & ~known:02x});"
+    for mask, values in allowed.items():
+        if len(values) < 2 ** mask.bit_count():
+            either = " || ".join(f"(flags & 0x{mask:02x}) == 0x{value:02x}" for value in sorted(values))
+            yield f"in.require({either});"
+
+
+def _flags_place(message: ir.Message) -> tuple[int, int] | None:
+    """The frame, from the end where it is the last part, and the offset of the flags; None where there are none."""
+    for place, part in enumerate(message.parts):
+        offset = 0
+        for field in part.fields if isinstance(part, ir.Frame) else ():
+            if isinstance(field.type, ir.IntegerType) and field.type.bitmask:
+                return (-1 if place == len(message.parts) - 1 else place), offset
+            offset += max(_size(field.type), 0)
+    return None
+
+
+def _size(type: ir.Type) -> int:
+    """How many octets a value always has, -1 where that differs."""
+    match type:
+        case ir.ConstantType(hex=hex):
+            return len(hex) // 2
+        case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
+            return octets
+        case ir.TextType(length=length) | ir.OctetsType(length=length) if length.kind == "fixed":
+            return length.octets
+    return -1
+
+
+def _part(part: ir.Part, protocol: ir.Protocol, column: int, reserved: int) -> list[str]:
+    if isinstance(part, ir.Frame):
+        if len(part.fields) == 1 and _whole(part.fields[0].type) == "OCTETS":
+            return [f"values[{column}] = in.frame({reserved});"]
+        inside = _fields(part.fields, protocol, column, alone=len(part.fields) == 1)
+        return [f"in.open({reserved});", *inside, "in.close();"]
+    kind = _whole(part.field.type, least=int(isinstance(part, ir.Stack)))
+    if kind is None:
+        raise TablesOnly
+    whole = f"Cursor.Whole.{kind}"
+    call = f"in.stack({whole}, {reserved})" if isinstance(part, ir.Stack) else f"in.rest({whole})"
+    return [f"values[{column}] = {call};"]
+
+
+def _whole(type: ir.Type, least: int = 0) -> str | None:
+    """What a frame holds that is one value, `least` octets or more; None where it is another."""
+    match type:
+        case ir.TextType(padding=None, length=ir.Length(kind="rest"), terminated=terminated):
+            return "TERMINATED" if terminated else "TEXT"
+        case ir.OctetsType(length=ir.Length(kind="rest"), minimum=minimum, maximum=None) if minimum <= least:
+            return "OCTETS"
+    return None
+
+
+def _fields(fields: Sequence[ir.Field], protocol: ir.Protocol, column: int, *, alone: bool) -> list[str]:
+    if not fields:
+        return []
+    field, *others = fields
+    if isinstance(field.type, _IMPLIED):
+        own, after = _implied(field.type), column
+    else:
+        own, after = [f"values[{column}] = {_value(field.type, protocol, alone=alone)};"], column + 1
+    lines = [*own, *_fields(others, protocol, after, alone=False)]
+    return _block("if (in.left() > 0)", lines) if field.optional else lines
+
+
+def _implied(type: ir.Type) -> list[str]:
+    match type:
+        case ir.PaddingType(octets=octets):
+            return [f"in.skip({octets});"]
+        case ir.ConstantType(hex=hex):
+            whole = bytes.fromhex(hex)
+            pieces = (whole[at : at + WORD] for at in range(0, len(whole), WORD))
+            return [f"in.constant({len(piece)}, {_number(piece)});" for piece in pieces]
+    raise TablesOnly
+
+
+def _value(type: ir.Type, protocol: ir.Protocol, *, alone: bool) -> str:
+    """The expression for a value; `alone` where nothing else is in its frame."""
+    match type:
+        case ir.IntegerType(octets=octets):
+            return f"in.integer({', '.join([str(octets), *members(type, protocol)])})"
+        case ir.TextType(padding=None, length=length, terminated=terminated):
+            return f"in.{'terminated' if terminated else 'text'}({_length(length)})"
+        case ir.OctetsType(length=length, minimum=minimum, maximum=None):
+            return f"in.octets({_length(length)}{f', {minimum}' if minimum else ''})"
+        case ir.JsonType():
+            return "in.text(in.left())"
+        case ir.KeywordType(options=options) if alone:
+            return f"in.word({', '.join(_word(option.encode()) for option in options)})"
+        case ir.ListType(count_octets=count, element=element, minimum=minimum) if count:
+            return f"in.texts({count}, {_prefix(element)}, {minimum})"
+        case ir.PairsType(count_octets=count, name=name, split=split, minimum=minimum) if count and split:
+            return f"in.divided({count}, {_prefix(name)}, {str(split == 'first').lower()}, {minimum})"
+        case ir.PairsType(count_octets=count, name=name, value=value, minimum=minimum) if count and value:
+            return f"in.pairs({count}, {_prefix(name)}, {_prefix(value)}, {minimum})"
+    raise TablesOnly
+
+
+def _length(length: ir.Length) -> str:
+    match length.kind:
+        case "rest":
+            return "in.left()"
+        case "fixed":
+            return str(length.octets)
+        case "prefix":
+            return f"in.length({length.octets})"
+    raise TablesOnly
+
+
+def _prefix(type: ir.Type) -> int:
+    """How many octets stand before a text and count it."""
+    match type:
+        case ir.TextType(padding=None, terminated=False, length=ir.Length(kind="prefix", octets=octets)):
+            return octets
+    raise TablesOnly
