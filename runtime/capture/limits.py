@@ -1,8 +1,11 @@
-"""How much a capture gathers before it writes, and how much it keeps waiting before it drops."""
+"""How much a capture gathers before it writes, how much it keeps waiting before it drops, and what it keeps of all that."""
 
 from __future__ import annotations
 
 import msgspec
+
+from specwire.runtime.capture.policy import KEEP, Payload
+from specwire.runtime.capture.retention import FOREVER, Retention
 
 MEBI = 1 << 20
 
@@ -27,3 +30,13 @@ class Limits(msgspec.Struct, frozen=True):
 
     close_s: float = 30.0
     """Time that `Tap.close` gives the writer to finish, in seconds."""
+
+    payload: Payload = KEEP
+    """What is written of the content that messages carry."""
+
+    retention: Retention = FOREVER
+    """What of the whole folder is kept; older segments, of other taps too, are deleted."""
+
+    free_octets: int | None = None
+    """What is left free of the disk: messages are dropped and counted instead. None: 256 MiB, or a twentieth of a
+    disk for which that is less."""

@@ -65,6 +65,9 @@ class Progress(msgspec.Struct, frozen=True, array_like=True, tag="progress"):
     fault: str | None
     """Why the last segment could not be written, as one sentence."""
 
+    note: str | None = None
+    """What else went wrong, as one sentence; nothing is lost by it."""
+
 
 Word = Captured | Closing | Progress
 

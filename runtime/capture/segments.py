@@ -10,8 +10,10 @@ This module imports pyarrow; peers must not import it (they use `specwire.runtim
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from typing import IO
 
 import msgspec
 import pyarrow as pa
@@ -19,8 +21,7 @@ import pyarrow.parquet as pq
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.link import Captured
-
-SUFFIX = ".parquet"
+from specwire.runtime.capture.names import SUFFIX, find_replaced, is_visible
 
 _TYPES: list[tuple[str, pa.DataType]] = [
     ("ts", pa.timestamp("us", tz="UTC")),
@@ -40,11 +41,12 @@ METADATA_PREFIX = "specwire."
 
 
 class Source(msgspec.Struct, frozen=True):
-    """Which tap a segment comes from; kept in the file's metadata."""
+    """Which tap a segment comes from, and what it wrote of payloads (see `policy`); kept in the file's metadata."""
 
     tap: str
     protocol: str
     edition: str
+    payload: str = "keep"
 
 
 class Segment(msgspec.Struct, frozen=True):
@@ -71,15 +73,14 @@ class Unsound(msgspec.Struct, frozen=True):
 
 
 class Survey(msgspec.Struct, frozen=True):
-    """The files of a capture, told apart by what their footers say, each in the order of the names."""
+    """The files of a capture, told apart by what their footers say, each in the order of the names.
+
+    `replaced` are files that are not read, because a compacted segment holds what they hold (see `names`).
+    """
 
     sound: tuple[Segment, ...]
     unsound: tuple[Unsound, ...]
-
-
-def segment_name(tap: str, number: int) -> str:
-    """Return the file name of a tap's segment; sorts in the order of writing."""
-    return f"{tap}-{number:06d}{SUFFIX}"
+    replaced: tuple[Path, ...] = ()
 
 
 def build_table(rows: Sequence[Captured], source: Source, dropped: int) -> pa.Table:
@@ -95,30 +96,42 @@ def build_table(rows: Sequence[Captured], source: Source, dropped: int) -> pa.Ta
         "peer": [row.peer for row in rows],
         "frames": [list(row.frames) for row in rows],
     }
+    return pa.table(values, schema=stating_schema(source, dropped))
+
+
+def stating_schema(source: Source, dropped: int) -> pa.Schema:
+    """Return the columns with what a segment's metadata says."""
     metadata = {**msgspec.to_builtins(source), "dropped": str(dropped)}
-    schema = COLUMNS.with_metadata({METADATA_PREFIX + key: text for key, text in metadata.items()})
-    return pa.table(values, schema=schema)
+    return COLUMNS.with_metadata({METADATA_PREFIX + key: text for key, text in metadata.items()})
 
 
 def write_segment(folder: Path, name: str, table: pa.Table) -> Path:
     """Write a table so that `name` either does not exist or is whole and on the disk; OSError if not."""
-    aside, final = folder / f".{name}.tmp", folder / name
+    with placing(folder, name) as file:
+        # Dictionaries only cost time here: zstd finds the repetition, frames have little of it.
+        pq.write_table(table, file, compression="zstd", compression_level=1, use_dictionary=False)
+    return folder / name
+
+
+@contextmanager
+def placing(folder: Path, name: str) -> Iterator[IO[bytes]]:
+    """Give a file to write to, and put it in its place when it is whole and on the disk; nothing stays where it fails."""
+    aside = folder / f".{name}.tmp"
     descriptor = os.open(aside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
     try:
         with os.fdopen(descriptor, "wb") as file:
-            # Dictionaries only cost time here: zstd finds the repetition, frames have little of it.
-            pq.write_table(table, file, compression="zstd", compression_level=1, use_dictionary=False)
+            yield file
             file.flush()
             os.fsync(file.fileno())
-        aside.rename(final)
+        aside.rename(folder / name)
     except BaseException:
         aside.unlink(missing_ok=True)
         raise
-    _sync_folder(folder)
-    return final
+    sync_folder(folder)
 
 
-def _sync_folder(folder: Path) -> None:
+def sync_folder(folder: Path) -> None:
+    """Wait until the names in a folder are on the disk; raises OSError."""
     descriptor = os.open(folder, os.O_RDONLY | os.O_DIRECTORY)
     try:
         os.fsync(descriptor)
@@ -142,32 +155,41 @@ def survey_segments(folder: Path) -> Survey:
     """
     sound: list[Segment] = []
     unsound: list[Unsound] = []
-    for path in list_files(folder):
+    paths, replaced = list_all(folder)
+    for path in paths:
         try:
             sound.append(read_footer(path))
         except CaptureError as error:
             unsound.append(Unsound(path, str(error)))
-    return Survey(tuple(sound), tuple(unsound))
+    return Survey(tuple(sound), tuple(unsound), tuple(replaced))
 
 
 def list_files(folder: Path) -> list[Path]:
     """Return the files of a capture that should be segments, in the order of their names, unread.
 
-    Raises CaptureError for a folder that is missing or holds none.
+    Those that a compacted segment stands for are passed over. Raises CaptureError for a folder that is missing or holds
+    none.
     """
+    return list_all(folder)[0]
+
+
+def list_all(folder: Path) -> tuple[list[Path], list[Path]]:
+    """Return what `list_files` does, and the files that compacted segments stand for."""
     if folder.exists() and not folder.is_dir():
         raise CaptureError(f"{folder}: a file; name the folder that holds the capture's segments")
     if not folder.is_dir():
         raise CaptureError(f"{folder}: there is no such capture folder")
     try:
-        paths = sorted(
-            path for path in folder.iterdir() if path.suffix == SUFFIX and path.name[0] not in "._"
-        )
+        names = sorted(name for name in os.listdir(folder) if is_visible(name))
     except OSError as error:
         raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
-    if not paths:
+    if not names:
         raise CaptureError(f"{folder}: the capture folder holds no segments (no *{SUFFIX} files)")
-    return paths
+    replaced = find_replaced(names)
+    return (
+        [folder / name for name in names if name not in replaced],
+        [folder / name for name in names if name in replaced],
+    )
 
 
 def read_footer(path: Path) -> Segment:
@@ -189,7 +211,8 @@ def _read_source(path: Path, metadata: Mapping[str, str]) -> Source | None:
     if "tap" not in metadata:
         return None
     try:
-        return Source(metadata["tap"], metadata["protocol"], metadata["edition"])
+        stated = metadata["tap"], metadata["protocol"], metadata["edition"]
+        return Source(*stated, metadata.get("payload", "keep"))
     except KeyError as error:
         raise CaptureError(f"{path}: not a capture segment, its metadata has no {error.args[0]}") from error
 

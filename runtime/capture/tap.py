@@ -223,9 +223,18 @@ class Tap:
                 for word in reader.feed(octets):
                     if isinstance(word, Progress):
                         self._progress = word
-                        if word.fault:
-                            self._report(word.fault, once_for="fault")
+                        self._tell_of(word)
         self._lose_writer()
+
+    def _tell_of(self, progress: Progress) -> None:
+        """Say once that nothing can be written, and once that it can be again."""
+        if progress.note:
+            self._report(progress.note)
+        elif progress.fault:
+            self._report(f"{progress.fault}; messages are dropped until it can", once_for="fault")
+        elif "fault" in self._reported:
+            self._reported.discard("fault")
+            logger.warning("capture %s: writes again, %d messages were dropped", self.id, self.dropped)
 
     def _lose_writer(self) -> None:
         """Count what is still queued as dropped, and everything after it."""

@@ -18,6 +18,7 @@ import signal
 import sys
 import time
 from collections.abc import Callable, Iterator
+from errno import ENOSPC
 from pathlib import Path
 
 import msgspec
@@ -25,10 +26,19 @@ import pyarrow as pa
 
 from specwire.runtime.capture.limits import Limits
 from specwire.runtime.capture.link import Captured, Closing, Opening, Progress, Word, WordReader, pack_word
-from specwire.runtime.capture.segments import Source, build_table, segment_name, write_segment
+from specwire.runtime.capture.names import segment_name
+from specwire.runtime.capture.payload import make_reducer
+from specwire.runtime.capture.retention import FOREVER, prune
+from specwire.runtime.capture.segments import Source, build_table, write_segment
 
 READ_OCTETS = 1 << 20
 PARENT_CHECK_S = 1.0
+PRUNE_S = 60.0
+"""Time between two looks at what of the folder is too old, or too much."""
+
+FREE_OCTETS = 256 << 20
+FREE_PART = 20
+"""What is left free where nothing was said: so much, or this part of a smaller disk."""
 
 
 class SegmentWriter:
@@ -36,8 +46,11 @@ class SegmentWriter:
 
     def __init__(self, opening: Opening, *, answer: int) -> None:
         self._folder = Path(opening.folder)
-        self._source = Source(tap=opening.tap, protocol=opening.protocol, edition=opening.edition)
         self._limits: Limits = opening.limits
+        payload = opening.limits.payload
+        self._source = Source(opening.tap, opening.protocol, opening.edition, str(payload))
+        self._reduce = make_reducer(opening.protocol, payload)
+        self._prune_at = time.monotonic()
         self._answer: int | None = answer
         self._rows: list[Captured] = []
         self._begun = 0.0
@@ -52,6 +65,8 @@ class SegmentWriter:
         """Take one message; writes the segment when it has reached its rows or octets."""
         if not self._rows:
             self._begun = time.monotonic()
+        if self._reduce is not None:
+            row = msgspec.structs.replace(row, frames=self._reduce(row.frames))
         self._rows.append(row)
         self._octets += sum(map(len, row.frames))
         self._dropped = row.dropped
@@ -67,10 +82,16 @@ class SegmentWriter:
         due = self._begun + self._limits.segment_s
         return min(PARENT_CHECK_S, max(0.0, due - time.monotonic()))
 
-    def flush_due(self) -> None:
-        """Write the segment if it is old enough."""
+    def attend(self) -> None:
+        """Write the segment if it is old enough, and look now and then at what of the folder is to go."""
         if self._rows and self.wait_s() <= 0.0:
             self.flush()
+        if self._limits.retention != FOREVER and time.monotonic() >= self._prune_at:
+            self._prune_at = time.monotonic() + PRUNE_S
+            try:
+                prune(self._folder, self._limits.retention, time.time())
+            except OSError as error:
+                self._tell(None, note=f"{self._folder}: old segments cannot be deleted: {error}")
 
     def note_dropped(self, dropped: int) -> None:
         """Take the tap's count of dropped messages."""
@@ -87,6 +108,7 @@ class SegmentWriter:
         dropped = self._dropped + self._lost
         name = segment_name(self._source.tap, self._number)
         try:
+            self._require_room()
             write_segment(self._folder, name, build_table(rows, self._source, dropped))
         except (OSError, pa.ArrowException) as error:
             self._lost += len(rows)
@@ -97,11 +119,20 @@ class SegmentWriter:
         self._stated_dropped = dropped
         self._tell(None)
 
-    def _tell(self, fault: str | None) -> None:
+    def _require_room(self) -> None:
+        """OSError where writing would take what the disk is to have left, which is for the traffic itself."""
+        disk = os.statvfs(self._folder)
+        wanted = self._limits.free_octets
+        if wanted is None:
+            wanted = min(FREE_OCTETS, disk.f_blocks * disk.f_frsize // FREE_PART)
+        if disk.f_bavail * disk.f_frsize < wanted:
+            raise OSError(ENOSPC, f"less than {wanted >> 20} MiB of the disk are free")
+
+    def _tell(self, fault: str | None, *, note: str | None = None) -> None:
         if self._answer is None:
             return
         try:
-            os.write(self._answer, pack_word(Progress(self._written, self._lost, fault)))
+            os.write(self._answer, pack_word(Progress(self._written, self._lost, fault, note)))
         except BrokenPipeError:
             self._answer = None
 
@@ -133,7 +164,7 @@ def run(opening: Opening, *, source: int, answer: int) -> None:
                     writer.add(word)
                 case Closing(dropped=dropped):
                     writer.note_dropped(dropped)
-        writer.flush_due()
+        writer.attend()
     writer.finish()
 
 

@@ -11,13 +11,13 @@ import pytest
 
 from specwire.runtime.capture import CaptureError
 from specwire.runtime.capture.link import Captured
+from specwire.runtime.capture.names import segment_name
 from specwire.runtime.capture.segments import (
     COLUMNS,
     Source,
     build_table,
     find_segments,
     read_segments,
-    segment_name,
     survey_segments,
     write_segment,
 )

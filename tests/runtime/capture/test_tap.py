@@ -18,8 +18,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from specwire.generated import filemq
 from specwire.runtime.capture import CaptureError, Limits, Recorder, Tap
+from specwire.runtime.capture.policy import Payload
+from specwire.runtime.capture.retention import Retention
 from specwire.runtime.capture.segments import find_segments, read_segments
+from tests.runtime.capture.folders import put_segment
+from tests.runtime.spark.captures import CHEEZBURGER
 
 NOM = bytes.fromhex("aaa3070000010000000000")
 DEADLINE_S = 60.0
@@ -172,9 +177,55 @@ def test_a_full_disk_is_counted_and_reported(tmp_path: Path, caplog: pytest.LogC
     assert (tap.recorded, tap.dropped) == (20, 10)
     (segment,) = find_segments(tmp_path)
     assert (segment.rows, segment.dropped) == (10, 10)
+    fault, again = caplog.records
+    assert "10 messages could not be written" in fault.message
+    assert (fault.levelno, again.levelno) == (logging.ERROR, logging.WARNING)
+    assert again.message.endswith("writes again, 10 messages were dropped")
+
+
+def test_each_shortage_is_told_once(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """However many segments it costs; and it is told again when there is another."""
+    with Tap.open(tmp_path, protocol="filemq", name="server", limits=Limits(segment_rows=10)) as tap:
+        for shortage in (1, 2):
+            resource.prlimit(tap._writer.pid, resource.RLIMIT_FSIZE, (100, resource.RLIM_INFINITY))
+            record(tap, 30)
+            wait_until(lambda shortage=shortage: tap.dropped == 30 * shortage)  # type: ignore[misc]
+            resource.prlimit(tap._writer.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY,) * 2)
+            record(tap, 10)
+            wait_until(lambda shortage=shortage: tap.written == 10 * shortage)  # type: ignore[misc]
+    assert [entry.levelname for entry in caplog.records] == ["ERROR", "WARNING"] * 2
+
+
+def test_the_disk_is_left_to_the_traffic(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Where less is free than is to stay free, messages are dropped and counted; who records them never waits."""
+    limits = Limits(segment_rows=10, free_octets=1 << 60)
+    with Tap.open(tmp_path, protocol="filemq", name="server", limits=limits) as tap:
+        record(tap, 20)
+        wait_until(lambda: tap.dropped == 20)
+    assert segment_files(tmp_path) == []
     (entry,) = caplog.records
-    assert "10 messages could not be written" in entry.message
-    assert entry.levelno == logging.ERROR
+    assert "MiB of the disk are free; messages are dropped until it can" in entry.message
+
+
+def test_old_segments_go_while_a_tap_writes(tmp_path: Path) -> None:
+    """By the options of the tap, other taps' segments too."""
+    old = put_segment(tmp_path, 0, range(3))
+    limits = Limits(retention=Retention(keep_s=3600.0))
+    with Tap.open(tmp_path, protocol="filemq", name="server", limits=limits) as tap:
+        record(tap, 5)
+        wait_until(lambda: not old.exists())
+    assert read_segments(tmp_path).num_rows == 5
+
+
+def test_payloads_are_written_as_the_policy_says(tmp_path: Path) -> None:
+    """The metadata says so, and everything else is as it was."""
+    with Tap.open(tmp_path, protocol="filemq", name="server", limits=Limits(payload=Payload("hash"))) as tap:
+        tap.record(sender="S", peer="p", conversation="c", frames=CHEEZBURGER)
+    (segment,) = find_segments(tmp_path)
+    assert segment.source is not None and segment.source.payload == "hash"
+    (frames,) = read_segments(tmp_path).column("frames").to_pylist()
+    digest = b"sha256:22a8c06b080a6e099b91d2524674d2f32e4b08befaa1f868d3b94a2f6ae6ccaa 6"  # sha256sum's
+    assert filemq.decode(frames or []) == filemq.decode(CHEEZBURGER).replace(chunk=digest)
 
 
 def test_a_writer_that_hangs_is_ended(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:

@@ -1,0 +1,95 @@
+"""Payload policies: content goes, everything else stays, and what cannot be read is all content."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+import pytest
+
+from specwire.generated import cmb1_json, filemq, flux, norfab_ascii, zre
+from specwire.runtime.capture.payload import CONTENT, make_reducer, reduce_octets
+from specwire.runtime.capture.policy import KEEP, Payload, parse_payload
+
+CUT, HASH, OMIT = Payload("cut", 3), Payload("hash"), Payload("omit")
+SECRET = b"secret content"
+
+
+def reduce(protocol: str, policy: Payload, frames: list[bytes]) -> tuple[bytes, ...]:
+    """Return the frames as a capture has them."""
+    reducer = make_reducer(protocol, policy)
+    return tuple(frames) if reducer is None else reducer(frames)
+
+
+@pytest.mark.parametrize("word", ["keep", "cut:0", "cut:256", "hash", "omit"])
+def test_a_policy_is_written_as_it_is_read(word: str) -> None:
+    """So the metadata of a segment can be given back as an option."""
+    assert str(parse_payload(word)) == word
+
+
+@pytest.mark.parametrize("word", ["", "drop", "cut", "cut:", "cut:-1", "cut:1k", "KEEP", "hash:1"])
+def test_what_is_no_policy(word: str) -> None:
+    """The sentence shows those that there are."""
+    with pytest.raises(ValueError, match="write keep, cut:OCTETS, hash or omit"):
+        parse_payload(word)
+
+
+def test_keeping_costs_nothing() -> None:
+    """No message is even looked at."""
+    assert all(make_reducer(protocol, KEEP) is None for protocol in (*CONTENT, "unknown"))
+
+
+MESSAGES: list[tuple[str, Any, str]] = [
+    (
+        "filemq",
+        filemq.Cheezburger(sequence=5, operation=1, filename="/a", offset=9, headers=(), chunk=SECRET),
+        "chunk",
+    ),
+    ("flux", flux.Request(topic="a.b", payload=SECRET, nodeid=3, matchtag=7), "payload"),
+    ("flux", flux.Response(routes=("x",), topic="a.b", payload=SECRET, errnum=0, matchtag=7), "payload"),
+    ("cmb1_json", cmb1_json.Request(topic="a.b", json=SECRET.decode(), nodeid=3, matchtag=7), "json"),
+    (
+        "norfab_ascii",
+        norfab_ascii.PostWorker(header="NFPB01", client_address=b"\x01c", uuid="u", body=SECRET),
+        "body",
+    ),
+    ("zre", zre.Shout(version=2, sequence=1, group="g", content=(SECRET, SECRET)), "content"),
+]
+
+
+@pytest.mark.parametrize(("protocol", "message", "field"), MESSAGES, ids=[one[0] for one in MESSAGES])
+@pytest.mark.parametrize("policy", [CUT, HASH, OMIT], ids=str)
+def test_content_goes_and_the_rest_stays(protocol: str, message: Any, field: str, policy: Payload) -> None:
+    """The message decodes, and differs in its content alone."""
+    frames = reduce(protocol, policy, message.encode())
+    assert SECRET not in b"".join(frames)
+    decoded = import_module(f"specwire.generated.{protocol}").decode(list(frames))
+    assert decoded.replace(**{field: getattr(message, field)}) == message
+    left = getattr(decoded, field)
+    assert all(len(part) < 80 for part in (left if isinstance(left, tuple) else [left]))
+
+
+def test_a_digest_says_octets_and_length() -> None:
+    """The SHA-256 of three octets is the standard's own example (FIPS 180-2, B.1)."""
+    assert reduce_octets(HASH, b"abc") == (
+        b"sha256:ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad 3"
+    )
+
+
+@pytest.mark.parametrize("policy", [CUT, HASH, OMIT], ids=str)
+def test_messages_without_content_are_the_same_octets(policy: Payload) -> None:
+    """An empty content too: in FILEMQ it ends a file."""
+    for message in (
+        filemq.Nom(credit=5),
+        filemq.Cheezburger(sequence=5, operation=1, filename="/a", offset=9, headers=(), chunk=b""),
+    ):
+        assert reduce("filemq", policy, message.encode()) == tuple(message.encode())
+
+
+def test_what_does_not_decode_is_all_content() -> None:
+    """So is every message of a protocol whose content nobody has named."""
+    broken = [b"\xaa\xa3\x77secret", b""]
+    for protocol in ("filemq", "unheard"):
+        assert reduce(protocol, OMIT, broken) == (b"", b"")
+        assert reduce(protocol, CUT, broken) == (b"\xaa\xa3\x77", b"")
+        assert reduce(protocol, HASH, broken)[0].startswith(b"sha256:")
