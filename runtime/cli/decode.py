@@ -1,132 +1,179 @@
-"""`specwire decode`: one message, given as the hexadecimal octets of its frames, for a person to read."""
+"""`specwire decode`: messages out of whatever has them, for a person to read or a program to take.
+
+One message, given as the hexadecimal octets of its frames, is shown with all it holds. A hex dump, a packet capture
+and a capture folder are shown as a line for each message, filtered, followed while they grow, or written as a capture.
+"""
 
 from __future__ import annotations
 
 import re
-from enum import IntEnum
-from inspect import signature
-from types import ModuleType
-from typing import Annotated, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated
 
 import typer
 
-from specwire.runtime.cli.console import fail, output, print_json
+from specwire.runtime.cli.console import fail, meant, print_json
+from specwire.runtime.cli.decode_message import plain, show_message
 from specwire.runtime.cli.grammars import PackageGrammarsOption
-from specwire.runtime.cli.protocols import load_protocol
+from specwire.runtime.cli.protocols import complete_protocol, load_protocol, protocol_names
+from specwire.runtime.pcap.choosing import sender_argument
+from specwire.runtime.pcap.hexdump import Kind
 
-SHOWN_OCTETS = 48
+AUTO = "auto"
+STANDARD_INPUT = "-"
+EXIT_STATUSES = "Exit status: 0; 1 when a job failed; 2 for usage and for octets that cannot be read."
 
 
 def command(
-    protocol: Annotated[str, typer.Argument(help="Name of the protocol, such as flux.")],
-    frames: Annotated[
+    arguments: Annotated[
         list[str],
-        typer.Argument(help="Each frame in hexadecimal, '' for an empty one.", metavar="FRAME_HEX..."),
+        typer.Argument(
+            metavar="[PROTOCOL] SOURCE...",
+            autocompletion=complete_protocol,
+            help="Each frame of one message in hexadecimal ('' for an empty one), or files and folders: hex dumps,"
+            " packet captures (pcap, pcapng), capture folders; - for standard input.",
+            show_default=False,
+        ),
     ],
+    protocol: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="[PORT=]NAME",
+            help="Protocol of the messages, or of those of one TCP port; auto finds out by trying.",
+            show_default=AUTO,
+        ),
+    ] = None,
     grammars: PackageGrammarsOption = None,
     strict: Annotated[
-        bool, typer.Option("--strict", help="Hold it to the letter of the specification.")
+        bool, typer.Option("--strict", help="Hold one message to the letter of the specification.")
     ] = False,
     sender: Annotated[
         str | None,
         typer.Option(help="Letter of the role that sent it, which tells apart messages that look the same."),
     ] = None,
-    json: Annotated[bool, typer.Option("--json", help="Print the fields as JSON.")] = False,
+    dump_of: Annotated[
+        Kind | None,
+        typer.Option(
+            help="What each dump of a hex dump is: a frame of a message, a part of a ZMTP stream, an Ethernet packet.",
+            show_default="found out",
+        ),
+    ] = None,
+    port: Annotated[
+        int | None,
+        typer.Option(min=1, max=65535, help="Read only connections with this TCP port.", show_default=False),
+    ] = None,
+    message: Annotated[
+        list[str] | None,
+        typer.Option(metavar="NAME", help="Only messages of this name; may be repeated.", show_default=False),
+    ] = None,
+    peer: Annotated[
+        str, typer.Option(metavar="TEXT", help="Only peers whose name or address has this in it.")
+    ] = "",
+    since: Annotated[
+        str | None,
+        typer.Option(metavar="TIME", help="Only from this time on (ISO 8601, UTC where it names no zone)."),
+    ] = None,
+    until: Annotated[str | None, typer.Option(metavar="TIME", help="Only before this time.")] = None,
+    errors: Annotated[bool, typer.Option("--errors", help="Only what could not be decoded.")] = False,
+    limit: Annotated[
+        int | None, typer.Option(min=1, help="End after this many messages.", show_default=False)
+    ] = None,
+    follow: Annotated[
+        bool, typer.Option("--follow", help="Wait for more where a capture ends, until SIGINT or SIGTERM.")
+    ] = False,
+    details: Annotated[
+        bool, typer.Option("--details", help="Show every message with its frames and all fields.")
+    ] = False,
+    out: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="DIR", help="Write the messages as a capture folder instead.", show_default=False
+        ),
+    ] = None,
+    json: Annotated[
+        bool, typer.Option("--json", help="Print JSON: an object for one message, else a line for each.")
+    ] = False,
 ) -> None:
-    """Decode one message and print its frames and fields."""
+    """Decode messages from frames in hexadecimal, hex dumps, packet captures and capture folders."""
+    named, sources = _split(arguments, protocol or [], grammars)
+    if not _are_sources(sources):
+        _decode_one(_only(named, sources), sources, grammars, strict=strict, sender=sender, json=json)
+        return
+    if strict:
+        fail("--strict is for one message, given by its frames")
+    from specwire.runtime.cli.decode_run import Options, decode_sources
+
+    options = Options(
+        protocols=named,
+        grammars=grammars,
+        sender=sender,
+        dump_of=dump_of,
+        port=port,
+        messages=message or (),
+        peer=peer,
+        since=since,
+        until=until,
+        errors=errors,
+        limit=limit,
+        follow=follow,
+        details=details,
+        out=out,
+        json=json,
+    )
+    decode_sources(sources, options)
+
+
+def _split(arguments: list[str], protocols: list[str], grammars: Path | None) -> tuple[list[str], list[str]]:
+    """The protocols that are named, and the frames or sources."""
+    first, rest = arguments[0], arguments[1:]
+    is_place = first == STANDARD_INPUT or Path(first).exists()
+    if rest and not protocols and (first in protocol_names() or not is_place):
+        return [first], rest
+    if not protocols and not is_place:
+        names = protocol_names()
+        if first in names:
+            fail(f"what is to be decoded? name the frames of a message, a file, a folder, or - ({first} ...)")
+        fail(f"there is no file, folder or protocol {first!r}{meant(first, names)}")
+    return protocols, arguments
+
+
+def _are_sources(arguments: Sequence[str]) -> bool:
+    """Whether arguments are places rather than frames; what is hexadecimal is a frame, even if there is such a file."""
+    return all(
+        text == STANDARD_INPUT or (not re.fullmatch(r"(?:[0-9a-fA-F]{2})*", text) and Path(text).exists())
+        for text in arguments
+    )
+
+
+def _only(named: list[str], frames: list[str]) -> str:
+    if len(named) != 1 or named == [AUTO] or "=" in named[0]:
+        fail(f"which protocol? one message is decoded as specwire decode PROTOCOL {' '.join(frames[:1])} ...")
+    return named[0]
+
+
+def _decode_one(
+    protocol: str,
+    frames: Sequence[str],
+    grammars: Path | None,
+    *,
+    strict: bool,
+    sender: str | None,
+    json: bool,
+) -> None:
     package = load_protocol(protocol, grammars)
     octets = [_octets(index, text) for index, text in enumerate(frames)]
-    known = {} if sender is None else _sender(package, sender)
-    message = package.decode(octets, strict=strict, **known)
+    message = package.decode(octets, strict=strict, **sender_argument(package, sender))
     if json:
         print_json(
-            {"protocol": protocol, "message": type(message).__name__, "fields": _plain(message.to_dict())}
+            {"protocol": protocol, "message": type(message).__name__, "fields": plain(message.to_dict())}
         )
         return
-    _print(package, message, octets)
-
-
-def _sender(package: ModuleType, sender: str) -> dict[str, str]:
-    """The argument of `decode` that says who sent the frames; nothing where their octets say what they are."""
-    return {"sender": sender} if "sender" in signature(package.decode).parameters else {}
+    show_message(package, message, octets)
 
 
 def _octets(index: int, text: str) -> bytes:
     try:
         return bytes.fromhex(re.sub(r"[\s:]", "", text.removeprefix("0x")))
     except ValueError:
-        fail(f"frame {index} is not hexadecimal: {text!r}")
-
-
-def _plain(value: Any) -> Any:
-    """The value as JSON has it: octets in hexadecimal, pairs and lists as arrays."""
-    match value:
-        case bytes():
-            return value.hex()
-        case dict():
-            return {name: _plain(item) for name, item in value.items()}
-        case tuple() | list():
-            return [_plain(item) for item in value]
-    return value
-
-
-def _print(package: ModuleType, message: Any, frames: list[bytes]) -> None:
-    from rich.table import Table
-    from rich.text import Text
-
-    console = output()
-    console.print(Text(f"{message.PROTOCOL} {type(message).__name__} ({message.NAME})", style="bold"))
-    wire = Table(title="frames", title_justify="left")
-    for head in ("frame", "octets", "content"):
-        wire.add_column(head, overflow="fold", justify="right" if head == "octets" else "left")
-    for index, frame in enumerate(frames):
-        wire.add_row(str(index), str(len(frame)), Text(_preview(frame)))
-    console.print(wire)
-    table = Table(title="fields", title_justify="left")
-    for head in ("field", "value", "meaning"):
-        table.add_column(head, overflow="fold")
-    for name, value in message.to_dict().items():
-        shown = message.wire_flags if name == "flags" and hasattr(message, "wire_flags") else value
-        table.add_row(Text(name.rstrip("_")), Text(_value(shown)), Text(_meaning(package, name, shown)))
-    console.print(table)
-
-
-def _preview(octets: bytes) -> str:
-    """Text where it is text, else hexadecimal; long ones are cut and say so."""
-    if not octets:
-        return "(empty)"
-    cut = octets[:SHOWN_OCTETS]
-    more = f" ... {len(octets) - len(cut)} more" if len(octets) > len(cut) else ""
-    printable = all(0x20 <= octet <= 0x7E or octet == 0 for octet in cut) and any(cut)
-    return (repr(cut)[1:] if printable else cut.hex(" ", 4)) + more
-
-
-def _value(value: Any) -> str:
-    match value:
-        case None:
-            return "-"
-        case bytes():
-            return _preview(value)
-        case dict():
-            return ", ".join(f"{name} = {_value(item)}" for name, item in value.items())
-        case ((str(), str()), *_):
-            return "\n".join(f"{name} = {item}" for name, item in value)
-        case tuple():
-            return "\n".join(_value(item) for item in value) or "(none)"
-        case str():
-            return value or "(empty)"
-    return str(value)
-
-
-def _meaning(package: ModuleType, name: str, value: Any) -> str:
-    """What a number is called: a constant, the names of its bits, a member of its enumeration."""
-    if not isinstance(value, int):
-        return ""
-    if name == "flags" and hasattr(package, "Flags"):
-        names = [flag.name or "" for flag in package.Flags if flag & value]
-        return f"0x{value:02x}: {' '.join(names).lower()}".rstrip(": ")
-    enum = getattr(package, name.rstrip("_").title().replace("_", ""), None)
-    if isinstance(enum, type) and issubclass(enum, IntEnum) and value in list(enum):
-        return enum(value).name.lower()
-    constants = [c for c in dir(package) if c.startswith(f"{name.upper()}_") and getattr(package, c) == value]
-    return constants[0] if constants else ""
+        fail(f"frame {index} is not hexadecimal: {text!r}; nor is there such a file")

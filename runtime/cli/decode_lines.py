@@ -1,0 +1,139 @@
+"""Messages one after another, a line each: columns for a person, JSON for a program."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from types import ModuleType
+from typing import Any
+
+from specwire.generated.errors import CodecError
+from specwire.runtime.cli.console import output
+from specwire.runtime.cli.decode_filter import peer_text
+from specwire.runtime.cli.decode_message import escape, meaning, plain, preview
+from specwire.runtime.pcap.rows import Row
+
+SHOWN_OCTETS = 24
+SHOWN_ITEMS = 6
+SHOWN_TEXT = 120
+_WIDTHS = {"time": 26, "peer": 22, "from": 4, "message": 14}
+_RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
+
+
+def time_text(ts: int | None) -> str:
+    """Return microseconds since 1970 as a time of UTC to the microsecond, or a hyphen."""
+    if ts is None:
+        return "-"
+    try:
+        moment = datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=ts)
+    except OverflowError:
+        return "-"
+    return moment.strftime("%Y-%m-%d %H:%M:%S.%f")
+
+
+class Lines:
+    """Prints rows in columns.
+
+    Args:
+        packages: those whose messages may come, by name.
+        at_once: whether every line is to be seen when it is written.
+    """
+
+    def __init__(self, packages: Mapping[str, ModuleType], *, at_once: bool) -> None:
+        self._packages = packages
+        self._at_once = at_once
+        console = output()
+        self._columns = console.width if console.is_terminal else None
+        self._coloured = console.is_terminal and console.color_system is not None
+        self._begun = False
+
+    def show(self, row: Row) -> None:
+        """Print one row."""
+        if not self._begun:
+            self._begun = True
+            self._write(_join([*_WIDTHS, "fields"]), _DIM)
+        fields = str(row.error) if row.error is not None else self._fields(row)
+        message = row.name or "?"
+        cells = [time_text(row.ts), peer_text(row.peer) or "-", row.sender or "?", message, fields]
+        self._write(escape(_join(cells)), _RED if row.error is not None else "")
+
+    def _write(self, line: str, colour: str) -> None:
+        if self._columns is not None and len(line) > self._columns:
+            line = line[: self._columns - 1] + "…"
+        sys.stdout.write(f"{colour}{line}{_PLAIN}\n" if colour and self._coloured else line + "\n")
+        if self._at_once:
+            sys.stdout.flush()
+
+    def _fields(self, row: Row) -> str:
+        package = self._packages[str(row.protocol)]
+        pairs = ((name, value) for name, value in row.message.to_dict().items() if not _is_empty(value))
+        return " ".join(f"{name.rstrip('_')}={self._value(package, name, value)}" for name, value in pairs)
+
+    def _value(self, package: ModuleType, name: str, value: Any) -> str:
+        # Bits are told by their names, numbers that have a name by it.
+        called = meaning(package, name, value)
+        return called.partition(": ")[2].replace(" ", "|") or called or _short(value)
+
+
+class JsonLines:
+    """Prints rows as JSON, one object a line."""
+
+    def __init__(self, *, at_once: bool) -> None:
+        self._at_once = at_once
+
+    def show(self, row: Row) -> None:
+        """Print one row."""
+        sys.stdout.write(json.dumps(row_object(row), ensure_ascii=False) + "\n")
+        if self._at_once:
+            sys.stdout.flush()
+
+
+def row_object(row: Row) -> dict[str, Any]:
+    """Return a row as JSON has it; a message that could not be decoded has an `error`, and its frames."""
+    found: dict[str, Any] = {
+        "ts": None if row.ts is None else time_text(row.ts).replace(" ", "T") + "Z",
+        "protocol": row.protocol,
+        "conversation": row.conversation,
+        "sender": row.sender,
+        "peer": row.peer,
+        "message": row.name or None,
+        "fields": None if row.message is None else plain(row.message.to_dict()),
+    }
+    if row.error is not None:
+        attributes = plain(row.error.attributes()) if isinstance(row.error, CodecError) else {}
+        found["error"] = {"text": str(row.error), **attributes}
+    found["frames"] = [frame.hex() for frame in row.frames]
+    return found
+
+
+def _join(cells: list[str]) -> str:
+    widths = [*_WIDTHS.values(), 0]
+    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+
+def _is_empty(value: Any) -> bool:
+    return value is None or value in (b"", "", ())
+
+
+def _short(value: Any) -> str:
+    match value:
+        case bytes():
+            return preview(value, SHOWN_OCTETS)
+        case dict():
+            return "{" + " ".join(f"{name}={_short(item)}" for name, item in value.items()) + "}"
+        case tuple():
+            more = [f"... {len(value) - SHOWN_ITEMS} more"] if len(value) > SHOWN_ITEMS else []
+            return "[" + ", ".join([*map(_item, value[:SHOWN_ITEMS]), *more]) + "]"
+        case str() if len(value) > SHOWN_TEXT:
+            return f"{value[:SHOWN_TEXT]}..."
+    return str(value)
+
+
+def _item(value: Any) -> str:
+    """One of several values; pairs are told as NAME=VALUE."""
+    match value:
+        case (str(), str() | bytes()):
+            return f"{value[0]}={_short(value[1])}"
+    return _short(value)

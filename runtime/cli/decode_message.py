@@ -1,0 +1,95 @@
+"""One message for a person: what it is called, its frames, and its fields with what their values mean."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from enum import IntEnum
+from types import ModuleType
+from typing import Any
+
+from specwire.runtime.cli.console import output
+
+SHOWN_OCTETS = 48
+
+
+def plain(value: Any) -> Any:
+    """Return a value of a field as JSON has it: octets in hexadecimal, pairs and lists as arrays."""
+    match value:
+        case bytes():
+            return value.hex()
+        case dict():
+            return {name: plain(item) for name, item in value.items()}
+        case tuple() | list():
+            return [plain(item) for item in value]
+    return value
+
+
+def show_message(package: ModuleType, message: Any, frames: Sequence[bytes]) -> None:
+    """Print a message with its frames."""
+    from rich.table import Table
+    from rich.text import Text
+
+    console = output()
+    console.print(Text(f"{message.PROTOCOL} {type(message).__name__} ({message.NAME})", style="bold"))
+    wire = Table(title="frames", title_justify="left")
+    for head in ("frame", "octets", "content"):
+        wire.add_column(head, overflow="fold", justify="right" if head == "octets" else "left")
+    for index, frame in enumerate(frames):
+        wire.add_row(str(index), str(len(frame)), Text(preview(frame)))
+    console.print(wire)
+    table = Table(title="fields", title_justify="left")
+    for head in ("field", "value", "meaning"):
+        table.add_column(head, overflow="fold")
+    for name, value in message.to_dict().items():
+        shown = message.wire_flags if name == "flags" and hasattr(message, "wire_flags") else value
+        lines = "\n".join(map(escape, _value(shown).split("\n")))
+        table.add_row(Text(name.rstrip("_")), Text(lines), Text(meaning(package, name, shown)))
+    console.print(table)
+
+
+def preview(octets: bytes, most: int = SHOWN_OCTETS) -> str:
+    """Return octets as text where they are text, else in hexadecimal; long ones are cut and say so."""
+    if not octets:
+        return "(empty)"
+    cut = octets[:most]
+    more = f" ... {len(octets) - len(cut)} more" if len(octets) > len(cut) else ""
+    printable = all(0x20 <= octet <= 0x7E or octet == 0 for octet in cut) and any(cut)
+    return (repr(cut)[1:] if printable else cut.hex(" ", 4)) + more
+
+
+def escape(text: str) -> str:
+    """Return a text in one line: what cannot be printed as Python escapes it, so that nothing reaches a terminal."""
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
+
+
+def _value(value: Any) -> str:
+    match value:
+        case None:
+            return "-"
+        case bytes():
+            return preview(value)
+        case dict():
+            return ", ".join(f"{name} = {_value(item)}" for name, item in value.items())
+        case ((str(), str()), *_):
+            return "\n".join(f"{name} = {item}" for name, item in value)
+        case tuple():
+            return "\n".join(_value(item) for item in value) or "(none)"
+        case str():
+            return value or "(empty)"
+    return str(value)
+
+
+def meaning(package: ModuleType, name: str, value: Any) -> str:
+    """Return what a number is called: a constant, the names of its bits, a member of its enumeration."""
+    if not isinstance(value, int):
+        return ""
+    if name == "flags" and hasattr(package, "Flags"):
+        names = [flag.name or "" for flag in package.Flags if flag & value]
+        return f"0x{value:02x}: {' '.join(names).lower()}".rstrip(": ")
+    enum = getattr(package, name.rstrip("_").title().replace("_", ""), None)
+    if isinstance(enum, type) and issubclass(enum, IntEnum) and value in list(enum):
+        return enum(value).name.lower()
+    constants = [c for c in dir(package) if c.startswith(f"{name.upper()}_") and getattr(package, c) == value]
+    return constants[0] if constants else ""

@@ -1,0 +1,140 @@
+"""Decoding of sources: options to readers, readers to rows, wanted rows to where they go."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from types import ModuleType
+
+import msgspec
+
+from specwire.runtime.cli.console import fail, messages, output
+from specwire.runtime.cli.decode_filter import Filter, message_names, read_time
+from specwire.runtime.cli.decode_octets import STANDARD_INPUT
+from specwire.runtime.cli.decode_sinks import Shown, Sink, Written
+from specwire.runtime.cli.decode_sources import Readers, Sources
+from specwire.runtime.cli.decode_waiting import Waiting
+from specwire.runtime.cli.protocols import load_protocol, protocol_names
+from specwire.runtime.pcap.choosing import in_order
+from specwire.runtime.pcap.hexdump import Kind
+from specwire.runtime.pcap.rows import Row
+
+AUTO = "auto"
+
+
+class Options(msgspec.Struct, frozen=True, kw_only=True):
+    """What `specwire decode` was asked for, as its options say it."""
+
+    protocols: Sequence[str]
+    grammars: Path | None
+    sender: str | None
+    dump_of: Kind | None
+    port: int | None
+    messages: Sequence[str]
+    peer: str
+    since: str | None
+    until: str | None
+    errors: bool
+    limit: int | None
+    follow: bool
+    details: bool
+    out: Path | None
+    json: bool
+
+
+def decode_sources(sources: Sequence[str], options: Options) -> None:
+    """Decode the messages in files, folders and standard input, and show or write those that are asked for."""
+    if options.follow and (len(sources) > 1 or sources[0] == STANDARD_INPUT):
+        fail("--follow takes one file or folder; standard input is followed in any case")
+    readers = _readers(options.protocols, options.grammars)
+    asked = Filter(
+        names=message_names([*readers.packages, *readers.by_port.values()], options.messages),
+        peer=options.peer.lower(),
+        since=read_time(options.since, "--since"),
+        until=read_time(options.until, "--until"),
+        errors=options.errors,
+    )
+    lasts = options.follow or STANDARD_INPUT in sources
+    waiting = Waiting()
+    reading = Sources(
+        readers,
+        _note,
+        port=options.port,
+        follow=options.follow,
+        sender=options.sender,
+        kind=options.dump_of,
+        waiting=waiting,
+        # Where messages go to the terminal themselves, they show the progress.
+        bar=options.out is not None or not output().is_terminal,
+    )
+    sink: Sink = (
+        Shown(readers, at_once=lasts, details=options.details, json=options.json)
+        if options.out is None
+        else Written(options.out, readers, json=options.json)
+    )
+    if lasts:
+        waiting.take_signals()
+    _run(sources, reading, asked, options.limit, sink, lasts=lasts)
+
+
+def _readers(named: Sequence[str], grammars: Path | None) -> Readers:
+    """The packages that the user named, or all."""
+    by_port: dict[int, ModuleType] = {}
+    everywhere: list[ModuleType] = []
+    for text in named:
+        port, separator, name = text.rpartition("=")
+        if name == AUTO and not separator:
+            continue
+        package = load_protocol(name, grammars)
+        if not separator:
+            everywhere.append(package)
+        elif port.isdecimal() and 0 < int(port) < 65536:
+            by_port[int(port)] = package
+        else:
+            fail(f"--protocol {text}: {port!r} is no TCP port; write it as 5670=filemq")
+    stated = bool(everywhere) and AUTO not in named
+    packages = everywhere if stated else [load_protocol(name) for name in in_order(protocol_names())]
+    return Readers(tuple(packages), by_port, stated)
+
+
+def _note(sentence: str) -> None:
+    sys.stdout.flush()  # What was found stands above what could not be read.
+    messages().print(f"specwire: {sentence}", markup=False, soft_wrap=True)
+
+
+def _run(
+    sources: Sequence[str], reading: Sources, asked: Filter, limit: int | None, sink: Sink, *, lasts: bool
+) -> None:
+    """Give what is wanted to the sink, until the sources end, the limit is reached, or a signal ends it."""
+    shown = 0
+    try:
+        for row in _wanted(sources, reading, asked, lasts=lasts):
+            if row is None:
+                sink.pause()
+                continue
+            sink.take(row)
+            shown += 1
+            if shown == limit:
+                break
+        sink.end()
+        sys.stdout.flush()
+        if not shown:
+            _note("no message was found" if asked == Filter() else "no message is as asked for")
+    except BrokenPipeError:
+        # Whoever read standard output has enough; Python would complain once more at its end.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _wanted(sources: Sequence[str], reading: Sources, asked: Filter, *, lasts: bool) -> Iterator[Row | None]:
+    """The rows that are wanted; a signal is the end of sources that last, and of the command elsewhere."""
+    try:
+        for source in sources:
+            for row in reading.read(source):
+                if row is None or asked.wants(row):
+                    yield row
+    except KeyboardInterrupt:
+        if not lasts:
+            raise
+    yield from filter(asked.wants, reading.end())
