@@ -1,0 +1,109 @@
+"""The fields that Wireshark filters by: one for each name, as long as all messages mean the same by it.
+
+A field is called by the grammar's name behind the protocol's: ``filemq.credit``. Inside dictionaries and records
+the path goes on (``filemq.headers.name``). Where another message has a field of the same name and another type,
+the later one is called by its message, too: ``zmtp.ready.id``.
+"""
+
+from __future__ import annotations
+
+import re
+
+from specwire.generator import ir
+from specwire.generator.emit.wireshark.lua import Lua
+
+RESERVED = frozenset(
+    ("frame", "malformed", "message_name", "opaque", "sender", "strange", "surplus", "unread")
+)
+"""Names below a protocol's that every dissector has."""
+
+WIDEST = 8
+"""Octets of the widest integer that Wireshark shows as a number."""
+
+
+class Fields:
+    """The fields of one protocol, numbered from 1 in the order of their first use."""
+
+    def __init__(self, protocol: ir.Protocol) -> None:
+        self._enums = {enum.name: enum for enum in protocol.enums}
+        self._flags = protocol.flags
+        self._rows: dict[str, dict[str, Lua]] = {}
+        self._numbers: dict[str, int] = {}
+        self._names: dict[str, dict[int, str]] = {}
+
+    def rows(self) -> list[Lua]:
+        """Return the fields as the dissector makes them."""
+        return [row | {"names": self._named(name)} for name, row in self._rows.items()]
+
+    def integer(self, field: ir.Field, type: ir.IntegerType, path: str, message: ir.Message) -> int:
+        """Return the number of an integer's field; the values of an enumeration have names."""
+        name, number = self._add(
+            path, message, kind="integer", octets=type.octets, doc=field.doc, hex=type.bitmask
+        )
+        names = self._names.setdefault(name, {})
+        if type.enum in self._enums:
+            names |= {value: member.lower() for member, value in self._enums[type.enum].members}
+        return number
+
+    def bits(self, type: ir.IntegerType, path: str, message: ir.Message) -> list[int]:
+        """Return the numbers of the fields for the bits of the flags."""
+        bits = self._flags if type.bitmask else ()
+        return [
+            self._add(
+                f"{path}.{bit.name.lower()}",
+                message,
+                kind="bit",
+                octets=type.octets,
+                mask=bit.value,
+                doc=bit.doc,
+            )[1]
+            for bit in bits
+        ]
+
+    def constant(self, type: ir.ConstantType, path: str, message: ir.Message, doc: str) -> int:
+        """Return the number of the field for octets that are always the same.
+
+        One whose number tells messages apart has their names for its values.
+        """
+        octets = len(type.octets)
+        if type.text is not None:
+            return self._add(path, message, kind="text", doc=doc, constant=True)[1]
+        if type.number is None or not 0 < octets <= WIDEST:
+            return self._add(path, message, kind="octets", doc=doc, constant=True)[1]
+        name, number = self._add(
+            path, message, kind="integer", octets=octets, doc=doc, constant=True, hex=True
+        )
+        names = self._names.setdefault(name, {})
+        known = names.get(type.number)
+        names[type.number] = (
+            f"{known}, {message.name}" if known and message.name not in known.split(", ") else message.name
+        )
+        return number
+
+    def plain(
+        self, kind: str, path: str, message: ir.Message, doc: str = "", octets: int | None = None
+    ) -> int:
+        """Return the number of a field that is ``text``, ``octets``, a ``group`` of others, or a counting ``integer``."""
+        return self._add(path, message, kind=kind, doc=doc, octets=octets)[1]
+
+    def _add(self, path: str, message: ir.Message, *, doc: str, **row: Lua) -> tuple[str, int]:
+        path = f"{path}_" if path in RESERVED else path
+        for name in (path, f"{_plain(message.name)}.{path}"):
+            known = self._rows.get(name)
+            if known is None:
+                self._rows[name] = {"name": name, "label": path.rpartition(".")[2], **row, "doc": doc or None}
+                self._numbers[name] = len(self._rows)
+                return name, self._numbers[name]
+            if all(known.get(key) == value for key, value in row.items() if key not in ("hex", "constant")):
+                return name, self._numbers[name]
+        return self._add(f"{path}_", message, doc=doc, **row)
+
+    def _named(self, name: str) -> dict[int, str] | None:
+        names = self._names.get(name, {})
+        if self._rows[name].get("constant") and len(names) < 2:
+            return None
+        return dict(sorted(names.items())) or None
+
+
+def _plain(name: str) -> str:
+    return re.sub(r"[^a-z0-9]+", "_", name.lower())
