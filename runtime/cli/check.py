@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from specwire.runtime.cli.console import messages, print_json
+from specwire.runtime.cli.console import messages, print_json, waiting
 from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, protocol_folders
 
 if TYPE_CHECKING:
     from specwire.generator.diagnostics import Diagnostic
+
+EXIT_STATUSES = "Exit status: 0; 2 where there is a fault, and for usage."
 
 FAULTS = 2
 ASSUMPTIONS = "W4"
@@ -27,17 +29,18 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the findings as JSON.")] = False,
 ) -> None:
-    """Report every fault, warning and assumption; exit status 2 where there is a fault."""
+    """Report every fault, warning and assumption of grammars."""
     from specwire.generator.diagnostics import Severity, SpecError, render_all
     from specwire.generator.pipeline import compile_protocol
 
     found: list[Diagnostic] = []
     folders = protocol_folders(grammars_folder(grammars), names or [])
-    for folder in folders:
-        try:
-            found.extend(compile_protocol(folder, shown=folder.as_posix()).warnings)
-        except SpecError as error:
-            found.extend(error.diagnostics)
+    with waiting("checking grammars"):
+        for folder in folders:
+            try:
+                found.extend(compile_protocol(folder, shown=folder.as_posix()).warnings)
+            except SpecError as error:
+                found.extend(error.diagnostics)
     found = list(dict.fromkeys(found))
     if no_assumptions:
         found = [replace(d, severity=Severity.ERROR) if _is_assumption(d) else d for d in found]

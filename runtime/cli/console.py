@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -64,6 +65,16 @@ def messages() -> Console:
     from rich.console import Console
 
     return Console(stderr=True, highlight=False)
+
+
+@contextmanager
+def waiting(words: str) -> Iterator[None]:
+    """Say on a terminal's standard error, while the block runs, what takes its time; elsewhere say nothing."""
+    if not sys.stderr.isatty():
+        yield
+        return
+    with messages().status(words):
+        yield
 
 
 def print_json(value: Any) -> None:

@@ -18,6 +18,8 @@ if TYPE_CHECKING:
     from specwire.generator import ir
     from specwire.generator.compare.comparison import Change, Comparison, Judgement
 
+EXIT_STATUSES = "Exit status: 0; 1 where one edition cannot read the other; 2 for usage and a faulty grammar."
+
 BREAKING = 1
 """Exit status where one edition cannot read what the other writes."""
 
@@ -35,7 +37,7 @@ def command(
     ] = False,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
 ) -> None:
-    """Report what changed between two editions; exit status 1 where one cannot read the other."""
+    """Report what changed between two editions, and who can still read whom."""
     from specwire.generator.compare import compare
 
     comparison = compare(*read_editions([old, new], grammars))

@@ -13,7 +13,7 @@ from specwire.runtime.filemq.dialect import FILEMQ
 from specwire.runtime.filemq.dialects import DIALECTS, find_dialect
 
 if TYPE_CHECKING:
-    from specwire.runtime.capture import Tap
+    from specwire.runtime.capture import Limits, Tap
 
 DEFAULT_PROTOCOL = FILEMQ.name
 REPORT_EVERY_S = 600
@@ -68,7 +68,9 @@ def require_folder(path: Path, option: str) -> None:
 
 
 @contextmanager
-def open_tap(folder: Path | None, name: str, protocol: str) -> Iterator[Tap | None]:
+def open_tap(
+    folder: Path | None, name: str, protocol: str, limits: Limits | None = None
+) -> Iterator[Tap | None]:
     """Open a tap for a capture in `folder`, None where there is none; raises CaptureError or ValueError."""
     dialect = find_dialect(protocol)
     if folder is None:
@@ -77,7 +79,7 @@ def open_tap(folder: Path | None, name: str, protocol: str) -> Iterator[Tap | No
     require_folder(folder, "--capture")
     from specwire.runtime.capture import Tap
 
-    tap = Tap.open(folder, protocol=dialect.name, name=name, edition=dialect.edition)
+    tap = Tap.open(folder, protocol=dialect.name, name=name, edition=dialect.edition, limits=limits)
     try:
         yield tap
     finally:

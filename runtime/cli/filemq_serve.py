@@ -6,14 +6,19 @@ Clients are told, and what was left for them comes when they ask the next server
 from __future__ import annotations
 
 import asyncio
-import signal
-from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specwire.runtime.cli.capture_options import (
+    CaptureFreeOption,
+    CaptureKeepOption,
+    CaptureMaxOption,
+    CapturePayloadOption,
+    read_capture_limits,
+)
+from specwire.runtime.cli.config_option import config_option, configured_in
 from specwire.runtime.cli.console import fail
 from specwire.runtime.cli.filemq_digests import DigestsOption, NoDigestsOption, open_digests
 from specwire.runtime.cli.filemq_options import (
@@ -28,19 +33,29 @@ from specwire.runtime.cli.filemq_options import (
     StatusOption,
     open_tap,
 )
+from specwire.runtime.cli.filemq_reloading import ServerFiles
 from specwire.runtime.cli.filemq_running import (
     JOB_FAILED,
     Manner,
     attended,
     conclude,
     is_started,
+    takes_of,
+)
+from specwire.runtime.cli.metrics_options import (
+    LogFormatOption,
+    MetricsAnywhereOption,
+    MetricsOption,
+    MetricsPasswordOption,
+    read_metrics,
 )
 from specwire.runtime.cli.peer_log import PeerLog
+from specwire.runtime.cli.readiness import Readiness
+from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqServer, Publication
-from specwire.runtime.filemq.access import Clients
-from specwire.runtime.filemq.credentials import read_clients_again, read_server_security
-from specwire.runtime.filemq.quantities import count
+from specwire.runtime.filemq.credentials import read_server_security
+from specwire.runtime.log.form import LogForm
 from specwire.runtime.transport.errors import ExposureError, TransportError
 
 if TYPE_CHECKING:
@@ -50,10 +65,8 @@ DEFAULT_ENDPOINT = "tcp://127.0.0.1:5670"
 """FILEMQ's registered port, on loopback: serving others is to be asked for."""
 
 
-ReadClients = Callable[[], Clients | None]
-
-
 def serve(
+    context: typer.Context,
     folders: Annotated[
         list[str],
         typer.Argument(
@@ -65,6 +78,10 @@ def serve(
     endpoint: Annotated[str, typer.Option(help="Where to listen; port * takes any.")] = DEFAULT_ENDPOINT,
     protocol: ProtocolOption = DEFAULT_PROTOCOL,
     capture: CaptureOption = None,
+    capture_keep: CaptureKeepOption = None,
+    capture_max: CaptureMaxOption = None,
+    capture_payload: CapturePayloadOption = "keep",
+    capture_free: CaptureFreeOption = None,
     curve: CurveOption = None,
     clients: Annotated[
         Path | None,
@@ -91,15 +108,26 @@ def serve(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     status: StatusOption = True,
+    metrics: MetricsOption = None,
+    metrics_anywhere: MetricsAnywhereOption = False,
+    metrics_password_file: MetricsPasswordOption = None,
+    log_format: LogFormatOption = LogForm.TEXT,
+    config: Annotated[Path | None, config_option("filemq.serve")] = None,
 ) -> None:
     """Publish folders, and send every change to the clients that subscribed."""
-    log = PeerLog(quiet=quiet)
-    manner = Manner(report_every, as_json, status)
+    log = PeerLog(quiet=quiet, role="filemq-server", form=log_format)
     try:
+        manner = Manner(
+            report_every,
+            as_json,
+            status,
+            read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file),
+        )
+        limits = read_capture_limits(capture_keep, capture_max, capture_payload, capture_free)
         security, known = read_server_security(curve=curve, clients=clients, plain=plain)
         with (
             open_digests(digests, none=no_digests) as store,
-            open_tap(capture, "server", protocol) as tap,
+            open_tap(capture, "server", protocol, limits) as tap,
         ):
             publications = [
                 read_publication(text, alone=len(folders) == 1, digests=store) for text in folders
@@ -114,8 +142,14 @@ def serve(
                 insecure=insecure,
                 on_event=log.tell,
             )
-            reading = partial(read_clients_again, clients=clients, plain=plain)
-            asyncio.run(_serve(server, reading if known is not None else None, manner, log))
+            files = ServerFiles(server, log, security, curve=curve, clients=clients, plain=plain)
+            reloading = Reloading(
+                configured_in(context),
+                log.line,
+                takes={**takes_of(manner, log), **files.takes},
+                rereads=[files.reread] if files.any else [],
+            )
+            asyncio.run(_serve(server, reloading, manner, log))
     except (ValueError, ExposureError) as error:
         fail(str(error))
     except TransportError as error:
@@ -135,30 +169,17 @@ def read_publication(text: str, *, alone: bool, digests: DigestStore | None = No
     return Publication(folder.resolve(), f"/{path}", digests=digests)
 
 
-def take_clients(server: FilemqServer, read_clients: ReadClients, log: PeerLog) -> None:
-    """Read the list of clients again; one that cannot be used changes nothing."""
-    try:
-        clients = read_clients()
-        if clients is not None:
-            server.replace_clients(clients)
-            log.line(f"the list of clients was read again: {count(len(clients), 'client')}")
-    except ValueError as error:
-        log.line(f"the list of clients stays as it was: {error}")
-
-
-async def _serve(
-    server: FilemqServer, read_clients: ReadClients | None, manner: Manner, log: PeerLog
-) -> None:
-    stop = stop_requested()
+async def _serve(server: FilemqServer, reloading: Reloading, manner: Manner, log: PeerLog) -> None:
+    stop, ready = stop_requested(), Readiness()
+    reloading.listen()
     if not await is_started(server.start(), stop):
         log.line("stopped before the folders were read")
         return
     try:
-        log.line(f"serving {len(server.digests()):,} files on {server.endpoint}")
-        if read_clients is not None:
-            loop = asyncio.get_running_loop()
-            loop.add_signal_handler(signal.SIGHUP, take_clients, server, read_clients, log)
-        async with attended(server.status, manner, log):
+        reloading.begin()
+        async with attended(server, manner, log):
+            log.line(f"serving {len(server.digests()):,} files on {server.endpoint}")
+            ready.tell()
             await stop
             log.line("stopping")
     finally:

@@ -13,6 +13,14 @@ from typing import Annotated
 
 import typer
 
+from specwire.runtime.cli.capture_options import (
+    CaptureFreeOption,
+    CaptureKeepOption,
+    CaptureMaxOption,
+    CapturePayloadOption,
+    read_capture_limits,
+)
+from specwire.runtime.cli.config_option import config_option, configured_in
 from specwire.runtime.cli.console import fail
 from specwire.runtime.cli.filemq_options import (
     DEFAULT_PROTOCOL,
@@ -27,26 +35,42 @@ from specwire.runtime.cli.filemq_options import (
     open_tap,
     require_folder,
 )
-from specwire.runtime.cli.filemq_running import JOB_FAILED, Manner, attended, conclude
+from specwire.runtime.cli.filemq_running import JOB_FAILED, Manner, attended, conclude, takes_of
+from specwire.runtime.cli.metrics_options import (
+    LogFormatOption,
+    MetricsAnywhereOption,
+    MetricsOption,
+    MetricsPasswordOption,
+    read_metrics,
+)
 from specwire.runtime.cli.peer_log import PeerLog
+from specwire.runtime.cli.readiness import Readiness
+from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqClient, InboxError
 from specwire.runtime.filemq.credentials import PASSWORD_VARIABLE, read_client_security
+from specwire.runtime.log.form import LogForm
 from specwire.runtime.transport.errors import TransportError
 
 
 def subscribe(
+    context: typer.Context,
     server: Annotated[str, typer.Argument(help="Endpoint of the server.", show_default=False)],
     paths: Annotated[list[str], typer.Argument(metavar="PATH", help="Virtual paths; / is everything.")],
     inbox: Annotated[Path, typer.Option(help="Folder that receives the files.", show_default=False)],
     protocol: ProtocolOption = DEFAULT_PROTOCOL,
     capture: CaptureOption = None,
+    capture_keep: CaptureKeepOption = None,
+    capture_max: CaptureMaxOption = None,
+    capture_payload: CapturePayloadOption = "keep",
+    capture_free: CaptureFreeOption = None,
     curve: CurveOption = None,
     server_key: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="KEY",
-            help="With --curve: the public key that the server has to prove, or its .key file.",
+            help="With --curve: the public key that the server has to prove, or its .key file. May be repeated, for a "
+            "server that is about to change its key; the first names it to the inbox.",
             show_default=False,
         ),
     ] = None,
@@ -85,11 +109,22 @@ def subscribe(
     quiet: QuietOption = False,
     as_json: JsonOption = False,
     status: StatusOption = True,
+    metrics: MetricsOption = None,
+    metrics_anywhere: MetricsAnywhereOption = False,
+    metrics_password_file: MetricsPasswordOption = None,
+    log_format: LogFormatOption = LogForm.TEXT,
+    config: Annotated[Path | None, config_option("filemq.subscribe")] = None,
 ) -> None:
     """Keep a folder equal to what a server publishes under the paths."""
-    log = PeerLog(quiet=quiet)
-    manner = Manner(report_every, as_json, status)
+    log = PeerLog(quiet=quiet, role="filemq-subscriber", form=log_format)
     try:
+        manner = Manner(
+            report_every,
+            as_json,
+            status,
+            read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file),
+        )
+        limits = read_capture_limits(capture_keep, capture_max, capture_payload, capture_free)
         security = read_client_security(
             curve=curve,
             server_key=server_key,
@@ -98,7 +133,7 @@ def subscribe(
             environment=os.environ,
         )
         require_folder(inbox, "--inbox")
-        with open_tap(capture, "client", protocol) as tap:
+        with open_tap(capture, "client", protocol, limits) as tap:
             client = FilemqClient(
                 server,
                 inbox,
@@ -110,7 +145,8 @@ def subscribe(
                 check=check,
                 on_event=log.tell,
             )
-            reason = asyncio.run(_subscribe(client, manner, log))
+            reloading = Reloading(configured_in(context), log.line, takes=takes_of(manner, log))
+            reason = asyncio.run(_subscribe(client, reloading, manner, log))
     except ValueError as error:
         fail(str(error))
     except (InboxError, TransportError) as error:
@@ -121,10 +157,13 @@ def subscribe(
         fail(reason, status=JOB_FAILED)
 
 
-async def _subscribe(client: FilemqClient, manner: Manner, log: PeerLog) -> str | None:
+async def _subscribe(client: FilemqClient, reloading: Reloading, manner: Manner, log: PeerLog) -> str | None:
     """Run until asked to stop; return the reason where the server ended it for good."""
-    stop = stop_requested()
-    async with client, attended(client.status, manner, log):
+    stop, ready = stop_requested(), Readiness()
+    reloading.listen()
+    async with client, attended(client, manner, log):
+        reloading.begin()
+        ready.tell()
         await asyncio.wait((stop, client.finished), return_when=asyncio.FIRST_COMPLETED)
         reason = client.finished.result() if client.finished.done() else None
         log.line("stopping")

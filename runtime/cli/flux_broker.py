@@ -10,6 +10,14 @@ from typing import Annotated
 
 import typer
 
+from specwire.runtime.cli.capture_options import (
+    CaptureFreeOption,
+    CaptureKeepOption,
+    CaptureMaxOption,
+    CapturePayloadOption,
+    read_capture_limits,
+)
+from specwire.runtime.cli.config_option import config_option, configured_in
 from specwire.runtime.cli.console import fail
 from specwire.runtime.cli.flux_options import (
     CaptureOption,
@@ -26,12 +34,21 @@ from specwire.runtime.cli.flux_options import (
     open_tap,
     read_timers,
 )
+from specwire.runtime.cli.metrics_options import (
+    LogFormatOption,
+    MetricsAnywhereOption,
+    MetricsOption,
+    MetricsPasswordOption,
+    read_metrics,
+)
+from specwire.runtime.log.form import LogForm
 
 JOB_FAILED = 1
 KEY_FILE = "instance.key_secret"
 
 
 def broker(
+    context: typer.Context,
     rank: Annotated[int, typer.Option(min=0, help="Place in the tree.", show_default=False)],
     size: Annotated[int, typer.Option(min=1, help="Brokers of the instance.", show_default=False)],
     local: Annotated[
@@ -64,6 +81,10 @@ def broker(
     letter: LetterOption = False,
     protocol: ProtocolOption = "flux",
     capture: CaptureOption = None,
+    capture_keep: CaptureKeepOption = None,
+    capture_max: CaptureMaxOption = None,
+    capture_payload: CapturePayloadOption = "keep",
+    capture_free: CaptureFreeOption = None,
     until_eof: Annotated[
         bool, typer.Option("--until-eof", help="Stop, too, when standard input ends.")
     ] = False,
@@ -78,14 +99,20 @@ def broker(
     ] = True,
     quiet: QuietOption = False,
     verbose: VerboseOption = False,
+    metrics: MetricsOption = None,
+    metrics_anywhere: MetricsAnywhereOption = False,
+    metrics_password_file: MetricsPasswordOption = None,
+    log_format: LogFormatOption = LogForm.TEXT,
+    config: Annotated[Path | None, config_option("flux.broker")] = None,
 ) -> None:
     """Run one broker of an instance; its URI goes to standard output when clients can connect."""
     import asyncio
 
+    from specwire.runtime.cli.flux_reloading import choose_level, rereads_of, takes_of
     from specwire.runtime.cli.flux_running import BrokerLog, run_broker
+    from specwire.runtime.cli.reloading import Reloading
     from specwire.runtime.flux.config import Settings
     from specwire.runtime.flux.errors import FluxError
-    from specwire.runtime.flux.narration import Level
     from specwire.runtime.flux.serve import FluxBroker
     from specwire.runtime.flux.topology import Tree
     from specwire.runtime.transport.errors import ExposureError, TransportError
@@ -94,6 +121,7 @@ def broker(
     if curve and keys is None and size > 1:
         fail("--keys is wanted, the keys of the instance; or --no-curve, on this machine alone")
     try:
+        limits = read_capture_limits(capture_keep, capture_max, capture_payload, capture_free)
         wire = choose_wire(protocol, letter=letter)
         settings = Settings(
             Tree(size, fanout),
@@ -104,20 +132,41 @@ def broker(
             attributes=describe_places(local, bind, parent),
             wire=wire,
         )
-        level = Level.VERBOSE if verbose else Level.QUIET if quiet else Level.NORMAL
-        with closing(BrokerLog(rank, level)) as log, open_tap(capture, f"broker-{rank}", wire) as tap:
+        level = choose_level(quiet=quiet, verbose=verbose)
+        place = read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file)
+        key_file = keys / KEY_FILE if keys is not None and curve else None
+        pair = None if key_file is None else load_keys(key_file)
+        with (
+            closing(BrokerLog(rank, level, log_format)) as log,
+            open_tap(capture, f"broker-{rank}", wire, limits) as tap,
+        ):
             running = FluxBroker(
                 settings,
                 rank,
                 local=str(local.absolute()),
                 bind=bind,
                 parent=parent,
-                keys=load_keys(keys / KEY_FILE) if keys is not None and curve else None,
+                keys=pair,
                 services=load_services(service),
                 tap=tap,
                 on_event=log.tell,
             )
-            asyncio.run(run_broker(running, log, until_eof=until_eof, answer_status=status, rundir=rundir))
+            reloading = Reloading(
+                configured_in(context),
+                log.line,
+                takes=takes_of(running, log, quiet=quiet, verbose=verbose),
+                rereads=rereads_of(running, log, pair, key_file),
+            )
+            running_until = run_broker(
+                running,
+                log,
+                reloading,
+                until_eof=until_eof,
+                answer_status=status,
+                metrics=place,
+                rundir=rundir,
+            )
+            asyncio.run(running_until)
     except (ValueError, KeyFileError, ExposureError, FluxError) as error:
         fail(str(error))
     except TransportError as error:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
-    from specwire.runtime.capture import Tap
+    from specwire.runtime.capture import Limits, Tap
     from specwire.runtime.flux.wire import Wire
 
 CaptureOption = Annotated[
@@ -80,14 +80,16 @@ def choose_wire(protocol: str, *, letter: bool) -> Wire:
 
 
 @contextmanager
-def open_tap(folder: Path | None, name: str, wire: Wire) -> Iterator[Tap | None]:
+def open_tap(
+    folder: Path | None, name: str, wire: Wire, limits: Limits | None = None
+) -> Iterator[Tap | None]:
     """Open a tap for a capture in `folder`, None where there is none; raises CaptureError."""
     if folder is None:
         yield None
         return
     from specwire.runtime.capture import Tap
 
-    with Tap.open(folder, protocol=wire.name, name=name, edition=wire.edition) as tap:
+    with Tap.open(folder, protocol=wire.name, name=name, edition=wire.edition, limits=limits) as tap:
         yield tap
 
 

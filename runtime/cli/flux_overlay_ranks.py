@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specwire.runtime.cli.console import fail, print_error
+from specwire.runtime.cli.console import fail, print_error, print_json
 from specwire.runtime.cli.flux_client import (
+    JsonOption,
     TimeoutOption,
     UriOption,
     connected,
@@ -31,6 +32,7 @@ def lookup(
     ],
     uri: UriOption = None,
     timeout: TimeoutOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Print the hosts of some ranks, or the ranks of some hosts."""
 
@@ -40,7 +42,11 @@ def lookup(
 
         async with connected(uri) as handle:
             hosts = await get_hosts(handle, patience(timeout, ANSWER_S))
-        print_line(show(translate(target, hosts)))
+        found = translate(target, hosts)
+        if as_json:
+            print_json(found)
+        else:
+            print_line(show(found))
 
     run(story())
 
@@ -61,7 +67,9 @@ def translate(target: str, hosts: list[str]) -> str:
     return format_ranks(rank for rank, host in enumerate(hosts) if host in names)
 
 
-def parentof(rank: RankArgument, uri: UriOption = None, timeout: TimeoutOption = None) -> None:
+def parentof(
+    rank: RankArgument, uri: UriOption = None, timeout: TimeoutOption = None, as_json: JsonOption = False
+) -> None:
     """Print the rank above another in the tree."""
 
     async def story() -> None:
@@ -69,7 +77,11 @@ def parentof(rank: RankArgument, uri: UriOption = None, timeout: TimeoutOption =
 
         wait_s = patience(timeout, ANSWER_S)
         async with connected(uri) as handle:
-            print_line(str(await get_parent(handle, await _find(handle, rank, wait_s), wait_s)))
+            parent = await get_parent(handle, await _find(handle, rank, wait_s), wait_s)
+        if as_json:
+            print_json(parent)
+        else:
+            print_line(str(parent))
 
     run(story())
 

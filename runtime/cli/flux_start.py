@@ -6,10 +6,20 @@ import asyncio
 import os
 import signal
 import sys
+from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specwire.runtime.cli.capture_options import (
+    CaptureFreeOption,
+    CaptureKeepOption,
+    CaptureMaxOption,
+    CapturePayloadOption,
+    read_capture_limits,
+)
+from specwire.runtime.cli.config_option import config_option, configured_in
 from specwire.runtime.cli.console import fail, print_error
 from specwire.runtime.cli.flux_options import (
     CaptureOption,
@@ -24,8 +34,18 @@ from specwire.runtime.cli.flux_options import (
     load_services,
     read_timers,
 )
+from specwire.runtime.cli.metrics_options import (
+    LogFormatOption,
+    MetricsAnywhereOption,
+    MetricsOption,
+    MetricsPasswordOption,
+    read_metrics,
+)
+from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.stamp import Stamp
 
 if TYPE_CHECKING:
+    from specwire.runtime.cli.reloading import Reloading
     from specwire.runtime.flux.instance import Instance
 
 JOB_FAILED = 1
@@ -36,6 +56,7 @@ NOT_FOUND, NOT_EXECUTABLE, BY_SIGNAL = 127, 126, 128
 
 
 def start(
+    context: typer.Context,
     command: Annotated[
         list[str] | None,
         typer.Argument(
@@ -58,13 +79,23 @@ def start(
     letter: LetterOption = False,
     protocol: ProtocolOption = "flux",
     capture: CaptureOption = None,
+    capture_keep: CaptureKeepOption = None,
+    capture_max: CaptureMaxOption = None,
+    capture_payload: CapturePayloadOption = "keep",
+    capture_free: CaptureFreeOption = None,
     verbose: VerboseOption = False,
+    metrics: MetricsOption = None,
+    metrics_anywhere: MetricsAnywhereOption = False,
+    metrics_password_file: MetricsPasswordOption = None,
+    log_format: LogFormatOption = LogForm.TEXT,
+    config: Annotated[Path | None, config_option("flux.start")] = None,
 ) -> None:
     """Start an instance on this machine: brokers in a tree, each a process.
 
     Without a command the URI of rank 0 is printed when the tree is full, and the instance runs until SIGINT or
     SIGTERM.
     """
+    from specwire.runtime.cli.reloading import Reloading
     from specwire.runtime.flux.instance import BrokerEndedError, Instance, Plan
     from specwire.runtime.flux.topology import Tree
 
@@ -78,11 +109,23 @@ def start(
         read_timers(timer)  # told once, and not by every broker
         load_services(service)
         choose_wire(protocol, letter=letter)
+        place = read_metrics(
+            metrics, anywhere=metrics_anywhere, password_file=metrics_password_file, servers=size
+        )
+        read_capture_limits(capture_keep, capture_max, capture_payload, capture_free)
     except ValueError as error:
         fail(str(error))
+    keeping = {
+        "--capture-keep": capture_keep,
+        "--capture-max": capture_max,
+        "--capture-payload": capture_payload,
+        "--capture-free": capture_free,
+    }
     options = (
         *(flag for flag, wanted in flags.items() if wanted),
         *("--protocol", protocol),
+        *("--log-format", log_format.value),
+        *(word for name, text in keeping.items() if text is not None for word in (name, text)),
         *(word for text in timer or () for word in ("--timer", text)),
         *(word for text in service or () for word in ("--service", text)),
     )
@@ -92,20 +135,25 @@ def start(
         curve=curve,
         guests=allow_guests,
         restart=restart,
+        metrics=place,
         capture=str(capture.absolute()) if capture is not None else None,
     )
     try:
-        status = asyncio.run(_run(Instance(plan, print_error), command or []))
+        reloading = Reloading(configured_in(context), print_error, takes={})
+        status = asyncio.run(_run(Instance(plan, _say_as(log_format)), command or [], reloading))
     except BrokerEndedError as error:
         fail(str(error), status=JOB_FAILED)
     raise typer.Exit(status)
 
 
-async def _run(instance: Instance, command: list[str]) -> int:
+async def _run(instance: Instance, command: list[str], reloading: Reloading) -> int:
+    from specwire.runtime.cli.readiness import Readiness
     from specwire.runtime.cli.signals import stop_requested
 
-    stop = stop_requested()
+    stop, ready = stop_requested(), Readiness()
     _stop_at_hangup(stop)
+    if sys.stdin is None or not sys.stdin.isatty():
+        reloading.listen()
     starting = asyncio.create_task(instance.start())
     await asyncio.wait((starting, stop), return_when=asyncio.FIRST_COMPLETED)
     if not starting.done():
@@ -113,6 +161,8 @@ async def _run(instance: Instance, command: list[str]) -> int:
         await asyncio.wait((starting,))
         return BY_SIGNAL + signal.SIGTERM
     await starting
+    reloading.begin()
+    ready.tell()
     try:
         if command:
             return await _run_command(instance, command, stop)
@@ -148,6 +198,14 @@ async def _run_command(instance: Instance, command: list[str], stop: asyncio.Fut
     finally:
         await end_command(command[0], process, running)
     return BY_SIGNAL - status if (status := running.result()) < 0 else status
+
+
+def _say_as(form: LogForm) -> Callable[[str], None]:
+    """Return what writes a line about the instance, as its brokers write theirs."""
+    if form is LogForm.TEXT:
+        return print_error
+    stamp = Stamp("flux-instance", form)
+    return lambda text: print_error(stamp.line(text, "warning"))
 
 
 async def _first(running: asyncio.Task[int], stop: asyncio.Future[None]) -> None:

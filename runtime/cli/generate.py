@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specwire.runtime.cli.console import fail, messages, print_json
+from specwire.runtime.cli.console import fail, messages, print_json, waiting
 from specwire.runtime.cli.grammars import (
     GrammarsOption,
     compile_all,
@@ -22,6 +22,8 @@ from specwire.runtime.cli.grammars import (
 
 if TYPE_CHECKING:
     from specwire.generator.pipeline import Compilation
+
+EXIT_STATUSES = "Exit status: 0; 1 with --check where files differ; 2 for usage and a faulty grammar."
 
 DRIFT = 1
 """Exit status of ``--check`` where files differ."""
@@ -60,9 +62,10 @@ def command(
     goal = out or beside
     # What is beside the grammars belongs to them: a package that no grammar gives any more is removed.
     whole = not names and goal.resolve() == beside and selection.targets is None
-    plan = make_plan(folder, names or [], goal, selection, whole=whole)
-    diffs = plan.drift(strict=whole) if check else []
-    changed = [first_path(diff) for diff in diffs] if check else plan.write()
+    with waiting("generating packages"):
+        plan = make_plan(folder, names or [], goal, selection, whole=whole)
+        diffs = plan.drift(strict=whole) if check else []
+        changed = [first_path(diff) for diff in diffs] if check else plan.write()
     if json:
         print_json({"folder": str(goal), "checked": check, "changed": changed, "diffs": diffs})
     else:

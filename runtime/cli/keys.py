@@ -14,7 +14,9 @@ def command(
     names: Annotated[
         list[str], typer.Argument(metavar="NAME", help="One pair of keys for each.", show_default=False)
     ],
-    folder: Annotated[Path, typer.Option("--to", help="Folder that the files are written to.")] = Path("."),
+    folder: Annotated[
+        Path, typer.Option("--out", "--to", help="Folder that the files are written to.")
+    ] = Path("."),
     json: Annotated[bool, typer.Option("--json", help="Print files and public keys as JSON.")] = False,
 ) -> None:
     """Make a pair of CURVE keys for each name: NAME.key to give away, NAME.key_secret to keep."""

@@ -1,7 +1,7 @@
 """The command ``specwire``: one root, and one module for each sub-command, imported when it is called.
 
 A sub-command is ``specwire.runtime.cli.<name>`` (``import_`` for ``import``), which exposes either ``app`` (a
-`typer.Typer`) or ``command`` (a function). `COMMANDS` holds the name and the help line of each, so that
+`typer.Typer`) or ``command`` (a function, whose exit statuses are told by `EXIT_STATUSES`). `COMMANDS` holds the name and the help line of each, so that
 ``specwire --help`` imports none of them and ``specwire decode`` does not wait for Spark.
 
 What a user can cause ends with a sentence on standard error and no stack trace: exit status 2 for usage
@@ -31,7 +31,8 @@ COMMANDS: Mapping[str, str] = {
     "explain": "Say what a diagnostic code means, and what to write instead.",
     "show": "Print what a step of the generator makes of a document or a protocol.",
     "schema": "Print a protocol's schema for Spark or Arrow.",
-    "decode": "Decode one message from its frames in hexadecimal.",
+    "decode": "Decode messages: from hexadecimal, hex dumps, packet captures and capture folders.",
+    "encode": "Encode messages from their fields, to hexadecimal or a capture folder.",
     "import": "Make a grammar and profile of a published document, or bring them up to a new edition.",
     "diff": "Report what changed between two editions of a protocol, and who can still read whom.",
     "match": "Say whether a text matches a rule of a grammar, and where it stops.",
@@ -39,7 +40,13 @@ COMMANDS: Mapping[str, str] = {
     "flux": "Run an instance of Flux brokers, and talk to it.",
     "norfab": "Run a NORFAB broker and workers, and give jobs to them.",
     "keys": "Make the CURVE keys of a peer.",
+    "bridge": "Let clients that speak one dialect use a server that speaks another.",
+    "capture": "Record what two peers say, and look after captures.",
+    "config": "Check the configuration of servers, show what holds, write one to begin with.",
+    "peer": "Hold random valid conversations with a peer, and tell what it does against the machine.",
+    "replay": "Play a recorded side against a live peer, and compare the answers.",
     "pipeline": "Decode captures on Spark into typed tables and a report.",
+    "doctor": "Say what this machine can do with specwire, and what to do where it cannot.",
 }
 
 USER_ERRORS: Mapping[str, int] = {
@@ -59,12 +66,16 @@ EXTRAS: Mapping[str, str] = {
     "pandas": "spark",
     "pyspark": "spark",
     "dpkt": "pcap",
+    "hypothesis": "testing",
     "prometheus_client": "metrics",
     "aiohttp": "metrics",
     "railroad": "docs",
     "grandalf": "docs",
 }
 """Libraries that a plain installation lacks, and the extra that brings each."""
+
+EXIT_STATUSES = "Exit status: 0; 2 for usage and bad input."
+"""What the help of a command says where its module has no text of its own under this name."""
 
 _OF_THE_ROOT = {"install_completion", "show_completion"}
 
@@ -91,7 +102,7 @@ def load_command(name: str) -> Any:
     app = getattr(module, "app", None)
     if app is None:
         app = typer.Typer(add_completion=False)
-        app.command(name)(module.command)
+        app.command(name, epilog=getattr(module, "EXIT_STATUSES", EXIT_STATUSES))(module.command)
     command = get_command(app)
     command.name = name
     command.params = [p for p in command.params if p.name not in _OF_THE_ROOT]

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from specwire.generator.syntax import Reference, Rulelist
     from specwire.generator.text_automaton import Match
 
+EXIT_STATUSES = "Exit status: 0; 1 where the text does not match; 2 for usage and a faulty grammar."
+
 REFUSED = 1
 """Exit status where the text does not match."""
 STANDARD_INPUT = "-"
@@ -46,7 +48,7 @@ def command(
     ] = Notation.ZEROMQ,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
-    """Say whether the whole of a text matches a rule; exit status 1 where it does not, 2 for a faulty grammar."""
+    """Say whether the whole of a text matches a rule, and where it stops."""
     if re.search("[\ud800-\udfff]", text):
         fail("the text is not UTF-8")
     found = match_rule(read_rules_of(grammar, dialect), grammar, rule, text)

@@ -10,7 +10,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specwire.runtime.cli.capture_options import (
+    CaptureFreeOption,
+    CaptureKeepOption,
+    CaptureMaxOption,
+    CapturePayloadOption,
+    read_capture_limits,
+)
+from specwire.runtime.cli.config_option import config_option, configured_in
 from specwire.runtime.cli.console import fail
+from specwire.runtime.cli.metrics_options import (
+    LogFormatOption,
+    MetricsAnywhereOption,
+    MetricsOption,
+    MetricsPasswordOption,
+    read_metrics,
+)
+from specwire.runtime.cli.norfab_limits import LimitOption
 from specwire.runtime.cli.norfab_options import (
     DEFAULT_ENDPOINT,
     KEYS,
@@ -18,8 +34,10 @@ from specwire.runtime.cli.norfab_options import (
     FolderOption,
     open_tap,
 )
+from specwire.runtime.log.form import LogForm
 
 if TYPE_CHECKING:
+    from specwire.runtime.norfab.security.keyring import Keyring
     from specwire.runtime.norfab.security.table import Table
     from specwire.runtime.norfab.serve.entrance import ServerSecurity
 
@@ -34,6 +52,7 @@ class Survives(Enum):
 
 
 def broker(
+    context: typer.Context,
     endpoint: Annotated[
         list[str] | None,
         typer.Option(help=f"Where to listen; port * takes any. May be repeated. [{DEFAULT_ENDPOINT}]"),
@@ -68,7 +87,12 @@ def broker(
     keepalive: Annotated[
         float, typer.Option(min=0.05, metavar="SECONDS", help="Interval of signs of life.")
     ] = 2.5,
+    limit: LimitOption = None,
     capture: CaptureOption = None,
+    capture_keep: CaptureKeepOption = None,
+    capture_max: CaptureMaxOption = None,
+    capture_payload: CapturePayloadOption = "keep",
+    capture_free: CaptureFreeOption = None,
     accounting: Annotated[
         bool,
         typer.Option(
@@ -81,28 +105,39 @@ def broker(
     status: Annotated[
         bool, typer.Option("--status/--no-status", help="Answer for its status.", show_default=False)
     ] = True,
+    metrics: MetricsOption = None,
+    metrics_anywhere: MetricsAnywhereOption = False,
+    metrics_password_file: MetricsPasswordOption = None,
+    log_format: LogFormatOption = LogForm.TEXT,
+    config: Annotated[Path | None, config_option("norfab.broker")] = None,
 ) -> None:
     """Take jobs from clients, keep them, and give them to workers."""
+    from specwire.runtime.cli.norfab_limits import read_settings
+    from specwire.runtime.cli.norfab_reloading import BrokerFiles, takes_of
     from specwire.runtime.cli.norfab_running import BrokerLog, run_broker
-    from specwire.runtime.norfab.limits import Settings
-    from specwire.runtime.norfab.security.keyring import default_folder
+    from specwire.runtime.cli.reloading import Reloading
+    from specwire.runtime.norfab.security.keyring import Keyring, default_folder
     from specwire.runtime.norfab.serve import NorfabBroker
     from specwire.runtime.norfab.store.errors import StoreError
     from specwire.runtime.transport.errors import ExposureError, TransportError
     from specwire.runtime.transport.keys import KeyFileError
 
     place = folder or default_folder(os.environ)
-    log = BrokerLog(jobs=verbose)
+    log = BrokerLog(jobs=verbose, form=log_format)
     try:
-        security, table = _read_security(place, access, insecure=insecure, log=log)
-        with open_tap(capture, "broker") as tap:
+        limits = read_capture_limits(capture_keep, capture_max, capture_payload, capture_free)
+        shown_at = read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file)
+        settings = read_settings(limit, keepalive_s=keepalive)
+        ring = Keyring(place / KEYS)
+        security, table = _read_security(ring, access, insecure=insecure)
+        with open_tap(capture, "broker", limits) as tap:
             served = NorfabBroker(
                 endpoint or [DEFAULT_ENDPOINT],
                 place,
                 back=back or (),
                 security=security,
                 access=table,
-                settings=Settings(keepalive_s=keepalive),
+                settings=settings,
                 durability=durability.value,
                 files=files,
                 inventory=inventory,
@@ -114,8 +149,13 @@ def broker(
             )
             if accounting:
                 log.keep_accounts(place, served)
-            reload_from = None if table is None else (access or place / KEYS / "access.toml")
-            asyncio.run(run_broker(served, log, table, reload_from, answer_status=status))
+            takes, rereads = takes_of(served, log, settings, limit), []
+            if table is not None:
+                read_again = BrokerFiles(served, log, table, access or ring.table_file, ring)
+                takes["access"] = read_again.take_access
+                rereads.append(read_again.reread)
+            reloading = Reloading(configured_in(context), log.line, takes=takes, rereads=rereads)
+            asyncio.run(run_broker(served, log, reloading, answer_status=status, metrics=shown_at))
     except (ValueError, ExposureError, KeyFileError) as error:
         fail(str(error))
     except (TransportError, StoreError) as error:
@@ -125,10 +165,9 @@ def broker(
 
 
 def _read_security(
-    place: Path, access: Path | None, *, insecure: bool, log: object
+    ring: Keyring, access: Path | None, *, insecure: bool
 ) -> tuple[ServerSecurity, Table | None]:
     """Return what peers have to prove, and who may do what; raises KeyFileError or AccessError."""
-    from specwire.runtime.norfab.security.keyring import Keyring
     from specwire.runtime.norfab.security.tablefile import load_table
     from specwire.runtime.transport.security import NULL
 
@@ -136,6 +175,5 @@ def _read_security(
         if access is not None:
             raise ValueError("--access needs keys, which --insecure does without: leave one of them out")
         return NULL, None
-    ring = Keyring(place / KEYS)
     ring.prepare()
     return ring.server(), load_table(access) if access is not None else ring.table()

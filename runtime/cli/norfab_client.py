@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import sys
+from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 from uuid import uuid4
@@ -152,6 +153,7 @@ def submit(
         float,
         typer.Option(min=0.1, max=7 * 86400, metavar="SECONDS", help="How long the job may take."),
     ] = 600.0,
+    as_json: JsonOption = False,
     broker: BrokerOption = None,
     keys: KeysOption = None,
     user: UserOption = None,
@@ -192,7 +194,7 @@ def submit(
                 )
             except (ValueError, TypeError) as error:
                 fail(str(error))
-            sys.stdout.write(f"{uuid}\n")
+            sys.stdout.write(f"{dumps({'uuid': uuid}) if as_json else uuid}\n")
             sys.stdout.flush()
             try:
                 ended = await asyncio.wait_for(settled, min(timeout, ANSWER_S))
@@ -317,6 +319,7 @@ def fetch(
     insecure: InsecureOption = False,
     protocol: ProtocolOption = "norfab_ascii",
     capture: CaptureOption = None,
+    as_json: JsonOption = False,
 ) -> None:
     """Fetch a file that the broker shares."""
     options = Options(broker, keys, user or CLIENT, insecure, None, "process", protocol, capture)
@@ -330,4 +333,5 @@ def fetch(
             except FetchError as error:
                 fail(str(error), status=JOB_FAILED)
 
-    sys.stdout.write(f"{run_story(story())}\n")
+    fetched = str(run_story(story()))
+    sys.stdout.write(f"{dumps({'file': fetched}) if as_json else fetched}\n")

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 if TYPE_CHECKING:
+    from specwire.runtime.capture.limits import Limits
     from specwire.runtime.capture.recorder import Recorder
     from specwire.runtime.transport.security import CurveClient, Null
 
@@ -72,7 +73,7 @@ def read_security(keys: Path | None, user: str, *, insecure: bool) -> CurveClien
 
 
 @contextmanager
-def open_tap(folder: Path | None, name: str) -> Iterator[Recorder | None]:
+def open_tap(folder: Path | None, name: str, limits: Limits | None = None) -> Iterator[Recorder | None]:
     """Open a tap for a capture in `folder`, None where there is none; raises CaptureError or ValueError.
 
     The two dialects are protocols of their own to whoever reads captures, so each message goes to that of its dialect.
@@ -85,9 +86,11 @@ def open_tap(folder: Path | None, name: str) -> Iterator[Recorder | None]:
     from specwire.generated import norfab, norfab_ascii
     from specwire.runtime.capture import Tap
 
-    octets = Tap.open(folder, protocol="norfab", name=f"{name}-octets", edition=norfab.EDITION)
+    octets = Tap.open(folder, protocol="norfab", name=f"{name}-octets", edition=norfab.EDITION, limits=limits)
     try:
-        deployed = Tap.open(folder, protocol="norfab_ascii", name=name, edition=norfab_ascii.EDITION)
+        deployed = Tap.open(
+            folder, protocol="norfab_ascii", name=name, edition=norfab_ascii.EDITION, limits=limits
+        )
         try:
             yield _Split(octets, deployed)
         finally:
@@ -101,6 +104,7 @@ class _Split:
 
     def __init__(self, octets: Recorder, deployed: Recorder) -> None:
         self._octets, self._deployed = octets, deployed
+        self.taps = (deployed, octets)
 
     def record(self, *, sender: str, peer: str, conversation: str, frames: Sequence[bytes]) -> None:
         """Take one message."""

@@ -5,30 +5,36 @@ from __future__ import annotations
 import asyncio
 import os
 import resource
-import signal
 import sys
 import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
+from specwire.runtime.cli.metrics_showing import shown
+from specwire.runtime.cli.readiness import Readiness
+from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
-from specwire.runtime.log.lines import OURS, take_over
+from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.serverlog import ServerLog
+from specwire.runtime.log.stamp import Stamp
 from specwire.runtime.norfab.security.accounting import NAME, AccountingLog
-from specwire.runtime.norfab.security.table import Table
-from specwire.runtime.norfab.security.tablefile import AccessError, load_table
 from specwire.runtime.norfab.serve import NorfabBroker
 from specwire.runtime.norfab.serve.events import BrokerEvent
 from specwire.runtime.norfab.serve.handlers import LOG_LINES
-from specwire.runtime.norfab.serve.narration import Narrator
+from specwire.runtime.norfab.serve.narration import Narrator, level_of
 from specwire.runtime.norfab.serve.status import ROLE, descriptor_limit
+from specwire.runtime.observe.place import Place
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder
 from specwire.runtime.transport.status_socket import StatusSocket
+
+if TYPE_CHECKING:
+    from specwire.runtime.observe.subject import Subject
 
 WANTED_DESCRIPTORS = 16_384
 
@@ -38,20 +44,27 @@ class BrokerLog:
 
     Args:
         jobs: tell of each job.
+        form: for whom the lines are.
     """
 
-    def __init__(self, *, jobs: bool) -> None:
+    def __init__(self, *, jobs: bool, form: LogForm = LogForm.TEXT) -> None:
         self._lines: deque[str] = deque(maxlen=LOG_LINES)
-        self._narrator = Narrator(self.line, time.monotonic, jobs=jobs)
-        self._handler = take_over(self.line)
+        self._log = ServerLog(self._write, Stamp(ROLE, form), form)
+        self._narrator = Narrator(self._log.narrated, time.monotonic, jobs=jobs)
         self._accounts: AccountingLog | None = None
 
     def line(self, text: str) -> None:
         """Write one line; a log that nobody reads any more does not end a broker."""
-        stamped = f"{time.strftime('%H:%M:%S')} {text}"
-        self._lines.append(stamped)
+        self._log.line(text)
+
+    def _write(self, line: str) -> None:
+        self._lines.append(line)
         with suppress(OSError):
-            sys.stderr.write(stamped + "\n")
+            sys.stderr.write(line + "\n")
+
+    def set_jobs(self, jobs: bool) -> None:
+        """Tell of each job from now on, or of none."""
+        self._narrator.jobs = jobs
 
     def newest(self) -> list[str]:
         """Return the last lines."""
@@ -65,7 +78,7 @@ class BrokerLog:
 
     def tell(self, event: BrokerEvent) -> None:
         """Write what happened."""
-        self._narrator.tell(event)
+        self._log.tell(event, self._narrator.tell, level_of(event))
         if self._accounts is not None:
             self._accounts.note(event)
 
@@ -76,31 +89,41 @@ class BrokerLog:
 
     def close(self) -> None:
         """Write what was noted, and leave our loggers as they were."""
-        OURS.removeHandler(self._handler)
+        self._log.close()
         if self._accounts is not None:
             self._accounts.close()
 
 
 async def run_broker(
-    broker: NorfabBroker, log: BrokerLog, table: Table | None, table_file: Path | None, *, answer_status: bool
+    broker: NorfabBroker,
+    log: BrokerLog,
+    reloading: Reloading,
+    *,
+    answer_status: bool,
+    metrics: Place | None = None,
 ) -> None:
     """Run a broker until SIGINT or SIGTERM, or until its management ends it.
+
+    Args:
+        metrics: where the broker shows itself, if anywhere.
 
     Raises:
         StoreError, TransportError: it cannot begin, or not begin anew.
     """
     stop = stop_requested()
     raise_descriptor_limit(log.line)
-    if table is not None and table_file is not None:
-        loop = asyncio.get_running_loop()
-        loop.add_signal_handler(signal.SIGHUP, partial(take_table, table, table_file, log.line))
+    ready = Readiness()
+    reloading.listen()
     async with broker:
+        reloading.begin()
         sys.stdout.write("\n".join(broker.endpoints + broker.back) + "\n")
         sys.stdout.flush()
         answering = await _answer(broker, log.line) if answer_status else None
+        ready.tell()
         ended = asyncio.ensure_future(broker.finished())
         try:
-            await asyncio.wait((stop, ended), return_when=asyncio.FIRST_COMPLETED)
+            async with shown(metrics, lambda: _subject(broker), log.line):
+                await asyncio.wait((stop, ended), return_when=asyncio.FIRST_COMPLETED)
             if ended.done():
                 ended.result()
         finally:
@@ -109,14 +132,10 @@ async def run_broker(
                 await answering.close()
 
 
-def take_table(table: Table, file: Path, tell: Callable[[str], None]) -> None:
-    """Read the table of peers again; one that cannot be used changes nothing."""
-    try:
-        table.become(load_table(file))
-    except AccessError as error:
-        tell(f"the table of peers stays as it was: {error}")
-        return
-    tell(f"the table of peers was read again: {len(table)} peers")
+def _subject(broker: NorfabBroker) -> Subject:
+    from specwire.runtime.observe.subjects.norfab import broker_subject
+
+    return broker_subject(broker)
 
 
 def raise_descriptor_limit(tell: Callable[[str], None]) -> None:

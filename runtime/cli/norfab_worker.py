@@ -14,7 +14,22 @@ from typing import Annotated, Literal
 import msgspec
 import typer
 
+from specwire.runtime.cli.capture_options import (
+    CaptureFreeOption,
+    CaptureKeepOption,
+    CaptureMaxOption,
+    CapturePayloadOption,
+    read_capture_limits,
+)
+from specwire.runtime.cli.config_option import config_option
 from specwire.runtime.cli.console import fail
+from specwire.runtime.cli.metrics_options import (
+    LogFormatOption,
+    MetricsAnywhereOption,
+    MetricsOption,
+    MetricsPasswordOption,
+    read_metrics,
+)
 from specwire.runtime.cli.norfab_options import (
     DEFAULT_ENDPOINT,
     CaptureOption,
@@ -22,6 +37,7 @@ from specwire.runtime.cli.norfab_options import (
     KeysOption,
 )
 from specwire.runtime.cli.norfab_worker_options import PROCESS, USER, WorkerOptions
+from specwire.runtime.log.form import LogForm
 from specwire.runtime.norfab.names import InvalidNameError, check_service, worker_name
 
 
@@ -105,13 +121,24 @@ def worker(
         typer.Option(help="How it writes: as deployed peers do, or as the specification says."),
     ] = "norfab_ascii",
     capture: CaptureOption = None,
+    capture_keep: CaptureKeepOption = None,
+    capture_max: CaptureMaxOption = None,
+    capture_payload: CapturePayloadOption = "keep",
+    capture_free: CaptureFreeOption = None,
     quiet: Annotated[bool, typer.Option("--quiet", help="No lines for single jobs that go well.")] = False,
+    metrics: MetricsOption = None,
+    metrics_anywhere: MetricsAnywhereOption = False,
+    metrics_password_file: MetricsPasswordOption = None,
+    log_format: LogFormatOption = LogForm.TEXT,
+    config: Annotated[Path | None, config_option("norfab.worker")] = None,
 ) -> None:
     """Offer the tasks of a plugin at a NORFAB broker."""
     try:
         check_service(service)
         worker_name(name.encode("utf-8", "surrogateescape"))
-    except InvalidNameError as error:
+        read_capture_limits(capture_keep, capture_max, capture_payload, capture_free)
+        read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file)
+    except (InvalidNameError, ValueError) as error:
         fail(str(error))
     options = WorkerOptions(
         service=service,
@@ -130,7 +157,17 @@ def worker(
         insecure=insecure,
         protocol=protocol,
         capture=None if capture is None else os.fspath(capture),
+        capture_keep=capture_keep,
+        capture_max=capture_max,
+        capture_payload=capture_payload,
+        capture_free=capture_free,
         quiet=quiet,
+        metrics=metrics,
+        metrics_anywhere=metrics_anywhere,
+        metrics_password_file=str(metrics_password_file.absolute()) if metrics_password_file else "",
+        log_format=log_format.value,
+        config=None if config is None else os.fspath(config),
+        command=() if config is None else tuple(sys.argv[1:]),
     )
     sys.stdout.flush()
     sys.stderr.flush()

@@ -33,4 +33,16 @@ class WorkerOptions(msgspec.Struct, frozen=True, kw_only=True):
     insecure: bool
     protocol: Literal["norfab_ascii", "norfab"]
     capture: str | None
+    capture_keep: str | None = None
+    capture_max: str | None = None
+    capture_payload: str = "keep"
+    capture_free: str | None = None
     quiet: bool
+    metrics: str | None = None
+    metrics_anywhere: bool = False
+    metrics_password_file: str = ""
+    log_format: Literal["text", "json"] = "text"
+    config: str | None = None
+    """The configuration that the command was started with: SIGHUP begins anew by it."""
+    command: tuple[str, ...] = ()
+    """The words of the command line, to begin anew with."""

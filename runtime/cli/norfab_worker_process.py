@@ -10,65 +10,84 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import msgspec
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.cli.console import print_error
+from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.norfab_worker_options import KEYS, PROCESS, USER, WorkerOptions
+from specwire.runtime.cli.norfab_worker_reloading import reload_requested
+from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.signals import stop_requested
-from specwire.runtime.log.lines import OURS, take_over
+from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.serverlog import ServerLog
+from specwire.runtime.log.stamp import Stamp
 from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.worker.events import Happening
 from specwire.runtime.norfab.worker.limits import WorkerSettings
-from specwire.runtime.norfab.worker.narration import Narrator
+from specwire.runtime.norfab.worker.narration import Narrator, level_of
 from specwire.runtime.norfab.worker.plugin import find_plugin
 from specwire.runtime.norfab.worker.serve import NorfabWorker
 from specwire.runtime.norfab.worker.tasks import PluginError
+from specwire.runtime.observe.place import Place, read_place
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyFileError
 from specwire.runtime.transport.security import NULL, Security
+
+if TYPE_CHECKING:
+    from specwire.runtime.observe.subject import Subject
+
+ROLE = "norfab-worker"
 
 
 class WorkerLog:
     """Lines on standard error, with the time; a log that nobody reads any more does not end a worker."""
 
-    def __init__(self, *, quiet: bool) -> None:
-        self.narrator = Narrator(self.line, jobs=not quiet)
-        self._handler = take_over(self.line)
+    def __init__(self, *, quiet: bool, form: LogForm = LogForm.TEXT) -> None:
+        self._log = ServerLog(self._write, Stamp(ROLE, form), form)
+        self._narrator = Narrator(self._log.narrated, jobs=not quiet)
         self._stream = sys.stderr
 
     def line(self, text: str) -> None:
         """Write one line."""
+        self._log.line(text)
+
+    def tell(self, happening: Happening) -> None:
+        """Write what happened."""
+        self._log.tell(happening, self._narrator.tell, level_of(happening))
+
+    def _write(self, line: str) -> None:
         with suppress(OSError, ValueError):
-            self._stream.write(f"{time.strftime('%H:%M:%S')} {text}\n")
+            self._stream.write(f"{line}\n")
 
     def close(self) -> None:
         """Leave our loggers as they were."""
-        OURS.removeHandler(self._handler)
+        self._log.close()
 
 
 def main(arguments: Sequence[str]) -> int:
     """Run a worker with the options in the only argument; return the exit status."""
     options = msgspec.json.decode(arguments[0], type=WorkerOptions)
-    log = WorkerLog(quiet=options.quiet)
+    log = WorkerLog(quiet=options.quiet, form=LogForm(options.log_format))
     try:
         # What a plugin prints belongs into the log.
         with redirect_stdout(sys.stderr), _open_tap(options) as tap:
-            restart = asyncio.run(_serve(options, tap, log))
+            restart = asyncio.run(_serve(options, arguments, tap, log))
     except (PluginError, KeyFileError, CaptureError, ValueError) as error:
         return _tell(error, 2)
     except (StoreError, TransportError) as error:
         return _tell(error, 1)
     finally:
         log.close()
-    if restart:
+    if restart is not None:
         sys.stderr.flush()
-        os.execv(sys.executable, [sys.executable, "-m", PROCESS, *arguments])
+        os.execv(sys.executable, [sys.executable, "-m", *restart])
     return 0
 
 
@@ -77,9 +96,12 @@ def _tell(error: Exception, status: int) -> int:
     return status
 
 
-async def _serve(options: WorkerOptions, tap: Recorder | None, log: WorkerLog) -> bool:
-    """Run a worker until it is told to stop; return whether it is to begin anew."""
-    stop = stop_requested()
+async def _serve(
+    options: WorkerOptions, arguments: Sequence[str], tap: Recorder | None, log: WorkerLog
+) -> Sequence[str] | None:
+    """Run a worker until it is told to stop; return the module and arguments to begin anew with, if it is to."""
+    stop, ready = stop_requested(), Readiness()
+    reloaded = reload_requested(options.config, log.line) if options.config is not None else stop
     serving = NorfabWorker(
         options.brokers,
         options.name,
@@ -93,12 +115,33 @@ async def _serve(options: WorkerOptions, tap: Recorder | None, log: WorkerLog) -
         settings=settings_of(options),
         protocol=options.protocol,
         tap=tap,
-        on_event=log.narrator.tell,
+        on_event=log.tell,
     )
     async with serving:
-        await asyncio.wait((stop, serving.finished), return_when=asyncio.FIRST_COMPLETED)
+        ready.tell()
+        async with shown(_place(options), lambda: _subject(serving), log.line):
+            await asyncio.wait((stop, reloaded, serving.finished), return_when=asyncio.FIRST_COMPLETED)
         log.line("stopping")
-    return serving.finished.result()
+    if reloaded.done() and not stop.done():
+        return ["specwire", *options.command]
+    return [PROCESS, *arguments] if serving.finished.result() else None
+
+
+def _place(options: WorkerOptions) -> Place | None:
+    """Return where the worker shows itself; that there may be such a place the command line has seen."""
+    if options.metrics is None:
+        return None
+    return read_place(
+        options.metrics,
+        anywhere=options.metrics_anywhere,
+        password_file=options.metrics_password_file,
+    )
+
+
+def _subject(worker: NorfabWorker) -> Subject:
+    from specwire.runtime.observe.subjects.norfab import worker_subject
+
+    return worker_subject(worker)
 
 
 def settings_of(options: WorkerOptions) -> WorkerSettings:
@@ -131,9 +174,13 @@ def _open_tap(options: WorkerOptions) -> Iterator[Recorder | None]:
     if options.capture is None:
         yield None
         return
+    from specwire.runtime.cli.capture_options import read_capture_limits
     from specwire.runtime.cli.norfab_options import open_tap
 
-    with open_tap(Path(options.capture), f"worker-{options.name}") as tap:
+    limits = read_capture_limits(
+        options.capture_keep, options.capture_max, options.capture_payload, options.capture_free
+    )
+    with open_tap(Path(options.capture), f"worker-{options.name}", limits) as tap:
         yield tap
 
 

@@ -14,7 +14,9 @@ from specwire.runtime.cli.console import messages
 from specwire.runtime.filemq.events import Event, FileReceived, FileSent, PeerClosed, Progress, Refused
 from specwire.runtime.filemq.narration import Narrator
 from specwire.runtime.filemq.quantities import show_duration, show_octets, show_rate, show_share
-from specwire.runtime.log.lines import OURS, take_over
+from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.serverlog import ServerLog
+from specwire.runtime.log.stamp import Level, Stamp
 from specwire.runtime.log.text import show
 
 if TYPE_CHECKING:
@@ -31,31 +33,42 @@ class PeerLog:
 
     Args:
         quiet: tell of no single file.
+        role: what kind of peer it is, in a log for programs.
+        form: for whom the lines are; there are no bars among those for programs.
     """
 
-    def __init__(self, *, quiet: bool = False) -> None:
-        self._narrator = Narrator(self.line, time.monotonic, files=not quiet)
-        self._bars = None if quiet or not _has_bars() else Bars()
-        self._handler = take_over(self.line)
+    def __init__(self, *, quiet: bool = False, role: str = "filemq", form: LogForm = LogForm.TEXT) -> None:
+        self._log = ServerLog(self._write, Stamp(role, form), form)
+        self._narrator = Narrator(self._log.narrated, time.monotonic, files=not quiet)
+        has_bars = form is LogForm.TEXT and not quiet and _has_bars()
+        self._bars = Bars() if has_bars else None
 
     def line(self, text: str) -> None:
         """Write one line, with the time."""
-        stamped = f"{time.strftime('%H:%M:%S')} {text}\n"
+        self._log.line(text)
+
+    def _write(self, line: str) -> None:
         if self._bars is not None and self._bars.shown:
-            messages().print(stamped, end="", markup=False, soft_wrap=True)
+            messages().print(line, markup=False, soft_wrap=True)
         else:
-            sys.stderr.write(stamped)
+            sys.stderr.write(line + "\n")
+
+    def set_quiet(self, quiet: bool) -> None:
+        """Tell of no single file from now on, or of each again; a terminal has bars only where it began with them."""
+        self._narrator.files = not quiet
 
     def tell(self, event: Event) -> None:
         """Write what happened, or move the bar of its file."""
         if self._bars is not None:
             self._bars.follow(event)
         if self._bars is None or not isinstance(event, Progress):
-            self._narrator.tell(event)
+            level: Level = "warning" if isinstance(event, Refused) else "info"
+            # Lines of progress tell of several files, whichever moved last.
+            self._log.tell(event, self._narrator.tell, level, with_data=not isinstance(event, Progress))
 
     def close(self) -> None:
         """Leave the terminal as it was, and our loggers too."""
-        OURS.removeHandler(self._handler)
+        self._log.close()
         if self._bars is not None:
             self._bars.close()
 

@@ -32,10 +32,18 @@ if TYPE_CHECKING:
     from specwire.runtime.spark.report.tables import Table
     from specwire.runtime.spark.session.target import Target
 
+EXIT_STATUSES = (
+    "Exit status: 0; 1 when Spark or the disk failed; 2 for usage, and a capture that cannot be used."
+)
+EXIT_STATUSES_OF_RUN = (
+    "Exit status: 0 when all is read; 1 when Spark or the disk failed; 2 for usage, and a capture that cannot be "
+    "used; 3 when it is done, but some segments cannot be read."
+)
+
 app = typer.Typer(help="Decode captured traffic on Spark.", no_args_is_help=True)
-app.command("package")(write_package)
-app.command("watch")(watch)
-app.command("declare")(declare)
+app.command("package", epilog=EXIT_STATUSES)(write_package)
+app.command("watch", epilog=EXIT_STATUSES)(watch)
+app.command("declare", epilog=EXIT_STATUSES)(declare)
 
 JOB_FAILED = 1
 BAD_INPUT = 2
@@ -49,7 +57,7 @@ def pipeline() -> None:
     """Decode captured traffic on Spark."""
 
 
-@app.command()
+@app.command(epilog=EXIT_STATUSES_OF_RUN)
 def run(
     capture: Annotated[Path, typer.Option(help="Folder of capture segments.", show_default=False)],
     out: Annotated[
@@ -78,8 +86,7 @@ def run(
 ) -> None:
     """Work new segments of a capture into typed tables and answers, with a summary and an HTML report.
 
-    A second run reads only what is new. Exit status: 0 all is read, 1 Spark or the disk failed, 2 the request
-    or the capture is at fault (both leave the folder as it was), 3 done, but some segments cannot be read.
+    A second run reads only what is new. One that fails leaves the folder as it was.
     """
     target = target_of(master, remote, package)
     from specwire.runtime.capture import CaptureError

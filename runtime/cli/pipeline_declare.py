@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 from rich.text import Text
 
-from specwire.runtime.cli.console import fail, output
+from specwire.runtime.cli.console import fail, output, print_json
 
 BAD_INPUT = 2
 NO_SPARK = 1
@@ -18,6 +18,7 @@ def declare(
     capture: Annotated[Path, typer.Option(help="Folder of capture segments.", show_default=False)],
     protocol: Annotated[str, typer.Option(help="Protocol of the messages.", show_default=False)],
     out: Annotated[Path, typer.Option(help="New folder for the pipeline's files.", show_default=False)],
+    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write a Spark Declarative Pipeline for a capture: tables and a first roll-up, yours to change."""
     try:
@@ -31,6 +32,9 @@ def declare(
         written = write_files(capture, protocol, out)
     except InputError as error:
         fail(str(error), status=BAD_INPUT)
+    if json:
+        print_json({"files": [str(path) for path in written], "run": str(out / "run")})
+        return
     for path in written:
         output().print(Text(str(path)), soft_wrap=True)
     output().print(Text(f"run it with {out / 'run'}"), soft_wrap=True)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 from rich.text import Text
 
-from specwire.runtime.cli.console import messages, print_json
+from specwire.runtime.cli.console import messages, print_json, waiting
 
 if TYPE_CHECKING:
     from specwire.runtime.spark.cluster.contents import Package
@@ -30,7 +30,8 @@ def package(
     messages().print(Text("packing specwire and its dependencies"))
     if reason := jar_trouble():
         messages().print(Text(f"without the decoders in Java: {reason}"), soft_wrap=True)
-    written = write_package(out, find_jar())
+    with waiting("packing"):
+        written = write_package(out, find_jar())
     if json:
         note = written.note
         print_json(

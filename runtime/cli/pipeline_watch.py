@@ -14,8 +14,10 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specwire.runtime.cli.config_option import config_option
 from specwire.runtime.cli.console import fail, messages
 from specwire.runtime.cli.pipeline_session import Master, Package, target_of
+from specwire.runtime.cli.readiness import Readiness
 
 if TYPE_CHECKING:
     from specwire.runtime.cli.pipeline_watch_view import View
@@ -77,6 +79,7 @@ def watch(
     ] = False,
     master: Master = None,
     package: Package = None,
+    config: Annotated[Path | None, config_option("pipeline.watch")] = None,
 ) -> None:
     """Decode a capture while it grows, into the same tables and answers as `pipeline run`, until interrupted.
 
@@ -132,6 +135,7 @@ def _watch(request: Watch, target: Target, stop: threading.Event, view: View, ap
     from specwire.runtime.spark.session.sharing import check_shared
 
     check(request)
+    ready = Readiness()
     view.tell("starting Spark")
 
     def line(alert: Mapping[str, object]) -> None:
@@ -142,6 +146,7 @@ def _watch(request: Watch, target: Target, stop: threading.Event, view: View, ap
     with open_session(target, SETTINGS) as spark:
         check_shared(spark, target, [], request.out)
         view.tell("watching")
+        ready.tell()
         watch(spark, request, stop, listener=view, line=line)
 
 

@@ -26,6 +26,11 @@ def protocol_names() -> list[str]:
     return sorted(codec.parent.name for root in generated.__path__ for codec in Path(root).glob("*/codec.py"))
 
 
+def complete_protocol(incomplete: str) -> list[str]:
+    """Return the names that begin so: what a shell offers where a protocol is wanted."""
+    return [name for name in protocol_names() if name.startswith(incomplete)]
+
+
 def load_protocol(name: str, grammars: Path | None = None) -> ModuleType:
     """Return the package of protocol `name`: the one that comes with specwire, or made of `grammars` now.
 

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
     from specwire.runtime.job.job import Result
     from specwire.runtime.spark.pipeline.summary import Summary
 
+EXIT_STATUSES = "Exit status: 0; 1 when the job failed or its results differ; 2 for usage and bad input."
+
 JOB_FAILED = 1
 
 

@@ -1,4 +1,4 @@
-"""`specwire schema`: a protocol's tables as Spark or pyarrow sees them."""
+"""`specwire schema`: a protocol's tables and messages in the schema languages of Spark, pyarrow, Avro and JSON."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import typer
 
 from specwire.runtime.cli.console import fail, output, print_json
 from specwire.runtime.cli.grammars import PackageGrammarsOption
-from specwire.runtime.cli.protocols import load_protocol
+from specwire.runtime.cli.protocols import complete_protocol, load_protocol
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -25,14 +25,19 @@ class Format(StrEnum):
     TREE = "tree"
     ARROW = "arrow"
     SQL = "sql"
+    JSON_SCHEMA = "json-schema"
+    AVRO = "avro"
 
 
 def command(
-    protocol: Annotated[str, typer.Argument(help="Name of the protocol, such as flux.")],
+    protocol: Annotated[
+        str, typer.Argument(help="Name of the protocol, such as flux.", autocompletion=complete_protocol)
+    ],
     format: Annotated[
         Format,
         typer.Option(
-            help="ddl: columns for SQL; tree: indented; arrow: pyarrow's; sql: a query that decodes the table captured."
+            help="ddl: columns for SQL; tree: indented; arrow: pyarrow's; sql: a query that decodes the table captured; "
+            "json-schema: of what decode --json prints; avro: of decoded rows."
         ),
     ] = Format.TREE,
     message: Annotated[
@@ -45,6 +50,9 @@ def command(
     package = load_protocol(protocol, grammars)
     if message is not None and message not in package.MESSAGES:
         fail(f"{protocol} has no message {message!r}; it has {', '.join(package.MESSAGES)}")
+    if format in (Format.JSON_SCHEMA, Format.AVRO):
+        _print_elsewhere(package, message, format)
+        return
     if format is Format.ARROW and not json:
         _print_arrow(package.columns.SCHEMA, message)
         return
@@ -83,6 +91,14 @@ def _print_query(protocol: str, package: ModuleType) -> None:
     except ModuleNotFoundError:
         fail(f"{protocol} has no messages that SQL expressions cover")
     output().print(sql.EXPRESSIONS.query("captured"), markup=False, soft_wrap=True, highlight=False)
+
+
+def _print_elsewhere(package: ModuleType, message: str | None, format: Format) -> None:
+    """Print a schema that is JSON in any case."""
+    from specwire.runtime.schemas.avro import avro_schema
+    from specwire.runtime.schemas.json_schema import json_schema
+
+    print_json((avro_schema if format is Format.AVRO else json_schema)(package, message))
 
 
 def _print_arrow(schema: object, message: str | None) -> None:

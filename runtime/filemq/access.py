@@ -22,12 +22,16 @@ MAX_NAME_OCTETS = 255
 
 
 class Client(msgspec.Struct, frozen=True):
-    """A client by name: the paths that it may subscribe to, and its public key (CURVE) or password (PLAIN)."""
+    """A client by name: the paths that it may subscribe to, and its public key (CURVE) or password (PLAIN).
+
+    `next_key` is the public key that it is about to take: it comes in by either.
+    """
 
     name: str
     paths: tuple[str, ...]
     key: str = ""
     password: str = ""
+    next_key: str = ""
 
     def __repr__(self) -> str:
         return f"Client(name={self.name!r}, paths={self.paths!r}, key={self.key!r}, password=...)"
@@ -72,16 +76,16 @@ class Clients:
     def _clash(self, client: Client) -> str | None:
         if client.name in self._paths:
             return "the name is another client's too; give each its own"
-        if client.key and client.key in self.names:
-            return (
-                f"the key is that of {self.names[client.key]!r} too; make one for each with `specwire keys`"
-            )
+        for key in client.key, client.next_key:
+            if key and key in self.names:
+                return f"the key is that of {self.names[key]!r} too; make one for each with `specwire keys`"
         return None
 
     def _add(self, client: Client) -> None:
         self._paths[client.name] = tuple(map(normalise_path, client.paths))
-        if client.key:
-            self.names[client.key] = client.name
+        for key in client.key, client.next_key:
+            if key:
+                self.names[key] = client.name
         if client.password:
             self.passwords[client.name] = client.password
 

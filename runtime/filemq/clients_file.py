@@ -6,6 +6,8 @@ For CURVE each has a public key, as 40 characters of Z85 or as the path of a ``.
     key = "keys/site-b.key"
     paths = ["/photos", "/docs/public"]
 
+A client that is about to change its key has the other one as ``next-key``, and comes in by either.
+
 For PLAIN each has a password, so that such a file is for its owner alone::
 
     [ada]
@@ -23,6 +25,7 @@ from specwire.runtime.filemq.access import Client, Clients
 from specwire.runtime.transport.keys import PUBLIC_SUFFIX, KeyFileError, check_key, load_public_key
 
 MAX_PASSWORD_OCTETS = 255
+NEXT_KEY = "next-key"
 _OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
 
@@ -101,7 +104,7 @@ def _read_client(name: str, table: object, proof: str, folder: Path) -> Client:
     if not isinstance(table, dict):
         raise AccessError(f"write a table [{name}] with {proof} and paths")
     for key in table:
-        if key not in (proof, "paths"):
+        if key not in (proof, "paths", *([NEXT_KEY] if proof == "key" else [])):
             raise AccessError(f"it has the unknown entry {key!r}; only {proof} and paths are known")
     given = table.get(proof)
     if not isinstance(given, str) or not given:
@@ -110,7 +113,11 @@ def _read_client(name: str, table: object, proof: str, folder: Path) -> Client:
     if not isinstance(paths, list) or not all(isinstance(path, str) for path in paths):
         raise AccessError('it needs paths = ["/..."], or ["/"] for everything')
     if proof == "key":
-        return Client(name, tuple(paths), key=read_key(given, folder))
+        following = table.get(NEXT_KEY, "")
+        if not isinstance(following, str):
+            raise AccessError(f'{NEXT_KEY} is to be a key: {NEXT_KEY} = "..."')
+        next_key = read_key(following, folder) if following else ""
+        return Client(name, tuple(paths), key=read_key(given, folder), next_key=next_key)
     if len(given.encode()) > MAX_PASSWORD_OCTETS:
         raise AccessError(f"its password is longer than {MAX_PASSWORD_OCTETS} octets")
     return Client(name, tuple(paths), password=given)

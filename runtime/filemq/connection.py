@@ -14,6 +14,7 @@ from specwire.runtime.filemq.credentials import ClientSecurity
 from specwire.runtime.filemq.dialect import Command, Dialect
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
+from specwire.runtime.transport.serverkeys import ServerKeys
 
 LINGER_S = 0.5
 
@@ -45,7 +46,8 @@ class Connection:
     ) -> None:
         self.silent = True
         self._endpoint, self._on_message, self._on_lost = endpoint, on_message, on_lost
-        self._dialect, self._counters, self._tap, self._security = dialect, counters, tap, security
+        self._dialect, self._counters, self._tap = dialect, counters, tap
+        self._keys = ServerKeys(security)
         self._context = TransportContext()
         self._dealer: Dealer | None = None
         self._conversation = ""
@@ -64,7 +66,7 @@ class Connection:
             on_sent=self._sent,
             on_lost=self._lose,
             high_water=self._dialect.habits.queue_messages,
-            security=self._security,
+            security=self._keys.next(),
             identity=routing_id,
         )
 
@@ -95,12 +97,14 @@ class Connection:
 
     def _receive(self, frames: list[bytes]) -> None:
         self.silent = False
+        self._keys.heard()
         self._counters.count_in(frames)
         self._record("S", frames)
         self._on_message(frames)
 
     def _lose(self, reason: str) -> None:
         self.silent = False
+        self._keys.lost()
         self._on_lost(reason)
 
     def _sent(self, frames: Sequence[bytes]) -> None:

@@ -6,7 +6,7 @@ can read.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from specwire.runtime.filemq.access import Clients, ServerSecurity
@@ -63,7 +63,7 @@ def read_clients_again(*, clients: Path | None, plain: Path | None) -> Clients |
 def read_client_security(
     *,
     curve: Path | None,
-    server_key: str | None,
+    server_key: str | Sequence[str] | None,
     user: str | None,
     password_file: Path | None,
     environment: Mapping[str, str],
@@ -72,7 +72,7 @@ def read_client_security(
 
     Args:
         curve: file of the client's secret key.
-        server_key: the server's public key, or the path of its file.
+        server_key: the server's public key, or the path of its file; several where it is about to change its key.
         password_file: the password is its first line.
         environment: has the password as `PASSWORD_VARIABLE` where no file is named.
 
@@ -81,12 +81,14 @@ def read_client_security(
     """
     if curve is not None and user is not None:
         raise AccessError("--curve and --user are two ways to prove a name: choose one")
-    if (curve is None) != (server_key is None):
+    expected = [server_key] if isinstance(server_key, str) else [*(server_key or ())]
+    if (curve is None) != (not expected):
         raise AccessError("--curve (the client's own secret key) and --server-key go together: name both")
     if password_file is not None and user is None:
         raise AccessError("--password-file needs --user: whose password is it?")
-    if curve is not None and server_key is not None:
-        return CurveClient(_load_pair(curve), read_key(server_key, Path()))
+    if curve is not None:
+        first, *others = (read_key(key, Path()) for key in expected)
+        return CurveClient(_load_pair(curve), first, tuple(others))
     if user is None:
         return NULL
     return PlainClient(user, _read_password(password_file, environment))

@@ -14,6 +14,8 @@ from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_sec
 from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.rekeying import change_keys
 from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import CurveServer, PlainServer, refuse_exposure
 
@@ -76,6 +78,10 @@ class Entrance:
             self.router.close()
             await self._close_context()
             raise
+
+    async def change_keys(self, keys: KeyPair, endpoint: str, say: Callable[[str], None]) -> None:
+        """Prove to be the server by other keys; see `rekeying`. Raises TransportError."""
+        await change_keys(self.router.link, keys, (endpoint,), say)
 
     async def close(self, *, linger_s: float) -> None:
         """Close; messages that libzmq has queued are sent for at most `linger_s`."""

@@ -107,20 +107,20 @@ class Narrator:
     Args:
         write: takes one line.
         clock: seconds that do not go backwards.
-        files: tell of each file; else only of peers and refusals.
+        files: tell of each file; else only of peers and refusals. May be changed.
     """
 
     def __init__(
         self, write: Callable[[str], None], clock: Callable[[], float], *, files: bool = True
     ) -> None:
-        self._write, self._clock, self._files = write, clock, files
+        self._write, self._clock, self.files = write, clock, files
         self._refusals = Quota(write, clock, "more were refused")
         self._under_way: dict[tuple[str, str], Progress] = {}
         self._progress_told = clock() - PROGRESS_S
 
     def tell(self, event: Event) -> None:
         """Write what happened, unless it is one refusal too many, or it is soon for progress."""
-        if not self._files and isinstance(event, OfFile):
+        if not self.files and isinstance(event, OfFile):
             return
         match event:
             case Progress(path=path, peer=peer):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable, Mapping, Sequence
 from itertools import combinations
 from types import TracebackType
 from typing import Self
 
+import msgspec
+
+from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_security, judge_by
 from specwire.runtime.filemq.age import Age
@@ -24,7 +28,8 @@ from specwire.runtime.filemq.serving import Serving
 from specwire.runtime.filemq.status import ServerStatus
 from specwire.runtime.filemq.watcher import RESCAN_S
 from specwire.runtime.transport.endpoint import fault_in_endpoint
-from specwire.runtime.transport.security import NULL
+from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.security import NULL, CurveServer
 
 LOOPBACK = "tcp://127.0.0.1:*"
 
@@ -117,6 +122,7 @@ class FilemqServer:
             clients=self._work.describe_clients(),
             counters=self.counters.snapshot(),
             refusals=self._refusals.newest(),
+            captures=count_taps(self._tap),
         )
 
     def replace_clients(self, clients: Clients) -> None:
@@ -134,6 +140,23 @@ class FilemqServer:
         self._known.become(clients)
         self._work.review()
 
+    async def change_keys(self, keys: KeyPair) -> None:
+        """Prove to be this server by other CURVE keys; returns when it listens by them.
+
+        Every client is disconnected, and comes in again where it knows the new public key.
+
+        Raises:
+            ValueError: the server does not use CURVE.
+            TransportError: the keys are none; those before stay.
+        """
+        match self._security:
+            case CurveServer() as security:
+                async with self._changing:
+                    await self._work.change_keys(keys, self.endpoint)
+                    self._security = msgspec.structs.replace(security, keys=keys)
+            case _:
+                raise ValueError("this server has no keys: it was started without CURVE")
+
     async def rescan(self) -> None:
         """Look at every folder now: after this, `digests` is no older than the call."""
         await self._work.rescan()
@@ -146,6 +169,7 @@ class FilemqServer:
             TransportError: the endpoint cannot be listened on, or is not to be without CURVE (ExposureError).
         """
         self._age = Age()
+        self._changing = asyncio.Lock()
         self._work = Serving(
             self._engine,
             self._catalogue,

@@ -41,6 +41,7 @@ from specwire.runtime.filemq.status import ClientStatus, PublicationStatus
 from specwire.runtime.filemq.tasks import Tasks
 from specwire.runtime.filemq.totals import Totals
 from specwire.runtime.filemq.watcher import Watcher
+from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.port import require_free
 
 LINGER_S = 0.5
@@ -133,6 +134,14 @@ class Serving:
     def review(self) -> None:
         """Judge every subscription anew."""
         self._perform(self._engine.review(self._clock()))
+
+    async def change_keys(self, keys: KeyPair, endpoint: str) -> None:
+        """Prove to be the server by other keys; raises TransportError."""
+
+        def say(reason: str) -> None:
+            self._tell(Refused("a client", reason))
+
+        await self._entrance.change_keys(keys, endpoint, say)
 
     async def rescan(self) -> None:
         """Look at every folder now."""

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.filemq.age import Process
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.progress import UnderWay
@@ -50,6 +51,7 @@ class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
     clients: tuple[ClientStatus, ...]
     counters: Counters
     refusals: tuple[Refusal, ...]
+    captures: tuple[TapCounts, ...] = ()
 
 
 class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field="role"):
@@ -69,6 +71,7 @@ class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field=
     pending_octets: int
     counters: Counters
     refusals: tuple[Refusal, ...]
+    captures: tuple[TapCounts, ...] = ()
 
 
 PeerStatus = ServerStatus | SubscriberStatus

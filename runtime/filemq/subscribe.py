@@ -10,6 +10,7 @@ from typing import Self
 
 import msgspec
 
+from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.actions import (
@@ -155,6 +156,7 @@ class FilemqClient:
             pending_octets=self._engine.pending_octets,
             counters=self.counters.snapshot(),
             refusals=self._refusals.newest(),
+            captures=count_taps(self._tap),
         )
 
     async def until_equal(self, expected: Mapping[str, str], *, timeout_s: float) -> None:

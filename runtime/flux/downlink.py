@@ -19,6 +19,8 @@ from specwire.runtime.flux.encoding import Encoder
 from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.rekeying import change_keys
 from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import CurveServer, Null, refuse_exposure
 
@@ -59,7 +61,7 @@ class Downlink:
         on_refused: Callable[[str], None],
         resume: Callable[[str], None],
     ) -> None:
-        self._encoder, self._security, self._allowed = encoder, security, allowed
+        self._encoder, self._security, self._allowed = encoder, security, dict(allowed)
         self._max_frames = max_frames
         self._on_message, self._on_sent, self._on_gone = on_message, on_sent, on_gone
         self._on_refused, self._resume = on_refused, resume
@@ -100,6 +102,15 @@ class Downlink:
             bound = self._router.bind(endpoint)
             opened.pop_all()
         return bound
+
+    async def change_keys(self, keys: KeyPair, endpoint: str) -> None:
+        """Prove to be of the instance by other keys, and let in who has them; raises TransportError."""
+        await change_keys(self._router.link, keys, (endpoint,), self._on_refused)
+
+    def allow(self, names: Mapping[str, str]) -> None:
+        """Let in those with these public keys, and nobody else."""
+        self._allowed.clear()
+        self._allowed.update(names)
 
     def close(self, *, linger_s: float) -> None:
         """Close; what libzmq has queued is sent for at most `linger_s`."""

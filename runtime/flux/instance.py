@@ -33,10 +33,14 @@ from specwire.runtime.flux.errors import FluxError
 from specwire.runtime.flux.handle import connect
 from specwire.runtime.flux.inquiry import FULL, Health
 from specwire.runtime.flux.topology import Tree
+from specwire.runtime.observe.place import Place
 from specwire.runtime.transport.backoff import Backoff
 from specwire.runtime.transport.keys import make_keys
 
 Result = TypeVar("Result")
+
+SETTINGS = ("SPECWIRE_CONFIG", "SPECWIRE_FLUX_BROKER_")
+"""How variables begin that set a broker's options: those of an instance are told everything by who starts them."""
 
 KEYS, KEY_NAME = "keys", "instance"
 TREE = "tree"
@@ -67,6 +71,8 @@ class Plan(msgspec.Struct, frozen=True):
     restart: bool = False
     """A broker that ends by itself is started again."""
     capture: str | None = None
+    metrics: Place | None = None
+    """Where rank 0 shows itself; each other rank at a port that is higher by as much as its rank."""
 
 
 class Instance:
@@ -240,6 +246,7 @@ class Instance:
             *self._arguments(rank),
             stdin=self._lifeline[0],
             stdout=subprocess.PIPE if rank == 0 else subprocess.DEVNULL,
+            env={name: text for name, text in os.environ.items() if not name.startswith(SETTINGS)},
             start_new_session=True,
         )
 
@@ -261,8 +268,17 @@ class Instance:
             options["keys"] = self.folder / KEYS
         if self._plan.capture:
             options["capture"] = self._plan.capture
+        if self._plan.metrics is not None:
+            options["metrics"] = self._plan.metrics.next(rank)
+            if self._plan.metrics.password_file:
+                options["metrics-password-file"] = self._plan.metrics.password_file
         words = [word for name, value in options.items() for word in (f"--{name}", str(value))]
-        return [*words, *([] if self._plan.curve else ["--no-curve"]), "--until-eof", *self._plan.options]
+        place = self._plan.metrics
+        flags = [
+            *([] if self._plan.curve else ["--no-curve"]),
+            *([] if place is None or place.is_loopback else ["--metrics-anywhere"]),
+        ]
+        return [*words, *flags, "--until-eof", *self._plan.options]
 
     def _endpoint(self, rank: int) -> str:
         return f"ipc://{self.folder}/{TREE}/{rank}"

@@ -140,15 +140,15 @@ class Narrator:
     Args:
         write: takes one line, and how grave it is.
         clock: seconds that do not go backwards.
-        level: what is told.
+        level: what is told. May be changed.
     """
 
-    __slots__ = ("_clock", "_is_ending", "_level", "_losses", "_outsiders", "_refused", "_write")
+    __slots__ = ("_clock", "_is_ending", "_losses", "_outsiders", "_refused", "_write", "level")
 
     def __init__(
         self, write: Callable[[str, Severity], None], clock: Callable[[], float], level: Level = Level.NORMAL
     ) -> None:
-        self._write, self._clock, self._level = write, clock, level
+        self._write, self._clock, self.level = write, clock, level
         self._outsiders: Quota | None = None  # a broker among 100,000 in one process has seldom need of it
         self._losses: set[str] = set()
         self._refused: tuple[ChildRefused, ...] = ()
@@ -158,7 +158,7 @@ class Narrator:
         """Write what happened, unless it is not to be told, or is one too many."""
         level = Level.NORMAL if self._is_ending else level_of(event)
         is_new = self._is_new(event)
-        if level > self._level or not is_new:
+        if level > self.level or not is_new:
             return
         if isinstance(event, ByOutsiders):
             self._quota().write(describe(event))

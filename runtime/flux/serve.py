@@ -21,6 +21,7 @@ import msgspec
 
 from specwire.generated.errors import DecodeError
 from specwire.generated.flux import AnyMessage, Request, Response
+from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.flux.actions import (
     PARENT,
@@ -107,11 +108,13 @@ class FluxBroker:
         self.engine = BrokerEngine(settings, rank, _new_uuid(), _new_uuid, now=self._clock())
         self.endpoint = ""
         self._bind, self._on_event = bind, on_event
+        self._tap = tap
         self._capturing = None if tap is None else Capturing(tap, settings.wire)
         self._decode = settings.wire.decode
         self._client = ""
         self._rejoining: asyncio.TimerHandle | None = None
         self._stopping = False
+        self._changing = asyncio.Lock()
         self._backoff = Backoff(first_s=FIRST_TRY_S, longest_s=LONGEST_TRY_S, calm_s=CALM_S)
         self._connector = Connector(
             local,
@@ -130,7 +133,34 @@ class FluxBroker:
 
     def status(self) -> BrokerStatus:
         """Tell how this broker is."""
-        return describe_broker(self.engine, self.uri, self.endpoint, self._connector.counts, self._clock())
+        return describe_broker(
+            self.engine,
+            self.uri,
+            self.endpoint,
+            self._connector.counts,
+            self._clock(),
+            count_taps(self._tap),
+        )
+
+    def allow_guests(self, allowed: bool) -> None:
+        """Let other users connect from now on, or no more of them."""
+        self.engine.settings = msgspec.structs.replace(self.engine.settings, allow_guests=allowed)
+
+    async def change_keys(self, keys: KeyPair) -> None:
+        """Prove to be of the instance by other CURVE keys; returns when this broker listens by them.
+
+        The children are disconnected, and come in again when they have the same keys; so does this broker at its
+        parent, when that has disconnected it.
+
+        Raises:
+            TransportError: the keys are none; those before stay.
+        """
+        async with self._changing:
+            if self._downlink is not None:
+                await self._downlink.change_keys(keys, self.endpoint)
+                self._downlink.allow({keys.public: ZAP_DOMAIN})
+            if self._uplink is not None:
+                self._uplink.change_security(CurveClient(keys, keys.public))
 
     async def start(self) -> None:
         """Listen, and say hello to the parent.

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import msgspec
 
+from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.flux.broker import BrokerEngine
 from specwire.runtime.flux.connector import Counts
 from specwire.runtime.flux.counters import Counters
@@ -61,9 +62,17 @@ class BrokerStatus(msgspec.Struct, frozen=True, tag="broker", tag_field="role"):
     services: tuple[str, ...]
     local: LocalStatus
     counters: Counters
+    captures: tuple[TapCounts, ...] = ()
 
 
-def describe_broker(engine: BrokerEngine, uri: str, endpoint: str, local: Counts, now: float) -> BrokerStatus:
+def describe_broker(
+    engine: BrokerEngine,
+    uri: str,
+    endpoint: str,
+    local: Counts,
+    now: float,
+    captures: tuple[TapCounts, ...] = (),
+) -> BrokerStatus:
     """Return the status of a broker."""
     overlay, settings = engine.overlay, engine.settings
     children = overlay.children
@@ -106,4 +115,5 @@ def describe_broker(engine: BrokerEngine, uri: str, endpoint: str, local: Counts
             local.sent,
         ),
         counters=msgspec.structs.replace(engine.counters),
+        captures=captures,
     )

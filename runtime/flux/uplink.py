@@ -78,6 +78,10 @@ class Uplink:
         self._begin(uuid)
         self._connect()
 
+    def change_security(self, security: CurveClient) -> None:
+        """Prove to be of the instance by other keys from the next connection on."""
+        self._security = security
+
     def reopen(self, uuid: str) -> None:
         """Connect under another `uuid`; where that cannot be, it is tried again later."""
         self._begin(uuid)

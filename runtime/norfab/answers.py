@@ -159,8 +159,13 @@ class Answers:
         return True
 
     def refuse(self, peer: bytes, command: Get | Put | Delete, status: int, why: str) -> None:
-        """Tell a client that there is no answer to this."""
+        """Tell a client that there is no answer to this.
+
+        Nobody answers a PUT, a refused one neither: the client would take it for an answer to the job of that uuid.
+        """
         self._engine.report(Refused(peer, why))
+        if isinstance(command, Put):
+            return
         body = bodies.refused(command.uuid, command.target, command.service, why)
         self._engine.to_client(peer, Response(command.uuid, status, body, command.service))
 

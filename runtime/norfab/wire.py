@@ -24,6 +24,7 @@ from specwire.runtime.norfab import commands
 from specwire.runtime.norfab.commands import Command, Role
 
 COMMAND_FRAME = 2
+NORFAB_COMMAND_OCTETS = 1
 DEPLOYED_COMMAND_OCTETS = 4
 SPECIFIED_STATUS = {102: 300, 201: 202, 404: 400}
 _SPACED_JSON = re.compile(rb'\{"[^"\\]{0,64}": ')
@@ -244,16 +245,31 @@ class Dialects:
 
     def decode(self, peer: bytes, frames: Sequence[bytes]) -> Received:
         """Return what `peer` says and remember how it writes; raises DecodeError."""
-        received = decode(frames)
+        try:
+            received = decode(frames)
+        except DecodeError:
+            self._guess(peer, frames)
+            raise
         key = (received.sender, peer)
         before = self._known.pop(key, None)
         dialect = received.dialect
         if before is Dialect.DEPLOYED_06 and dialect is Dialect.DEPLOYED:
             dialect = before  # a message without JSON says nothing about the version
         self._known[key] = dialect
+        self._keep_bounded()
+        return received
+
+    def _guess(self, peer: bytes, frames: Sequence[bytes]) -> None:
+        """Remember how a stranger seems to write that said nothing readable yet, so that it can read the answer."""
+        if len(frames) > COMMAND_FRAME and len(frames[COMMAND_FRAME]) == NORFAB_COMMAND_OCTETS:
+            role = _HEADERS.get(bytes(frames[COMMAND_FRAME - 1]).decode(errors="replace"))
+            if role is not None:
+                self._known.setdefault((role, peer), Dialect.NORFAB)
+                self._keep_bounded()
+
+    def _keep_bounded(self) -> None:
         if len(self._known) > self._limit:
             del self._known[next(iter(self._known))]
-        return received
 
     def encode(self, peer: bytes, role: Role, command: Command) -> list[bytes]:
         """Return the frames of `command` from the broker as `peer` reads them; raises EncodeError."""

@@ -13,11 +13,12 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from specwire.runtime.spark.decoding.decode import decode
     from specwire.runtime.spark.decoding.encode import encode
+    from specwire.runtime.spark.decoding.payloads import with_payloads
     from specwire.runtime.spark.decoding.tables import tables
     from specwire.runtime.spark.reading.capture import read_capture as read
     from specwire.runtime.spark.reading.source import register
 
-__all__ = ["decode", "encode", "read", "register", "tables"]
+__all__ = ["decode", "encode", "read", "register", "tables", "with_payloads"]
 
 _PLACES = {
     "decode": ("decoding.decode", "decode"),
@@ -25,6 +26,7 @@ _PLACES = {
     "read": ("reading.capture", "read_capture"),
     "register": ("reading.source", "register"),
     "tables": ("decoding.tables", "tables"),
+    "with_payloads": ("decoding.payloads", "with_payloads"),
 }
 
 

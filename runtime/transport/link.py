@@ -26,7 +26,15 @@ import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import ShortageError, TransportError
-from specwire.runtime.transport.security import NULL, CurveServer, PlainServer, Security, apply_security
+from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.security import (
+    NULL,
+    CurveServer,
+    PlainServer,
+    Security,
+    apply_security,
+    set_server_keys,
+)
 
 logger = logging.getLogger(__name__)
 
@@ -113,6 +121,17 @@ class Link:
             raise TransportError(f"cannot listen on {endpoint}: {zmq.strerror(error.errno or 0)}") from error
         bound = self.socket.getsockopt(zmq.LAST_ENDPOINT)
         return bound.rstrip(b"\0").decode() if isinstance(bound, bytes) else str(bound)
+
+    def unbind(self, endpoint: str) -> None:
+        """Listen no more on `endpoint`, as bound; who came in by it is disconnected. Raises TransportError."""
+        try:
+            self.socket.unbind(endpoint)
+        except zmq.ZMQError as error:
+            raise TransportError(f"{endpoint} was not listened on: {error.strerror}") from error
+
+    def set_server_keys(self, keys: KeyPair) -> None:
+        """Prove to be the server by other keys wherever is bound from now on; raises TransportError."""
+        set_server_keys(self.socket, keys)
 
     def connect(self, endpoint: str) -> None:
         """Connect, which succeeds before the peer is there; raises TransportError for a bad endpoint."""

@@ -13,7 +13,7 @@ import msgspec
 import zmq
 
 from specwire.runtime.transport.errors import ExposureError, TransportError
-from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.keys import KeyFileError, KeyPair, check_key
 
 
 class Null(msgspec.Struct, frozen=True):
@@ -35,10 +35,14 @@ class PlainServer(msgspec.Struct, frozen=True):
 
 
 class CurveClient(msgspec.Struct, frozen=True):
-    """The client's own keys, and the public key of the server that it expects."""
+    """The client's own keys, and the public key of the server that it expects.
+
+    A server that is about to change its key may prove one of `other_server_keys` instead (see `ServerKeys`).
+    """
 
     keys: KeyPair
     server_key: str
+    other_server_keys: tuple[str, ...] = ()
 
 
 class CurveServer(msgspec.Struct, frozen=True):
@@ -64,6 +68,20 @@ def apply_security(socket: zmq.Socket[bytes], security: Security) -> None:
     except (zmq.ZMQError, ValueError) as error:
         socket.close(linger=0)  # an open socket would keep its context from ending
         raise TransportError(f"not usable as credentials: {_describe(security)} ({error})") from None
+
+
+def set_server_keys(socket: zmq.Socket[bytes], keys: KeyPair) -> None:
+    """Have the socket of a CURVE server prove itself by other keys wherever it is bound from now on.
+
+    Raises:
+        TransportError: libzmq does not take the keys; those before stay.
+    """
+    try:
+        for key in (keys.public, keys.secret):  # both are looked at before one of them is set
+            check_key(key, "the pair of keys")
+    except KeyFileError as error:
+        raise TransportError(f"not usable as credentials: {error}") from None
+    _set_keys(socket, keys)
 
 
 def _describe(security: Security) -> str:

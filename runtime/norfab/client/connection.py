@@ -16,6 +16,7 @@ from specwire.runtime.norfab.wire import DecodeError, Dialect, EncodeError
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.security import Security
+from specwire.runtime.transport.serverkeys import ServerKeys
 
 LINGER_S = 0.5
 HIGH_WATER = 1000
@@ -46,7 +47,8 @@ class Connection:
         body_octets: int,
         tap: Recorder | None,
     ) -> None:
-        self._name, self._dialect, self._security, self._tap = name, dialect, security, tap
+        self._name, self._dialect, self._tap = name, dialect, tap
+        self._keys = ServerKeys(security)
         self._on_command, self._on_malformed, self._on_lost = on_command, on_malformed, on_lost
         self._body_octets = body_octets
         self._context = TransportContext()
@@ -62,9 +64,9 @@ class Connection:
             endpoint,
             on_message=self._receive,
             on_sent=self._sent,
-            on_lost=self._on_lost,
+            on_lost=self._lose,
             high_water=HIGH_WATER,
-            security=self._security,
+            security=self._keys.next(),
             identity=f"{self._name}-{self._conversation[:8]}".encode(),
             max_frame_octets=self._body_octets,
             give_up_s=GIVE_UP_S,
@@ -92,7 +94,12 @@ class Connection:
         self.drop()
         await self._context.close()
 
+    def _lose(self, reason: str) -> None:
+        self._keys.lost()
+        self._on_lost(reason)
+
     def _receive(self, frames: list[bytes]) -> None:
+        self._keys.heard()
         self._record("B", frames)
         try:
             received = wire.decode(frames)

@@ -25,6 +25,8 @@ from specwire.runtime.transport.keys import (
 from specwire.runtime.transport.security import CurveClient, CurveServer
 
 BROKER = "broker"
+NEXT = "broker.next"
+"""The key that the broker is about to take: a peer that has it comes in before and after that."""
 TABLE = "access.toml"
 
 _FIRST = (
@@ -72,7 +74,7 @@ class Keyring:
             KeyFileError: there is a key of that name, or it cannot be written.
             AccessError: the peer is not well described, or in the table, or the table cannot be written.
         """
-        if peer.name == BROKER or "/" in peer.name:
+        if peer.name in (BROKER, NEXT) or "/" in peer.name:
             raise AccessError(f"a peer cannot be called {peer.name!r}")
         if fault := fault_in_peer(peer):
             raise AccessError(fault)
@@ -105,8 +107,14 @@ class Keyring:
         return load_table(self.table_file)
 
     def peer(self, name: str) -> CurveClient:
-        """Return how the peer `name` proves itself to the broker; raises KeyFileError."""
-        return CurveClient(self._pair(name), load_public_key(self.folder / (BROKER + PUBLIC_SUFFIX)))
+        """Return how the peer `name` proves itself to the broker, which may have its next key already.
+
+        Raises:
+            KeyFileError: a key cannot be read.
+        """
+        following = self.folder / (NEXT + PUBLIC_SUFFIX)
+        others = (load_public_key(following),) if following.exists() else ()
+        return CurveClient(self._pair(name), load_public_key(self.folder / (BROKER + PUBLIC_SUFFIX)), others)
 
     def _pair(self, name: str) -> KeyPair:
         return load_keys(self.folder / (name + SECRET_SUFFIX))

@@ -32,7 +32,10 @@ INVENTORY = "sid.service.broker"
 
 
 class Peer(msgspec.Struct, frozen=True, kw_only=True):
-    """One peer; what is None has the default of its roles. `key` is its public key (Z85)."""
+    """One peer; what is None has the default of its roles. `key` is its public key (Z85).
+
+    `next_key` is the public key that it is about to take: it comes in by either.
+    """
 
     name: str
     key: str
@@ -42,6 +45,7 @@ class Peer(msgspec.Struct, frozen=True, kw_only=True):
     serve: tuple[str, ...] | None = None
     see: tuple[str, ...] | None = None
     manage: tuple[str, ...] | None = None
+    next_key: str | None = msgspec.field(default=None, name="next-key")
 
 
 class _Patterns:
@@ -88,7 +92,7 @@ class Table:
         for peer in peers:
             if fault := fault_in_peer(peer) or self._clash(peer):
                 raise ValueError(f"peer {peer.name!r}: {fault}")
-            self.names[peer.key] = peer.name
+            self.names |= dict.fromkeys(_keys_of(peer), peer.name)
             self._rights[peer.name] = _Rights(peer)
 
     def __len__(self) -> int:
@@ -142,9 +146,14 @@ class Table:
     def _clash(self, peer: Peer) -> str | None:
         if peer.name in self._rights:
             return "the name is another peer's too; give each its own"
-        if peer.key in self.names:
-            return f"the key is that of {self.names[peer.key]!r} too; make one for each with `specwire norfab keys`"
+        for key in _keys_of(peer):
+            if key in self.names:
+                return f"the key is that of {self.names[key]!r} too; make one for each with `specwire norfab keys`"
         return None
+
+
+def _keys_of(peer: Peer) -> tuple[str, ...]:
+    return (peer.key,) if peer.next_key is None else (peer.key, peer.next_key)
 
 
 def fault_in_peer(peer: Peer) -> str | None:

@@ -13,6 +13,8 @@ A key is 40 characters of Z85 or the path of a ``.key`` file, relative to the fi
     roles = ["worker"]
     serve = ["netmiko"]
     names = ["site-b-*"]
+
+A peer that is about to change its key has the other one as ``next-key``, and comes in by either.
 """
 
 from __future__ import annotations
@@ -26,7 +28,8 @@ import msgspec
 from specwire.runtime.norfab.security.table import Peer, Table
 from specwire.runtime.transport.keys import PUBLIC_SUFFIX, KeyFileError, check_key, load_public_key
 
-FIELDS = tuple(field for field in Peer.__struct_fields__ if field != "name")
+FIELDS = tuple(field for field in Peer.__struct_encode_fields__ if field != "name")
+NEXT_KEY = "next-key"
 
 
 class AccessError(ValueError):
@@ -71,7 +74,10 @@ def _read_peer(name: str, table: object, folder: Path) -> Peer:
     if not isinstance(key, str) or not key:
         raise AccessError('it needs key = "..."')
     try:
-        return msgspec.convert({**table, "name": name, "key": read_key(key, folder)}, Peer)
+        read = {**table, "name": name, "key": read_key(key, folder)}
+        if isinstance(following := table.get(NEXT_KEY), str):
+            read[NEXT_KEY] = read_key(following, folder)
+        return msgspec.convert(read, Peer)
     except msgspec.ValidationError as error:
         raise AccessError(f"{error}; entries are lists of strings, such as roles = ['client']") from None
 
@@ -95,7 +101,7 @@ def describe_peer(peer: Peer, key: str) -> str:
     """Return the lines of a peer in such a file; `key` is what to write for its key."""
     lines = [f"[{_quote(peer.name)}]", f"key = {_quote(key)}"]
     for field in FIELDS[1:]:
-        value: tuple[str, ...] | None = getattr(peer, field)
+        value = None if field == NEXT_KEY else getattr(peer, field)
         if value is not None:
             lines.append(f"{field} = [{', '.join(map(_quote, value))}]")
     return "\n".join(lines) + "\n"

@@ -12,13 +12,17 @@ from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
+import msgspec
+
 from specwire import __version__
+from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.norfab.access import Access
 from specwire.runtime.norfab.actions import Stopped
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import Command
-from specwire.runtime.norfab.events import Refused, StoreFailed
+from specwire.runtime.norfab.durations import Durations, copy_durations, note_duration
+from specwire.runtime.norfab.events import JobEnded, Refused, StoreFailed
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.management import FILES, INVENTORY
 from specwire.runtime.norfab.security.owninventory import OwnInventory
@@ -34,6 +38,7 @@ from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.security import NULL, CurveServer
 
 if TYPE_CHECKING:
@@ -119,7 +124,9 @@ class NorfabBroker:
         self._services = dict(services or {})
         self._inventory, self._shared = _open_services(files, inventory, private=folder)
         self._services |= _assemble(self._inventory, self._shared, log_lines or list, self._table)
+        self._changing = asyncio.Lock()
         self._refusals: deque[Refusal] = deque(maxlen=REFUSALS)
+        self._durations: dict[str, Durations] = {}
 
     def status(self) -> BrokerStatus:
         """Tell how this broker is; while it runs."""
@@ -132,12 +139,36 @@ class NorfabBroker:
             age=self._age,
             counters=self.counters,
             refusals=tuple(self._refusals),
+            captures=count_taps(self._tap),
+            durations=copy_durations(self._durations),
         )
 
     @property
     def engine(self) -> BrokerEngine:
         """What decides; to be looked at."""
         return self._engine
+
+    def change_settings(self, settings: Settings) -> None:
+        """Have other bounds and times hold from now on; how many jobs a worker has at a time, and how many clients there
+        may be, hold from the next start on."""
+        self._settings = self._engine.settings = settings
+
+    async def change_keys(self, keys: KeyPair) -> None:
+        """Prove to be this broker by other CURVE keys; returns when it listens by them.
+
+        Every peer is disconnected, and comes in again where it knows the new public key.
+
+        Raises:
+            ValueError: the broker does not use CURVE.
+            TransportError: the keys are none; those before stay.
+        """
+        match self._security:
+            case CurveServer() as security:
+                async with self._changing:
+                    await self._serving.change_keys(keys)
+                    self._security = msgspec.structs.replace(security, keys=keys)
+            case _:
+                raise ValueError("this broker has no keys: it was started without CURVE")
 
     async def start(self) -> None:
         """Take up what was stored, and listen.
@@ -253,6 +284,8 @@ class NorfabBroker:
 
     def _tell(self, event: BrokerEvent) -> None:
         self.counters.count_event(event)
+        if isinstance(event, JobEnded) and (job := self._engine.jobs.by_uuid.get(event.uuid)) is not None:
+            note_duration(self._durations, job.service, self._engine.now - job.accepted_at)
         if isinstance(event, Refused | TurnedAway | StoreFailed):
             self._refusals.append(Refusal(datetime.now(UTC).isoformat(timespec="seconds"), event.reason))
         if self._on_event is not None:

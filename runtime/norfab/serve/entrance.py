@@ -15,6 +15,8 @@ from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.rekeying import change_keys
 from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import CurveServer, Null, refuse_exposure
 
@@ -76,6 +78,7 @@ class Entrance:
         self._on_turned_away = on_turned_away
         self._routers: dict[Role, Router] = {}
         self._open: list[tuple[Router, Arrivals]] = []
+        self._bound: list[tuple[Router, tuple[str, ...]]] = []
         self._context: TransportContext | None = None
         self._guard: Guard | None = None
 
@@ -105,6 +108,11 @@ class Entrance:
         """Receive nothing any more."""
         for router, _ in self._open:
             router.pause()
+
+    async def change_keys(self, keys: KeyPair, say: Callable[[str], None]) -> None:
+        """Prove to be the broker by other keys; see `rekeying`. Raises TransportError."""
+        for router, endpoints in self._bound:
+            await change_keys(router.link, keys, endpoints, say)
 
     async def close(self, *, linger_s: float) -> None:
         """Close; messages that libzmq has queued are sent for at most `linger_s`."""
@@ -142,7 +150,9 @@ class Entrance:
         self._open.append((router, arrivals))
         for role in door:
             self._routers[role] = router
-        return tuple(router.bind(endpoint) for endpoint in endpoints)
+        bound = tuple(router.bind(endpoint) for endpoint in endpoints)
+        self._bound.append((router, bound))
+        return bound
 
     def _post_guard(self, context: TransportContext) -> Guard | None:
         if not isinstance(self._security, CurveServer):

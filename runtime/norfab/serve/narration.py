@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from specwire.runtime.log.quota import Quota
+from specwire.runtime.log.stamp import Level
 from specwire.runtime.log.text import show
 from specwire.runtime.norfab.events import (
     Dropped,
@@ -28,13 +29,13 @@ class Narrator:
     Args:
         write: takes one line.
         clock: seconds that do not go backwards.
-        jobs: tell of each job, too.
+        jobs: tell of each job, too. May be changed.
     """
 
     def __init__(
         self, write: Callable[[str], None], clock: Callable[[], float], *, jobs: bool = False
     ) -> None:
-        self._write, self._jobs = write, jobs
+        self._write, self.jobs = write, jobs
         self._refusals = Quota(write, clock, "more were refused or dropped")
         self._workers = Quota(write, clock, "more lines about workers were left out")
         self._failures = Quota(write, clock, "more lines about jobs were left out")
@@ -75,10 +76,23 @@ class Narrator:
                 self._failures.write(_cut(f"job {uuid} goes from {before} to {worker}, attempt {attempt}"))
             case JobEnded(uuid=uuid, worker=worker, failure=failure) if failure:
                 self._failures.write(_cut(f"job {uuid} failed at {worker or 'no worker'}: {failure}"))
-            case JobEnded(uuid=uuid, worker=worker, status=status) if self._jobs:
+            case JobEnded(uuid=uuid, worker=worker, status=status) if self.jobs:
                 self._write(_cut(f"job {uuid} ended at {worker} with {status}"))
-            case JobAccepted(uuid=uuid, client=client, service=service, task=task) if self._jobs:
+            case JobAccepted(uuid=uuid, client=client, service=service, task=task) if self.jobs:
                 self._write(_cut(f"job {uuid} of {_name(client)}: {service}:{task}"))
+
+
+def level_of(event: BrokerEvent) -> Level:
+    """Return how grave an event is, for a log that programs read."""
+    match event:
+        case StoreFailed():
+            return "error"
+        case Refused() | TurnedAway() | Dropped() | JobRedispatched() | WorkerGone() | Managed(allowed=False):
+            return "warning"
+        case JobEnded(failure=failure) if failure:
+            return "warning"
+        case _:
+            return "info"
 
 
 def _name(peer: bytes) -> str:

@@ -31,6 +31,7 @@ from specwire.runtime.norfab.store.brokerstore import BrokerStore
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.wire import DecodeError, Dialects, EncodeError
+from specwire.runtime.transport.keys import KeyPair
 
 logger = logging.getLogger(__name__)
 
@@ -132,6 +133,10 @@ class Serving:
         except TimeoutError:
             self._tell(Noticed(f"the disk did not take what was begun within {STOP_S:g} s"))
         await self._release(linger_s=LINGER_S)
+
+    async def change_keys(self, keys: KeyPair) -> None:
+        """Prove to be the broker by other keys; raises TransportError."""
+        await self._entrance.change_keys(keys, lambda reason: self._tell(Noticed(reason)))
 
     async def _release(self, *, linger_s: float) -> None:
         background = [*self._background, *self._fetching]

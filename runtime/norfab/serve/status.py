@@ -14,7 +14,9 @@ from datetime import UTC, datetime
 import msgspec
 
 from specwire import __version__
+from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.norfab.broker import BrokerEngine
+from specwire.runtime.norfab.durations import Durations
 from specwire.runtime.norfab.serve.counters import Counters
 
 ROLE = "norfab-broker"
@@ -59,7 +61,10 @@ class JobsStatus(msgspec.Struct, frozen=True):
 
 
 class BrokerStatus(msgspec.Struct, frozen=True, tag="broker", tag_field="role"):
-    """A broker. `descriptors` is how many files and connections its process may have open."""
+    """A broker. `descriptors` is how many files and connections its process may have open.
+
+    `durations` are those of parts of jobs that ended, from acceptance on, by service.
+    """
 
     endpoints: tuple[str, ...]
     back: tuple[str, ...]
@@ -76,6 +81,8 @@ class BrokerStatus(msgspec.Struct, frozen=True, tag="broker", tag_field="role"):
     jobs: JobsStatus
     counters: Counters
     refusals: tuple[Refusal, ...]
+    captures: tuple[TapCounts, ...] = ()
+    durations: dict[str, Durations] = {}
 
 
 class Age:
@@ -106,6 +113,8 @@ def describe(
     age: Age,
     counters: Counters,
     refusals: tuple[Refusal, ...],
+    captures: tuple[TapCounts, ...] = (),
+    durations: dict[str, Durations],
 ) -> BrokerStatus:
     """Return the status of the broker with this engine."""
     now = engine.now
@@ -145,4 +154,6 @@ def describe(
         ),
         counters=counters.snapshot(),
         refusals=refusals,
+        captures=captures,
+        durations=durations,
     )

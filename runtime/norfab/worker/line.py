@@ -16,6 +16,7 @@ from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.security import Security
+from specwire.runtime.transport.serverkeys import ServerKeys
 
 LINGER_S = 1.0
 CONNECT_S = 1.0
@@ -49,7 +50,9 @@ class Line:
         on_malformed: Callable[[str], None],
         on_lost: Callable[[str], None],
     ) -> None:
-        self._endpoints, self._name, self._security = endpoints, name, security
+        self._endpoints, self._name = endpoints, name
+        self._keys = [ServerKeys(each) for each in security]
+        self._broker = 0
         self._dialect, self._tap, self._max_frame_octets = dialect, tap, max_frame_octets
         self._on_command, self._on_malformed, self._on_lost = on_command, on_malformed, on_lost
         self._context = TransportContext()
@@ -60,7 +63,7 @@ class Line:
     def open(self, broker: int) -> None:
         """Drop the connection there is and open a fresh one; raises TransportError."""
         self.drop()
-        self._endpoint = self._endpoints[broker]
+        self._broker, self._endpoint = broker, self._endpoints[broker]
         self._conversation = f"{os.urandom(4).hex()}-worker-{self._name.encode().hex()}"
         self._waiting = 0
         self._dealer = Dealer(
@@ -68,9 +71,9 @@ class Line:
             self._endpoint,
             on_message=self._receive,
             on_sent=self._sent,
-            on_lost=self._on_lost,
+            on_lost=self._lose,
             high_water=HIGH_WATER,
-            security=self._security[broker],
+            security=self._keys[broker].next(),
             identity=self._name.encode(),
             max_frame_octets=self._max_frame_octets,
             connect_s=CONNECT_S,
@@ -110,7 +113,12 @@ class Line:
         self._waiting -= 1
         self._record("W", frames)
 
+    def _lose(self, reason: str) -> None:
+        self._keys[self._broker].lost()
+        self._on_lost(reason)
+
     def _receive(self, frames: list[bytes]) -> None:
+        self._keys[self._broker].heard()
         self._record("B", frames)
         try:
             received = wire.decode(frames)

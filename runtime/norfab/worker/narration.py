@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from specwire.runtime.log.stamp import Level
 from specwire.runtime.log.text import show
 from specwire.runtime.norfab.worker.events import (
     Connected,
@@ -19,6 +20,19 @@ from specwire.runtime.norfab.worker.events import (
 )
 
 LONGEST = 300
+
+
+def level_of(happening: Happening) -> Level:
+    """Return how grave something is, for a log that programs read."""
+    match happening:
+        case StoreFailed():
+            return "error"
+        case Disconnected() | JobRefused() | JobsGivenBack() | Dropped():
+            return "warning"
+        case JobEnded(failure=failure) if failure:
+            return "warning"
+        case _:
+            return "info"
 
 
 class Narrator:

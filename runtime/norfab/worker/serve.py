@@ -12,19 +12,22 @@ from types import TracebackType
 from typing import Any, Self
 
 from specwire import __version__
+from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.norfab.durations import Durations, copy_durations, note_duration
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.actions import Action
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.engine import WorkerEngine
-from specwire.runtime.norfab.worker.events import Happening, StoreFailed
+from specwire.runtime.norfab.worker.events import Happening, JobEnded, StoreFailed
 from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.line import Line
 from specwire.runtime.norfab.worker.plugin import make_plugin
 from specwire.runtime.norfab.worker.requests import Requests
 from specwire.runtime.norfab.worker.running import Runner
+from specwire.runtime.norfab.worker.status import WorkerStatus, describe
 from specwire.runtime.norfab.worker.store import WorkerStore
 from specwire.runtime.norfab.worker.tasks import TaskTable
 from specwire.runtime.norfab.worker.view import WorkerView
@@ -95,11 +98,26 @@ class NorfabWorker:
         self._pending: deque[Action] = deque()
         self._performing = False
         self._background: set[asyncio.Task[None]] = set()
+        self._durations: dict[str, Durations] = {}
 
     @property
     def resources(self) -> tuple[str, ...]:
         """What it manages at present."""
         return self._engine.resources
+
+    @property
+    def engine(self) -> WorkerEngine:
+        """What decides; to be looked at."""
+        return self._engine
+
+    def status(self) -> WorkerStatus:
+        """Tell how this worker is; while it runs."""
+        return describe(
+            self._engine,
+            now=self._now(),
+            captures=count_taps(self._tap),
+            durations=copy_durations(self._durations),
+        )
 
     def set_resources(self, resources: Sequence[str]) -> None:
         """Manage these from now on; on the worker's loop."""
@@ -277,6 +295,8 @@ class NorfabWorker:
         doing.add_done_callback(self._background.discard)
 
     def _tell(self, happening: Happening) -> None:
+        if isinstance(happening, JobEnded):
+            note_duration(self._durations, happening.task, happening.seconds)
         if self._on_event is not None:
             self._on_event(happening)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 import pyspark
 
 from specwire.runtime.spark.decoding.jar import DIGEST, JAR, MANIFEST, java_sources, sources_digest
-from specwire.runtime.spark.session.java import JAVA_VERSION, find_java
+from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 
 TIME = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the first that a zip archive can tell."""

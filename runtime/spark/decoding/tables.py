@@ -21,6 +21,7 @@ from pyspark.sql.types import ArrayType, StructField, StructType
 from specwire.runtime.spark.decoding.noted import name_noted
 from specwire.runtime.spark.decoding.required import required
 from specwire.runtime.spark.decoding.shape import ADDED, PROTOCOL
+from specwire.runtime.spark.decoding.payloads import PAYLOAD_OF
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 
@@ -97,6 +98,9 @@ def _message_table(
         field for field in stored if field.name not in table.fieldNames()
     ]  # what decode(debug=True) adds
     columns |= {field.name: _plain(message, field) for field in extra}
+    columns |= {
+        field.name: F.col(field.name) for field in schema if message in field.metadata.get(PAYLOAD_OF, ())
+    }  # what with_payloads() adds
     if maps:
         columns |= _maps(message, stored, columns)
     rows = decoded.where(F.col("_message") == message)

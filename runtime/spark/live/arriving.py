@@ -21,7 +21,7 @@ from pathlib import Path
 import msgspec
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.capture.segments import SUFFIX
+from specwire.runtime.capture.names import find_replaced, is_visible
 from specwire.runtime.spark.live.position import Position, parse_name
 
 MAGIC = b"PAR1"
@@ -54,16 +54,17 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 def list_names(folder: Path) -> list[str]:
-    """Return the names of all segments in a folder, sorted; CaptureError where it cannot be read."""
+    """Return the names of all segments in a folder, sorted; CaptureError where it cannot be read.
+
+    Those that a compacted segment stands for are passed over.
+    """
     try:
         with os.scandir(folder) as entries:
-            return sorted(
-                entry.name
-                for entry in entries
-                if entry.name.endswith(SUFFIX) and entry.name[0] not in "._" and entry.is_file()
-            )
+            names = sorted(entry.name for entry in entries if is_visible(entry.name) and entry.is_file())
     except OSError as error:
         raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
+    replaced = find_replaced(names)
+    return [name for name in names if name not in replaced]
 
 
 def look_at(folder: Path, names: Iterable[str]) -> list[Arrival]:

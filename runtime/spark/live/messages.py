@@ -15,7 +15,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.capture.segments import SUFFIX
+from specwire.runtime.capture.names import SUFFIX
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.capture import literal_path
 from specwire.runtime.spark.reading.source import SpecwireSource
@@ -34,7 +34,8 @@ def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: s
     """Return the messages of a growing capture as a stream, decoded, in the columns of `decode`.
 
     Everything in it is read as `protocol`. `options` are those of the format ``specwire``. A file that is no whole
-    segment is a row without a message whose `_error` is of kind ``segment``.
+    segment is a row without a message whose `_error` is of kind ``segment``. A merged segment (`specwire capture
+    compact`) is a file like any other: it gives its messages, whether or not they came before.
 
     InputError for a folder whose name Spark's file stream would take for a pattern, and read more than once.
     """

@@ -18,7 +18,7 @@ from typing import Self
 
 import msgspec
 
-from specwire.runtime.capture.segments import SUFFIX, segment_name
+from specwire.runtime.capture.names import SUFFIX, segment_name
 
 Stretch = tuple[int, int]
 """Numbers from the first to the last, both among them."""

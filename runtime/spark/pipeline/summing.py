@@ -11,6 +11,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from specwire.runtime.capture.names import is_compacted
 from specwire.runtime.spark.pipeline.counts import STRETCHES, WIDTHS_MS, Way, cut
 from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
 from specwire.runtime.spark.pipeline.stretches import count
@@ -162,16 +163,19 @@ def count_segments(ledger: Ledger) -> Segments:
 
 
 def total(counts: pa.Table, ledger: Ledger) -> Totals:
-    """Return where the messages of all segments went."""
+    """Return where the messages of all segments went.
+
+    What a compacted segment repeats is not counted: it holds the same messages on purpose.
+    """
     entries = [entry for entry in ledger if entry.outcome != Outcome.QUARANTINED]
     wrong = counts.filter(pc.is_valid(counts["wrong_kind"]))
     messages, errors = (int(pc.sum(part["messages"]).as_py() or 0) for part in (counts, wrong))
     return Totals(
-        captured=sum(entry.rows for entry in entries),
+        captured=sum(entry.taken if is_compacted(entry.name) else entry.rows for entry in entries),
         typed=messages - errors,
         errors=errors,
         late=sum(entry.taken for entry in entries if entry.outcome == Outcome.LATE),
-        repeated=sum(entry.repeated for entry in entries),
+        repeated=sum(entry.repeated for entry in entries if not is_compacted(entry.name)),
     )
 
 

@@ -26,7 +26,8 @@ from pyspark.sql.types import (
 )
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.capture.segments import SUFFIX, Survey, survey_segments
+from specwire.runtime.capture.names import SUFFIX
+from specwire.runtime.capture.segments import Survey, survey_segments
 from specwire.runtime.spark.errors import InputError
 
 
@@ -70,7 +71,7 @@ def read_capture(spark: SparkSession, folder: Path | str, *, damaged: str = "fai
     wanted = read_damaged(damaged, ("fail", "skip"))
     survey = survey_segments(folder)
     check_survey(survey, wanted)
-    if not survey.unsound:
+    if not survey.unsound and not survey.replaced:
         return read_parquet(spark, folder, CAPTURE)
     for bad in survey.unsound:
         _log.warning("left out: %s", bad.reason)

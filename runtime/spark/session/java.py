@@ -1,4 +1,4 @@
-"""The Java process that a Spark driver needs: found, started with its words kept, and ended.
+"""The Java process that a Spark driver needs: started with its words kept, and ended.
 
 Spark's launcher speaks much on standard error, some of it before any logging is configured (the note about
 incubator modules comes from the Java launcher itself). So the process writes to a log file from the start.
@@ -8,8 +8,6 @@ from __future__ import annotations
 
 import logging
 import os
-import re
-import shutil
 import signal
 import subprocess
 import threading
@@ -24,22 +22,8 @@ from pyspark.logger import PySparkLogger
 
 from specwire.runtime.spark.session.failures import as_job_errors
 
-JAVA_VERSION = 17
-"""The oldest Java that Spark 4 runs on."""
-
 ENDING_S = 30.0
 """Time for the Java process to end, in seconds."""
-
-
-def find_java() -> Path | None:
-    """Return the `java` that Spark will use, from JAVA_HOME or the path; None if there is none new enough."""
-    home = os.environ.get("JAVA_HOME")
-    found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
-    if found is None:
-        return None
-    ran = subprocess.run([found, "-version"], capture_output=True, text=True, timeout=60, check=False)
-    version = re.search(r'version "(\d+)', ran.stderr)
-    return Path(found) if version and int(version.group(1)) >= JAVA_VERSION else None
 
 
 @contextmanager

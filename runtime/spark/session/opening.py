@@ -27,13 +27,8 @@ from specwire.runtime.spark.cluster.contents import PYTHON, read_package
 from specwire.runtime.spark.decoding.jar import find_jar
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.session.failures import as_job_errors
-from specwire.runtime.spark.session.java import (
-    JAVA_VERSION,
-    changed_environment,
-    find_java,
-    java_process,
-    quiet_driver,
-)
+from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
+from specwire.runtime.spark.session.java import changed_environment, java_process, quiet_driver
 from specwire.runtime.spark.session.shipping import shipping_settings, stand_in_python
 from specwire.runtime.spark.session.target import LOCAL, Target
 

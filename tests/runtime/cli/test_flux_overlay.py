@@ -210,6 +210,7 @@ def ask(
 def test_ranks_and_hosts_are_translated(target: str, told: str, capfd: pytest.CaptureFixture[str]) -> None:
     """As flux-core's own tests have it: ranks to hosts, hosts to ranks."""
     assert ask(capfd, NAMED, "lookup", target) == Outcome(0, f"{told}\n", "")
+    assert ask(capfd, NAMED, "lookup", target, "--json") == Outcome(0, f'"{told}"\n', "")
 
 
 @pytest.mark.parametrize(
@@ -237,6 +238,7 @@ def test_what_is_no_rank_and_no_host(
 def test_parents(capfd: pytest.CaptureFixture[str]) -> None:
     assert ask(capfd, NAMED, "parentof", "6").out == "2\n"
     assert ask(capfd, NAMED, "parentof", "fake1").out == "0\n"
+    assert ask(capfd, NAMED, "parentof", "fake1", "--json").out == "0\n"
 
 
 @pytest.mark.parametrize(("options", "parent"), [((), 1), (("--parent", "0"), 0)])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import re
+from collections.abc import Iterator
 
 import pytest
 from rich.console import Console
@@ -19,9 +20,18 @@ from specwire.runtime.filemq.events import (
     Progress,
     Refused,
 )
+from specwire.runtime.log.lines import OURS
 
 HALF = Progress("/large", 500_000_000, 1_000_000_000, 50e6)
 HIDE_CURSOR, SHOW_CURSOR = "\x1b[?25l", "\x1b[?25h"
+
+
+@pytest.fixture(autouse=True)
+def own_handlers() -> Iterator[None]:
+    """Take away the handlers of logs that a test leaves open: they would write into other tests' logs."""
+    before = list(OURS.handlers)
+    yield
+    OURS.handlers[:] = before
 
 
 @pytest.fixture

@@ -173,10 +173,21 @@ def test_one_name_may_be_a_client_in_one_dialect_and_a_worker_in_the_other() -> 
     assert dialects.encode(b"x", "client", commands.Response("u", 200, b"{}", "svc"))[2] == b"0x05"
 
 
+def test_a_stranger_whose_first_words_cannot_be_read_is_answered_as_it_seems_to_write() -> None:
+    dialects = Dialects()
+    for peer, command in ((b"spec", b"\x77"), (b"real", b"0x77")):
+        with pytest.raises(DecodeError):
+            dialects.decode(peer, [b"", b"NFPW01", command, b"svc"])
+    assert dialects.encode(b"spec", "worker", commands.Disconnect(""))[2] == b"\x03"
+    assert dialects.encode(b"real", "worker", commands.Disconnect(""))[2] == b"0x03"
+
+
 def test_what_is_remembered_of_peers_is_bounded() -> None:
     dialects = Dialects(limit=3)
     for number in range(10):
         dialects.decode(str(number).encode(), [b"", b"NFPW01", b"\x01", b"svc"])
+        with pytest.raises(DecodeError):
+            dialects.decode(b"strange %d" % number, [b"", b"NFPW01", b"\x77", b"svc"])
     assert len(dialects) == 3
 
 

@@ -9,7 +9,7 @@ import pytest
 from specwire.runtime.spark.cluster.contents import Package
 from specwire.runtime.spark.cluster.package import write_package
 from specwire.runtime.spark.decoding.jar import find_jar
-from specwire.runtime.spark.session.java import JAVA_VERSION, find_java
+from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 from tests.runtime.spark.cluster.servers import Server, connect_server
 
 

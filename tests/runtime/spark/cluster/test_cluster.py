@@ -13,10 +13,11 @@ import pyarrow.dataset as ds
 import pytest
 
 from specwire.runtime.capture.link import Captured
-from specwire.runtime.capture.segments import Source, build_table, segment_name, write_segment
+from specwire.runtime.capture.names import segment_name
+from specwire.runtime.capture.segments import Source, build_table, write_segment
 from specwire.runtime.spark.cluster.contents import Package
 from specwire.runtime.spark.decoding.jar import JAR
-from specwire.runtime.spark.session.java import JAVA_VERSION, find_java
+from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 from tests.conftest import BRIEF_JAVA
 from tests.runtime.spark.captures import (
     BEGUN,

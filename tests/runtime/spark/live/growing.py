@@ -7,7 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from specwire.runtime.capture.link import Captured
-from specwire.runtime.capture.segments import Source, build_table, segment_name, write_segment
+from specwire.runtime.capture.names import segment_name
+from specwire.runtime.capture.segments import Source, build_table, write_segment
 from tests.runtime.spark.captures import BEGUN, Message
 
 TAP = "server-1-0"

@@ -13,7 +13,7 @@ import pytest
 
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.declare import declare
-from specwire.runtime.spark.session.java import find_java
+from specwire.runtime.spark.session.installed_java import find_java
 from tests.runtime.spark import captures
 
 LIMIT_S = 600.0

@@ -8,7 +8,9 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture import CaptureError
+from specwire.runtime.capture.compact import compact
 from specwire.runtime.spark.reading.capture import CAPTURE, read_capture
+from tests.runtime.capture.folders import TUESDAY_S, put_segment
 from tests.runtime.spark.captures import HUGZ, NOM, write_capture
 
 pytestmark = pytest.mark.spark
@@ -40,6 +42,17 @@ def test_unfinished_and_other_files_are_passed_over(spark: SparkSession, tmp_pat
     (tmp_path / ".server-1-0-000001.parquet.tmp").write_bytes(b"PAR1half")
     (tmp_path / "notes.txt").write_text("about this capture")
     assert read_capture(spark, tmp_path).count() == 1
+
+
+def test_segments_that_a_compacted_one_stands_for_are_passed_over(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    """Both are there for a time, for readers that are at work; no message is read twice."""
+    for number in range(3):
+        put_segment(tmp_path, number, range(number * 5, number * 5 + 5))
+    compact(tmp_path, now_s=TUESDAY_S, grace_s=3600.0)
+    assert len([*tmp_path.glob("*.parquet")]) == 4
+    assert sorted(row.seq for row in read_capture(spark, tmp_path).collect()) == list(range(15))
 
 
 def test_a_truncated_segment_is_one_sentence(spark: SparkSession, tmp_path: Path) -> None:

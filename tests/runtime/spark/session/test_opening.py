@@ -14,7 +14,8 @@ from specwire.runtime.capture.segments import find_segments
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.reading.capture import CAPTURE, read_parquet
 from specwire.runtime.spark.session.failures import describe_failure
-from specwire.runtime.spark.session.java import changed_environment, find_java
+from specwire.runtime.spark.session.installed_java import find_java
+from specwire.runtime.spark.session.java import changed_environment
 from specwire.runtime.spark.session.opening import open_session
 from tests.runtime.spark.captures import CHEEZBURGER, write_capture
 

@@ -1,0 +1,170 @@
+"""`specwire config`: check the configuration of servers, show what holds, and write one to begin with."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from specwire.runtime.cli.config_checks import find_faults
+from specwire.runtime.cli.config_example import example_of
+from specwire.runtime.cli.config_faults import describe_faults, fail_with
+from specwire.runtime.cli.config_option import FILE_VARIABLE, Configured, configure
+from specwire.runtime.cli.config_sections import SECTIONS, load_section
+from specwire.runtime.cli.config_units import systemd
+from specwire.runtime.cli.console import fail, meant, output, print_json, wide_output
+from specwire.runtime.configuration.faults import ConfigurationError, Fault
+from specwire.runtime.configuration.reading import Tables, find_strangers, read_section, read_tables
+
+EXIT_STATUSES = "Exit status: 0; 2 for a configuration that cannot be used, and for usage."
+
+app = typer.Typer(help="Check the configuration of servers, and show what holds.", no_args_is_help=True)
+
+SectionArgument = Annotated[
+    list[str] | None,
+    typer.Argument(
+        metavar="SECTION…",
+        help=f"Servers: {', '.join(SECTIONS)}; default: all that there are, or those in the file.",
+        show_default=False,
+    ),
+]
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
+
+
+@app.callback()
+def config() -> None:
+    """Check the configuration of servers, show what holds, and write one to begin with."""
+
+
+@app.command(epilog=EXIT_STATUSES)
+def check(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The configuration.", show_default=False)],
+    as_json: JsonOption = False,
+) -> None:
+    """Say everything that is wrong with a file, each with its line and key."""
+    faults: list[Fault] = []
+    sections: list[str] = []
+    try:
+        tables = read_tables(file)
+        faults += find_strangers(tables, SECTIONS)
+        sections = _present(tables)
+        for name in sections:
+            faults += _faults_in(name, tables, file)
+        if faults:
+            raise ConfigurationError(file, faults)
+    except ConfigurationError as error:
+        if not as_json:
+            fail_with(error)
+        print_json({"file": str(file), "sections": sections, "faults": describe_faults(error)})
+        raise typer.Exit(2) from None
+    if as_json:
+        print_json({"file": str(file), "sections": sections, "faults": []})
+        return
+    told = ", ".join(sections) or "nothing: every server runs with its defaults"
+    output().print(f"{file} sets {told}", markup=False, soft_wrap=True)
+
+
+@app.command(epilog=EXIT_STATUSES)
+def show(
+    sections: SectionArgument = None,
+    file: Annotated[
+        Path | None,
+        typer.Option("--config", metavar="FILE", envvar=FILE_VARIABLE, help="The file.", show_default=False),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Show what holds for a server that is started here and now, and where each value comes from."""
+    names = _wanted(sections) or _present(_tables_of(file)) or list(SECTIONS)
+    held = [_describe(configure(name, file)) for name in names]
+    if as_json:
+        print_json(held)
+        return
+    from rich.markup import escape
+    from rich.table import Table
+
+    table = Table("section", "key", "value", "from")
+    for section in held:
+        for row in section["settings"]:
+            value = "" if row["value"] is None else row["value"]
+            table.add_row(section["section"], row["key"], escape(_plain(value)), escape(row["from"]))
+    wide_output().print(table)
+
+
+@app.command(epilog="Exit status: 0; 2 for usage.")
+def example(sections: SectionArgument = None) -> None:
+    """Write a configuration with every key to standard output: what it means, and its default."""
+    names = _wanted(sections) or list(SECTIONS)
+    output().print(
+        "\n".join(example_of(load_section(name)) for name in names), markup=False, soft_wrap=True, end=""
+    )
+
+
+app.command(epilog="Exit status: 0; 2 for usage.")(systemd)
+
+
+def _wanted(sections: list[str] | None) -> list[str]:
+    for name in sections or ():
+        if name not in SECTIONS:
+            fail(f"there is no section {name!r}{meant(name, SECTIONS)}; there are {', '.join(SECTIONS)}")
+    return list(dict.fromkeys(sections or ()))
+
+
+def _present(tables: Tables) -> list[str]:
+    """Return the sections that a file has."""
+
+    def has(name: str) -> bool:
+        below: Any = tables
+        for key in name.split("."):
+            below = below.get(key) if isinstance(below, dict) else None
+        return isinstance(below, dict)
+
+    return [name for name in SECTIONS if has(name)]
+
+
+def _tables_of(file: Path | None) -> Tables:
+    try:
+        return {} if file is None else read_tables(file)
+    except ConfigurationError as error:
+        fail_with(error)
+
+
+def _faults_in(name: str, tables: Tables, file: Path) -> tuple[Fault, ...]:
+    """Return what is wrong with a section of the file; the environment is not the file's."""
+    section = load_section(name)
+    try:
+        found = read_section(section, tables, file=file, environment={})
+    except ConfigurationError as error:
+        return error.faults
+    return tuple(find_faults(section, found))
+
+
+def _describe(configured: Configured) -> dict[str, Any]:
+    rows = []
+    for setting in configured.section.settings:
+        found = configured.found.get(setting.key)
+        source = (found.variable or str(configured.file)) if found else ""
+        rows.append(
+            {
+                "key": setting.key,
+                "value": _json_value(found.value if found else setting.default),
+                "from": source or ("(to be said)" if setting.required else "default"),
+                "variable": configured.section.variable(setting),
+            }
+        )
+    return {"section": configured.section.name, "settings": rows}
+
+
+def _json_value(value: Any) -> Any:
+    if isinstance(value, list):
+        return [_json_value(each) for each in value]
+    value = getattr(value, "value", value)
+    return os.fspath(value) if isinstance(value, Path) else value
+
+
+def _plain(value: Any) -> str:
+    if isinstance(value, list):
+        return ", ".join(map(str, value))
+    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -1,0 +1,109 @@
+"""What SIGHUP does to a server: its configuration is read again, and what can change while it runs changes.
+
+What cannot is named in the log and holds from the next start on. A configuration with a fault changes nothing. Files
+that the configuration names, such as the list of clients or the keys, are read again in any case.
+
+Without a configuration and without such files SIGHUP means what it means to every program: the terminal is gone.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
+
+from specwire.runtime.cli.config_faults import describe_faults
+from specwire.runtime.cli.config_option import Configured
+from specwire.runtime.configuration.faults import ConfigurationError
+from specwire.runtime.log.text import show
+
+Take = Callable[[Any], str | None]
+"""Given a new value, has it hold from now on; returns what is to be told instead of it, if anything."""
+
+
+class Reloading:
+    """Does what SIGHUP asks for.
+
+    Args:
+        configured: what was read at the start.
+        say: writes a line of the server's log.
+        takes: how a setting changes, by the parameter of the command; one that is not here needs a new start.
+        rereads: read files again, after the configuration was read.
+    """
+
+    def __init__(
+        self,
+        configured: Configured,
+        say: Callable[[str], None],
+        *,
+        takes: Mapping[str, Take],
+        rereads: Sequence[Callable[[], None]] = (),
+    ) -> None:
+        self._configured, self._say = configured, say
+        self._takes, self._rereads = takes, rereads
+        self._is_ready = self._is_asked = False
+
+    def listen(self) -> None:
+        """Take SIGHUP as a wish to reload from now on, where there is anything to read again."""
+        if self._configured.file is not None or self._rereads:
+            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+
+    def begin(self) -> None:
+        """The server runs: do what was wished for so far, and from now on at once."""
+        self._is_ready = True
+        if self._is_asked:
+            self.reload()
+
+    def _hang_up(self) -> None:
+        if self._is_ready:
+            self.reload()
+        else:
+            self._is_asked = True
+
+    def reload(self) -> None:
+        """Read everything again."""
+        if self._configured.file is not None:
+            self._read_again()
+        for reread in self._rereads:
+            reread()
+
+    def _read_again(self) -> None:
+        try:
+            changed = self._configured.read_again()
+        except ConfigurationError as error:
+            for line in describe_faults(error):
+                self._say(show(f"the configuration stays as it was: {line}"))
+            return
+        self._say(show(f"the configuration was read again: {self._configured.file}"))
+        later = []
+        for setting in self._configured.section.settings:
+            if setting.parameter not in changed:
+                continue
+            value = changed[setting.parameter]
+            take = self._takes.get(setting.parameter)
+            if take is None:
+                later.append(setting.key)
+                continue
+            try:
+                told = take(value)
+            except ValueError as error:
+                told = f"{setting.key} stays as it was: {error}"
+            self._say(show(told or f"{setting.key} is {_shown(value)} from now on"))
+        if later:
+            self._say(show(f"what else has changed holds from the next start on: {', '.join(later)}"))
+
+
+def _shown(value: Any) -> str:
+    match value:
+        case None:
+            return "unset"
+        case bool():
+            return str(value).lower()
+        case list():
+            return ", ".join(map(str, value)) or "empty"
+        case os.PathLike():
+            return str(os.fspath(value))
+        case _:
+            return str(value)

@@ -1,0 +1,55 @@
+"""All that is looked at, in the order in which a person reads it.
+
+A machine that is broken in a way nobody foresaw is what doctors are called for: whatever goes wrong while one thing is
+looked at is the finding on that thing, and the others are looked at all the same.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+from specwire.runtime.doctor.finding import Finding, State
+from specwire.runtime.doctor.libraries import examine_arrow, examine_libraries
+from specwire.runtime.doctor.programs import (
+    examine_codecs,
+    examine_jar,
+    examine_java,
+    examine_python,
+    examine_system,
+)
+from specwire.runtime.doctor.resources import examine_resources
+from specwire.runtime.doctor.sockets import examine_sockets
+
+_log = logging.getLogger(__name__)
+
+Examination = Callable[[], Finding | Iterator[Finding]]
+
+
+def examine(folder: Path) -> Iterator[Finding]:
+    """Look at everything and yield a finding for each; `folder` is where the user works."""
+    examinations: tuple[tuple[str, Examination], ...] = (
+        ("system", examine_system),
+        ("python", examine_python),
+        ("libraries", examine_libraries),
+        ("codecs", examine_codecs),
+        ("arrow", examine_arrow),
+        ("java", examine_java),
+        ("jar", examine_jar),
+        ("sockets", examine_sockets),
+        ("resources", lambda: examine_resources(folder)),
+    )
+    for name, look in examinations:
+        yield from findings_of(name, look)
+
+
+def findings_of(name: str, look: Examination) -> Iterator[Finding]:
+    """Yield what `look` finds; what it stumbles over is the last finding, under `name`."""
+    try:
+        found = look()
+        yield from [found] if isinstance(found, Finding) else found
+    except Exception as error:
+        _log.debug("%s cannot be looked at", name, exc_info=True)
+        told = f"looking at it failed: {type(error).__name__}: {error}"
+        yield Finding(name, State.WRONG, told, "report this, with what else is found")

@@ -1,0 +1,102 @@
+"""The system, Python, the codecs in C, and Java."""
+
+from __future__ import annotations
+
+import os
+import platform
+import shutil
+import sys
+import sysconfig
+from importlib import import_module
+from pathlib import Path
+
+import specwire
+from specwire import generated
+from specwire.generated.builds import PURE, why_pure
+from specwire.runtime.doctor.finding import Finding, State
+from specwire.runtime.spark.decoding.jar import jar_trouble
+from specwire.runtime.spark.session.installed_java import JAVA_VERSION, look_for_java
+
+OLDEST_PYTHON = (3, 11)
+
+
+def examine_system() -> Finding:
+    """Return the kind of machine."""
+    return Finding("system", State.OK, platform.platform())
+
+
+def examine_python() -> Finding:
+    """Return which Python runs, and where specwire stands."""
+    here = f"{platform.python_implementation()} {platform.python_version()} at {_short(sys.executable)}"
+    found = f"{here}; specwire {specwire.__version__} in {_short(Path(specwire.__file__).parent)}"
+    if sys.version_info < OLDEST_PYTHON:
+        wanted = ".".join(map(str, OLDEST_PYTHON))
+        return Finding("python", State.WRONG, found, f"use Python {wanted} or newer")
+    return Finding("python", State.OK, found)
+
+
+def examine_codecs() -> Finding:
+    """Return which packages run in C, and what keeps the others from it."""
+    names = sorted(
+        codec.parent.name for root in generated.__path__ for codec in Path(root).glob("*/codec.py")
+    )
+    reasons = {name: why_pure(import_module(f"specwire.generated.{name}").__name__) for name in names}
+    pure = {name: reason for name, reason in reasons.items() if reason}
+    if not pure:
+        return Finding("codecs", State.OK, f"{len(names)} packages in C")
+    if os.environ.get(PURE) == "1":
+        return Finding("codecs", State.ABSENT, f"in Python, because {PURE}=1 is set", f"unset {PURE}")
+    words = "; ".join(f"{name}: {reason}" for name, reason in pure.items())
+    return Finding(
+        "codecs", State.ABSENT, f"{len(pure)} of {len(names)} packages in Python ({words})", _compiling()
+    )
+
+
+def examine_java() -> Finding:
+    """Return which Java Spark would start."""
+    install = f"install Java {JAVA_VERSION} or newer (on Debian openjdk-17-jre-headless), or let JAVA_HOME lead to it"
+    java = look_for_java()
+    if java is None:
+        home = os.environ.get("JAVA_HOME")
+        where = f"below JAVA_HOME ({_short(home)})" if home else "on the path"
+        return Finding("java", State.ABSENT, f"no java {where}: nothing runs on Spark", install)
+    if not java.version:
+        return Finding("java", State.WRONG, f"{java.program} does not tell its version", install)
+    found = f"Java {java.version} at {_short(java.program)}"
+    if not java.is_new_enough:
+        return Finding("java", State.WRONG, f"{found}: Spark needs {JAVA_VERSION} or newer", install)
+    return Finding("java", State.OK, found)
+
+
+def examine_jar() -> Finding:
+    """Return whether the Java decoders are compiled; Spark decodes with Arrow where they are not."""
+    trouble = jar_trouble()
+    if trouble is None:
+        return Finding("jar", State.OK, "the Java decoders are compiled, of the sources beside them")
+    found, _, _ = trouble.partition(" (")
+    return Finding(
+        "jar",
+        State.ABSENT,
+        f"{found}; Spark decodes with Arrow in Python workers",
+        "in a checkout, with a javac on the path: make jar",
+    )
+
+
+def _compiling() -> str:
+    """Return what to do to have the codecs in C."""
+    compiler = sysconfig.get_config_var("CC") or "cc"
+    headers = Path(sysconfig.get_path("include"), "Python.h")
+    first = ""
+    if shutil.which(os.environ.get("CC", compiler).partition(" ")[0]) is None or not headers.is_file():
+        first = "install a C compiler and the headers of Python (gcc and python3-dev, or the like), then "
+    return (
+        f"{first}in a checkout: make setup; otherwise: pip install --force-reinstall --no-deps --no-cache-dir "
+        "--no-binary specwire specwire"
+    )
+
+
+def _short(place: str | Path) -> str:
+    """Return a path as a person may show it to others: the home folder is ``~``."""
+    home = str(Path.home())
+    text = str(place)
+    return f"~{text.removeprefix(home)}" if text.startswith(home + os.sep) else text

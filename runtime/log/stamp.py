@@ -1,0 +1,79 @@
+"""What a line of a log begins with, or, for programs, what is around it.
+
+For people a line has the time and its text. For programs it is a JSON object in ASCII alone, as a terminal obeys more than a
+program would: ``time`` (UTC), ``level``, ``role`` and ``pid`` of the server, ``message`` (the same text), and, where the line tells
+of one event, ``event`` (its kind) and ``data`` (its fields). Texts from the wire are cut at `LONGEST`, lists at `MOST`.
+"""
+
+from __future__ import annotations
+
+import json
+import logging
+import os
+import time
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from typing import Any, Literal
+
+import msgspec
+
+from specwire.runtime.log.form import LogForm
+
+Level = Literal["debug", "info", "warning", "error"]
+
+LONGEST = 400
+MOST = 100
+
+
+class Stamp:
+    """Makes the lines of one server's log.
+
+    Args:
+        role: what kind of server it is, as in its metrics.
+        form: for whom the lines are.
+        mark: stands after the time in a line for people.
+        about: further fields of each object.
+    """
+
+    def __init__(
+        self, role: str, form: LogForm, *, mark: str = "", about: Mapping[str, Any] | None = None
+    ) -> None:
+        self._form, self._mark = form, mark
+        self._about = {"role": role, "pid": os.getpid(), **(about or {})}
+
+    def line(self, text: str, level: Level = "info", event: msgspec.Struct | None = None) -> str:
+        """Return the line for a text that can be shown; `event` is what it tells of."""
+        if self._form is LogForm.TEXT:
+            return f"{time.strftime('%H:%M:%S')} {self._mark}{text}"
+        told = {} if event is None else {"event": type(event).__name__, "data": fields_of(event)}
+        return self._object(level, text, told)
+
+    def record(self, record: logging.LogRecord, text: str, trace: str) -> str:
+        """Return the object for what one of our modules has logged."""
+        more = {"logger": record.name, **({"traceback": trace} if trace else {})}
+        return self._object(record.levelname.lower(), text, more)
+
+    def _object(self, level: str, text: str, more: Mapping[str, Any]) -> str:
+        now = datetime.now(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
+        return json.dumps({"time": now, "level": level, **self._about, "message": text, **more})
+
+
+def fields_of(event: msgspec.Struct) -> dict[str, Any]:
+    """Return the fields of an event as JSON has them."""
+    return {name: _plain(getattr(event, name)) for name in event.__struct_fields__}
+
+
+def _plain(value: object) -> Any:
+    match value:
+        case None | bool() | int() | float():
+            return value
+        case bytes():
+            return _cut(value[: LONGEST + 1].decode(errors="backslashreplace"))
+        case tuple() | list():
+            return [_plain(one) for one in value[:MOST]]
+        case _:
+            return _cut(str(value))
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= LONGEST else text[:LONGEST] + "…"

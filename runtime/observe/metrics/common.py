@@ -1,0 +1,36 @@
+"""Measures that all servers have."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from specwire import __version__
+from specwire.runtime.capture.counts import TapCounts
+from specwire.runtime.observe.families import Family, gauge
+
+
+def about(role: str, protocol: str, up_s: float) -> list[Family]:
+    """Return what kind of server this is, and how long it has been one."""
+    info = Family(
+        "specwire_info", "gauge", "What runs here; always 1.", labels=("role", "protocol", "version")
+    )
+    info.add(1, role, protocol, __version__)
+    return [info, gauge("specwire_uptime_seconds", "Time since the server began.", up_s)]
+
+
+def captured(taps: Iterable[TapCounts]) -> list[Family]:
+    """Return what the taps have done; nothing where there is none."""
+    recorded = Family(
+        "specwire_capture_messages_recorded", "counter", "Messages that the tap took.", ("tap",)
+    )
+    written = Family(
+        "specwire_capture_messages_written", "counter", "Messages that are in finished segments.", ("tap",)
+    )
+    dropped = Family(
+        "specwire_capture_messages_dropped", "counter", "Messages that will be in no segment.", ("tap",)
+    )
+    for tap in taps:
+        recorded.add(tap.recorded, tap.tap)
+        written.add(tap.written, tap.tap)
+        dropped.add(tap.dropped, tap.tap)
+    return [family for family in (recorded, written, dropped) if family.samples]

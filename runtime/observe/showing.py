@@ -1,0 +1,143 @@
+"""A server that shows itself over HTTP while it runs: the web server, and the look at its totals once a second."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from collections.abc import Iterable
+from contextlib import suppress
+from datetime import UTC, datetime
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+import msgspec
+from aiohttp import web
+
+from specwire.runtime.observe.exposition import Exposition
+from specwire.runtime.observe.families import Family, gauge
+from specwire.runtime.observe.http.doorman import Doorman
+from specwire.runtime.observe.http.password import read_password
+from specwire.runtime.observe.http.site import Site
+from specwire.runtime.observe.place import Place
+from specwire.runtime.observe.rates import LOOK_S, Rate, Rates
+from specwire.runtime.observe.subject import Subject
+from specwire.runtime.observe.view import View
+from specwire.runtime.transport.tcp_listener import listen_on
+
+VIEW_S = 0.5
+"""How old a view may be that is shown once more: many readers cost no more than two views a second."""
+
+LAGS_KEPT = 15
+"""Looks of which the longest delay is told: as often as Prometheus usually asks."""
+
+KEEPALIVE_S = 20.0
+ENDING_S = 0.5
+
+
+class Shown(msgspec.Struct, frozen=True):
+    """What the page gets; `at` is the moment (ISO 8601, UTC), `every_s` the time between two looks at the rates."""
+
+    at: str
+    every_s: float
+    view: View
+    rates: tuple[Rate, ...]
+
+
+class Showing:
+    """Shows a server; ``async with`` starts and stops it.
+
+    Args:
+        subject: the server.
+        place: where to listen.
+
+    Attributes:
+        url: of the page, once started.
+    """
+
+    def __init__(self, subject: Subject, place: Place) -> None:
+        self._subject, self._place = subject, place
+        self._rates = Rates(subject.counted)
+        self._lags: deque[float] = deque(maxlen=LAGS_KEPT)
+        self._view = b""
+        self._viewed_at = float("-inf")
+        self.url = ""
+
+    async def start(self) -> None:
+        """Listen.
+
+        Raises:
+            TransportError: there is no listening there.
+            ValueError: the password cannot be used.
+        """
+        file = self._place.password_file
+        password = read_password(Path(file)) if file else ""
+        self._clock = asyncio.get_running_loop().time
+        listener = listen_on(self._place.host, self._place.port)
+        self.url = f"http://{Place(self._place.host, listener.getsockname()[1])}/"
+        site = Site(
+            self._place.host,
+            Exposition(self._measure),
+            password=password,
+            view=self._show,
+            health=self._subject.health,
+            note=self._note,
+        )
+        self._runner = web.AppRunner(
+            site.make_application(), access_log=None, keepalive_timeout=KEEPALIVE_S, shutdown_timeout=ENDING_S
+        )
+        await self._runner.setup()
+        assert self._runner.server is not None, "made by setup"
+        self._doorman = Doorman(self._runner.server)
+        loop = asyncio.get_running_loop()
+        self._listening = await loop.create_server(self._doorman.admit, sock=listener)
+        self._looking = loop.create_task(self._look())
+
+    async def stop(self) -> None:
+        """Listen no more, and end every connection."""
+        self._looking.cancel()
+        with suppress(asyncio.CancelledError):
+            await self._looking
+        self._listening.close()
+        await self._runner.cleanup()
+        await self._subject.close()
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.stop()
+
+    async def _look(self) -> None:
+        """Look once a second: at the totals, at how late this comes, and at who is connected and silent."""
+        while True:
+            self._rates.look(self._subject.totals(), self._clock())
+            self._doorman.sweep()
+            due = self._clock() + LOOK_S
+            await asyncio.sleep(LOOK_S)
+            self._lags.append(max(0.0, self._clock() - due))
+
+    def _measure(self) -> Iterable[Family]:
+        late = max(self._lags, default=0.0)
+        return [
+            *self._subject.measure(),
+            gauge(
+                "specwire_event_loop_lag_seconds",
+                f"Longest delay of the event loop in the last {LAGS_KEPT} s.",
+                late,
+            ),
+        ]
+
+    def _show(self) -> bytes:
+        now = self._clock()
+        if now - self._viewed_at >= VIEW_S:
+            at = datetime.now(UTC).isoformat(timespec="seconds")
+            shown = Shown(at, LOOK_S, self._subject.view(), self._rates.describe())
+            self._view, self._viewed_at = msgspec.json.encode(shown), now
+        return self._view
+
+    def _note(self, request: web.BaseRequest) -> None:
+        self._doorman.note(request.protocol)

@@ -1,0 +1,1 @@
+"""The servers that can be shown, each with its status document, its measures and its page."""

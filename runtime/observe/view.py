@@ -1,0 +1,126 @@
+"""What the page shows, as values: the same shape for every server, so there is one page for all of them.
+
+Texts may come from the wire. They are cut here (`word`), and the page sets them as text and never as markup. Numbers go as
+they are, with their kind, and the page writes them with units.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from itertools import islice
+from typing import Literal, TypeVar
+
+import msgspec
+
+from specwire.runtime.log.text import show
+
+Kind = Literal["text", "count", "octets", "seconds", "share"]
+Tone = Literal["good", "fair", "bad", ""]
+
+MAX_ROWS = 200
+"""Rows of a table; the page says how many there are in all."""
+
+MAX_BRANCHES = 64
+"""Nodes below one node of a tree; the others are counted."""
+
+LONGEST_WORD = 160
+
+Item = TypeVar("Item")
+
+
+class Fact(msgspec.Struct, frozen=True):
+    """A label and what is true of it."""
+
+    label: str
+    value: str | float
+    kind: Kind = "text"
+
+
+class Health(msgspec.Struct, frozen=True):
+    """How the server is, in a word that a person reads at a glance."""
+
+    word: str
+    tone: Tone
+
+
+class Node(msgspec.Struct, frozen=True):
+    """A node of the tree; `more` are those below it that are not shown."""
+
+    name: str
+    note: str = ""
+    tone: Tone = ""
+    children: tuple[Node, ...] = ()
+    more: int = 0
+
+
+class Column(msgspec.Struct, frozen=True):
+    """The head of a column, and the kind of what is in it."""
+
+    name: str
+    kind: Kind = "text"
+
+
+class Table(msgspec.Struct, frozen=True):
+    """Rows, as many as are shown, of `total`; `empty` is said where there is none. A cell is None where there is no value."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[str | float | None, ...], ...]
+    total: int
+    empty: str
+
+
+class Notice(msgspec.Struct, frozen=True):
+    """Something that was not accepted; `at` is the time (ISO 8601, UTC)."""
+
+    at: str
+    text: str
+
+
+class View(msgspec.Struct, frozen=True):
+    """What the page shows of a server in this moment; `notices` is None where the server keeps none."""
+
+    title: str
+    name: str
+    health: Health
+    facts: tuple[Fact, ...]
+    gauges: tuple[Fact, ...]
+    tree: Node | None
+    tables: tuple[Table, ...]
+    notices: tuple[Notice, ...] | None = None
+
+
+def word(text: str) -> str:
+    """Return a text as the page shows it: nothing unprintable, and cut where it is very long."""
+    cut = show(text[: LONGEST_WORD + 1])
+    return cut if len(cut) <= LONGEST_WORD else cut[:LONGEST_WORD] + "…"
+
+
+def tabulate(
+    title: str,
+    columns: Sequence[Column],
+    items: Sequence[Item],
+    row: Callable[[Item], tuple[str | float | None, ...]],
+    *,
+    empty: str,
+) -> Table:
+    """Return a table with a row for each of the first items."""
+    rows = tuple(tuple(map(_tidy, row(item))) for item in items[:MAX_ROWS])
+    return Table(title, tuple(columns), rows, len(items), empty)
+
+
+def branch(
+    name: str, items: Sequence[Item], node: Callable[[Item], Node], *, note: str = "", tone: Tone = ""
+) -> Node:
+    """Return a node with a node for each of the first items below it."""
+    shown = tuple(node(item) for item in items[:MAX_BRANCHES])
+    return Node(word(name), note, tone, shown, len(items) - len(shown))
+
+
+def newest(notices: Iterable[Notice]) -> tuple[Notice, ...]:
+    """Return notices with what came last in front, as the page shows them."""
+    return tuple(islice(reversed([*notices]), MAX_ROWS))
+
+
+def _tidy(cell: str | float | None) -> str | float | None:
+    return word(cell) if isinstance(cell, str) else cell

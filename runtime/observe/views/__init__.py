@@ -1,0 +1,1 @@
+"""What the page shows of each server, made of its status document."""

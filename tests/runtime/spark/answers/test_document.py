@@ -1,0 +1,77 @@
+"""docs/answers.md: its examples run, on one file of FILEMQ and some calls of Flux."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+from pyspark.sql import DataFrame, SparkSession
+
+from specwire.generated import filemq, flux
+from specwire.runtime.spark.answers import graph, requests, transfers
+from specwire.runtime.spark.answers.particulars import Numbers, Particulars
+from tests.docs.page import blocks
+from tests.runtime.spark.answers.traffic import Seen, capture_rows, typed_of
+
+pytestmark = pytest.mark.spark
+
+DOCUMENT = Path(__file__).parents[4] / "docs" / "answers.md"
+CODE = [block for block in blocks(DOCUMENT) if block.language in ("py", "sql")]
+
+FILE = (
+    Seen("C", filemq.Ohai()),
+    Seen("S", filemq.OhaiOk()),
+    Seen("C", filemq.Icanhaz(path="/")),
+    Seen("S", filemq.IcanhazOk()),
+    Seen("C", filemq.Nom(credit=100)),
+    Seen("S", filemq.Cheezburger(1, 1, "/a", 0, (("size", "3"),), b"abc")),
+    Seen("S", filemq.Cheezburger(2, 1, "/a", 3, (("size", "3"),), b"")),
+    Seen("C", filemq.Ohai()),  # out of turn
+)
+CALLS = (
+    Seen("C", flux.Request(topic="kvs.get", matchtag=1)),
+    Seen("S", flux.Response(topic="kvs.get", matchtag=1)),
+    Seen("C", flux.Request(topic="kvs.put", matchtag=2)),
+    Seen("S", flux.Response(topic="kvs.put", matchtag=2, errnum=2)),
+)
+
+
+@pytest.fixture(scope="module")
+def names(spark: SparkSession) -> dict[str, object]:
+    """What the examples take as given."""
+    file, calls = capture_rows(FILE, "filemq"), capture_rows(CALLS, "flux")
+    of_flux = typed_of(spark, calls, "flux")
+    asked = requests.advance(of_flux, "flux").whole()["requests"]
+    return {
+        "spark": spark,
+        "typed": typed_of(spark, file[:5], "filemq"),
+        "more": typed_of(spark, file[5:], "filemq"),
+        "of_flux": of_flux,
+        "requests": asked,
+        "nodes": graph.graph(of_flux, {"requests": asked}, "flux")["nodes"],
+        "Numbers": Numbers,
+        "Particulars": Particulars,
+    }
+
+
+def test_examples_run(names: dict[str, object], spark: SparkSession) -> None:
+    """One after the other, as they stand on the page."""
+    for block in CODE:
+        if block.language == "py":
+            given = names | ({"typed": names["of_flux"]} if '"flux"' in block.text else {})
+            exec(compile(block.text, block.place, "exec"), given)  # noqa: S102
+            names.update(
+                {name: value for name, value in given.items() if name not in ("typed", "__builtins__")}
+            )
+
+
+def test_queries_run(names: dict[str, object], spark: SparkSession) -> None:
+    """Against tables of the names that they say."""
+    asked = names["requests"]
+    assert isinstance(asked, DataFrame)
+    asked.createOrReplaceTempView("requests")
+    file = typed_of(spark, capture_rows(FILE, "filemq"), "filemq")
+    transfers.advance(file, "filemq").whole()["transfers"].createOrReplaceTempView("transfers")
+    by_topic, by_peer = (spark.sql(block.text).collect() for block in CODE if block.language == "sql")
+    assert sorted((row["topic"], row[1]) for row in by_topic) == [("kvs.get", 1), ("kvs.put", 1)]
+    assert [row["peer"] for row in by_peer] == ["p1"]
