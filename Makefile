@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup run test generate drift jar lint types check bench fuzz fuzz-short soak clean
+.PHONY: help setup run test generate drift docs jar lint types check bench fuzz fuzz-short soak dist walk clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -25,13 +25,23 @@ run: setup ## the main job: generate, transfer files, capture, decode on Spark, 
 test: setup ## all tests, in two workers
 	@$(PYTEST) $(ARGS)
 
-generate: setup ## write generated/ from grammars/, and docs/diagnostics.md
+generate: setup ## write generated/ from grammars/, and the parts of docs/ that are tables of the code
 	@$(VENV)/specwire generate
 	@$(VENV)/python -m specwire.generator.codes.page docs/diagnostics.md
+	@$(VENV)/python scripts/command_table.py docs/command-line.md
+	@$(VENV)/python scripts/api_table.py docs/api.md
+	@$(VENV)/python scripts/picture.py
 
 drift: setup ## fail when generated/ is not what grammars/ gives
 	@$(VENV)/specwire generate --check
 	@$(VENV)/python -m specwire.generator.codes.page --check docs/diagnostics.md
+	@$(VENV)/python scripts/command_table.py --check docs/command-line.md
+	@$(VENV)/python scripts/api_table.py --check docs/api.md
+	@$(VENV)/python scripts/picture.py --check
+
+docs: setup ## the site, in build/site; needs no network
+	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --quiet
+	@echo build/site/index.html
 
 jar: setup ## compile the Java decoders for Spark into generated/java/decoders.jar
 	@$(VENV)/python -m specwire.runtime.spark.decoding.compile_jar
@@ -77,6 +87,12 @@ soak: setup ## peers and brokers killed, cut off and flooded, at full count
 	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py \
 	tests/integration/test_norfab_floods.py tests/runtime/spark/live/test_killed.py \
 	tests/runtime/spark/live/test_declare.py tests/integration/test_pipeline_killed.py $(ARGS)
+
+dist: setup ## build wheels and the source archive into dist/, and try each in an empty environment
+	@$(VENV)/python scripts/dist.py $(ARGS)
+
+walk: setup ## type the four paths of the README word by word into empty environments; after `make dist`
+	@$(VENV)/python -m tests.walk $(ARGS)
 
 clean: ## remove what the other targets wrote, but not what set-up made
 	@rm -rf build dist out .mypy_cache .pytest_cache .ruff_cache .hypothesis src/*.egg-info

@@ -112,6 +112,21 @@ class StreamTable(_Table, frozen=True):
     units: bool | None = None
 
 
+class PayloadTable(_Table, frozen=True):
+    """Payloads of one kind that have a schema of their own, in a file beside the profile.
+
+    No package depends on it: those who read tables make columns of them (`specwire.runtime.schemas.payloads`).
+    `topic` is what the field `by` says, with ``*`` for any run of characters.
+    """
+
+    topic: str
+    json_schema: str = msgspec.field(name="json-schema")
+    by: str = "topic"
+    message: str | None = None
+    field: str | None = None
+    name: str | None = None
+
+
 class Profile(_Table, frozen=True):
     """The whole file."""
 
@@ -132,6 +147,7 @@ class Profile(_Table, frozen=True):
     answers: tuple[Answer, ...] = ()
     unexpected: dict[str, str] = {}
     stream: StreamTable | None = None
+    payload: tuple[PayloadTable, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,7 @@ def _load(folder: Path, diagnostics: Diagnostics, shown: str, above: tuple[str, 
         message = f"{profile.name!r} cannot name a package"
         diagnostics.error("E503", loaded.place("name"), message, _NAME_HELP)
     check_values(loaded, diagnostics)
+    _check_payloads(loaded, diagnostics)
     if profile.base is None:
         return loaded
     if not _may_stand_on(profile.base, loaded, (*above, folder.name), diagnostics):
@@ -72,6 +73,14 @@ def _load(folder: Path, diagnostics: Diagnostics, shown: str, above: tuple[str, 
     base_shown = (PurePath(shown).parent / profile.base).as_posix()
     base = _load(folder.parent / profile.base, diagnostics, base_shown, (*above, folder.name))
     return base and replace(loaded, profile=_lay_over(base.profile, profile), base=base)
+
+
+def _check_payloads(loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
+    for number, payload in enumerate(loaded.profile.payload):
+        if not (loaded.folder / payload.json_schema).is_file():
+            place = loaded.place("payload", number, "json-schema")
+            message = f"there is no file {payload.json_schema!r} beside the profile"
+            diagnostics.error("E510", place, message, "name a file with the JSON Schema of the payload")
 
 
 def _may_stand_on(base: str, loaded: LoadedProfile, above: tuple[str, ...], diagnostics: Diagnostics) -> bool:
@@ -211,7 +220,7 @@ def _table_faults(
 
 @cache
 def _fields(type: Any) -> dict[str, msgspec.structs.FieldInfo]:
-    return {field.name: field for field in msgspec.structs.fields(type)}
+    return {field.encode_name: field for field in msgspec.structs.fields(type)}
 
 
 def _unknown(key: str, known: dict[str, Any]) -> tuple[str, str]:
@@ -225,6 +234,6 @@ def _lay_over(base: Profile, profile: Profile) -> Profile:
     merged: dict[str, Any] = {}
     for name in ("roles", "types", "message", "timers", "constants", "unexpected"):
         merged[name] = {**getattr(base, name), **getattr(profile, name)}
-    for name in ("messages", "dialogs", "answers", "stream"):
+    for name in ("messages", "dialogs", "answers", "stream", "payload"):
         merged[name] = getattr(profile, name) or getattr(base, name)
     return msgspec.structs.replace(profile, **merged)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 from pyspark.sql import SparkSession
 
-from specwire.runtime.spark.session.java import JAVA_VERSION, find_java
+from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 from specwire.runtime.spark.session.opening import open_session
 
 SETTINGS = {

@@ -17,6 +17,7 @@ from specwire.generator.profile import (
     Erratum,
     LoadedProfile,
     MessageTable,
+    PayloadTable,
     Profile,
     RoleTable,
     SourceDocument,
@@ -28,6 +29,7 @@ from specwire.generator.profile_values import check_values
 DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "grammars.md"
 TABLES = (
     Profile, SourceDocument, Erratum, AddedRules, RoleTable, TypeHint, MessageTable, DialogSettings, Answer, StreamTable,
+    PayloadTable,
 )  # fmt: skip
 
 
@@ -58,7 +60,7 @@ def test_the_examples_of_the_document_are_a_profile() -> None:
 def test_the_document_shows_every_key() -> None:
     beside = re.findall(r"`(\w+) = ", DOCUMENT.read_text("utf-8"))
     used = {*keys(tomllib.loads(shown())), *beside}
-    assert {field for table in TABLES for field in table.__struct_fields__} <= used
+    assert {field for table in TABLES for field in table.__struct_encode_fields__} <= used
 
 
 def test_the_document_names_only_codes_that_exist() -> None:

@@ -64,7 +64,7 @@ def wheel(built: Path) -> Path:
 @pytest.mark.slow
 def test_wheel_holds_the_code(wheel: Path) -> None:
     """Every source, grammar and template is in the wheel; a new package needs no list to be found."""
-    kept = {".java", ".py", ".pyx", ".pxd", ".lark", ".j2", ".abnf", ".toml"}
+    kept = {".java", ".py", ".pyx", ".pxd", ".lark", ".j2", ".abnf", ".toml", ".html", ".css", ".js"}
     wanted = {
         f"specwire/{path.relative_to(ROOT)}"
         for path in product_files()

@@ -61,6 +61,12 @@ class PeerProcess:
         await self._reading
         assert status == 0, "".join(self.lines[-20:])
 
+    async def until_ended(self) -> int:
+        """Return the status with which the process has ended by itself."""
+        status = await self._process.wait()
+        await self._reading
+        return status
+
     async def end(self) -> None:
         """Kill the process where it still runs."""
         if self._process.returncode is None:

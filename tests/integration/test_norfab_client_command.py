@@ -111,7 +111,7 @@ def test_a_job_of_somebody_else(terminal: Terminal) -> None:
 
 def test_a_job_that_takes_too_long(terminal: Terminal) -> None:
     """What there is, which worker is waited for, and how to go on."""
-    uuid = terminal.client("submit", "svc", "wait", "--target", "w1")[1].strip()
+    uuid = json.loads(terminal.client("submit", "svc", "wait", "--target", "w1", "--json")[1])["uuid"]
     status, out, err = terminal.client("collect", uuid, "--timeout", "0.5")
     assert status == 1 and out == "worker\tstate\tresult\nw1\tno answer\t\n"
     assert "no answer of w1" in err and f"go on with: specwire norfab client collect {uuid}" in err
@@ -124,6 +124,8 @@ def test_a_file(terminal: Terminal, tmp_path: Path) -> None:
     words = ("--insecure", "--broker", terminal.endpoint)
     status, out, err = terminal.call("client", "fetch", "nf://greeting.txt", str(place), *words)
     assert (status, out, place.read_text()) == (0, f"{place}\n", "hello\n"), err
+    status, out, _ = terminal.call("client", "fetch", "nf://greeting.txt", str(place), "--json", *words)
+    assert status == 0 and set(json.loads(out)) == {"file"}
     status, out, err = terminal.call("client", "fetch", "nf://none.txt", str(place), *words)
     assert (status, out) == (1, "") and "none.txt" in err
 

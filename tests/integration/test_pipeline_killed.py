@@ -13,8 +13,9 @@ import pyarrow.parquet as pq
 import pytest
 
 from specwire.runtime.capture.link import Captured
-from specwire.runtime.capture.segments import Source, build_table, segment_name, write_segment
-from specwire.runtime.spark.session.java import find_java
+from specwire.runtime.capture.names import segment_name
+from specwire.runtime.capture.segments import Source, build_table, write_segment
+from specwire.runtime.spark.session.installed_java import find_java
 
 pytestmark = [
     pytest.mark.slow,

@@ -4,6 +4,7 @@ Everything on it comes from the IR, the rules and what the compiler remarked; th
 grammars and profiles. `page` puts it together, the other modules make its parts:
 
     messages, wording, snippets     what is in a message, as a table and as a call in Python
+    columns                         what it becomes on Spark
     boxes, octets, envelope         the same as drawings of octets and frames
     dialogs, graph, layered         who may send what when, as tables and drawings
     rules, railroads, book          the rules, as text with links and as railroad diagrams

@@ -9,7 +9,9 @@ from markupsafe import Markup
 
 from specwire.generator import ir
 from specwire.generator.emit.reference.boxes import fixed_octets, run_of
+from specwire.generator.emit.reference.columns import view_columns
 from specwire.generator.emit.reference.envelope import draw_message
+from specwire.generator.emit.reference.facts import Table
 from specwire.generator.emit.reference.octets import draw_frame
 from specwire.generator.emit.reference.rules import rule_anchor
 from specwire.generator.emit.reference.snippets import construct, left_out
@@ -77,6 +79,8 @@ class MessageView:
     columns: int
     python: str
     left_out: tuple[str, ...]
+    table: Table
+    """What it becomes on Spark."""
 
 
 def view_messages(protocol: ir.Protocol) -> tuple[MessageView, ...]:
@@ -106,6 +110,7 @@ def _message(message: ir.Message, protocol: ir.Protocol) -> MessageView:
         columns=7 + units + specials,
         python=construct(protocol, message),
         left_out=left_out(message),
+        table=view_columns(message, protocol),
     )
 
 

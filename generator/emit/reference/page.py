@@ -15,6 +15,7 @@ from specwire.generator import ir
 from specwire.generator.emit.reference import facts
 from specwire.generator.emit.reference.book import Book
 from specwire.generator.emit.reference.dialogs import view_dialogs
+from specwire.generator.emit.reference.facts import Table
 from specwire.generator.emit.reference.messages import view_messages
 from specwire.generator.emit.reference.rules import view_rules
 from specwire.generator.emit.write import notice, render
@@ -45,9 +46,30 @@ class Entry:
     roles: str
 
 
+@dataclass(frozen=True, slots=True)
+class Body:
+    """The sections of a page, for who puts them into a page of another look; `contents` lists them."""
+
+    html: str
+    contents: tuple[Link, ...]
+
+
 def reference_page(protocol: ir.Protocol, book: Book) -> str:
     """Return the reference page of a protocol, whole: no other file, no network, no script."""
-    view = {
+    view = _view(protocol, book, {})
+    told = notice(protocol)
+    page = render("reference.html.j2", notice=told, protocol=protocol, contents=_contents(view), **view)
+    return _clean(page)
+
+
+def reference_body(protocol: ir.Protocol, book: Book, examples: Mapping[str, Table]) -> Body:
+    """Return the sections alone; `examples` has octets of messages, explained, by the class of the message."""
+    view = _view(protocol, book, examples)
+    return Body(_clean(render("reference_body.html.j2", **view)), _contents(view))
+
+
+def _view(protocol: ir.Protocol, book: Book, examples: Mapping[str, Table]) -> Mapping[str, Any]:
+    return {
         "roles": facts.roles(protocol),
         "messages": view_messages(protocol),
         "numbers": facts.numbers(protocol),
@@ -58,10 +80,8 @@ def reference_page(protocol: ir.Protocol, book: Book) -> str:
         "rules": view_rules(book),
         "assumptions": facts.assumptions(book.remarks),
         "remarks": facts.other_remarks(book.remarks),
+        "examples": examples,
     }
-    told = notice(protocol)
-    page = render("reference.html.j2", notice=told, protocol=protocol, contents=_contents(view), **view)
-    return _clean(page)
 
 
 def index_page(protocols: Sequence[ir.Protocol]) -> str:

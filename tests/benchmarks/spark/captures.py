@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
 from specwire.generated.messages import Message
-from specwire.runtime.capture.segments import COLUMNS, METADATA_PREFIX, segment_name
+from specwire.runtime.capture.names import segment_name
+from specwire.runtime.capture.segments import COLUMNS, METADATA_PREFIX
 
 SEGMENT_ROWS = 250_000
 FRAMES = pa.list_(pa.binary())

@@ -1,0 +1,71 @@
+"""The table that a message becomes on Spark: its columns as the schema has them, for people."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import assert_never
+
+from specwire.generator import ir
+from specwire.generator.emit.reference.facts import Table
+from specwire.generator.emit.tables import (
+    Column,
+    Derived,
+    Kind,
+    Many,
+    Options,
+    Pairs,
+    Scalar,
+    Struct,
+    columns,
+    derived,
+)
+
+_TYPES: dict[Scalar, str] = {
+    "int16": "smallint",
+    "int32": "int",
+    "int64": "bigint",
+    "uint64": "decimal(20,0)",
+    "string": "string",
+    "binary": "binary",
+    "bool": "boolean",
+}
+
+
+def view_columns(message: ir.Message, protocol: ir.Protocol) -> Table:
+    """Return the columns of a message's table; those of the capture, which all tables have, are left out."""
+    rows = [*map(_row, columns(message, protocol)), *map(_derived_row, derived(message, protocol))]
+    return Table(
+        f"Columns of {message.class_name}", ("Column", "Type", "Null", "Unit", "Comment"), tuple(rows)
+    )
+
+
+def _row(column: Column) -> tuple[str, ...]:
+    about = dict(column.metadata)
+    null = "never" if column.required else "where it is absent"
+    return (column.name, _type(column.kind), null, about.get("unit", ""), about.get("comment", ""))
+
+
+def _derived_row(column: Derived) -> tuple[str, ...]:
+    kind = "boolean" if column.mask else "variant"
+    null = "never" if column.mask else "where it is none"
+    return (column.name, kind, null, "", f"{column.comment} Follows from {column.of}.".strip())
+
+
+def _type(kind: Kind) -> str:
+    match kind:
+        case Many(element=element):
+            return f"array<{_type(element)}>"
+        case Pairs(value=value):
+            return f"array<struct<name: string, value: {value}>>"
+        case Struct(columns=inside):
+            return _struct((column.name, column.kind) for column in inside)
+        case Options(options=options):
+            return _struct((option.name, option.struct) for option in options)
+        case "int16" | "int32" | "int64" | "uint64" | "string" | "binary" | "bool":
+            return _TYPES[kind]
+        case _:
+            assert_never(kind)
+
+
+def _struct(inside: Iterable[tuple[str, Kind]]) -> str:
+    return f"struct<{', '.join(f'{name}: {_type(kind)}' for name, kind in inside)}>"

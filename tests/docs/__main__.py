@@ -1,0 +1,59 @@
+"""Run the commands of pages: ``python -m tests.docs docs/filemq.md …``.
+
+Where the system lets users have namespaces, a page has a network of its own, so the ports that it names are free,
+nothing outside can be reached, and hosts that pages name are this one.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from functools import cache
+from pathlib import Path
+from shutil import which
+from tempfile import NamedTemporaryFile
+
+from tests.docs.session import PageError, run_page
+
+UNSHARED = "--unshared"
+HOSTS = ("localhost", "a", "b", "c", "files.example", "broker")
+"""Hosts that pages name."""
+_SET_UP = 'ip link set lo up && mount --bind "$0" /etc/hosts && exec "$@"'
+
+
+@cache
+def can_unshare() -> bool:
+    """Whether this user may have namespaces, and set up what is in them."""
+    if which("unshare") is None or which("ip") is None:
+        return False
+    return run_unshared(["true"]) == 0
+
+
+def run_unshared(words: list[str]) -> int:
+    """Run a command with a network and hosts of its own; return its status."""
+    with NamedTemporaryFile("w", prefix="hosts-") as hosts:
+        hosts.write(f"127.0.0.1 {' '.join(HOSTS)}\n")
+        hosts.flush()
+        return subprocess.run(
+            ["unshare", "-rnm", "--kill-child", "sh", "-c", _SET_UP, hosts.name, *words], check=False
+        ).returncode
+
+
+def main(arguments: list[str]) -> int:
+    """Run pages one after the other; return 1 where one does not hold."""
+    if UNSHARED not in arguments and can_unshare():
+        return run_unshared([sys.executable, "-m", "tests.docs", UNSHARED, *arguments])
+    failed = 0
+    for name in arguments:
+        if name == UNSHARED:
+            continue
+        try:
+            print(f"{name}: {run_page(Path(name))} commands")
+        except PageError as error:
+            failed = 1
+            print(error)
+    return failed
+
+
+if __name__ == "__main__":
+    raise SystemExit(main(sys.argv[1:]))

@@ -1,0 +1,61 @@
+"""The picture of the README is drawn of the code: parts above what they need, and nothing left out."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+import picture
+from structure import direct_needs, levels, read_structure
+
+NEEDS = {
+    "transport": frozenset[str](),
+    "log": frozenset[str](),
+    "capture": frozenset({"transport"}),
+    "flux": frozenset({"capture", "transport", "log"}),
+    "job": frozenset({"flux", "capture"}),
+}
+
+
+def test_levels() -> None:
+    """A part is above everything that it needs."""
+    assert levels(NEEDS) == {"transport": 0, "log": 0, "capture": 1, "flux": 2, "job": 3}
+
+
+def test_parts_that_need_each_other() -> None:
+    """They get levels all the same."""
+    found = levels({"a": frozenset({"b"}), "b": frozenset({"a"})})
+    assert sorted(found.values()) == [0, 1]
+
+
+def test_lines_that_follow_from_others_are_left_out() -> None:
+    """`flux` leads to `transport` by way of `capture`, `job` to `capture` by way of `flux`."""
+    assert set(direct_needs(NEEDS)) == {
+        ("capture", "transport"),
+        ("flux", "capture"),
+        ("flux", "log"),
+        ("job", "flux"),
+    }
+
+
+def test_structure_is_of_this_repository() -> None:
+    """What a reader would look for is there."""
+    structure = read_structure()
+    assert {"flux", "filemq", "norfab", "zre"} <= set(structure.protocols)
+    assert {"codec", "machine", "schema"} <= set(structure.targets)
+    assert structure.steps[0] == "load profile" and "resolve names" in structure.steps
+    assert "transport" in structure.needs["flux"] and "cli" not in structure.needs
+
+
+def test_all_of_it_is_drawn() -> None:
+    """As text in an SVG that can be read."""
+    structure = read_structure()
+    root = ElementTree.fromstring(picture.draw(structure))
+    drawn = {element.text for element in root.iter() if element.tag.endswith("}text")}
+    assert {*structure.protocols, *structure.steps, *structure.targets, *structure.needs} <= drawn
+
+
+def test_picture_is_current(capsys: pytest.CaptureFixture[str]) -> None:
+    """`make generate` draws it."""
+    assert picture.main(["--check"]) == 0, capsys.readouterr().out
