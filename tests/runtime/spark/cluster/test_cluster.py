@@ -50,6 +50,8 @@ spark.driver.memory 1g
 spark.driver.extraJavaOptions {BRIEF_JAVA}
 spark.executor.extraJavaOptions {BRIEF_JAVA}
 spark.sql.shuffle.partitions 3
+spark.sql.codegen.wholeStage false
+spark.sql.codegen.factoryMode NO_CODEGEN
 spark.ui.enabled false
 """
 
