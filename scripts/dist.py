@@ -5,7 +5,7 @@ All are built of a copy of the sources, so nothing that an earlier build or a te
 each is installed by pip into an empty environment (`trials`), and has to work there, far from the repository.
 
 ``python scripts/dist.py --only build`` stops after building; ``--only TRIAL`` runs one trial with what is in
-``dist/``. Libraries come from the index that pip is set to.
+``dist/``; ``--python PROGRAM`` tries with another Python, for which there is no wheel with compiled code. Libraries come from the index that pip is set to.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from trials import TRIALS, TrialError, run_trial
+from trial_places import TrialError
+from trials import TRIALS, run_trial
 
 ROOT = Path(__file__).resolve().parent.parent
 DIST = ROOT / "dist"
@@ -88,7 +89,11 @@ def main(arguments: list[str] | None = None) -> int:
     """Build and try; return the exit status."""
     parser = argparse.ArgumentParser(description="Build and try the distributions of specwire.")
     parser.add_argument("--only", choices=(BUILD, *TRIALS), help="build, or run one trial on what is built")
-    only = parser.parse_args(arguments).only
+    parser.add_argument(
+        "--python", metavar="PROGRAM", help="Python to try with (default: the one that builds)"
+    )
+    given = parser.parse_args(arguments)
+    only = given.only
     try:
         if only in (None, BUILD):
             print("building", flush=True)
@@ -96,7 +101,7 @@ def main(arguments: list[str] | None = None) -> int:
         for name in TRIALS if only is None else (only,) if only != BUILD else ():
             started = time.monotonic()
             print(f"{name}: {TRIALS[name].what}", flush=True)
-            run_trial(TRIALS[name], DIST)
+            run_trial(TRIALS[name], DIST, given.python)
             print(f"  works; {time.monotonic() - started:.0f} s", flush=True)
     except (BuildError, TrialError) as error:
         print(f"dist: {error}", file=sys.stderr)

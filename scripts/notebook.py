@@ -27,7 +27,7 @@ CELL_S = 300
 """How long a cell may take, on a machine with much else to do, in seconds."""
 
 FROM_TOP = (
-    "\n[The notebook](notebook.ipynb) itself, which a test runs from top to bottom; below is what it shows.\n"
+    "[The notebook](notebook.ipynb) itself, which a test runs from top to bottom; below is what it shows.\n"
 )
 
 
@@ -71,7 +71,7 @@ def write_page(notebook: NotebookNode) -> tuple[str, dict[str, bytes]]:
         if cell.cell_type != "code":
             parts.append(cell.source + "\n")
             if len(parts) == 1:
-                parts.append(FROM_TOP.lstrip("\n"))
+                parts.append(FROM_TOP)
             continue
         parts.append(f"<!-- test: by tests/house/test_notebook.py -->\n```py\n{cell.source}\n```\n")
         drawn = shown_figures(cell)

@@ -12,17 +12,22 @@ from specwire.runtime.transport.relay import Passage
 
 logger = logging.getLogger(__name__)
 
+MAX_SAID = 20
+"""Connections that are ended and told one by one; the rest is counted."""
+
 MAX_REASONS = 100
 """Reasons that are counted one by one; further ones are counted together."""
 
 
 class Bridged:
-    """Counts: messages to the listening side and back, and those that could not be said, by the reason."""
+    """Counts: messages to the listening side and back, those that could not be said, by the reason, and connections that
+    were ended because they cannot be read."""
 
     def __init__(self) -> None:
         self.to_listener = 0
         self.to_opener = 0
         self.unsaid: Counter[str] = Counter()
+        self.ended = 0
 
     def note_unsaid(self, reason: str) -> bool:
         """Count a message that goes no further; return whether this is the first for this reason."""
@@ -64,9 +69,7 @@ class _Bridging:
                 else:
                     onward += self._translate(unit, from_opener)
         except UnreadableError as error:
-            side = "who connects" if from_opener else "who listens"
-            logger.warning("a connection of %s is ended, %s: %s", self._passage.address, side, error)
-            self._passage.end()
+            self._end(f"{'who connects' if from_opener else 'who listens'}: {error}")
         return b"".join(onward)
 
     def _translate(self, frames: list[bytes], from_opener: bool) -> list[bytes]:
@@ -91,6 +94,12 @@ class _Bridging:
                     else:
                         onward.append(join_frames(sent))
         return onward
+
+    def _end(self, why: str) -> None:
+        self._bridged.ended += 1
+        if self._bridged.ended <= MAX_SAID:
+            logger.warning("a connection of %s is ended, %s", self._passage.address, why)
+        self._passage.end()
 
     def _count(self, to_opener: bool) -> None:
         if to_opener:

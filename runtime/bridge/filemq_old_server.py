@@ -33,6 +33,7 @@ class OldServerTranslation:
         self._granted = False
         self._waiting: deque[Command] = deque()
         self._held = False
+        self._oks_to_swallow = 0
         self._sequence = 0
 
     def translate(self, frames: Sequence[bytes], *, from_opener: bool) -> Sequence[Step]:
@@ -50,6 +51,11 @@ class OldServerTranslation:
                 endless = filemq.Nom(credit=ENDLESS_CREDIT)
                 granted = [write_command(LIBFILEMQ, endless, to_opener=False)] if first else []
                 return [*granted, *self._release()]
+            case filemq.Hugz() if self._waiting:
+                # The server's own answer is behind what waits: the client would take it for dead.
+                self._oks_to_swallow += 1
+                answer = write_command(FILEMQ, filemq.HugzOk(), to_opener=True)
+                return [write_command(LIBFILEMQ, command, to_opener=False), answer]
             case filemq.Icanhaz(path=path, cache=cache):
                 path = normalise_path(path)
                 if len(self._paths) < MAX_SUBSCRIPTIONS:
@@ -59,6 +65,9 @@ class OldServerTranslation:
         return [write_command(LIBFILEMQ, command, to_opener=False)]
 
     def _is_wanted(self, command: Command) -> bool:
+        if isinstance(command, filemq.HugzOk) and self._oks_to_swallow:
+            self._oks_to_swallow -= 1
+            return False
         if not isinstance(command, filemq.Cheezburger):
             return True
         return any(covers(path, command.filename) for path in self._paths)

@@ -14,9 +14,11 @@ from __future__ import annotations
 
 import fcntl
 import os
+import stat
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext, suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -53,7 +55,8 @@ LEVEL = 6
 REPEATING: Any = ["protocol", "tap", "conversation", "sender", "peer"]
 """The columns that are written with a dictionary; frames have little repetition."""
 
-Progress = Callable[[int, int], None]
+Progress = Callable[[str, int, int], None]
+"""Told what is being done, and with how many files of how many."""
 
 
 class Merged(msgspec.Struct, frozen=True):
@@ -108,13 +111,13 @@ def compact(
         grace_s: how long the segments stay beside the file that stands for them, for readers that have listed them.
         file_octets: segments that are larger together become several files.
         pretend: change nothing.
-        progress: told how many files are done, of how many.
+        progress: told how far it is.
 
     Raises:
         CaptureError: there is no such capture, another process compacts it, or the disk is full; no message is lost.
     """
     try:
-        with _alone(folder):
+        with nullcontext() if pretend else _alone(folder):
             return _compact(folder, now_s, grace_s, file_octets, pretend, progress or _tell_nobody)
     except OSError as error:
         raise CaptureError(
@@ -122,25 +125,27 @@ def compact(
         ) from error
 
 
-def _tell_nobody(done: int, total: int) -> None:
+def _tell_nobody(step: str, done: int, total: int) -> None:
     """Progress that nobody watches."""
 
 
 def _compact(
     folder: Path, now_s: float, grace_s: float, file_octets: int, pretend: bool, progress: Progress
 ) -> Compacted:
-    survey = survey_segments(folder)
+    survey = survey_segments(folder, partial(progress, "looking at segments"))
     left = list(survey.unsound)
     today = _day_of(now_s)
     runs = [run for run in _find_runs(_place(survey.sound, left), file_octets) if len(run) > 1]
     runs = sorted((run for run in runs if run[0].day < today), key=lambda run: run[0].day)
     merged: list[Merged] = []
-    for done, run in enumerate(runs):
-        progress(done, len(runs))
+    total, done = sum(map(len, runs)), 0
+    for run in runs:
         try:
             merged.append(_describe(run) if pretend else _merge(folder, run))
         except (pa.ArrowException, FileNotFoundError) as error:
             left.append(Unsound(run[0].path, f"{run[0].path} and what follows cannot be merged: {error}"))
+        done += len(run)
+        progress("merging segments", done, total)
     deleted, waiting = (0, 0) if pretend else _delete_replaced(folder, now_s, grace_s)
     return Compacted(tuple(merged), deleted, waiting, tuple(left))
 
@@ -237,10 +242,18 @@ def _merge(folder: Path, run: Sequence[_Part]) -> Merged:
             for table in _group(run):
                 writer.write_table(table.replace_schema_metadata(schema.metadata), len(table) or None)
         file.flush()
+        _take_after(file.fileno(), run[-1].path.stat())
         # Its age is that of what it holds: retention goes by it.
         os.utime(file.fileno(), ns=(modified_ns, modified_ns))
         _check(folder / f".{made.name}.tmp", made.messages)
     return _describe(run, (folder / made.name).stat().st_size)
+
+
+def _take_after(descriptor: int, model: os.stat_result) -> None:
+    """Let those read the file who could read what it holds, whoever compacts."""
+    with suppress(PermissionError):
+        os.fchown(descriptor, model.st_uid, model.st_gid)
+    os.fchmod(descriptor, stat.S_IMODE(model.st_mode))
 
 
 def _group(run: Sequence[_Part]) -> Iterator[pa.Table]:

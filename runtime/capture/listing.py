@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 
 import msgspec
 
+from specwire.runtime.capture.compact import Progress
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.identity import tap_name
 from specwire.runtime.capture.names import read_name
@@ -83,9 +85,10 @@ class Listing(msgspec.Struct, frozen=True):
         return sum(tap.octets for tap in self.taps)
 
 
-def list_capture(folder: Path) -> Listing:
+def list_capture(folder: Path, progress: Progress | None = None) -> Listing:
     """Return what a capture folder holds; CaptureError where it is missing, or holds no segment."""
-    survey = survey_segments(folder)
+    tell = partial(progress, "looking at segments") if progress else None
+    survey = survey_segments(folder, tell)
     bad = list(survey.unsound)
     lines: list[tuple[Segment, SegmentLine]] = []
     for segment in survey.sound:

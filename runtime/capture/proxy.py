@@ -21,6 +21,9 @@ from specwire.runtime.transport.relay import Passage
 
 logger = logging.getLogger(__name__)
 
+MAX_OCTETS = 64 << 20
+"""The longest message that is put together; of a connection with a longer one nothing more is recorded."""
+
 MAX_SAID = 20
 """Connections that cannot be read and are told one by one; the rest is counted."""
 
@@ -106,7 +109,8 @@ class _Watched:
         self._reads = True
         plausible = Chooser(packages).reads
         self._sides = {
-            from_opener: ZmtpSide(is_whole=True, plausible=plausible) for from_opener in (True, False)
+            from_opener: ZmtpSide(is_whole=True, plausible=plausible, max_octets=MAX_OCTETS)
+            for from_opener in (True, False)
         }
 
     def pass_on(self, octets: bytes, *, from_opener: bool) -> bytes:

@@ -10,7 +10,7 @@ This module imports pyarrow; peers must not import it (they use `specwire.runtim
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
@@ -148,15 +148,17 @@ def find_segments(folder: Path) -> list[Segment]:
     return [read_footer(path) for path in list_files(folder)]
 
 
-def survey_segments(folder: Path) -> Survey:
+def survey_segments(folder: Path, progress: Callable[[int, int], None] | None = None) -> Survey:
     """Return the sound segments of a capture, and of each other file that ends in ``.parquet`` what is wrong.
 
-    Raises CaptureError for a folder that is missing or holds no such file at all.
+    `progress` is told how many files were looked at, of how many. Raises CaptureError for a folder that is missing or holds no such file at all.
     """
     sound: list[Segment] = []
     unsound: list[Unsound] = []
     paths, replaced = list_all(folder)
-    for path in paths:
+    for done, path in enumerate(paths):
+        if progress is not None:
+            progress(done, len(paths))
         try:
             sound.append(read_footer(path))
         except CaptureError as error:

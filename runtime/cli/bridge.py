@@ -9,17 +9,20 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from specwire.runtime.cli.config_option import config_option, configured_in
-from specwire.runtime.cli.console import fail, messages, output, print_error, print_json
+from specwire.runtime.cli.console import fail, output, print_json
 from specwire.runtime.cli.endpoints import require_endpoints
 from specwire.runtime.cli.metrics_options import (
+    LogFormatOption,
     MetricsAnywhereOption,
     MetricsOption,
     MetricsPasswordOption,
     read_metrics,
 )
 from specwire.runtime.cli.metrics_showing import shown
+from specwire.runtime.cli.plain_log import plain_log
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
+from specwire.runtime.log.form import LogForm
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,6 +63,7 @@ def command(
     metrics: MetricsOption = None,
     metrics_anywhere: MetricsAnywhereOption = False,
     metrics_password_file: MetricsPasswordOption = None,
+    log_format: LogFormatOption = LogForm.TEXT,
     config: Annotated[Path | None, config_option("bridge")] = None,
 ) -> None:
     """Translate between two dialects: flux, cmb1 and cmb1_json; filemq and libfilemq; norfab and norfab_ascii.
@@ -70,6 +74,7 @@ def command(
     from specwire.runtime.transport.errors import ExposureError
     from specwire.runtime.transport.security import NULL, refuse_exposure
 
+    configured = configured_in(context)
     try:
         make_translation = find_bridge(clients, server)
         require_endpoints(listen, to)
@@ -77,10 +82,11 @@ def command(
         place = read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file)
     except (ValueError, ExposureError) as error:
         fail(str(error))
-    reloading = Reloading(configured_in(context), print_error, takes={})
-    counts = asyncio.run(
-        _run(make_translation, listen, to, max_clients, quiet, reloading, place, (clients, server))
-    )
+    with plain_log("bridge", log_format) as say:
+        reloading = Reloading(configured, say, takes={})
+        counts = asyncio.run(
+            _run(make_translation, listen, to, max_clients, quiet, reloading, place, (clients, server), say)
+        )
     if json:
         print_json(counts)
     elif not quiet:
@@ -96,6 +102,7 @@ async def _run(
     reloading: Reloading,
     place: Place | None,
     protocols: Sequence[str],
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     from specwire.runtime.bridge.bridging import BridgeWatch
     from specwire.runtime.cli.signals import stop_requested
@@ -107,9 +114,9 @@ async def _run(
     relay = Relay(listen, to, watch, max_connections=max_clients)
     await relay.open()
     try:
-        async with shown(place, lambda: _subject(relay, watch.bridged, protocols), print_error):
+        async with shown(place, lambda: _subject(relay, watch.bridged, protocols), say):
             if not quiet:
-                messages().print(f"bridging {relay.endpoint} to {relay.target}", markup=False, soft_wrap=True)
+                say(f"bridging {relay.endpoint} to {relay.target}")
             reloading.begin()
             ready.tell()
             await stop
@@ -123,6 +130,7 @@ async def _run(
         "to_server": bridged.to_listener,
         "to_clients": bridged.to_opener,
         "not_passed_on": dict(bridged.unsaid),
+        "ended": bridged.ended,
     }
 
 
@@ -138,6 +146,8 @@ def _print_counts(counts: dict[str, Any]) -> None:
     whole = (count(counts["connections"], "connection"), count(counts["to_server"], "message"))
     lines = [f"{', '.join(whole)} to the server, {counts['to_clients']:,} to clients"]
     lines += [f"not passed on: {number:,} ({why})" for why, number in counts["not_passed_on"].items()]
+    if counts["ended"]:
+        lines.append(f"{count(counts['ended'], 'connection')} ended, which cannot be read")
     if counts["refused"]:
         lines.append(f"{count(counts['refused'], 'connection')} closed at once")
     for line in lines:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from specwire.runtime.cli.capture_list import FolderArgument
-from specwire.runtime.cli.capture_progress import counting
+from specwire.runtime.cli.capture_progress import show_progress
 from specwire.runtime.cli.console import fail, output, print_json
 
 
@@ -36,7 +36,7 @@ def compact(
         grace_s = 0.0 if grace is None else parse_age(grace)
     except ValueError as error:
         fail(f"--grace: {error}")
-    with counting("merging") as progress:
+    with show_progress() as progress:
         done = compact_folder(folder, now_s=time.time(), grace_s=grace_s, pretend=dry_run, progress=progress)
     if json:
         import msgspec

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from specwire.runtime.cli.capture_progress import show_progress
 from specwire.runtime.cli.console import output, print_json, wide_output
 
 if TYPE_CHECKING:
@@ -27,7 +28,8 @@ def list_(
     """Say what a capture folder holds: taps, messages, times, what was dropped, and files that are damaged."""
     from specwire.runtime.capture.listing import list_capture
 
-    listing = list_capture(folder)
+    with show_progress() as progress:
+        listing = list_capture(folder, progress)
     if json:
         import msgspec
 

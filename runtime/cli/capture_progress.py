@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
+from typing import TYPE_CHECKING
 
 from specwire.runtime.cli.console import messages
 
+if TYPE_CHECKING:
+    from specwire.runtime.capture.compact import Progress
+
 
 @contextmanager
-def counting(description: str) -> Iterator[Callable[[int, int], None]]:
-    """Give what is told how many are done, of how many."""
+def show_progress() -> Iterator[Progress | None]:
+    """Give what is told how far the work is; None where nobody would see it."""
     console = messages()
     if not console.is_terminal:
-        yield lambda done, total: None
+        yield None
         return
-    from rich.progress import Progress
+    from rich.progress import Progress as Bar
 
-    with Progress(console=console, transient=True) as bar:
-        task = bar.add_task(description, total=None)
-        yield lambda done, total: bar.update(task, completed=done, total=total)
+    with Bar(console=console, transient=True) as bar:
+        task = bar.add_task("", total=None)
+        yield lambda step, done, total: bar.update(task, description=step, completed=done, total=total)

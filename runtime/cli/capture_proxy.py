@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import ModuleType
@@ -28,18 +28,21 @@ from specwire.runtime.cli.capture_options import (
     read_capture_limits,
 )
 from specwire.runtime.cli.config_option import config_option, configured_in
-from specwire.runtime.cli.console import fail, messages, output, print_error, print_json
+from specwire.runtime.cli.console import fail, output, print_json
 from specwire.runtime.cli.endpoints import require_endpoints
 from specwire.runtime.cli.metrics_options import (
+    LogFormatOption,
     MetricsAnywhereOption,
     MetricsOption,
     MetricsPasswordOption,
     read_metrics,
 )
 from specwire.runtime.cli.metrics_showing import shown
+from specwire.runtime.cli.plain_log import plain_log
 from specwire.runtime.cli.protocols import load_protocol
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
+from specwire.runtime.log.form import LogForm
 
 if TYPE_CHECKING:
     from specwire.runtime.capture import Limits, Tap
@@ -91,11 +94,13 @@ def proxy(
     metrics: MetricsOption = None,
     metrics_anywhere: MetricsAnywhereOption = False,
     metrics_password_file: MetricsPasswordOption = None,
+    log_format: LogFormatOption = LogForm.TEXT,
     config: Annotated[Path | None, config_option("capture.proxy")] = None,
 ) -> None:
     """Pass on what two peers say, one connection for each of a client's, and write every message to a capture."""
     from specwire.runtime.transport.errors import ExposureError
 
+    configured = configured_in(context)
     packages = [load_protocol(name) for name in dict.fromkeys(protocol)]
     try:
         limits = read_capture_limits(capture_keep, capture_max, capture_payload, capture_free)
@@ -104,9 +109,11 @@ def proxy(
         place = read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file)
     except (ValueError, ExposureError) as error:
         fail(str(error))
-    with _open_taps(capture, packages, limits) as taps:
-        reloading = Reloading(configured_in(context), print_error, takes={})
-        counts = asyncio.run(_run(make, (listen, to, max_clients), taps, packages, quiet, reloading, place))
+    with plain_log("capture-proxy", log_format) as say, _open_taps(capture, packages, limits) as taps:
+        reloading = Reloading(configured, say, takes={})
+        counts = asyncio.run(
+            _run(make, (listen, to, max_clients), taps, packages, quiet, reloading, place, say)
+        )
     counts |= {"dropped": sum(tap.dropped for tap in taps.values()), "capture": str(capture)}
     if json:
         print_json(counts)
@@ -135,6 +142,7 @@ async def _run(
     quiet: bool,
     reloading: Reloading,
     place: Place | None,
+    say: Callable[[str], None],
 ) -> dict[str, Any]:
     from specwire.runtime.capture.proxy import ProxyWatch
     from specwire.runtime.cli.signals import stop_requested
@@ -146,11 +154,9 @@ async def _run(
     relay = make(listen, to, watch, max_clients)
     await relay.open()
     try:
-        async with shown(place, lambda: _subject(relay, watch.proxied, taps), print_error):
+        async with shown(place, lambda: _subject(relay, watch.proxied, taps), say):
             if not quiet:
-                messages().print(
-                    f"passing on {relay.endpoint} to {relay.target}", markup=False, soft_wrap=True
-                )
+                say(f"passing on {relay.endpoint} to {relay.target}")
             reloading.begin()
             ready.tell()
             await stop

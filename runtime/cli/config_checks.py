@@ -142,6 +142,12 @@ def _timer(word: str) -> None:
     read_timers([word])
 
 
+def _place(text: str) -> None:
+    from specwire.runtime.observe.place import read_place
+
+    read_place(text, anywhere=True)  # whether others may reach it is another key's part
+
+
 EVERYWHERE: Mapping[str, Check] = {
     "capture": _folder,
     "capture-keep": _age,
@@ -151,6 +157,8 @@ EVERYWHERE: Mapping[str, Check] = {
     "timer": _timer,
     "listen": _listening,
     "to": _connecting,
+    "metrics": _place,
+    "metrics-password-file": _file,
 }
 """By key, in whatever section it is."""
 
@@ -177,5 +185,7 @@ CHECKS: Mapping[tuple[str, str], Check] = {
     ("norfab.broker", "inventory"): _file,
     ("norfab.broker", "files"): _folder,
     ("norfab.worker", "broker"): _connecting,
+    ("capture.proxy", "curve"): _secret_key,
+    ("capture.proxy", "as"): _secret_key,
 }
 """By section and key."""

@@ -14,6 +14,7 @@ from typing import Any
 import msgspec
 import typer
 
+from specwire.runtime.cli.config_checks import find_faults
 from specwire.runtime.cli.config_faults import fail_with
 from specwire.runtime.cli.config_sections import SECTIONS, load_section
 from specwire.runtime.configuration.faults import ConfigurationError
@@ -84,10 +85,18 @@ def config_option(section: str) -> Any:
 
 
 def configured_in(context: typer.Context) -> Configured:
-    """Return the configuration that the command of `context` was started with."""
+    """Return the configuration that the command of `context` was started with.
+
+    What the server would refuse ends the command here, where it is known whose word it is; what the command line has said
+    instead is no fault of the file.
+    """
     configured: Configured = context.meta[_MADE]
-    said = (name for name in context.params if _is_said(context, name))
-    return msgspec.structs.replace(configured, said=frozenset(said))
+    said = frozenset(name for name in context.params if _is_said(context, name))
+    settings = {setting.key: setting.parameter for setting in configured.section.settings}
+    held = {key: found for key, found in configured.found.items() if settings[key] not in said}
+    if faults := tuple(find_faults(configured.section, held)):
+        fail_with(ConfigurationError(configured.file, faults))
+    return msgspec.structs.replace(configured, said=said)
 
 
 def _is_said(context: typer.Context, parameter: str) -> bool:

@@ -17,7 +17,6 @@ from specwire.runtime.cli.console import fail, meant, print_json
 from specwire.runtime.cli.decode_message import plain, show_message
 from specwire.runtime.cli.grammars import PackageGrammarsOption
 from specwire.runtime.cli.protocols import complete_protocol, load_protocol, protocol_names
-from specwire.runtime.pcap.choosing import sender_argument
 from specwire.runtime.pcap.hexdump import Kind
 
 AUTO = "auto"
@@ -163,6 +162,8 @@ def _decode_one(
 ) -> None:
     package = load_protocol(protocol, grammars)
     octets = [_octets(index, text) for index, text in enumerate(frames)]
+    from specwire.runtime.pcap.choosing import sender_argument
+
     message = package.decode(octets, strict=strict, **sender_argument(package, sender))
     if json:
         print_json(

@@ -24,6 +24,9 @@ from specwire.runtime.pcap.rows import Row
 
 PORTION_ROWS = 256
 
+KEPT = "keep"
+"""The policy by which a tap writes payloads as they are."""
+
 Find = Callable[[str | None], Sequence[ModuleType]]
 """Which packages come into question for the protocol that a row states."""
 
@@ -43,6 +46,7 @@ class CaptureRows:
         self._seen: set[Path] = set()
         self._highest: dict[str, int] = {}
         self._dropped: dict[str, int] = {}
+        self._policies: dict[str, str] = {}
 
     def read(self, source: Path) -> Iterator[Row]:
         """Yield the messages in a folder's segments, or in one segment, that were not read before.
@@ -59,6 +63,8 @@ class CaptureRows:
             if segment is not None:
                 tap = segment.source.tap if segment.source else path.name
                 self._dropped[tap] = max(segment.dropped, self._dropped.get(tap, 0))
+                if segment.source and segment.source.payload != KEPT:
+                    self._policies[tap] = segment.source.payload
                 found.append((_begins(path), segment))
         yield from self._merge(sorted(found, key=lambda item: (item[0], item[1].path)))
 
@@ -78,8 +84,12 @@ class CaptureRows:
                 _hold(held, order, rows)
 
     def notes(self) -> list[str]:
-        """Say how many messages are missing from what was read."""
-        return [f"tap {tap} dropped {count:,} messages" for tap, count in self._dropped.items() if count]
+        """Say what is missing from what was read."""
+        dropped = [f"tap {tap} dropped {count:,} messages" for tap, count in self._dropped.items() if count]
+        return dropped + [
+            f"tap {tap} wrote payloads as {policy!r}, so they are not what was sent"
+            for tap, policy in self._policies.items()
+        ]
 
     def _is_known(self, name: str) -> bool:
         """Whether a segment stands for others that were read before; keeps what a name says."""

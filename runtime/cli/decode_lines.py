@@ -19,6 +19,8 @@ SHOWN_OCTETS = 24
 SHOWN_ITEMS = 6
 SHOWN_TEXT = 120
 _WIDTHS = {"time": 26, "peer": 22, "from": 4, "message": 14}
+_DAY_WIDTH = 11
+"""Columns that a terminal is spared by telling a day once."""
 _RED, _DIM, _PLAIN = "\x1b[31m", "\x1b[2m", "\x1b[0m"
 
 
@@ -48,20 +50,39 @@ class Lines:
         self._columns = console.width if console.is_terminal else None
         self._coloured = console.is_terminal and console.color_system is not None
         self._begun = False
+        self._day = ""
 
     def show(self, row: Row) -> None:
         """Print one row."""
         if not self._begun:
             self._begun = True
-            self._write(_join([*_WIDTHS, "fields"]), _DIM)
+            self._write(self._join([*_WIDTHS, "fields"]), _DIM)
+        time = time_text(row.ts)
+        if self._columns is not None and row.ts is not None:
+            day, time = time[: _DAY_WIDTH - 1], time[_DAY_WIDTH:]
+            if day != self._day:
+                self._day = day
+                self._write(day, _DIM)
         fields = str(row.error) if row.error is not None else self._fields(row)
-        message = row.name or "?"
-        cells = [time_text(row.ts), peer_text(row.peer) or "-", row.sender or "?", message, fields]
-        self._write(escape(_join(cells)), _RED if row.error is not None else "")
+        cells = [time, peer_text(row.peer) or "-", row.sender or "?", row.name or "?", fields]
+        line = escape(self._join(cells))
+        if row.error is not None:
+            self._write(line, _RED)
+        else:
+            self._write(self._cut(line))
 
-    def _write(self, line: str, colour: str) -> None:
-        if self._columns is not None and len(line) > self._columns:
-            line = line[: self._columns - 1] + "…"
+    def _join(self, cells: list[str]) -> str:
+        widths = [*_WIDTHS.values(), 0]
+        if self._columns is not None:
+            widths[0] -= _DAY_WIDTH
+        return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
+
+    def _cut(self, line: str) -> str:
+        """A message's line is cut at the terminal's edge; an error's is not."""
+        fits = self._columns is None or len(line) <= self._columns
+        return line if fits else line[: (self._columns or 1) - 1] + "…"
+
+    def _write(self, line: str, colour: str = "") -> None:
         sys.stdout.write(f"{colour}{line}{_PLAIN}\n" if colour and self._coloured else line + "\n")
         if self._at_once:
             sys.stdout.flush()
@@ -106,11 +127,6 @@ def row_object(row: Row) -> dict[str, Any]:
         found["error"] = {"text": str(row.error), **attributes}
     found["frames"] = [frame.hex() for frame in row.frames]
     return found
-
-
-def _join(cells: list[str]) -> str:
-    widths = [*_WIDTHS.values(), 0]
-    return "  ".join(f"{cell:<{width}}" for cell, width in zip(cells, widths, strict=True)).rstrip()
 
 
 def _is_empty(value: Any) -> bool:

@@ -9,7 +9,7 @@ import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
-from specwire.runtime.cli.console import fail
+from specwire.runtime.cli.console import fail, messages
 from specwire.runtime.cli.decode_waiting import Waiting
 
 STANDARD_INPUT = "-"
@@ -55,14 +55,19 @@ def _standard_input(waiting: Waiting) -> Iterator[bytes]:
 
 
 def _counted(path: Path, waiting: Waiting) -> Iterator[bytes]:
-    from specwire.runtime.cli.capture_progress import counting
+    """The octets of a file, with a bar where standard error is a terminal."""
+    console = messages()
+    if not console.is_terminal:
+        yield from _file(path, waiting, follow=False)
+        return
+    from rich.progress import Progress
 
-    total, done = path.stat().st_size, 0
-    with counting(path.name) as progress:
+    # Rich would take standard output over, and print what is written there to the terminal.
+    with Progress(console=console, transient=True, redirect_stdout=False, redirect_stderr=False) as bar:
+        task = bar.add_task(path.name, total=path.stat().st_size)
         for octets in _file(path, waiting, follow=False):
             yield octets
-            done += len(octets)
-            progress(done, total)
+            bar.advance(task, len(octets))
 
 
 def _file(path: Path, waiting: Waiting, *, follow: bool) -> Iterator[bytes]:

@@ -115,6 +115,7 @@ def serve(
     config: Annotated[Path | None, config_option("filemq.serve")] = None,
 ) -> None:
     """Publish folders, and send every change to the clients that subscribed."""
+    configured = configured_in(context)
     log = PeerLog(quiet=quiet, role="filemq-server", form=log_format)
     try:
         manner = Manner(
@@ -144,7 +145,7 @@ def serve(
             )
             files = ServerFiles(server, log, security, curve=curve, clients=clients, plain=plain)
             reloading = Reloading(
-                configured_in(context),
+                configured,
                 log.line,
                 takes={**takes_of(manner, log), **files.takes},
                 rereads=[files.reread] if files.any else [],

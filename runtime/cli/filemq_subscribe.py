@@ -116,6 +116,7 @@ def subscribe(
     config: Annotated[Path | None, config_option("filemq.subscribe")] = None,
 ) -> None:
     """Keep a folder equal to what a server publishes under the paths."""
+    configured = configured_in(context)
     log = PeerLog(quiet=quiet, role="filemq-subscriber", form=log_format)
     try:
         manner = Manner(
@@ -145,7 +146,7 @@ def subscribe(
                 check=check,
                 on_event=log.tell,
             )
-            reloading = Reloading(configured_in(context), log.line, takes=takes_of(manner, log))
+            reloading = Reloading(configured, log.line, takes=takes_of(manner, log))
             reason = asyncio.run(_subscribe(client, reloading, manner, log))
     except ValueError as error:
         fail(str(error))

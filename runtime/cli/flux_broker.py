@@ -118,6 +118,7 @@ def broker(
     from specwire.runtime.transport.errors import ExposureError, TransportError
     from specwire.runtime.transport.keys import KeyFileError, load_keys
 
+    configured = configured_in(context)
     if curve and keys is None and size > 1:
         fail("--keys is wanted, the keys of the instance; or --no-curve, on this machine alone")
     try:
@@ -152,7 +153,7 @@ def broker(
                 on_event=log.tell,
             )
             reloading = Reloading(
-                configured_in(context),
+                configured,
                 log.line,
                 takes=takes_of(running, log, quiet=quiet, verbose=verbose),
                 rereads=rereads_of(running, log, pair, key_file),

@@ -6,7 +6,6 @@ import asyncio
 import os
 import signal
 import sys
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -41,8 +40,8 @@ from specwire.runtime.cli.metrics_options import (
     MetricsPasswordOption,
     read_metrics,
 )
+from specwire.runtime.cli.plain_log import plain_log
 from specwire.runtime.log.form import LogForm
-from specwire.runtime.log.stamp import Stamp
 
 if TYPE_CHECKING:
     from specwire.runtime.cli.reloading import Reloading
@@ -99,6 +98,7 @@ def start(
     from specwire.runtime.flux.instance import BrokerEndedError, Instance, Plan
     from specwire.runtime.flux.topology import Tree
 
+    configured = configured_in(context)
     flags = {
         "--allow-guests": allow_guests,
         "--letter": letter,
@@ -139,8 +139,9 @@ def start(
         capture=str(capture.absolute()) if capture is not None else None,
     )
     try:
-        reloading = Reloading(configured_in(context), print_error, takes={})
-        status = asyncio.run(_run(Instance(plan, _say_as(log_format)), command or [], reloading))
+        with plain_log("flux-instance", log_format) as say:
+            reloading = Reloading(configured, say, takes={})
+            status = asyncio.run(_run(Instance(plan, say), command or [], reloading))
     except BrokerEndedError as error:
         fail(str(error), status=JOB_FAILED)
     raise typer.Exit(status)
@@ -198,14 +199,6 @@ async def _run_command(instance: Instance, command: list[str], stop: asyncio.Fut
     finally:
         await end_command(command[0], process, running)
     return BY_SIGNAL - status if (status := running.result()) < 0 else status
-
-
-def _say_as(form: LogForm) -> Callable[[str], None]:
-    """Return what writes a line about the instance, as its brokers write theirs."""
-    if form is LogForm.TEXT:
-        return print_error
-    stamp = Stamp("flux-instance", form)
-    return lambda text: print_error(stamp.line(text, "warning"))
 
 
 async def _first(running: asyncio.Task[int], stop: asyncio.Future[None]) -> None:

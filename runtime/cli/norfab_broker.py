@@ -122,6 +122,7 @@ def broker(
     from specwire.runtime.transport.errors import ExposureError, TransportError
     from specwire.runtime.transport.keys import KeyFileError
 
+    configured = configured_in(context)
     place = folder or default_folder(os.environ)
     log = BrokerLog(jobs=verbose, form=log_format)
     try:
@@ -154,7 +155,7 @@ def broker(
                 read_again = BrokerFiles(served, log, table, access or ring.table_file, ring)
                 takes["access"] = read_again.take_access
                 rereads.append(read_again.reread)
-            reloading = Reloading(configured_in(context), log.line, takes=takes, rereads=rereads)
+            reloading = Reloading(configured, log.line, takes=takes, rereads=rereads)
             asyncio.run(run_broker(served, log, reloading, answer_status=status, metrics=shown_at))
     except (ValueError, ExposureError, KeyFileError) as error:
         fail(str(error))

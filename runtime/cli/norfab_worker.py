@@ -21,7 +21,7 @@ from specwire.runtime.cli.capture_options import (
     CapturePayloadOption,
     read_capture_limits,
 )
-from specwire.runtime.cli.config_option import config_option
+from specwire.runtime.cli.config_option import config_option, configured_in
 from specwire.runtime.cli.console import fail
 from specwire.runtime.cli.metrics_options import (
     LogFormatOption,
@@ -42,6 +42,7 @@ from specwire.runtime.norfab.names import InvalidNameError, check_service, worke
 
 
 def worker(
+    context: typer.Context,
     service: Annotated[str, typer.Option(help="Name of the service.", show_default=False)],
     plugin: Annotated[
         str,
@@ -133,6 +134,7 @@ def worker(
     config: Annotated[Path | None, config_option("norfab.worker")] = None,
 ) -> None:
     """Offer the tasks of a plugin at a NORFAB broker."""
+    configured_in(context)
     try:
         check_service(service)
         worker_name(name.encode("utf-8", "surrogateescape"))

@@ -23,7 +23,7 @@ from specwire.runtime.cli.peer_options import (
     PatienceOption,
     ServerKeyOption,
     check_identity,
-    check_target,
+    choose_endpoint,
     read_security,
 )
 from specwire.runtime.cli.protocols import complete_protocol, load_protocol
@@ -115,7 +115,7 @@ def command(
     from specwire.runtime.rehearsal.stage import Stage
     from specwire.runtime.rehearsal.tally import Tally
 
-    endpoint = _choose_endpoint(connect, bind, curve, anywhere=anywhere)
+    endpoint = choose_endpoint(connect, bind, curve, anywhere=anywhere, connecting="--connect")
     seed = secrets.randbits(SEED_BITS) if seed is None else seed
     manner = Manner(messages, seconds, rate, patience_s=patience, fault_share=FAULT_SHARE if faults else 0.0)
     # Another one each time: a server may still know that of the run before, and be done with it.
@@ -145,26 +145,6 @@ def command(
         print_report(report)
     if tally.failed or (require_answers and tally.unanswered):
         raise typer.Exit(FAILED)
-
-
-def _choose_endpoint(connect: str | None, bind: str | None, curve: Path | None, *, anywhere: bool) -> str:
-    if bind is not None and connect is None:
-        from specwire.runtime.transport.errors import ExposureError
-        from specwire.runtime.transport.security import NULL, refuse_exposure
-
-        if curve is not None:
-            fail("--curve goes with --connect: this peer does not ask others who they are")
-        try:
-            refuse_exposure(bind, NULL, insecure=None)
-        except ExposureError:
-            fail(
-                f"{bind} would be open to other machines; this peer listens on this one only: tcp://127.0.0.1:PORT"
-            )
-        return bind
-    if connect is None or bind is not None:
-        fail("--connect ENDPOINT or --bind ENDPOINT is wanted, one of them")
-    check_target(connect, anywhere=anywhere)
-    return connect
 
 
 async def _call(

@@ -64,6 +64,31 @@ def check_identity(identity: str) -> None:
         fail(f"--identity has {octets} octets; 1 to {LONGEST_IDENTITY_OCTETS} are wanted, the first not NUL")
 
 
+def choose_endpoint(
+    connect: str | None, bind: str | None, curve: Path | None, *, anywhere: bool, connecting: str
+) -> str:
+    """Return the one endpoint that was given; ends the command where none or both were, or it cannot be used.
+
+    Args:
+        connecting: name of the option that `connect` is.
+    """
+    if connect is not None and bind is None:
+        check_target(connect, anywhere=anywhere)
+        return connect
+    if bind is None or connect is not None:
+        fail(f"{connecting} ENDPOINT or --bind ENDPOINT is wanted, one of them")
+    if curve is not None:
+        fail(f"--curve goes with {connecting}: who listens here does not ask others who they are")
+    from specwire.runtime.transport.endpoint import fault_in_endpoint
+    from specwire.runtime.transport.security import is_exposed
+
+    if fault := fault_in_endpoint(bind, listening=True):
+        fail(f"{bind} {fault}")
+    if is_exposed(bind):
+        fail(f"{bind} would be open to other machines; listen on this one only: tcp://127.0.0.1:PORT")
+    return bind
+
+
 def check_target(endpoint: str, *, anywhere: bool) -> None:
     """End the command where `endpoint` is none, or not on this machine and the user has not said that it may be so."""
     from specwire.runtime.rehearsal.lines import LOCAL

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from specwire.runtime.cli.console import fail, print_json
+from specwire.runtime.cli.console import fail, print_error, print_json
 from specwire.runtime.cli.peer_options import (
     FAILED,
     AnywhereOption,
@@ -20,7 +20,7 @@ from specwire.runtime.cli.peer_options import (
     PatienceOption,
     ServerKeyOption,
     check_identity,
-    check_target,
+    choose_endpoint,
     read_security,
 )
 from specwire.runtime.cli.protocols import load_protocol
@@ -38,15 +38,27 @@ MARK_BITS = 60
 
 def command(
     capture: Annotated[Path, typer.Argument(help="Folder of the capture.", show_default=False)],
+    side: Annotated[str, typer.Option(help="Letter of the role that is played again.", show_default=False)],
     to: Annotated[
-        str,
+        str | None,
         typer.Option(
             metavar="ENDPOINT",
             help="Where the live peer listens; local://PATH is a Flux broker's socket.",
             show_default=False,
         ),
-    ],
-    side: Annotated[str, typer.Option(help="Letter of the role that is played again.", show_default=False)],
+    ] = None,
+    bind: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENDPOINT",
+            help="Where to listen, on this machine, for live peers to connect: each gets the next conversation.",
+            show_default=False,
+        ),
+    ] = None,
+    wait: Annotated[
+        float,
+        typer.Option(min=0.1, metavar="SECONDS", help="With --bind: how long to wait for the next peer."),
+    ] = 60.0,
     protocol: Annotated[
         str | None, typer.Option(help="Which, where the capture has several.", show_default=False)
     ] = None,
@@ -102,7 +114,7 @@ def command(
     from specwire.runtime.rehearsal.replay.playing import Outcome, Performance
     from specwire.runtime.rehearsal.replay.recording import read_recording
 
-    check_target(to, anywhere=anywhere)
+    endpoint = choose_endpoint(to, bind, curve, anywhere=anywhere, connecting="--to")
     if identity is not None:
         check_identity(identity)
     chosen = Pace(rate, _read_speed(pace), patience)
@@ -112,7 +124,7 @@ def command(
             Language(load_protocol(recording.protocol)),
             recording,
             side,
-            to,
+            endpoint,
             chosen,
             Ignored(frozenset(ignore or ())),
             at_once,
@@ -122,11 +134,12 @@ def command(
             secrets.randbits(MARK_BITS),
         )
         outcome = Outcome()
-        asyncio.run(_play(performance, outcome))
+        asyncio.run(_play(performance, outcome, None if bind is None else wait))
     except RehearsalError as error:
         fail(str(error))
-    if not outcome.live and outcome.lost:
-        fail(f"nothing was heard at {to}: {'; '.join(outcome.lost)}", status=FAILED)
+    if not outcome.live and (outcome.lost or not outcome.conversations):
+        reasons = "; ".join(outcome.lost) or "nobody came"
+        fail(f"nothing was heard at {endpoint}: {reasons}", status=FAILED)
     if as_json:
         print_json(describe_outcome(performance, outcome))
     else:
@@ -135,7 +148,7 @@ def command(
         raise typer.Exit(FAILED)
 
 
-async def _play(performance: Performance, outcome: Outcome) -> None:
+async def _play(performance: Performance, outcome: Outcome, wait_s: float | None) -> None:
     from specwire.runtime.cli.replay_view import shown_progress
     from specwire.runtime.cli.signals import stop_requested
     from specwire.runtime.rehearsal.replay.playing import play
@@ -144,9 +157,23 @@ async def _play(performance: Performance, outcome: Outcome) -> None:
     requested.add_done_callback(lambda _: stop.set())
     try:
         with shown_progress(performance, outcome):
-            await play(performance, outcome, stop)
+            if wait_s is None:
+                await play(performance, outcome, stop)
+            else:
+                await _stand(performance, outcome, stop, wait_s)
     finally:
         requested.cancel()
+
+
+async def _stand(performance: Performance, outcome: Outcome, stop: asyncio.Event, wait_s: float) -> None:
+    from specwire.runtime.rehearsal.replay.hosting import Stand
+
+    stand = Stand(performance, outcome, stop, wait_s)
+    try:
+        print_error(f"listening on {stand.bind(performance.endpoint)}")
+        await stand.run()
+    finally:
+        await stand.close()
 
 
 def _read_speed(pace: str | None) -> float | None:

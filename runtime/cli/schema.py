@@ -5,6 +5,7 @@ from __future__ import annotations
 import json as json_text
 from enum import StrEnum
 from importlib import import_module
+from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
 
@@ -44,17 +45,25 @@ def command(
         str | None, typer.Option(help="One message class only: its columns.", show_default=False)
     ] = None,
     grammars: PackageGrammarsOption = None,
+    payloads: Annotated[
+        Path | None,
+        typer.Option(
+            help="Profile whose [[payload]] tables become columns, with --format arrow.", show_default=False
+        ),
+    ] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the schemas as Spark's JSON.")] = False,
 ) -> None:
     """Print the table of every message: its fields, a boolean for each flag, the JSON in a field as a variant."""
     package = load_protocol(protocol, grammars)
     if message is not None and message not in package.MESSAGES:
         fail(f"{protocol} has no message {message!r}; it has {', '.join(package.MESSAGES)}")
+    if payloads is not None and (format is not Format.ARROW or json or message):
+        fail("--payloads adds columns to all rows: it goes with --format arrow, without --message and --json")
     if format in (Format.JSON_SCHEMA, Format.AVRO):
         _print_elsewhere(package, message, format)
         return
     if format is Format.ARROW and not json:
-        _print_arrow(package.columns.SCHEMA, message)
+        _print_arrow(_with_payloads(package, payloads) if payloads else package.columns.SCHEMA, message)
         return
     if format is Format.SQL and not json:
         _print_query(protocol, package)
@@ -99,6 +108,19 @@ def _print_elsewhere(package: ModuleType, message: str | None, format: Format) -
     from specwire.runtime.schemas.json_schema import json_schema
 
     print_json((avro_schema if format is Format.AVRO else json_schema)(package, message))
+
+
+def _with_payloads(package: ModuleType, profile: Path) -> object:
+    """Return the schema of decoded rows with the columns of payloads that have schemas of their own."""
+    from specwire.runtime.schemas.payloads import PayloadError, load_payloads
+
+    schema = package.columns.SCHEMA
+    try:
+        for payload in load_payloads(profile, package):
+            schema = schema.append(payload.field)
+    except PayloadError as error:
+        fail(str(error))
+    return schema
 
 
 def _print_arrow(schema: object, message: str | None) -> None:

@@ -6,7 +6,6 @@ looked at is the finding on that thing, and the others are looked at all the sam
 
 from __future__ import annotations
 
-import logging
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -22,7 +21,8 @@ from specwire.runtime.doctor.programs import (
 from specwire.runtime.doctor.resources import examine_resources
 from specwire.runtime.doctor.sockets import examine_sockets
 
-_log = logging.getLogger(__name__)
+_STUMBLED = (AttributeError, ImportError, LookupError, OSError, RuntimeError, TypeError, ValueError)
+"""What a look at something can run into that is not as anybody thought."""
 
 Examination = Callable[[], Finding | Iterator[Finding]]
 
@@ -49,7 +49,6 @@ def findings_of(name: str, look: Examination) -> Iterator[Finding]:
     try:
         found = look()
         yield from [found] if isinstance(found, Finding) else found
-    except Exception as error:
-        _log.debug("%s cannot be looked at", name, exc_info=True)
+    except _STUMBLED as error:
         told = f"looking at it failed: {type(error).__name__}: {error}"
         yield Finding(name, State.WRONG, told, "report this, with what else is found")

@@ -12,6 +12,9 @@ from prometheus_client.utils import floatToGoString
 
 from specwire.runtime.observe.families import Family, Histogram
 
+OPENMETRICS_TYPE = "application/openmetrics-text"
+OPENMETRICS = f"{OPENMETRICS_TYPE}; version=1.0.0"
+
 
 class Exposition:
     """Writes what `describe` returns, each time it is asked.
@@ -27,8 +30,11 @@ class Exposition:
         self._registry.register(_Described(describe))
 
     def write(self, accept: str) -> tuple[bytes, str]:
-        """Return the text and its content type, in the form that ``Accept`` asks for: Prometheus's own or OpenMetrics."""
-        encode, content_type = choose_encoder(accept)
+        """Return the text and its content type, as OpenMetrics where ``Accept`` names it, else as Prometheus has it.
+
+        The library raises what it likes for versions that are none, so it is not shown what a stranger wrote.
+        """
+        encode, content_type = choose_encoder(OPENMETRICS if OPENMETRICS_TYPE in accept else "")
         return encode(self._registry), content_type
 
 

@@ -6,7 +6,6 @@ The asking is done as any client does it, over the broker's own local socket, so
 from __future__ import annotations
 
 import asyncio
-from contextlib import suppress
 
 from specwire.runtime.flux.errors import FluxError
 from specwire.runtime.flux.handle import connect
@@ -52,8 +51,7 @@ class FluxTree:
         """Look no more."""
         if self._looking is not None:
             self._looking.cancel()
-            with suppress(asyncio.CancelledError):
-                await self._looking
+            await asyncio.gather(self._looking, return_exceptions=True)
 
     async def _look(self) -> None:
         clock = asyncio.get_running_loop().time

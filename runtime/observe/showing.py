@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 from collections import deque
 from collections.abc import Iterable
-from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
@@ -17,6 +16,7 @@ from aiohttp import web
 from specwire.runtime.observe.exposition import Exposition
 from specwire.runtime.observe.families import Family, gauge
 from specwire.runtime.observe.http.doorman import Doorman
+from specwire.runtime.observe.http.faults import make_logger
 from specwire.runtime.observe.http.password import read_password
 from specwire.runtime.observe.http.site import Site
 from specwire.runtime.observe.place import Place
@@ -84,7 +84,11 @@ class Showing:
             note=self._note,
         )
         self._runner = web.AppRunner(
-            site.make_application(), access_log=None, keepalive_timeout=KEEPALIVE_S, shutdown_timeout=ENDING_S
+            site.make_application(),
+            access_log=None,
+            logger=make_logger(),
+            keepalive_timeout=KEEPALIVE_S,
+            shutdown_timeout=ENDING_S,
         )
         await self._runner.setup()
         assert self._runner.server is not None, "made by setup"
@@ -96,8 +100,7 @@ class Showing:
     async def stop(self) -> None:
         """Listen no more, and end every connection."""
         self._looking.cancel()
-        with suppress(asyncio.CancelledError):
-            await self._looking
+        await asyncio.gather(self._looking, return_exceptions=True)
         self._listening.close()
         await self._runner.cleanup()
         await self._subject.close()

@@ -86,7 +86,8 @@ class Traffic:
         self._torn = 0
         self._other = 0
         self._commands: Counter[str] = Counter()
-        self._refused: dict[tuple[Address, str], list[Address]] = {}
+        self._refused: dict[tuple[Address, str], tuple[Address, int]] = {}
+        """For listeners and reasons, the first who connected and how many did."""
         self._unsaid = 0
 
     def take(self, packet: Packet) -> Iterator[Row]:
@@ -110,8 +111,8 @@ class Traffic:
     def notes(self) -> list[str]:
         """Say what was not read, and why, in sentences."""
         told = [
-            f"{_connections(openers)} to {listener} cannot be read: {why}"
-            for (listener, why), openers in self._refused.items()
+            f"{opener if count == 1 else f'{count} connections'} to {listener} cannot be read: {why}"
+            for (listener, why), (opener, count) in self._refused.items()
         ]
         if self._unsaid:
             told.append(f"{_number(self._unsaid, 'more connection')} cannot be read")
@@ -220,13 +221,10 @@ class Traffic:
         if why == NO_ZMTP or (self._port is None and not connection.is_whole and not conversation.is_zmtp):
             self._other += 1
         elif (key := (connection.listener, why)) in self._refused or len(self._refused) < MAX_NOTES:
-            self._refused.setdefault(key, []).append(connection.opener)
+            first, count = self._refused.get(key, (connection.opener, 0))
+            self._refused[key] = first, count + 1
         else:
             self._unsaid += 1
-
-
-def _connections(openers: Sequence[Address]) -> str:
-    return str(openers[0]) if len(openers) == 1 else f"{len(openers)} connections"
 
 
 def _number(count: int, noun: str) -> str:

@@ -79,13 +79,20 @@ class ZmtpSide:
     Args:
         is_whole: whether its first octets are the beginning of the connection.
         plausible: whether frames are a message that may be on this connection.
+        max_octets: of the longest message that is put together.
     """
 
-    def __init__(self, *, is_whole: bool, plausible: Callable[[Sequence[bytes]], bool]) -> None:
-        self._plausible = plausible
+    def __init__(
+        self,
+        *,
+        is_whole: bool,
+        plausible: Callable[[Sequence[bytes]], bool],
+        max_octets: int = MAX_OCTETS,
+    ) -> None:
+        self._plausible, self._max_octets = plausible, max_octets
         self._greeting = bytearray()
         self._read: Callable[[bytes], Iterator[Event]] = self._greet if is_whole else self._search
-        self._units = zmtp.StreamDecoder(max_octets=MAX_OCTETS)
+        self._units = zmtp.StreamDecoder(max_octets=self._max_octets)
         self._frames: list[bytes] = []
         self._held = 0
         self._after_loss = False
@@ -184,8 +191,8 @@ class ZmtpSide:
     def _gather(self, body: bytes) -> Iterator[Event]:
         self._frames.append(body)
         self._held += len(body)
-        if self._held > MAX_OCTETS or len(self._frames) > MAX_FRAMES:
-            yield from self._lose(f"a message of more than {MAX_FRAMES} frames or {MAX_OCTETS} octets")
+        if self._held > self._max_octets or len(self._frames) > MAX_FRAMES:
+            yield from self._lose(f"a message of more than {MAX_FRAMES} frames or {self._max_octets} octets")
 
     def _message(self, frames: tuple[bytes, ...], after_loss: bool) -> Event:
         # In ZMTP 3.0 subscriptions are messages.
@@ -213,7 +220,7 @@ class ZmtpSide:
     def _lose(self, why: str | None = None) -> Iterator[Event]:
         """Begin to search; `why` where that is for octets that are no ZMTP."""
         self._frames, self._held = [], 0
-        self._units = zmtp.StreamDecoder(max_octets=MAX_OCTETS)
+        self._units = zmtp.StreamDecoder(max_octets=self._max_octets)
         self._read = self._search
         if why is not None:
             yield Broken(why)

@@ -58,6 +58,7 @@ class Improviser:
         self._next_at = now
         self._last_said: tuple[str, float] = ("", now)
         self._trial: Trial | None = None
+        self._is_to_break = False
         self._finish_at: float | None = None
         self._closed_by: str | None = None
         self._closed_in_error = False
@@ -95,9 +96,11 @@ class Improviser:
 
     def _hear_unreadable(self, fault: str, frames: Sequence[bytes]) -> None:
         """Who could not read us does not know what we read, and may answer in the sibling's writing."""
-        name = self._stage.language.name_in_sibling(frames) if self._trial is not None else None
-        if name is None or self._trial is None:
-            self._find("unreadable", "", fault, frames)
+        language = self._stage.language
+        name = language.name_in_sibling(frames)
+        if name not in self._errors() or self._trial is None:
+            hint = "" if name is None else f"; as {language.habits.sibling} it is {name}"
+            self._find("unreadable", "", f"{fault}{hint}", frames)
             return
         self._conclude(self._trial, name)
         self._give_up()
@@ -154,8 +157,15 @@ class Improviser:
         awaited = self._ledger.awaited(self._role)
         if len(awaited) >= manner.window:
             return None
-        if dice.random() < manner.fault_share and (frames := self._break(now)) is not None:
-            return frames
+        self._is_to_break = self._is_to_break or dice.random() < manner.fault_share
+        if self._is_to_break:
+            # Where something is under way an answer to that could be taken for one to the fault, and the other side may
+            # be a step further than we know.
+            if awaited or not self._session.may_send():
+                return None
+            self._is_to_break = False
+            if (frames := self._break(now)) is not None:
+                return frames
         names = self._choices()
         if not names or not self._stage.budget.take(now):
             return None
@@ -217,7 +227,7 @@ class Improviser:
     def _fit(self, message: Any, request: Waiting | None) -> Any:
         """Return an answer with what it repeats of its request."""
         if request is None:
-            return message if self._ledger.wants_answer(message) else self._keyed(message)
+            return self._keyed(message)
         fields = dict(zip(self._dialog.key, request.key, strict=True))
         for name in self._stage.language.habits.repeated:
             if name in request.message.__match_args__:
@@ -226,23 +236,20 @@ class Improviser:
         return message.replace(**{name: value for name, value in fields.items() if name in own})
 
     def _keyed(self, message: Any) -> Any:
-        """Return a message that says by its key that it wants no answer, mostly with a key."""
-        keyless = self._dialog.keyless
-        if (
-            not keyless
-            or self._stage.dice.random() < KEYLESS_SHARE
-            or not keyless.keys() <= set(message.__match_args__)
-        ):
+        """Return a message that was drawn without a key, mostly with one."""
+        dice, own = self._stage.dice, message.__match_args__
+        empty = [name for name in self._dialog.key if name in own and not getattr(message, name)]
+        if not empty or dice.random() < KEYLESS_SHARE:
             return message
-        return message.replace(**{name: self._stage.dice.randrange(1, 1 << 31) for name in keyless})
+        number = dice.randrange(1, 1 << 31)
+        return message.replace(
+            **{name: f"{number:08x}" if getattr(message, name) == "" else number for name in empty}
+        )
 
     # ---- what is broken, and what comes of it
 
     def _break(self, now: float) -> list[bytes] | None:
-        # Where something is under way an answer to that could be taken for one to the fault, and the other side may
-        # be a step further than we know.
-        under_way = self._ledger.awaited(self._role) or not self._session.may_send()
-        if under_way or self._stage.budget.spent(now):
+        if self._stage.budget.spent(now):
             return None
         trial = break_something(self._stage, self._dialog, self._session, now)
         if trial is None:

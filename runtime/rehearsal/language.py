@@ -58,6 +58,11 @@ class Language:
             return None
         return type(message).__name__
 
+    def can_be_from(self, role: str, message: Any) -> bool:
+        """Whether a message is written as `role` writes: where any side's header has room, it is that of this side."""
+        own = self.habits.own_fields.get(role, {})
+        return all(getattr(message, name, value) == value for name, value in own.items())
+
     def dialog(self, name: str) -> Dialog:
         """Return the dialog."""
         found: Dialog = self.machine.DIALOGS[name]

@@ -216,7 +216,8 @@ class Host:
             return None
         for dialog in self._dialogs:
             sender = other_role(language.dialog(dialog), role)
-            if language.session(role, dialog).observe(sender, message) is None:
+            session = language.session(role, dialog)
+            if language.can_be_from(sender, message) and session.observe(sender, message) is None:
                 return dialog
         return None
 

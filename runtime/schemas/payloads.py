@@ -67,6 +67,11 @@ class Payload(msgspec.Struct, frozen=True):
     pattern: str
     places: tuple[tuple[str, str], ...]
 
+    @property
+    def field(self) -> pa.Field[Any]:
+        """The column as schemas have it."""
+        return pa.field(self.column, self.type)
+
 
 def load_payloads(profile: Path, package: ModuleType) -> tuple[Payload, ...]:
     """Return what the ``[[payload]]`` tables of a profile say about the messages of a package.

@@ -30,12 +30,12 @@ async def change_keys(
         say: takes a line where an endpoint cannot be had again for long.
 
     Raises:
-        TransportError: libzmq does not take the keys; everything is as it was then.
+        TransportError: libzmq does not take the keys, and everything is as it was; or one of `endpoints` is not bound,
+            and those behind it keep their keys.
     """
     link.set_server_keys(keys)
-    for endpoint in endpoints:
+    for endpoint in endpoints:  # one after the other: what cannot be let go of keeps nobody from the others
         link.unbind(endpoint)
-    for endpoint in endpoints:
         await _bind_again(link, endpoint, say)
 
 

@@ -12,11 +12,24 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 
+from specwire.generated import filemq, norfab, norfab_ascii
+from specwire.runtime.capture.proxy import ProxyWatch
 from specwire.runtime.capture.segments import read_segments
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
 from specwire.runtime.filemq.access import Client, Clients
+from specwire.runtime.norfab.serve import NorfabBroker
+from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.transport.keys import load_keys, load_public_key, make_keys
-from specwire.runtime.transport.security import NULL, CurveClient, CurveServer, Null
+from specwire.runtime.transport.relay import Relay
+from specwire.runtime.transport.security import (
+    NULL,
+    CurveClient,
+    CurveServer,
+    Null,
+    PlainClient,
+    PlainServer,
+)
+from tests.integration.norfab_scene import SETTINGS, crowd_at
 
 TIMEOUT_S = 100.0
 
@@ -68,7 +81,7 @@ async def proxying(target: str, capture: Path, *options: str) -> AsyncIterator[P
 
 
 async def fetch(
-    endpoint: str, server: FilemqServer, inbox: Path, security: CurveClient | Null = NULL
+    endpoint: str, server: FilemqServer, inbox: Path, security: CurveClient | PlainClient | Null = NULL
 ) -> None:
     """Fetch all files of a server."""
     async with FilemqClient(endpoint, inbox, ["/"], security=security, sync=False) as client:
@@ -153,3 +166,63 @@ def test_peers_that_use_curve_are_recorded_by_who_has_the_keys(tmp_path: Path) -
         assert [row["frames"] for row in rows if row["sender"] == role] == said
     assert (proxy.counts["connections"], proxy.counts["dropped"]) == (1, 0)
     assert int(str(proxy.counts["refused"])) >= 1
+
+
+@asynccontextmanager
+async def relaying(watch: ProxyWatch, target: str) -> AsyncIterator[Relay]:
+    """Run a proxy in this process."""
+    relay = Relay("tcp://127.0.0.1:*", target, watch)
+    await relay.open()
+    try:
+        yield relay
+    finally:
+        await relay.close()
+
+
+def test_passwords_pass(tmp_path: Path) -> None:
+    """PLAIN is proved to the server; a wrong password is refused by it, and nothing is recorded of that."""
+    source, tap, kept = tmp_path / "source", Tap(), Tap()
+    source.mkdir()
+    (source / "one").write_bytes(b"1")
+    watch = ProxyWatch({"filemq": kept}, [filemq])
+    users = Clients([Client("ada", ("/",), password="lovelace")])
+
+    async def story() -> None:
+        server = FilemqServer([Publication(source)], tap=tap, security=PlainServer(), clients=users)
+        async with asyncio.timeout(TIMEOUT_S), server, relaying(watch, server.endpoint) as relay:
+            wrong = FilemqClient(
+                relay.endpoint, tmp_path / "b", ["/"], security=PlainClient("ada", "byron"), sync=False
+            )
+            async with wrong:
+                while not relay.connections:
+                    await asyncio.sleep(0.01)
+            await fetch(relay.endpoint, server, tmp_path / "a", PlainClient("ada", "lovelace"))
+
+    asyncio.run(story())
+    assert (tmp_path / "a" / "one").read_bytes() == b"1"
+    assert sorted(kept.said.values()) == sorted(tap.said.values())
+    assert len(kept.said) == 2
+
+
+def test_peers_of_two_dialects_at_one_broker(tmp_path: Path) -> None:
+    """Each message is recorded as what it is, with the role of its sender: a client, a worker, or the broker."""
+    kept = {"norfab": Tap(), "norfab_ascii": Tap()}
+    watch = ProxyWatch(kept, [norfab, norfab_ascii])
+
+    async def story() -> None:
+        async with (
+            asyncio.timeout(TIMEOUT_S),
+            NorfabBroker("tcp://127.0.0.1:*", tmp_path, settings=SETTINGS) as broker,
+            relaying(watch, broker.endpoints[0]) as relay,
+            crowd_at(relay.endpoint) as crowd,
+        ):
+            worker, client = crowd.worker(dialect=Dialect.DEPLOYED), crowd.client(dialect=Dialect.NORFAB)
+            await worker.register()
+            client.post("j1")
+            worker.end_job(await worker.take_job(), 42)
+            assert (await client.answer("j1", 200))["w1"]["result"] == 42
+
+    asyncio.run(story())
+    assert {sender for sender, _ in kept["norfab"].said} == {"C", "B"}
+    assert {sender for sender, _ in kept["norfab_ascii"].said} == {"W", "B"}
+    assert watch.proxied.unread == {}

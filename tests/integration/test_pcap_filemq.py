@@ -44,7 +44,8 @@ async def tcpdump(port: int, file: Path) -> AsyncIterator[None]:
     program = shutil.which("tcpdump")
     if program is None:
         pytest.skip("there is no tcpdump on this machine")
-    arguments = ("-i", "lo", "-U", "--immediate-mode", "-s", "0", "-B", "32768", "-Z", "root")
+    # A buffer for all of the transfer, so that a busy machine loses nothing. In KiB.
+    arguments = ("-i", "lo", "-U", "-s", "0", "-B", "65536", "-Z", "root")
     running = await asyncio.create_subprocess_exec(
         program, *arguments, "-w", str(file), "tcp", "port", str(port), stderr=asyncio.subprocess.PIPE
     )

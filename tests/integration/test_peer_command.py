@@ -62,7 +62,8 @@ def test_a_server_is_tried_and_its_recording_played_again(tmp_path: Path, source
             async with FilemqServer([Publication(source)], tap=tap) as server:
                 at = ("peer", "filemq", "--role", "C", "--connect", server.endpoint, "--seed", "7")
                 status, out, err = await command(
-                    *at, "--messages", "30", "--set", "Icanhaz.path=/", "--json", "--patience", "20"
+                    *(*at, "--messages", "30", "--patience", "20", "--json"),
+                    *("--set", "Icanhaz.path=/", "--set", "Icanhaz.options=[]", "--set", "Icanhaz.cache=[]"),
                 )
                 assert (status, err) == (0, "")
                 report: dict[str, Any] = json.loads(out)
@@ -104,7 +105,7 @@ def test_a_violation_is_told_and_ends_with_status_1() -> None:
             endpoint = router.bind("tcp://127.0.0.1:*")
             status, out, err = await command(
                 *("peer", "filemq", "--role", "C", "--connect", endpoint, "--seed", "7"),
-                *("--messages", "20", "--patience", "1"),
+                *("--messages", "20", "--patience", "1", "--loose"),
             )
         finally:
             router.close()
@@ -159,6 +160,7 @@ def test_bad_usage_is_one_sentence(
     ("arguments", "told"),
     [
         (("--pace", "fast"), "--pace fast: real is wanted, or a number and x, such as 10x"),
+        (("--bind", "tcp://127.0.0.1:*"), "--to ENDPOINT or --bind ENDPOINT is wanted, one of them"),
         ((), "there is no such capture folder"),
     ],
 )

@@ -15,6 +15,7 @@ from specwire.runtime.flux.config import Settings
 from specwire.runtime.flux.serve import FluxBroker
 from specwire.runtime.flux.topology import Tree
 from specwire.runtime.norfab.serve import NorfabBroker
+from specwire.runtime.norfab.worker import NorfabWorker, task
 from specwire.runtime.rehearsal.manner import Manner
 from specwire.runtime.rehearsal.meeting import Host, call
 from specwire.runtime.rehearsal.stage import Stage
@@ -23,8 +24,8 @@ from tests.integration.filemq_watch import DialogWatch
 from tests.runtime.rehearsal.staging import stage_of
 
 STORY_S = 100.0
-VALID = Manner(messages=80, seconds=60.0, rate=1000.0, patience_s=20.0)
-BROKEN = Manner(messages=80, seconds=60.0, rate=1000.0, patience_s=20.0, fault_share=0.3)
+VALID = Manner(messages=60, seconds=60.0, rate=1000.0, patience_s=20.0)
+BROKEN = Manner(messages=60, seconds=60.0, rate=1000.0, patience_s=20.0, fault_share=0.3)
 
 
 def run(story: Callable[[], Awaitable[None]]) -> None:
@@ -53,8 +54,10 @@ async def serving(protocol: str, folder: Path) -> AsyncIterator[str]:
             yield broker.endpoints[0]
 
 
+SUBSCRIPTIONS = ("Icanhaz.path=/", "Icanhaz.path=/file", "Icanhaz.options=[]", "Icanhaz.cache=[]")
 GIVEN = {
-    "filemq": ("Icanhaz.path=/", "Icanhaz.options=[]", "Icanhaz.cache=[]"),
+    "filemq": SUBSCRIPTIONS,
+    "libfilemq": SUBSCRIPTIONS,
     "flux": ("Request.topic=broker.ping", "Request.topic=no.such", "Request.nodeid=0", "Request.flags=0"),
 }
 CALLS = [
@@ -128,5 +131,36 @@ def test_our_filemq_client_keeps_to_the_machine(tmp_path: Path) -> None:
         assert stage.tally.findings == []
         assert stage.tally.received["Ohai"] >= 1
         assert [path.name for path in tmp_path.iterdir()] == ["inbox"]
+
+    run(story)
+
+
+class Fleet:
+    """A service with one task."""
+
+    @task
+    def count(self) -> int:
+        """Count."""
+        return 1
+
+
+def test_our_norfab_worker_answers_whatever_a_broker_asks(tmp_path: Path) -> None:
+    """Jobs, questions and management of any kind, most of which make no sense; each has an answer by its uuid."""
+
+    async def story() -> None:
+        manner = Manner(messages=60, seconds=60.0, rate=300.0, patience_s=5.0)
+        stage = stage_of("norfab_ascii", "B", 3, manner, strict=True)
+        host = Host(stage, ("client", "worker"))
+        try:
+            endpoint = host.bind("tcp://127.0.0.1:*")
+            async with NorfabWorker([endpoint], "leaf-1", "fleet", Fleet, folder=tmp_path):
+                await host.run()
+        finally:
+            await host.close()
+        assert stage.tally.findings == []
+        assert stage.tally.received["Ready"] >= 1
+        assert stage.tally.answered > 10
+        # One without a uuid cannot be answered so that anybody knows what is meant.
+        assert [missing for missing in stage.tally.unanswered_requests if missing.key["uuid"]] == []
 
     run(story)

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
+from specwire.generated import filemq, norfab_ascii
 from specwire.generated import flux as flux_package
-from specwire.generated import norfab_ascii
 from specwire.runtime import flux
 from specwire.runtime.capture import Tap
 from specwire.runtime.filemq import FilemqClient, FilemqServer, Publication
@@ -23,6 +23,7 @@ from specwire.runtime.flux.topology import Tree
 from specwire.runtime.norfab.client import NorfabClient
 from specwire.runtime.norfab.serve import NorfabBroker
 from specwire.runtime.rehearsal.language import Language
+from specwire.runtime.rehearsal.replay.hosting import Stand
 from specwire.runtime.rehearsal.replay.nature import Ignored
 from specwire.runtime.rehearsal.replay.part import Pace
 from specwire.runtime.rehearsal.replay.playing import Outcome, Performance, play
@@ -99,6 +100,31 @@ def test_a_file_that_has_changed_is_found_with_its_field(tmp_path: Path, source:
         assert differs.live != differs.recorded
         (missing,) = (found for found in outcome.differences if found.kind == "missing")
         assert '"/empty"' in missing.recorded
+
+    run(story)
+
+
+def test_a_recorded_filemq_server_is_played_to_a_live_client(tmp_path: Path, source: Path) -> None:
+    """The client gets the files out of the recording, and says what the recorded client had said."""
+
+    async def story() -> None:
+        capture = await record_transfer(source, tmp_path)
+        recording = read_recording(capture, protocol=None, tap=None, messages=10_000)
+        outcome = Outcome()
+        performance = Performance(Language(filemq), recording, "S", "", PATIENT)
+        stand = Stand(performance, outcome, asyncio.Event(), wait_s=60)
+        try:
+            endpoint = stand.bind("tcp://127.0.0.1:*")
+            async with FilemqClient(endpoint, tmp_path / "again", ["/"], sync=False):
+                await stand.run()
+                for name in ("large", "small", "empty"):
+                    while not (tmp_path / "again" / name).is_file():
+                        await asyncio.sleep(0.01)
+                    assert (tmp_path / "again" / name).read_bytes() == (source / name).read_bytes()
+        finally:
+            await stand.close()
+        assert outcome.conversations == 1
+        assert not any(found.message in ("Ohai", "Icanhaz") for found in outcome.differences)
 
     run(story)
 

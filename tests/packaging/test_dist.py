@@ -12,6 +12,7 @@ import pytest
 import dist
 import trials
 from tests.house.repository import ROOT, product_files
+from trial_places import Place, TrialError
 
 
 @pytest.fixture(scope="module")
@@ -73,8 +74,8 @@ def test_a_distribution_that_is_missing_is_a_sentence(
 
 def test_what_fails_in_a_trial_is_named(tmp_path: Path) -> None:
     """The command, its status, and what it said."""
-    place = trials.Place(Path(sys.executable).parent, tmp_path, tmp_path)
-    with pytest.raises(trials.TrialError, match=r"status 3: .*python -c (.|\n)*lost") as failure:
+    place = Place(Path(sys.executable).parent, tmp_path, tmp_path)
+    with pytest.raises(TrialError, match=r"status 3: .*python -c (.|\n)*lost") as failure:
         place.run("python", "-c", "import sys; print('lost'); sys.exit(3)")
     assert "lost" in str(failure.value)
 
@@ -83,6 +84,6 @@ def test_a_trial_sees_nothing_of_ours(tmp_path: Path, monkeypatch: pytest.Monkey
     """No path of Python, no setting, and the environment's programs first."""
     monkeypatch.setenv("PYTHONPATH", str(ROOT / "src"))
     monkeypatch.setenv("SPECWIRE_PURE", "1")
-    variables = trials.Place(tmp_path / "bin", tmp_path, tmp_path).variables
+    variables = Place(tmp_path / "bin", tmp_path, tmp_path).variables
     assert not {name for name in variables if name.startswith(("PYTHON", "SPECWIRE"))}
     assert variables["PATH"].startswith(str(tmp_path / "bin"))

@@ -12,9 +12,10 @@ import re
 from specwire.generator import ir
 from specwire.generator.emit.wireshark.lua import Lua
 
-RESERVED = frozenset(
-    ("frame", "malformed", "message_name", "opaque", "sender", "strange", "surplus", "unread")
-)
+RESERVED = frozenset((
+    "frame", "malformed", "message_name", "opaque", "reply_in", "reply_time", "request_in", "sender", "strange", "surplus",
+    "unread",
+))  # fmt: skip
 """Names below a protocol's that every dissector has."""
 
 WIDEST = 8

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from specwire.generator import ir
+from specwire.generator.dialogs import Dialog
 from specwire.generator.emit.layout import selected
 from specwire.generator.emit.python import announcing_bits, fixed_size
 from specwire.generator.emit.wireshark.fields import WIDEST, Fields
@@ -40,6 +41,7 @@ def protocol_table(protocol: ir.Protocol) -> Table:
         ],
         "tags": [] if patterned else list(_tag_rows(protocol)),
         "shapes": list(_shapes(protocol)),
+        "dialogs": [_dialog(dialog, protocol) for dialog in protocol.dialogs if dialog.key],
         "fields": fields.rows(),
         "messages": messages,
     }
@@ -57,6 +59,23 @@ def _shapes(protocol: ir.Protocol) -> Iterator[Table]:
             "most": shape.most,
             "senders": shape.senders,
         }
+
+
+def _dialog(dialog: Dialog, protocol: ir.Protocol) -> Table:
+    """Which messages want a reply, which are replies, and the fields that pair them."""
+    names = {message.class_name: message.name for message in protocol.messages}
+
+    def messages(labels: Iterable[str]) -> list[Lua]:
+        return [*dict.fromkeys(names[label.partition(":")[2]] for label in labels)]
+
+    concurrent = dialog.concurrent
+    starts = (start.label for phase in concurrent.phases for start in phase.starts if start.place)
+    return {
+        "key": dialog.key,
+        "keyless": {name: str(value) for name, value in dialog.keyless},
+        "requests": messages(starts),
+        "replies": messages(reply.label for reply in concurrent.replies),
+    }
 
 
 def _tag_rows(protocol: ir.Protocol) -> Iterator[Table]:

@@ -1,19 +1,21 @@
 """Which ``Host`` a request may name.
 
 A page somewhere on the web can have the reader's browser ask this machine, under a name of its own that it lets point here (DNS
-rebinding), and would read the answer. So only what such a page cannot have is answered: an address, ``localhost``, and the name
-that the server was told to listen at.
+rebinding), and would read the answer. So a server on loopback answers only what such a page cannot have: an address, and
+``localhost``. One that others are to reach is asked under whichever names it has.
 """
 
 from __future__ import annotations
 
 import ipaddress
 
+from specwire.runtime.observe.place import is_loopback
+
 
 def is_known_host(header: str, own: str) -> bool:
     """Whether a request that says ``Host: header`` is answered by a server that listens at the host `own`."""
     host = _without_port(header).lower().rstrip(".")
-    if host in ("localhost", own.lower()):
+    if host == "localhost" or not is_loopback(own):
         return True
     try:
         ipaddress.ip_address(host)

@@ -6,6 +6,7 @@ somebody looks; without that the tree has one level.
 
 from __future__ import annotations
 
+from specwire.runtime.flux.inquiry import FULL
 from specwire.runtime.flux.narration import shorten
 from specwire.runtime.flux.status import BrokerStatus, ChildStatus
 from specwire.runtime.flux.survey import Branch
@@ -26,7 +27,7 @@ from specwire.runtime.observe.views.common import captured
 TONES: dict[str, Tone] = {
     "full": "good",
     "partial": "fair",
-    "degraded": "bad",
+    "degraded": "fair",
     "lost": "bad",
     "offline": "fair",
 }
@@ -82,7 +83,8 @@ def view_broker(status: BrokerStatus, tree: Branch | None = None) -> View:
 def _health(status: BrokerStatus) -> Health:
     if status.phase != "online":
         return Health(word(status.phase), "fair" if status.phase in ("new", "joining") else "bad")
-    return Health(word(status.subtree), TONES.get(status.subtree, ""))
+    # What is lost is below: this broker does its work.
+    return Health(word(status.subtree), "good" if status.subtree == FULL else "fair")
 
 
 def _own_tree(status: BrokerStatus) -> Node:

@@ -137,7 +137,7 @@ async def play(performance: Performance, outcome: Outcome, stop: asyncio.Event) 
 
 
 class _Player:
-    """Plays one conversation."""
+    """Plays one conversation as the side that connects."""
 
     def __init__(
         self,
@@ -152,10 +152,7 @@ class _Player:
         self._script, self._number, self._stop = script, number, stop
         self._loop = asyncio.get_running_loop()
         self._changed = asyncio.Event()
-        language = performance.language
-        self._key = _dialog_of(language, script, performance.side).key
-        keys = Keys(self._key if performance.renews else (), performance.mark)
-        self._part = Part(language, script, performance.side, performance.pace, self._loop.time(), keys)
+        self._part = begin_part(performance, script, self._loop.time())
 
     async def run(self) -> None:
         """Play to the end, and add what came of it to the outcome."""
@@ -169,16 +166,7 @@ class _Player:
         finally:
             if line is not None:
                 line.close()
-        performance, part = self._performance, self._part
-        compared = compare(
-            performance.language,
-            self._key,
-            self._script.conversation,
-            part.recorded,
-            part.live,
-            performance.ignored,
-        )
-        self._outcome.add(part, compared)
+        conclude_part(self._performance, self._part, self._outcome)
 
     async def _open(self) -> Line | None:
         endpoint = self._performance.endpoint
@@ -224,6 +212,22 @@ class _Player:
         with suppress(TimeoutError):
             async with asyncio.timeout(max(0.0, seconds)):
                 await self._changed.wait()
+
+
+def begin_part(performance: Performance, script: Script, now: float) -> Part:
+    """Return the engine of one conversation."""
+    key = _dialog_of(performance.language, script, performance.side).key
+    keys = Keys(key if performance.renews else (), performance.mark)
+    return Part(performance.language, script, performance.side, performance.pace, now, keys)
+
+
+def conclude_part(performance: Performance, part: Part, outcome: Outcome) -> None:
+    """Compare what was answered, and add it to the outcome."""
+    language, script = performance.language, part.script
+    key = _dialog_of(language, script, performance.side).key
+    outcome.add(
+        part, compare(language, key, script.conversation, part.recorded, part.live, performance.ignored)
+    )
 
 
 def _dialog_of(language: Language, script: Script, side: str) -> Dialog:

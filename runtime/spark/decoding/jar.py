@@ -25,6 +25,8 @@ DIGEST = "Specwire-Sources"
 """The line of the manifest that has the digest."""
 
 _CLASSES = "specwire/generated"
+_COMMENT = re.compile(rb"^[ ]*(?://.*|/\*[\s\S]*?\*/)", re.MULTILINE)
+"""A comment that begins its line."""
 
 
 def find_jar() -> Path | None:
@@ -66,6 +68,6 @@ def sources_digest() -> str:
     """Return the SHA-256 of the Java sources, names included; what their comments say does not count."""
     digest = hashlib.sha256()
     for path in java_sources():
-        code = [line for line in path.read_bytes().splitlines() if not line.lstrip().startswith((b"*", b"/"))]
+        code = _COMMENT.sub(b"", path.read_bytes()).splitlines()
         digest.update(f"{path.relative_to(GENERATED).as_posix()} {len(code)}\n".encode() + b"\n".join(code))
     return digest.hexdigest()

@@ -19,9 +19,9 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import ArrayType, StructField, StructType
 
 from specwire.runtime.spark.decoding.noted import name_noted
+from specwire.runtime.spark.decoding.payloads import PAYLOAD_OF
 from specwire.runtime.spark.decoding.required import required
 from specwire.runtime.spark.decoding.shape import ADDED, PROTOCOL
-from specwire.runtime.spark.decoding.payloads import PAYLOAD_OF
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import pytest
 
-from specwire.runtime.bridge.bridging import MAX_REASONS, Bridged, BridgeWatch
+from specwire.runtime.bridge.bridging import MAX_REASONS, MAX_SAID, Bridged, BridgeWatch
 from specwire.runtime.bridge.pairs import find_bridge
 from specwire.runtime.bridge.translation import Hold, Send, Step, Unsaid, UnsayableError
 from tests.runtime.bridge.test_units import GREETING, READY
@@ -67,12 +67,20 @@ def test_what_goes_on_and_what_goes_back(caplog: pytest.LogCaptureFixture) -> No
 
 def test_what_cannot_be_read_ends_the_connection(caplog: pytest.LogCaptureFixture) -> None:
     """What was whole before goes on."""
-    at = At()
-    bridging = BridgeWatch(Turned)(at)
+    at, watch = At(), BridgeWatch(Turned)
+    bridging = watch(at)
     assert bridging.pass_on(GREETING + b"\x00\x02ab\x09", from_opener=True) == GREETING + b"\x00\x02ba"
     assert bridging.pass_on(b"\x00", from_opener=True) == b""
-    assert at.asked == [("end",)]
+    assert (at.asked, watch.bridged.ended) == ([("end",)], 1)
     assert "a connection of 10.0.0.7:1 is ended, who connects: this is no ZMTP" in caplog.text
+
+
+def test_the_log_is_bounded(caplog: pytest.LogCaptureFixture) -> None:
+    """Whoever connects with something else a thousand times is counted, and told of some times."""
+    watch = BridgeWatch(Turned)
+    for _ in range(10 * MAX_SAID):
+        watch(At()).pass_on(b"GET / HTTP/1.1\r\n".ljust(64), from_opener=True)
+    assert (watch.bridged.ended, len(caplog.records)) == (10 * MAX_SAID, MAX_SAID)
 
 
 def test_reasons_are_bounded() -> None:

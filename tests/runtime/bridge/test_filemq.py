@@ -85,6 +85,18 @@ class TestOldServer:
         ]  # fmt: skip
         assert hold == Hold(opener=False, held=False)
 
+    def test_a_client_without_credit_hears_that_the_server_lives(self) -> None:
+        """The server's own answer is behind what waits; it is not passed on a second time."""
+        bridge = self.open("/")
+        bridge.translate(chunk(libfilemq, "/f", 0, b"abcdef", eof=0).encode(), from_opener=False)
+        assert bridge.translate(filemq.Hugz().encode(), from_opener=True) == [
+            Send(False, libfilemq.Hugz().encode()),
+            Send(True, filemq.HugzOk().encode()),
+        ]
+        bridge.translate(libfilemq.HugzOk().encode(), from_opener=False)
+        *sent, _ = bridge.translate(filemq.Nom(credit=10).encode(), from_opener=True)[1:]
+        assert said(sent, filemq, to_opener=True) == [chunk(filemq, "/f", 0, b"abcdef", 0)]
+
     def test_a_last_chunk_with_content_is_two(self) -> None:
         """FILEMQ v2 has no end of file but an empty chunk."""
         bridge = self.open("/")

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from specwire.runtime.bridge import units
 from specwire.runtime.bridge.units import Units, UnreadableError, join_frames
@@ -64,3 +66,20 @@ def test_messages_are_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
             list(reading.feed(GREETING))
             with pytest.raises(UnreadableError, match="a message has more than"):
                 list(reading.feed((b"\x01\x32" + bytes(50)) * 4))
+
+
+@given(st.binary(max_size=400), st.integers(1, 50))
+def test_any_octets_are_units_or_refused(octets: bytes, size: int) -> None:
+    """No other error, and the same however they are cut."""
+    found: list[list[bytes | list[bytes]]] = []
+    for step in (size, len(octets) + 1):
+        reading = Units()
+        list(reading.feed(GREETING))
+        units_found: list[bytes | list[bytes]] = []
+        try:
+            for at in range(0, len(octets), step):
+                units_found += reading.feed(octets[at : at + step])
+        except UnreadableError:
+            pass
+        found.append(units_found)
+    assert found[0] == found[1]

@@ -60,6 +60,14 @@ def test_a_closed_day_becomes_one_file(capture: Path) -> None:
     assert segment.path.stat().st_mtime == MONDAY_S + 2  # its age is that of its last segment
 
 
+def test_who_could_read_the_segments_can_read_the_file(capture: Path) -> None:
+    """Its mode is theirs."""
+    for path in capture.iterdir():
+        path.chmod(0o640)
+    compact(capture, now_s=TUESDAY_S)
+    assert stat.S_IMODE((capture / MERGED).stat().st_mode) == 0o640
+
+
 def test_the_next_day_becomes_another(capture: Path) -> None:
     """And a third call has nothing to do."""
     compact(capture, now_s=TUESDAY_S)
@@ -153,10 +161,18 @@ def test_large_days_become_several_files(capture: Path) -> None:
 
 def test_pretending_changes_nothing(capture: Path) -> None:
     """But says what would be done."""
-    before = names(capture)
+    before = [*capture.iterdir()]
     done = compact(capture, now_s=TUESDAY_S, pretend=True)
     assert [merged.messages for merged in done.merged] == [30]
-    assert names(capture) == before
+    assert [*capture.iterdir()] == before
+
+
+def test_progress_is_told(capture: Path) -> None:
+    """Files looked at, then files merged, of how many."""
+    told: list[tuple[str, int, int]] = []
+    compact(capture, now_s=WEDNESDAY_S, progress=lambda *step: told.append(step))
+    assert told[:2] == [("looking at segments", 0, 5), ("looking at segments", 1, 5)]
+    assert told[-2:] == [("merging segments", 3, 5), ("merging segments", 5, 5)]
 
 
 class Killed(BaseException):

@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import Any
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from specwire.generated import cmb1_json, filemq, flux, norfab_ascii, zre
 from specwire.runtime.capture.payload import CONTENT, make_reducer, reduce_octets
@@ -93,3 +95,19 @@ def test_what_does_not_decode_is_all_content() -> None:
         assert reduce(protocol, OMIT, broken) == (b"", b"")
         assert reduce(protocol, CUT, broken) == (b"\xaa\xa3\x77", b"")
         assert reduce(protocol, HASH, broken)[0].startswith(b"sha256:")
+
+
+@pytest.mark.parametrize("protocol", sorted(CONTENT))
+@settings(max_examples=40)
+@given(data=st.data())
+def test_any_message_decodes_without_its_content(protocol: str, data: st.DataObject) -> None:
+    """Whatever can be sent; what is no content is as it was, and what cannot be decoded is taken, too."""
+    package = import_module(f"specwire.generated.{protocol}")
+    message = data.draw(package.strategies.messages())
+    policy = data.draw(st.sampled_from([CUT, HASH, OMIT]))
+    left = package.decode(list(reduce(protocol, policy, message.encode())))
+    content = {name: getattr(message, name) for name in CONTENT[protocol] if hasattr(message, name)}
+    decoded = package.decode(message.encode())
+    assert left.replace(**{name: getattr(decoded, name) for name in content}) == decoded
+    broken = data.draw(package.strategies.mutated_frames())
+    assert len(reduce(protocol, OMIT, broken)) == len(broken)

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from specwire.generated import filemq, norfab, norfab_ascii
 from specwire.runtime.capture.proxy import ProxyWatch
@@ -24,6 +26,12 @@ def command(body: bytes) -> bytes:
 def message(*frames: bytes) -> bytes:
     """A message of short frames."""
     return b"".join(bytes([at + 1 < len(frames), len(frame)]) + frame for at, frame in enumerate(frames))
+
+
+TOO_LONG = (
+    "zmtp.framing at octet 1: expected at most 67108864 octets, found 1099511627785 "
+    "[ZMTP v3.1 message framing]"
+)
 
 
 class At:
@@ -107,6 +115,10 @@ def test_each_dialect_goes_to_its_own_recorder() -> None:
     [
         (GREETING.replace(b"NULL\0", b"CURVE"), "it is encrypted (CURVE)"),
         (b"GET / HTTP/1.1\r\n\r\n", "it is no ZMTP"),
+        (
+            GREETING + command(READY) + b"\x02" + (1 << 40).to_bytes(8, "big"),
+            TOO_LONG,
+        ),
         (b"\xff" + bytes(8) + b"\x7f\x01\x05", "it is ZMTP 2 (libzmq 3)"),
     ],
 )
@@ -140,3 +152,14 @@ def test_a_fault_of_the_recorder_stops_the_recording_and_not_the_traffic(
         assert watched.pass_on(part, from_opener=True) == part
     assert "is no longer recorded" in caplog.text
     assert watch.proxied.unread == {"a fault of the proxy": 1}
+
+
+@given(st.binary(max_size=400), st.lists(st.integers(1, 50), min_size=1, max_size=40))
+def test_whatever_passes_passes_unchanged(octets: bytes, sizes: list[int]) -> None:
+    """Behind a greeting too; nothing that a peer sends ends a connection, or is lost from it."""
+    watched = ProxyWatch({"filemq": Kept()}, [filemq])(At("10.0.0.7:1"))
+    rest, passed = GREETING + octets, b""
+    for size in sizes:
+        part, rest = rest[:size], rest[size:]
+        passed += watched.pass_on(part, from_opener=True)
+    assert passed + rest == GREETING + octets

@@ -119,6 +119,22 @@ def test_a_server_does_not_start_with_a_fault(tmp_path: Path, capfd: pytest.Capt
     )
 
 
+def test_a_value_that_is_none_is_told_with_its_line_unless_the_command_line_has_another(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    file = write(tmp_path, '[filemq.serve]\nfolders = ["none"]\n\nendpoint = "tcp://127.0.0.1"\n')
+    ended = specwire(capfd, "filemq", "serve", "--config", file, str(tmp_path))
+    told = "filemq.serve.endpoint: 'tcp://127.0.0.1' names no port: tcp://HOST:PORT is wanted"
+    assert ended == Outcome(2, "", f"specwire: {file}:4: {told}\n"), (
+        "the folder of the file was not asked for"
+    )
+    monkeypatch.setenv("SPECWIRE_FILEMQ_SERVE_ENDPOINT", "tcp://*")
+    ended = specwire(capfd, "filemq", "serve", "--config", file, str(tmp_path))
+    assert ended.err.startswith(
+        "specwire: SPECWIRE_FILEMQ_SERVE_ENDPOINT: filemq.serve.endpoint: 'tcp://*' names no"
+    )
+
+
 def test_help_does_not_read_a_configuration(
     monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
@@ -264,6 +280,7 @@ server = "tcp://*:5670"
 server-key = ["me.key", "no key"]
 [bridge]
 to = "tcp://127.0.0.1:*"
+metrics = "here:there"
 """
 
 
@@ -286,6 +303,7 @@ def test_check_finds_what_a_server_would_refuse(tmp_path: Path, capfd: pytest.Ca
         "16: filemq.subscribe.server: 'tcp://*:5670' names no host to connect to",
         "17: filemq.subscribe.server-key: 'no key' is no public key: …",
         "19: bridge.to: 'tcp://127.0.0.1:*' names no port to connect to",
+        "20: bridge.metrics: …",
     ]
     shown = specwire(capfd, "config", "check", file, "--json")
     assert shown.status == 2

@@ -6,11 +6,10 @@ import gzip
 import json
 import os
 import re
-import signal
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -301,77 +300,51 @@ def test_damaged_segments_are_passed_over_and_told(
     assert len(rows(outcome)) == 4 and "cut-000000.parquet: not a whole Parquet file" in outcome.err
 
 
-# ---- what grows
+# ---- terminals
 
 
-def follow(*arguments: str, stdin: int = subprocess.DEVNULL) -> subprocess.Popen[bytes]:
-    command = [sys.executable, "-m", "specwire.runtime.cli.main", "decode", "--json", *arguments]
-    return subprocess.Popen(command, stdin=stdin, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
-
-
-@pytest.fixture
-def started() -> Iterator[list[subprocess.Popen[bytes]]]:
-    running: list[subprocess.Popen[bytes]] = []
-    yield running
-    for process in running:
-        process.kill()
-        process.communicate()
-
-
-def next_name(process: subprocess.Popen[bytes]) -> str:
-    assert process.stdout is not None
-    return str(json.loads(process.stdout.readline())["message"])
-
-
-@pytest.mark.parametrize("ending", [signal.SIGINT, signal.SIGTERM])
-def test_growing_file_is_followed_until_a_signal(
-    ending: signal.Signals, tmp_path: Path, started: list[subprocess.Popen[bytes]]
+def test_terminal_shows_the_day_once_and_cuts_lines(
+    recorded: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The file begins empty; a message comes out when its packets are there, whole."""
-    talk = Talk().handshake().say("C", message(OHAI)).say("C", message(NOM))
-    octets, file = pcap(talk.packets), tmp_path / "growing.pcap"
-    file.write_bytes(b"")
-    started.append(follow(str(file), "--follow"))
-    with file.open("ab", buffering=0) as growing:
-        growing.write(octets[:-5])
-        assert next_name(started[0]) == "Ohai"
-        growing.write(octets[-5:])
-        assert next_name(started[0]) == "Nom"
-    started[0].send_signal(ending)
-    assert started[0].wait(DEADLINE_S) == 0
+    """Errors are not cut: they say what to mend."""
+    monkeypatch.setattr(
+        "specwire.runtime.cli.decode_lines.output",
+        lambda: SimpleNamespace(is_terminal=True, width=50, color_system=None),
+    )
+    lines = specwire(capfd, "decode", str(recorded)).out.splitlines()
+    assert lines[1] == "2026-03-01" and lines[2].startswith("12:00:00.011000  00636c69656e74")
+    assert len(lines[4]) <= 50 and lines[4].startswith("12:00:00.013000")
+    assert lines[5].startswith("12:00:00.014000") and "0x63" in lines[5]
 
 
-def test_growing_capture_is_followed(tmp_path: Path, started: list[subprocess.Popen[bytes]]) -> None:
-    pytest.importorskip("pyarrow")
-    from specwire.runtime.pcap.recording import Recording
-    from specwire.runtime.pcap.rows import Row
-
-    folder = tmp_path / "capture"
-    recording = Recording(folder)
-    started.append(follow(str(folder), "--follow", "--limit", "2"))
-    for ts, frame in enumerate((OHAI, NOM)):
-        recording.add(Row(frames=(frame,), ts=ts, protocol="filemq", sender="C"), "")
-        recording.flush()
-        assert next_name(started[0]) == ("Ohai", "Nom")[ts]
-    assert started[0].wait(DEADLINE_S) == 0
+def test_terminal_codes_of_a_peer_stay_octets(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = tmp_path / "hostile.pcap"
+    hostile = b"\xaa\xa3\x81\x05\x1b[2Jx"
+    file.write_bytes(pcap(Talk().handshake(b"\x1b]0;").say("S", message(hostile)).packets))
+    for arguments in ((), ("--details",), ("--json",)):
+        outcome = specwire(capfd, "decode", str(file), *arguments)
+        assert "\x1b" not in outcome.out and "[2Jx" in outcome.out
 
 
-def test_standard_input_is_read_as_it_comes(started: list[subprocess.Popen[bytes]]) -> None:
-    talk = Talk().handshake().say("C", message(OHAI)).say("C", message(NOM))
-    octets = pcap(talk.packets)
-    started.append(follow("-", stdin=subprocess.PIPE))
-    pipe = started[0].stdin
-    assert pipe is not None
-    last = len(tcp_packet_octets(talk))
-    os.write(pipe.fileno(), octets[:-last])
-    assert next_name(started[0]) == "Ohai"
-    os.write(pipe.fileno(), octets[-last:])
-    assert next_name(started[0]) == "Nom"
-    pipe.close()
-    started[0].stdin = None
-    assert started[0].wait(DEADLINE_S) == 0
-
-
-def tcp_packet_octets(talk: Talk) -> bytes:
-    """The last packet; its record has 16 octets in front."""
-    return bytes(16) + talk.packets[-1].octets
+def test_bar_leaves_standard_output_alone(recorded: Path, tmp_path: Path) -> None:
+    """Standard error is a terminal, where the bar is; standard output a file, which has the messages and nothing else."""
+    near, far = os.openpty()
+    out = tmp_path / "out"
+    with out.open("wb") as file:
+        command = [sys.executable, "-m", "specwire.runtime.cli.main", "decode", "--json", str(recorded)]
+        running = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=file, stderr=far)
+    os.close(far)
+    try:
+        while os.read(near, 4096):
+            pass
+    except OSError:
+        pass  # So a terminal ends when nobody holds its other side.
+    finally:
+        os.close(near)
+    assert running.wait(DEADLINE_S) == 0
+    assert [json.loads(line)["message"] for line in out.read_text().splitlines()] == [
+        "Ohai",
+        "OhaiOk",
+        "Nom",
+        None,
+    ]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import asyncio
 import base64
 import json
+import logging
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import msgspec
@@ -13,6 +15,7 @@ import pytest
 from aiohttp import web
 
 from specwire.runtime.observe.http.doorman import MAX_CONNECTIONS, Doorman
+from specwire.runtime.observe.http.faults import FAULTS, PER_S, FaultsOnly
 from specwire.runtime.observe.http.hosts import is_known_host
 from specwire.runtime.observe.http.password import read_password
 from specwire.runtime.observe.place import Place
@@ -105,6 +108,7 @@ def test_there_is_nothing_else(path: str, method: str, status: int) -> None:
         ("[::1]:9464", "::1", True),
         ("10.1.2.3", "0.0.0.0", True),
         ("node7:9464", "node7", True),
+        ("node7.cluster:9464", "0.0.0.0", True),
         ("rebound.example", "127.0.0.1", False),
         ("127.0.0.1.example:9464", "127.0.0.1", False),
         ("localhost.example", "127.0.0.1", False),
@@ -172,6 +176,68 @@ def test_a_password_that_others_can_read_or_guess_is_none(tmp_path: Path) -> Non
         read_password(file)
     with pytest.raises(ValueError, match="cannot be read: No such file or directory"):
         read_password(tmp_path / "none")
+
+
+HOSTILE = (
+    b"\x00\xff" * 100 + b"\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nX: " + b"a" * 100_000 + b"\r\n\r\n",
+    b"GET http://[bad HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: localhost\r\nTransfer-Encoding: chunked\r\n\r\nZZZZ\r\n",
+    b"GET /%00%ff%0d%0a HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET / HTTP/1.1\r\nHost: \xff[\r\n\r\n",
+    b"CONNECT elsewhere:80 HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"OPTIONS * HTTP/1.1\r\nHost: localhost\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: application/openmetrics-text;version=zz,a;q=b\r\n\r\n",
+    b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nAccept: \xff\xfe\r\n\r\n",
+)
+
+
+def test_what_strangers_send_is_answered_and_not_logged(caplog: pytest.LogCaptureFixture) -> None:
+    """Whatever it is: no fault of ours, no line in the log, and the next one is served."""
+
+    async def story() -> list[bytes]:
+        answers = []
+        async with Showing(Still().subject(), ANY) as showing:
+            for octets in HOSTILE:
+                reader, writer = await connect(showing)
+                writer.write(octets)
+                answers.append(await reader.readline())
+                writer.close()
+            assert (await ask(showing, "/health")).status == 200
+        return answers
+
+    answers = play(story())
+    statuses = [int(answer.split()[1]) for answer in answers]
+    assert statuses == [400, 400, 400, 400, 404, 421, 404, 404, 200, 200]
+    assert caplog.records == []
+
+
+def test_a_fault_of_ours_is_logged_a_few_times(caplog: pytest.LogCaptureFixture) -> None:
+    """By our loggers, so that it is a line of the server's log in whichever form."""
+
+    def fail() -> Health:
+        raise ZeroDivisionError
+
+    async def story() -> list[int]:
+        subject = replace(Still().subject(), health=fail)
+        async with Showing(subject, ANY) as showing:
+            return [(await ask(showing, "/health")).status for _ in range(20)]
+
+    assert play(story()) == [500] * 20
+    assert [record.name.partition(".")[0] for record in caplog.records] == ["specwire"] * FAULTS
+
+
+def test_faults_are_told_again_after_a_while() -> None:
+    now = 0.0
+    faults = FaultsOnly(lambda: now)
+
+    def told() -> int:
+        record = logging.LogRecord("specwire", logging.ERROR, "", 0, "it failed", (), None)
+        return sum(faults.filter(record) for _ in range(10))
+
+    assert told() == FAULTS
+    now = PER_S
+    assert told() == FAULTS
 
 
 def test_many_readers_cost_no_more_than_one() -> None:

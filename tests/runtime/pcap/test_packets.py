@@ -5,6 +5,8 @@ from __future__ import annotations
 import struct
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from specwire.runtime.pcap.errors import PcapError
 from specwire.runtime.pcap.packets import Packet, PacketReader, is_packets
@@ -161,3 +163,14 @@ def test_what_ends_early_says_so() -> None:
 def test_containers_are_told_by_their_beginning() -> None:
     assert is_packets(section()) and is_packets(pcap([])) and is_packets(pcap([], nano=True))
     assert not is_packets(b"PAR1") and not is_packets(b"\xd4\xc3") and not is_packets(b"0000")
+
+
+@given(st.sampled_from([section() + interface(1), pcap([]), b""]), st.binary(max_size=80), st.integers(1, 30))
+def test_any_octets_give_packets_or_a_reason(beginning: bytes, octets: bytes, portion: int) -> None:
+    reader = PacketReader()
+    whole = beginning + octets
+    try:
+        for at in range(0, len(whole), portion):
+            assert all(isinstance(packet, Packet) for packet in reader.feed(whole[at : at + portion]))
+    except PcapError as error:
+        assert "octet" in str(error) or "it begins with" in str(error)

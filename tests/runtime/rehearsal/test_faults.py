@@ -13,7 +13,7 @@ from specwire.runtime.rehearsal.faults import BREAKERS, break_message
 from specwire.runtime.rehearsal.language import Language
 from specwire.runtime.rehearsal.manner import Manner
 from specwire.runtime.rehearsal.tally import SILENT, Reaction, Tally
-from tests.runtime.rehearsal.staging import Desk, stage_of
+from tests.runtime.rehearsal.staging import Desk, open_conversation, stage_of
 
 BROKEN = Manner(messages=60, rate=100.0, patience_s=1.0, fault_share=1.0)
 
@@ -125,3 +125,26 @@ def test_findings_are_bounded_and_what_nobody_expected_is_kept() -> None:
     assert len(tally.reactions) == 100
     assert tally.reactions[-1].conversation == 300
     assert tally.faults["frames", "went on"] == 300
+
+
+def test_a_fault_waits_until_nothing_is_under_way() -> None:
+    """Else an answer to a request before it could be taken for one to the fault; and it is not forgotten meanwhile."""
+    manner = Manner(messages=400, rate=100.0, window=4, patience_s=9.0, fault_share=0.1)
+    desk = Desk(stage_of("flux", "C", 1, manner, ["Request.flags=0"]))
+    asked: list[flux.Request] = []
+    for tick in range(1000):
+        if desk.conversation.over:
+            desk.conversation = open_conversation(desk.stage, now=tick / 100)
+            asked.clear()
+        for frames in desk.conversation.act(tick / 100):
+            if desk.stage.language.fault_in(frames):
+                assert asked == []
+                continue
+            message = flux.decode(frames)
+            if isinstance(message, flux.Request) and message.matchtag != 0:
+                asked.append(message)
+        desk.now = tick / 100
+        if tick % 7 == 0 and asked:
+            desk.tell(flux.Response(topic="a", matchtag=asked.pop(0).matchtag))
+    assert desk.stage.tally.broken > 10
+    assert desk.stage.tally.findings == []

@@ -12,6 +12,7 @@ import pytest
 from specwire.generated import filemq, flux, norfab
 from specwire.runtime.schemas.json_types import JsonTypeError, struct_of
 from specwire.runtime.schemas.payloads import PayloadError, load_payloads, with_payloads
+from tests.runtime.cli.commands import specwire
 
 ALLOC = {
     "type": "object",
@@ -164,3 +165,14 @@ def test_a_protocol_without_topics_says_so(tmp_path: Path) -> None:
     path = profile(tmp_path, '[[payload]]\ntopic = "a"\njson-schema = "alloc.json"\n')
     with pytest.raises(PayloadError, match="no message of FILEMQ v2 has 'topic'"):
         load_payloads(path, filemq)
+
+
+def test_the_command_shows_the_columns(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Beside those of the messages; what cannot be used is told in a sentence."""
+    path = profile(tmp_path, '[[payload]]\ntopic = "a"\njson-schema = "alloc.json"\n')
+    shown = specwire(capfd, "schema", "flux", "--format", "arrow", "--payloads", str(path))
+    assert shown.status == 0 and "_payload_a: struct<id: int64, wait: double" in shown.out
+    refused = specwire(capfd, "schema", "filemq", "--format", "arrow", "--payloads", str(path))
+    assert refused.status == 2 and "no message of FILEMQ v2" in refused.err
+    elsewhere = specwire(capfd, "schema", "flux", "--payloads", str(path))
+    assert elsewhere.status == 2 and "--format arrow" in elsewhere.err

@@ -17,6 +17,7 @@ from tests.docs.page import blocks, commands
 from tests.docs.session import ROOT, first_words
 
 GUIDE = ROOT / "docs/guides/spark.md"
+THIS = "tests/runtime/spark/test_guide.py"
 
 
 @pytest.mark.spark
@@ -27,7 +28,7 @@ def test_guide(
     monkeypatch.chdir(tmp_path)
     monkeypatch.setattr(running, "open_session", lambda *_: nullcontext(spark))
     write_capture(tmp_path / "captures")
-    command, queries = (block for block in blocks(GUIDE) if block.note("by"))
+    command, queries = (block for block in blocks(GUIDE) if block.note("by") == THIS)
     (shown,) = commands(command)
     with pytest.raises(SystemExit) as end:
         root.main(first_words(shown.text)[1:])

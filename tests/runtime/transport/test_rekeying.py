@@ -58,6 +58,19 @@ def test_who_was_connected_is_disconnected() -> None:
     asyncio.run(story())
 
 
+def test_an_endpoint_that_is_none_closes_no_other() -> None:
+    keys, new, client = new_pair(), new_pair(), new_pair()
+
+    async def story() -> None:
+        async with gate(CurveServer(keys), any_key=True) as g:
+            with pytest.raises(TransportError, match="was not listened on"):
+                await change_keys(g.router.link, new, (g.endpoint, "tcp://127.0.0.1:1"), never)
+            g.knock(CurveClient(client, new.public), b"hello")
+            assert await g.heard.get() == (client.public, [b"hello"])
+
+    asyncio.run(story())
+
+
 def test_keys_that_are_none_change_nothing() -> None:
     keys, client = new_pair(), new_pair()
 

@@ -78,6 +78,16 @@ def test_a_folder_is_looked_through(tmp_path: Path) -> None:
     assert arrivals[0].octets == len(whole)
 
 
+def test_segments_that_a_compacted_one_stands_for_are_not_given(tmp_path: Path) -> None:
+    """It is given itself, and who reads it knows its messages; the next segment does not wait for those before it."""
+    for name in ("a-1-0-000000", "a-1-0-000001", "a-1-0-000000_000001", "a-1-0-000002"):
+        (tmp_path / f"{name}.parquet").touch()
+    assert list_names(tmp_path) == ["a-1-0-000000_000001.parquet", "a-1-0-000002.parquet"]
+    given = Position().add(["a-1-0-000000.parquet", "a-1-0-000001.parquet"])
+    assert not given.has("a-1-0-000000_000001.parquet")
+    assert given.add(["a-1-0-000000_000001.parquet"]).last("a-1-0") == 1
+
+
 def test_a_folder_that_is_not_there_is_an_error(tmp_path: Path) -> None:
     """Rather than a capture of which everything has gone."""
     with pytest.raises(CaptureError, match="cannot be read: No such file"):
