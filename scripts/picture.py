@@ -17,8 +17,8 @@ PICTURE = ROOT / "docs/images/pipeline.svg"
 
 TOP, LINE, GAP, MARGIN = 62, 19, 26, 14
 """Where boxes begin, the height of a line of text, and the space between and around, all in pixels."""
-WIDTHS = (112, 150, 112, 404)
-"""Of the columns: grammars, generator, generated, runtime."""
+WIDTHS = (112, 150, 112)
+"""Of the columns grammars, generator and generated; that of runtime is as wide as its longest row."""
 PART_WIDTH, PART_HEIGHT = 97, 26
 
 STYLE = """\
@@ -67,7 +67,7 @@ def draw(structure: Structure) -> str:
         ("runtime/", "what stands on the packages; lines lead to what a part needs"),
     )
     columns, left = [], MARGIN
-    for width, (head, note) in zip(WIDTHS, heads, strict=True):
+    for width, (head, note) in zip((*WIDTHS, _width_of_runtime(structure)), heads, strict=True):
         columns.append(Column(left, width, head, note))
         left += width + GAP + 6
     rows = max(len(structure.protocols), len(structure.steps), len(structure.targets))
@@ -89,6 +89,12 @@ def draw(structure: Structure) -> str:
             "</svg>\n",
         ]
     )
+
+
+def _width_of_runtime(structure: Structure) -> int:
+    height_of = levels(structure.needs)
+    longest = max(sum(level == other for other in height_of.values()) for level in height_of.values())
+    return longest * (PART_WIDTH + 9) + 10
 
 
 def _lists(columns: Sequence[Column], structure: Structure, height: int) -> Iterator[str]:

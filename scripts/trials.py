@@ -57,7 +57,7 @@ COMMANDS = (
 )
 """What a plain installation does: the generator, a codec, and peers on loopback."""
 
-SMALL_EXTRAS = ("capture", "norfab", "pcap", "metrics", "testing", "docs")
+SMALL_EXTRAS = ("capture", "norfab", "metrics", "testing", "docs")
 """Those that need no Java."""
 
 WITH_EXTRAS = (

@@ -65,7 +65,6 @@ EXTRAS: Mapping[str, str] = {
     "pyarrow": "capture",
     "pandas": "spark",
     "pyspark": "spark",
-    "dpkt": "pcap",
     "hypothesis": "testing",
     "prometheus_client": "metrics",
     "aiohttp": "metrics",

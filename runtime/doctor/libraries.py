@@ -18,7 +18,6 @@ FOR_USERS = {
     "spark": "for decoding and answers on Spark, and the report",
     "connect": "for a Spark Connect server",
     "norfab": "for the inventory of a NORFAB broker",
-    "pcap": "to decode what tcpdump and Wireshark recorded",
     "metrics": "for the counters and the page of a server",
     "testing": "for random messages in tests of your own",
     "docs": "for reference pages",

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 
-from specwire.runtime.pcap.choosing import Chooser, Roles
+from specwire.runtime.pcap.choosing import Chooser, Roles, protocol_name
 from specwire.runtime.pcap.connections import Connection, Connections, Piece
 from specwire.runtime.pcap.packets import Packet
 from specwire.runtime.pcap.rows import Row
@@ -33,6 +33,9 @@ from specwire.runtime.pcap.zmtp_side import (
 NO_ZMTP = "it is no ZMTP"
 MAX_NOTES = 20
 """Listeners and reasons that are told of connections that cannot be read; of the rest only how many there were."""
+
+_NAMED_BY_TEXT = {"flux", "cmb1", "cmb1_json"}
+"""Protocols whose peers have UUIDs as text for identities, and are known by these; others have octets."""
 
 Choose = Callable[[Address, Address], Sequence[ModuleType]]
 """Which packages come into question for a connection, by its two addresses."""
@@ -60,10 +63,12 @@ class _Conversation:
     def name(self) -> str:
         return f"{self.connection.number}-{self.connection.opener}-{self.connection.listener}"
 
-    @property
-    def peer(self) -> str:
-        """The side that connected: the identity that it gave itself, in hexadecimal as taps write it, or its address."""
-        return self.identities[self.connection.opener].hex() or str(self.connection.opener)
+    def peer(self, protocol: str | None) -> str:
+        """The side that connected: the identity that it gave itself, as taps of its protocol write it, or its address."""
+        identity = self.identities[self.connection.opener]
+        if protocol in _NAMED_BY_TEXT and identity.isascii():
+            return identity.decode("ascii") or str(self.connection.opener)
+        return identity.hex() or str(self.connection.opener)
 
 
 class Traffic:
@@ -188,7 +193,7 @@ class Traffic:
             protocol=protocol,
             conversation=conversation.name,
             sender=roles.of(chooser.package, decoded, is_listener=is_listener),
-            peer=conversation.peer,
+            peer=conversation.peer(protocol),
             listener=str(conversation.connection.listener),
             frames=message.frames,
             message=decoded,
@@ -203,7 +208,7 @@ class Traffic:
             mono=piece.time_ns,
             conversation=conversation.name,
             sender=conversation.roles.of(package, None, is_listener=is_listener),
-            peer=conversation.peer,
+            peer=conversation.peer(None if package is None else protocol_name(package)),
             listener=str(conversation.connection.listener),
             frames=(),
             error=f"no ZMTP here: {why}",

@@ -6,6 +6,7 @@ nothing outside can be reached, and hosts that pages name are this one.
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 from functools import cache
@@ -18,7 +19,19 @@ from tests.docs.session import PageError, run_page
 UNSHARED = "--unshared"
 HOSTS = ("localhost", "a", "b", "c", "files.example", "broker")
 """Hosts that pages name."""
-_SET_UP = 'ip link set lo up && mount --bind "$0" /etc/hosts && exec "$@"'
+_UNSHARE = (
+    "unshare",
+    "--user",
+    "--map-root-user",
+    "--net",
+    "--mount",
+    "--pid",
+    "--fork",
+    "--kill-child",
+    "--mount-proc",
+)
+"""Processes are numbered anew, so that all of them end when the first one does, however it ends."""
+_SET_UP = 'ip link set lo up && mount --bind "$0" /etc/hosts && rm "$0" && exec "$@"'
 
 
 @cache
@@ -26,23 +39,21 @@ def can_unshare() -> bool:
     """Whether this user may have namespaces, and set up what is in them."""
     if which("unshare") is None or which("ip") is None:
         return False
-    return run_unshared(["true"]) == 0
+    return subprocess.run(unshared(["true"]), capture_output=True, check=False).returncode == 0
 
 
-def run_unshared(words: list[str]) -> int:
-    """Run a command with a network and hosts of its own; return its status."""
-    with NamedTemporaryFile("w", prefix="hosts-") as hosts:
+def unshared(words: list[str]) -> list[str]:
+    """Return the words that run a command with a network, hosts and processes of its own, once."""
+    with NamedTemporaryFile("w", prefix="hosts-", delete=False) as hosts:
         hosts.write(f"127.0.0.1 {' '.join(HOSTS)}\n")
-        hosts.flush()
-        return subprocess.run(
-            ["unshare", "-rnm", "--kill-child", "sh", "-c", _SET_UP, hosts.name, *words], check=False
-        ).returncode
+    return [*_UNSHARE, "sh", "-c", _SET_UP, hosts.name, *words]
 
 
 def main(arguments: list[str]) -> int:
     """Run pages one after the other; return 1 where one does not hold."""
     if UNSHARED not in arguments and can_unshare():
-        return run_unshared([sys.executable, "-m", "tests.docs", UNSHARED, *arguments])
+        words = unshared([sys.executable, "-m", "tests.docs", UNSHARED, *arguments])
+        os.execvp(words[0], words)  # whoever ends this process ends everything
     failed = 0
     for name in arguments:
         if name == UNSHARED:

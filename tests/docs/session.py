@@ -67,7 +67,7 @@ def run_page(page: Path) -> int:
                 if note.kind == "needs" and not _is_there(note.text):
                     return count
                 if note.kind == "setup":
-                    shell.run(Command(note.text, ()), block, 0)
+                    shell.do(Command(note.text, ()), block, 0)
             if block.language == "console" and not block.note("by") and not block.note("skip"):
                 count += shell.run_block(block)
     return count
@@ -88,12 +88,16 @@ class Shell:
         told = [command for command in commands(block) if set_up or not is_set_up(first_words(command.text))]
         for index, command in enumerate(told, 1):
             status = int(block.note("status") or 0) if index == len(told) else 0
-            ready = _ready(command.text)
-            if ready is not None:
-                self._start(command, ready, block)
-            else:
-                self.run(command, block, status)
+            self.do(command, block, status)
         return len(told)
+
+    def do(self, command: Command, block: Block, status: int) -> None:
+        """Start a server and wait until it is ready; run any other command to its end."""
+        ready = _ready(command.text)
+        if ready is None:
+            self.run(command, block, status)
+        else:
+            self._start(command, ready, block)
 
     def run(self, command: Command, block: Block, status: int) -> list[str]:
         """Run a command to its end; return the lines that it printed."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
@@ -54,6 +55,19 @@ def test_all_of_it_is_drawn() -> None:
     root = ElementTree.fromstring(picture.draw(structure))
     drawn = {element.text for element in root.iter() if element.tag.endswith("}text")}
     assert {*structure.protocols, *structure.steps, *structure.targets, *structure.needs} <= drawn
+
+
+def test_no_part_covers_another() -> None:
+    """However many there are in a row."""
+    root = ElementTree.fromstring(picture.draw(read_structure()))
+    parts = [element for element in root.iter() if element.get("class") == "part"][
+        1:
+    ]  # the first is the command line
+    rows: dict[str, list[int]] = {}
+    for part in parts:
+        rows.setdefault(str(part.get("y")), []).append(int(str(part.get("x"))))
+    gaps = [right - left for row in rows.values() for left, right in pairwise(sorted(row))]
+    assert gaps and min(gaps) > picture.PART_WIDTH
 
 
 def test_picture_is_current(capsys: pytest.CaptureFixture[str]) -> None:

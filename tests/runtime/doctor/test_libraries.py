@@ -17,7 +17,7 @@ REQUIRES = [
     'numpy<3,>=2; extra == "capture"',
     'specwire[capture]; extra == "spark"',
     'pyspark[sql]==4.3.0; extra == "spark"',
-    'dpkt>=1.9.8; (python_version < "4") and extra == "pcap"',
+    'aiohttp>=3.11; (python_version < "4") and extra == "metrics"',
 ]
 
 
@@ -57,11 +57,11 @@ def test_releases_are_compared_by_their_numbers(release: str, bounds: str, is_fi
 
 def test_extras_are_whole_or_name_what_is_missing(monkeypatch: pytest.MonkeyPatch) -> None:
     """An extra that contains another needs its libraries too; a condition beside the extra is not one of ours."""
-    found = findings(monkeypatch, {"lark": "1.3", "numpy": "2.4", "dpkt": "1.9.8"})
-    assert list(found) == ["libraries", "capture", "spark", "pcap"]
+    found = findings(monkeypatch, {"lark": "1.3", "numpy": "2.4", "aiohttp": "3.14"})
+    assert list(found) == ["libraries", "capture", "spark", "metrics"]
     assert found["libraries"] == Finding("libraries", State.OK, "lark 1.3")
     assert found["capture"] == Finding("capture", State.OK, "numpy 2.4")
-    assert found["pcap"].state is State.OK
+    assert found["metrics"].state is State.OK
     assert found["spark"] == Finding(
         "spark",
         State.ABSENT,

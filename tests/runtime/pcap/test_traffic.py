@@ -54,6 +54,14 @@ def test_peer_without_an_identity_has_its_address() -> None:
     assert {row.peer for row in rows} == {"127.0.0.1:40000"}
 
 
+def test_flux_peers_are_known_by_their_uuid() -> None:
+    """A delimiter, a topic, and the header of an event: type 4, flags topic 1 and route 8."""
+    uuid = b"c7d7af97-9aec-47b2-9005-b83ae08b925a"
+    event = [b"", b"heartbeat.pulse", b"\x8e\x01\x04\x09" + bytes(16)]
+    (row,) = read(Talk().handshake(uuid).say("S", message(*event)).packets)[0]
+    assert (row.protocol, row.sender, row.name, row.peer) == ("flux", "S", "Event", uuid.decode())
+
+
 def test_over_ipv6() -> None:
     talk = Talk(client=("::1", 5), server=("::1", 5670)).handshake().say("C", message(OHAI))
     (row,) = read(talk.packets)[0]

@@ -18,9 +18,9 @@ def compiled_queries(request: pytest.FixtureRequest) -> Iterator[None]:
         yield
         return
     spark: SparkSession = request.getfixturevalue("spark")
-    before = {name: spark.conf.get(name) for name in COMPILED}
+    before = {name: str(spark.conf.get(name)) for name in COMPILED}
     for name, value in COMPILED.items():
         spark.conf.set(name, value)
     yield
     for name, value in before.items():
-        spark.conf.set(name, str(value))
+        spark.conf.set(name, value)
