@@ -33,6 +33,8 @@ PROFILE = "profile.toml"
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 MAX_CHARACTERS = 200_000
 """Characters of a profile; the longest of ours has a tenth of it."""
+_MAX_OCTETS = 4 * MAX_CHARACTERS
+"""What has more has too many characters, too: a character of UTF-8 has at most four octets."""
 _BASE_HELP = "name a protocol of the same folder that does not stand on this one, or take `base` out"
 _KIND_HELP = "docs/grammars.md shows every key with a value"
 _NAME_HELP = "use lower-case letters, digits and '_', a letter first"
@@ -99,7 +101,8 @@ def _may_stand_on(base: str, loaded: LoadedProfile, above: tuple[str, ...], diag
 
 def _read(path: Path, shown: str, diagnostics: Diagnostics) -> Source | None:
     try:
-        octets = path.read_bytes()
+        with path.open("rb") as stream:
+            octets = stream.read(_MAX_OCTETS + 1)
     except FileNotFoundError:
         return Source(shown, "")
     except OSError as error:
@@ -112,8 +115,8 @@ def _read(path: Path, shown: str, diagnostics: Diagnostics) -> Source | None:
         return None
     # Line ends as TOML reads them; `tomllib.loads` refuses a carriage return on its own.
     source = Source(shown, octets.decode("utf-8", "surrogateescape").replace("\r\n", "\n"))
-    if len(source.text) > MAX_CHARACTERS:
-        much = f"the profile has {len(source.text):,} characters; at most {MAX_CHARACTERS:,} are read"
+    if len(octets) > _MAX_OCTETS or len(source.text) > MAX_CHARACTERS:
+        much = f"the profile has more than {MAX_CHARACTERS:,} characters, and no more are read"
         _unreadable(source, much, diagnostics, "leave out what the grammar says by itself")
         return None
     foreign = re.search("[\udc80-\udcff]", source.text)

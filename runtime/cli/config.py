@@ -16,7 +16,7 @@ from specwire.runtime.cli.config_sections import SECTIONS, load_section
 from specwire.runtime.cli.config_units import systemd
 from specwire.runtime.cli.console import fail, meant, output, print_json, wide_output
 from specwire.runtime.configuration.faults import ConfigurationError, Fault
-from specwire.runtime.configuration.reading import Tables, find_strangers, read_section, read_tables
+from specwire.runtime.configuration.reading import Tables, find_strangers, look_at_section, read_tables
 
 EXIT_STATUSES = "Exit status: 0; 2 for a configuration that cannot be used, and for usage."
 
@@ -134,11 +134,8 @@ def _tables_of(file: Path | None) -> Tables:
 def _faults_in(name: str, tables: Tables, file: Path) -> tuple[Fault, ...]:
     """Return what is wrong with a section of the file; the environment is not the file's."""
     section = load_section(name)
-    try:
-        found = read_section(section, tables, file=file, environment={})
-    except ConfigurationError as error:
-        return error.faults
-    return tuple(find_faults(section, found))
+    found, faults = look_at_section(section, tables, file=file, environment={})
+    return (*faults, *find_faults(section, found))
 
 
 def _describe(configured: Configured) -> dict[str, Any]:

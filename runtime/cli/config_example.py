@@ -15,7 +15,7 @@ _NOWHERE = Path()
 
 
 def example_of(section: Section) -> str:
-    """Return the text of a section: what has to be said stands there, the rest is commented out."""
+    """Return the text of a section whose keys are all commented out, so that it can be used as it is."""
     head = f"# `specwire {section.name.replace('.', ' ')}`: {section.title}\n[{section.name}]\n"
     return head + "\n".join(map(_lines_of, section.settings))
 
@@ -28,7 +28,7 @@ def _lines_of(setting: Setting) -> str:
         words, COLUMNS, initial_indent="# ", subsequent_indent="# ", break_on_hyphens=False
     )
     line = f"{setting.key} = {_toml(_value_of(setting))}"
-    return f"{comment}\n{line if setting.required else '#' + line}\n"
+    return f"{comment}\n#{line}\n"
 
 
 def _value_of(setting: Setting) -> Any:

@@ -21,7 +21,12 @@ from specwire.runtime.pcap.hexdump import Kind
 
 AUTO = "auto"
 STANDARD_INPUT = "-"
-EXIT_STATUSES = "Exit status: 0; 1 when a job failed; 2 for usage and for octets that cannot be read."
+EXIT_STATUSES = (
+    "Exit status: 0, also where some messages are faulty or a file is cut off; 1 where there is no message at all;"
+    " 2 for usage and for octets that cannot be read."
+)
+MAX_SHOWN = 40
+"""Characters of an argument that are repeated in a sentence about it."""
 
 
 def command(
@@ -79,7 +84,11 @@ def command(
         int | None, typer.Option(min=1, help="End after this many messages.", show_default=False)
     ] = None,
     follow: Annotated[
-        bool, typer.Option("--follow", help="Wait for more where a capture ends, until SIGINT or SIGTERM.")
+        bool,
+        typer.Option(
+            "--follow",
+            help="Wait for more where a capture ends, until SIGINT or SIGTERM; - is read to its end in any case.",
+        ),
     ] = False,
     details: Annotated[
         bool, typer.Option("--details", help="Show every message with its frames and all fields.")
@@ -126,28 +135,41 @@ def command(
 def _split(arguments: list[str], protocols: list[str], grammars: Path | None) -> tuple[list[str], list[str]]:
     """The protocols that are named, and the frames or sources."""
     first, rest = arguments[0], arguments[1:]
-    is_place = first == STANDARD_INPUT or Path(first).exists()
+    is_place = first == STANDARD_INPUT or _exists(first)
     if rest and not protocols and (first in protocol_names() or not is_place):
         return [first], rest
     if not protocols and not is_place:
         names = protocol_names()
         if first in names:
             fail(f"what is to be decoded? name the frames of a message, a file, a folder, or - ({first} ...)")
-        fail(f"there is no file, folder or protocol {first!r}{meant(first, names)}")
+        fail(f"there is no file, folder or protocol {_shortened(first)}{meant(first[:MAX_SHOWN], names)}")
     return protocols, arguments
 
 
 def _are_sources(arguments: Sequence[str]) -> bool:
     """Whether arguments are places rather than frames; what is hexadecimal is a frame, even if there is such a file."""
     return all(
-        text == STANDARD_INPUT or (not re.fullmatch(r"(?:[0-9a-fA-F]{2})*", text) and Path(text).exists())
+        text == STANDARD_INPUT or (not re.fullmatch(r"(?:[0-9a-fA-F]{2})*", text) and _exists(text))
         for text in arguments
     )
 
 
+def _exists(text: str) -> bool:
+    try:
+        return Path(text).exists()
+    except OSError:  # Among others, it is too long for a name.
+        return False
+
+
+def _shortened(text: str) -> str:
+    return repr(text) if len(text) <= MAX_SHOWN else f"{text[:MAX_SHOWN]!r}… ({len(text):,} characters)"
+
+
 def _only(named: list[str], frames: list[str]) -> str:
     if len(named) != 1 or named == [AUTO] or "=" in named[0]:
-        fail(f"which protocol? one message is decoded as specwire decode PROTOCOL {' '.join(frames[:1])} ...")
+        fail(
+            f"which protocol? one message is decoded as specwire decode PROTOCOL {frames[0][:MAX_SHOWN]} ..."
+        )
     return named[0]
 
 
@@ -174,7 +196,12 @@ def _decode_one(
 
 
 def _octets(index: int, text: str) -> bytes:
-    try:
-        return bytes.fromhex(re.sub(r"[\s:]", "", text.removeprefix("0x")))
-    except ValueError:
-        fail(f"frame {index} is not hexadecimal: {text!r}; nor is there such a file")
+    digits = re.sub(r"[\s:]", "", text.removeprefix("0x"))
+    if re.fullmatch("[0-9a-fA-F]*", digits) is None:
+        fail(f"frame {index} is not hexadecimal: {_shortened(text)}; nor is there such a file")
+    if len(digits) % 2:
+        fail(
+            f"frame {index} has an odd number of hexadecimal digits ({len(digits):,}): {_shortened(text)};"
+            " an octet has two, such as 07"
+        )
+    return bytes.fromhex(digits)

@@ -22,6 +22,7 @@ from specwire.runtime.pcap.hexdump import Kind
 from specwire.runtime.pcap.rows import Row
 
 AUTO = "auto"
+NOTHING = "no message was found; record connections of ZMTP from their beginning, or wait for messages with --follow"
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True):
@@ -46,8 +47,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
 
 def decode_sources(sources: Sequence[str], options: Options) -> None:
     """Decode the messages in files, folders and standard input, and show or write those that are asked for."""
-    if options.follow and (len(sources) > 1 or sources[0] == STANDARD_INPUT):
-        fail("--follow takes one file or folder; standard input is followed in any case")
+    if options.follow and len(sources) > 1:
+        fail("--follow takes one file or folder, or - for standard input")
     readers = _readers(options.protocols, options.grammars)
     asked = Filter(
         names=message_names([*readers.packages, *readers.by_port.values()], options.messages),
@@ -62,7 +63,8 @@ def decode_sources(sources: Sequence[str], options: Options) -> None:
         readers,
         _note,
         port=options.port,
-        follow=options.follow,
+        # A pipe waits for more by itself, until it is closed.
+        follow=options.follow and sources[0] != STANDARD_INPUT,
         sender=options.sender,
         kind=options.dump_of,
         waiting=waiting,
@@ -76,7 +78,9 @@ def decode_sources(sources: Sequence[str], options: Options) -> None:
     )
     if lasts:
         waiting.take_signals()
-    _run(sources, reading, asked, options.limit, sink, lasts=lasts)
+    # Who follows may stop before anything came, and what connections with other ports hold is not looked at.
+    may_be_none = options.follow or options.port is not None
+    _run(sources, reading, asked, options.limit, sink, lasts=lasts, may_be_none=may_be_none)
 
 
 def _readers(named: Sequence[str], grammars: Path | None) -> Readers:
@@ -104,13 +108,27 @@ def _note(sentence: str) -> None:
     messages().print(f"specwire: {sentence}", markup=False, soft_wrap=True)
 
 
+class _Seen(msgspec.Struct):
+    """What the sources had, whether or not it was asked for."""
+
+    rows: int = 0
+    is_interrupted: bool = False
+
+
 def _run(
-    sources: Sequence[str], reading: Sources, asked: Filter, limit: int | None, sink: Sink, *, lasts: bool
+    sources: Sequence[str],
+    reading: Sources,
+    asked: Filter,
+    limit: int | None,
+    sink: Sink,
+    *,
+    lasts: bool,
+    may_be_none: bool,
 ) -> None:
     """Give what is wanted to the sink, until the sources end, the limit is reached, or a signal ends it."""
-    shown = 0
+    shown, seen = 0, _Seen()
     try:
-        for row in _wanted(sources, reading, asked, lasts=lasts):
+        for row in _wanted(sources, reading, asked, seen, lasts=lasts):
             if row is None:
                 sink.pause()
                 continue
@@ -120,21 +138,32 @@ def _run(
                 break
         sink.end()
         sys.stdout.flush()
-        if not shown:
-            _note("no message was found" if asked == Filter() else "no message is as asked for")
     except BrokenPipeError:
         # Whoever read standard output has enough; Python would complain once more at its end.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return
+    if not seen.rows and not seen.is_interrupted and not may_be_none:
+        fail(NOTHING, status=1)
+    if not shown:
+        _note("no message is as asked for" if seen.rows else "no message was found")
 
 
-def _wanted(sources: Sequence[str], reading: Sources, asked: Filter, *, lasts: bool) -> Iterator[Row | None]:
+def _wanted(
+    sources: Sequence[str], reading: Sources, asked: Filter, seen: _Seen, *, lasts: bool
+) -> Iterator[Row | None]:
     """The rows that are wanted; a signal is the end of sources that last, and of the command elsewhere."""
+
+    def is_wanted(row: Row) -> bool:
+        seen.rows += 1
+        return asked.wants(row)
+
     try:
         for source in sources:
             for row in reading.read(source):
-                if row is None or asked.wants(row):
+                if row is None or is_wanted(row):
                     yield row
     except KeyboardInterrupt:
         if not lasts:
             raise
-    yield from filter(asked.wants, reading.end())
+        seen.is_interrupted = True
+    yield from filter(is_wanted, reading.end())

@@ -23,7 +23,10 @@ def command(
     row = CODES.get(code.upper())
     if row is None:
         close = get_close_matches(code.upper(), CODES, n=3)
-        fail(f"there is no code {code!r}" + (f"; there are {', '.join(close)}" if close else ""))
+        near = (
+            f"there are {', '.join(close)}" if close else "a code is E or W with three digits, such as E201"
+        )
+        fail(f"there is no code {code!r}; {near}, and docs/diagnostics.md lists them all")
     if json:
         print_json({"severity": row.severity, **asdict(row)})
         return

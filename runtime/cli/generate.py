@@ -57,6 +57,8 @@ def command(
         fail("these grammars are specwire's own; name a folder for the packages with --out")
     if templates is not None and not templates.is_dir():
         fail(f"{templates} is not a folder of templates")
+    if out is not None and out.exists() and not out.is_dir():
+        fail(f"{out} is a file: name a folder for the packages with --out")
     beside = folder.resolve().parent / "generated"
     selection = Selection(split_names(target), templates)
     goal = out or beside

@@ -57,6 +57,8 @@ def command(
     folder = _folder(grammars) / protocol
     if folder.exists() and not folder.is_dir():
         fail(f"{folder} is not a folder")
+    if document.is_dir():
+        fail(f"{document} is a directory: name the document in it")
     if not document.is_file():
         fail(f"there is no document {document}")
     imported = import_document(

@@ -22,6 +22,7 @@ from typer.core import TyperCommand, TyperGroup
 from typer.main import get_command
 
 from specwire import __version__
+from specwire.runtime.cli.bad_values import reword
 from specwire.runtime.cli.console import CommandError, print_error
 
 COMMANDS: Mapping[str, str] = {
@@ -92,6 +93,14 @@ class LazyGroup(TyperGroup):
         """Return the called command's name, the command itself instead of its line, and its arguments."""
         name, placeholder, rest = super().resolve_command(ctx, args)
         return name, placeholder and load_command(str(name)), rest
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the called command; what is wrong with a value is told in our words."""
+        try:
+            return super().invoke(ctx)
+        except typer.BadParameter as error:
+            reword(error)
+            raise
 
 
 def load_command(name: str) -> Any:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, print_json
+from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, protocol_folders
 
 if TYPE_CHECKING:
     from specwire.generator.diagnostics import Diagnostics
@@ -24,6 +25,8 @@ EXIT_STATUSES = "Exit status: 0; 1 where the text does not match; 2 for usage an
 REFUSED = 1
 """Exit status where the text does not match."""
 STANDARD_INPUT = "-"
+PROTOCOL = re.compile(r"[A-Za-z]\w*\Z", re.ASCII)
+"""What can be the name of a protocol; everything else is a path."""
 WINDOW = 60
 """Characters of a long text that are shown before the place where it stops, and half as many from there on."""
 MAX_EXPECTED = 16
@@ -39,19 +42,20 @@ class Notation(StrEnum):
 
 def command(
     grammar: Annotated[
-        str, typer.Argument(help="A file of ABNF, a protocol's folder, or - for standard input.")
+        str, typer.Argument(help="A file of ABNF, a protocol or its folder, or - for standard input.")
     ],
     rule: Annotated[str, typer.Argument(help="Name of the rule.")],
     text: Annotated[str, typer.Argument(help="The text; write -- before one that begins with a hyphen.")],
     dialect: Annotated[
         Notation, typer.Option(help="How the grammar is read: to the letter, or as ZeroMQ's are written.")
     ] = Notation.ZEROMQ,
+    grammars: GrammarsOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the verdict as JSON.")] = False,
 ) -> None:
     """Say whether the whole of a text matches a rule, and where it stops."""
     if re.search("[\ud800-\udfff]", text):
         fail("the text is not UTF-8")
-    found = match_rule(read_rules_of(grammar, dialect), grammar, rule, text)
+    found = match_rule(read_rules_of(place_of(grammar, grammars), dialect), grammar, rule, text)
     if json:
         print_json(
             {
@@ -89,6 +93,17 @@ def match_rule(grammar: Grammar, shown: str, rule: str, text: str) -> Match:
     if compiled is None:
         raise SpecError(diagnostics.errors)
     return compiled.match(text)
+
+
+def place_of(grammar: str, grammars: Path | None) -> str:
+    """Return the file or folder that `grammar` means: what is there under this name, else the protocol's folder."""
+    if (
+        grammar == STANDARD_INPUT
+        or not PROTOCOL.match(grammar)
+        or (grammars is None and Path(grammar).exists())
+    ):
+        return grammar
+    return str(protocol_folders(grammars_folder(grammars), [grammar])[0])
 
 
 def read_rules_of(grammar: str, dialect: Notation) -> Grammar:

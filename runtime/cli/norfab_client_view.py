@@ -78,7 +78,9 @@ class JobView:
             case JobWaits():
                 self._say("no worker has it yet")
             case ConnectionLost(endpoint=endpoint, reason=reason):
-                self._say(f"no connection to {endpoint}: {reason}")
+                self._say(
+                    f"no connection to {endpoint}: {reason}; waiting for a broker (`specwire norfab broker` runs one)"
+                )
             case Connected(endpoint=endpoint) if self._note.startswith("no connection"):
                 self._say(f"connected to {endpoint}")
             case JobPostponed(reason=reason):

@@ -86,12 +86,20 @@ def read_section(
     Raises:
         ConfigurationError: a key or a variable is not known, or a value cannot be used.
     """
-    faults: list[Fault] = []
-    found = _read_file(section, tables, Path() if file is None else file.absolute().parent, faults)
-    found |= _read_environment(section, environment, faults)
+    found, faults = look_at_section(section, tables, file=file, environment=environment)
     if faults:
         raise ConfigurationError(file, faults)
     return found
+
+
+def look_at_section(
+    section: Section, tables: Tables, *, file: Path | None, environment: Mapping[str, str]
+) -> tuple[dict[str, Found], list[Fault]]:
+    """Return what is set of a section and can be used, by key, and what is wrong with the rest."""
+    faults: list[Fault] = []
+    found = _read_file(section, tables, Path() if file is None else file.absolute().parent, faults)
+    found |= _read_environment(section, environment, faults)
+    return found, faults
 
 
 def _read_file(section: Section, tables: Tables, base: Path, faults: list[Fault]) -> dict[str, Found]:

@@ -42,10 +42,18 @@ OfFile = FileReceived | FileDeleted | FilePublished | FileWithdrawn | FileSent |
 
 
 def show_peer(peer: str) -> str:
-    """Return a peer for a line: a routing id (hexadecimal) of more than 20 octets is cut, and its length told."""
-    if len(peer) <= LONGEST_PEER or not _HEXADECIMAL.fullmatch(peer):
+    """Return a peer for a line, in 20 octets of hexadecimal or fewer.
+
+    A longer routing id that somebody chose as text is shown as that; what is too long loses its middle, so that ids
+    that begin alike are told apart, and has its length told.
+    """
+    if len(peer) <= LONGEST_PEER or len(peer) % 2 or not _HEXADECIMAL.fullmatch(peer):
         return peer
-    return f"{peer[:16]}… ({len(peer) // 2} octets)"
+    octets = bytes.fromhex(peer)
+    if all(0x21 <= octet <= 0x7E for octet in octets):
+        text = octets.decode()
+        return text if len(text) <= LONGEST_PEER else f"{text[:16]}…{text[-16:]} ({len(octets)} octets)"
+    return f"{peer[:16]}…{peer[-8:]} ({len(octets)} octets)"
 
 
 def describe(event: Event) -> str:

@@ -61,6 +61,11 @@ class Chooser:
         """The package that is believed now; None before any has read a message."""
         return self._open[0] if self._settled else None
 
+    @property
+    def is_open(self) -> bool:
+        """Whether several packages come into question, and none has read a message yet."""
+        return not self._settled and bool(self._open)
+
     def decode(self, frames: Sequence[bytes], sender: str | None = None) -> Reading:
         """Decode one message; where nothing reads it, the reading has the error."""
         readings = [(package, _decode(package, frames, sender)) for package in self._open]

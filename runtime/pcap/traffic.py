@@ -2,7 +2,8 @@
 
 Packets become TCP segments, segments the octets of each side, octets ZMTP units, units multipart messages, and those
 the messages of a protocol. A message has the time of the packet that completed it, and messages come out in the
-order of these packets, both directions together.
+order of these packets, both directions together. Only what cannot be read at the beginning of a connection waits, until a
+message tells which protocol it is an error of (`holding`).
 
 What is no message is counted, and told at the end: connections that cannot be read and why, octets that the recorder
 missed, packets that are none of TCP's. `Traffic.notes` says it in sentences.
@@ -14,8 +15,11 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from types import ModuleType
 
+import msgspec
+
 from specwire.runtime.pcap.choosing import Chooser, Roles, protocol_name
 from specwire.runtime.pcap.connections import Connection, Connections, Piece
+from specwire.runtime.pcap.holding import Held, Holding
 from specwire.runtime.pcap.packets import Packet
 from specwire.runtime.pcap.rows import Row
 from specwire.runtime.pcap.segments import Address, Unread, read_segment
@@ -70,6 +74,17 @@ class _Conversation:
             return identity.decode("ascii") or str(self.connection.opener)
         return identity.hex() or str(self.connection.opener)
 
+    def read_again(self, held: Held) -> Row:
+        """Return a message as it is read now that the protocol is known."""
+        row, package = held.row, self.chooser.package
+        assert package is not None, "messages wait until there is one"
+        sender = self.roles.of(package, None, is_listener=held.is_listener)
+        row = msgspec.structs.replace(row, sender=sender, peer=self.peer(protocol_name(package)))
+        if not row.frames:
+            return row  # No ZMTP, which no package reads.
+        protocol, message, error = self.chooser.decode(row.frames, sender or None)
+        return msgspec.structs.replace(row, protocol=protocol, message=message, error=error)
+
 
 class Traffic:
     """Takes packets and yields messages.
@@ -84,6 +99,7 @@ class Traffic:
         self._port = port
         self._connections = Connections()
         self._conversations: dict[int, _Conversation] = {}
+        self._holding = Holding()
         self._unread: Counter[Unread] = Counter()
         self._links: set[int] = set()
         self._packets = 0
@@ -146,6 +162,8 @@ class Traffic:
         if piece.sender is None:
             if self._conversations.pop(connection.number, None) is not None and conversation is not None:
                 self._conclude(conversation)
+            for held in self._holding.release(connection.number):
+                yield held.row
             return
         if conversation is None:
             packages = self._choose(connection.opener, connection.listener)
@@ -158,7 +176,18 @@ class Traffic:
         for event in conversation.sides[piece.sender].feed(piece.octets, lost=piece.lost):
             row = self._note(conversation, piece, event)
             if row is not None:
-                yield row
+                yield from self._in_turn(conversation, row, is_listener=piece.sender == connection.listener)
+
+    def _in_turn(self, conversation: _Conversation, row: Row, *, is_listener: bool) -> Iterator[Row]:
+        """Yield a row behind those that waited for it, or have it wait."""
+        number = conversation.connection.number
+        if conversation.chooser.is_open:
+            for held in self._holding.hold(number, Held(row, is_listener)):
+                yield held.row
+            return
+        for held in self._holding.release(number):
+            yield conversation.read_again(held)
+        yield row
 
     def _note(self, conversation: _Conversation, piece: Piece, event: Event) -> Row | None:
         assert piece.sender is not None, "the end of a connection has no events"

@@ -28,7 +28,9 @@ PREFIX = "_payload_"
 """How the columns' names begin: names that begin with ``_`` mean nothing to ``columns.encode``."""
 
 MAX_OCTETS = 16 * 1024 * 1024
-"""A schema beyond this is not read, nor is a payload."""
+"""A payload beyond this is not read."""
+MAX_FILE_OCTETS = 4 * 1024 * 1024
+"""A schema or profile beyond this is not read."""
 
 
 class PayloadError(ValueError):
@@ -123,11 +125,18 @@ def _places(table: _Table, package: ModuleType) -> Iterable[tuple[str, str]]:
 
 def _read(path: Path) -> str:
     try:
-        if path.stat().st_size > MAX_OCTETS:
-            raise PayloadError(f"{path} has more than {MAX_OCTETS} octets")
-        return path.read_text(encoding="utf-8")
+        if path.exists() and not path.is_file():  # a pipe would have us wait, and a device may never end
+            raise PayloadError(f"{path} is not a file: name a file with the text in it")
+        with path.open("rb") as stream:
+            octets = stream.read(MAX_FILE_OCTETS + 1)
     except OSError as error:
         raise PayloadError(f"{path} cannot be read: {error.strerror}") from error
+    if len(octets) > MAX_FILE_OCTETS:
+        raise PayloadError(
+            f"{path} has more than {MAX_FILE_OCTETS:,} octets: leave out what no column is made of"
+        )
+    try:
+        return octets.decode("utf-8")
     except UnicodeDecodeError as error:
         raise PayloadError(f"{path} is not UTF-8") from error
 

@@ -39,10 +39,16 @@ def make_keys(folder: Path, name: str) -> tuple[Path, Path]:
     """Make a pair of keys and return the files of the public and of the secret one.
 
     Raises:
-        KeyFileError: a file of that name is there, `name` is no name of a file, or the folder cannot be written.
+        KeyFileError: a file of that name is there, `name` is no name of a file or cannot be printed, or the folder cannot be written.
     """
     if not name or name in (".", "..") or "/" in name or "\0" in name:
         raise KeyFileError(f"{name!r} cannot be the name of a key: it names no file in {folder}")
+    if not name.isprintable():  # nor are octets that are not UTF-8
+        raise KeyFileError(
+            f"{name!r} cannot be the name of a key: use characters of UTF-8 that can be printed"
+        )
+    if folder.exists() and not folder.is_dir():
+        raise KeyFileError(f"{folder} is a file, and keys are written to a folder: name one")
     public, secret = (key.decode() for key in zmq.curve_keypair())
     files = folder / (name + PUBLIC_SUFFIX), folder / (name + SECRET_SUFFIX)
     try:

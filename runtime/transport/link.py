@@ -27,6 +27,7 @@ import zmq
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import ShortageError, TransportError
 from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.port import describe_refusal
 from specwire.runtime.transport.security import (
     NULL,
     CurveServer,
@@ -118,7 +119,8 @@ class Link:
             self._prepare(endpoint)
             self.socket.bind(endpoint)
         except zmq.ZMQError as error:
-            raise TransportError(f"cannot listen on {endpoint}: {zmq.strerror(error.errno or 0)}") from error
+            reason = zmq.strerror(error.errno or 0)
+            raise TransportError(describe_refusal(endpoint, error.errno, reason)) from error
         bound = self.socket.getsockopt(zmq.LAST_ENDPOINT)
         return bound.rstrip(b"\0").decode() if isinstance(bound, bytes) else str(bound)
 

@@ -1,4 +1,4 @@
-"""Whether a port is free, asked before work that takes long: libzmq tells it only when it is to listen."""
+"""Whether a port is free, asked before work that takes long: libzmq tells it only when it is to listen. And what to do if not."""
 
 from __future__ import annotations
 
@@ -6,6 +6,15 @@ import errno
 import socket
 
 from specwire.runtime.transport.errors import TransportError
+
+
+def describe_refusal(endpoint: str, number: int | None, reason: str | None) -> str:
+    """Return the sentence about an endpoint that cannot be listened on; `number` is that of the system's error."""
+    told = f"cannot listen on {endpoint}: {reason}"
+    if number != errno.EADDRINUSE:
+        return told
+    another = "path" if endpoint.startswith("ipc://") else "port (* takes any that is free)"
+    return f"{told}; end what listens there, or choose another {another}"
 
 
 def require_free(endpoint: str) -> None:
@@ -24,6 +33,6 @@ def require_free(endpoint: str) -> None:
             trial.bind((host, int(port)))
         except OSError as error:
             if error.errno == errno.EADDRINUSE:
-                raise TransportError(f"cannot listen on {endpoint}: {error.strerror}") from error
+                raise TransportError(describe_refusal(endpoint, error.errno, error.strerror)) from error
         except OverflowError:
             return

@@ -5,6 +5,7 @@ from __future__ import annotations
 import socket
 
 from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.port import describe_refusal
 
 BACKLOG = 64
 
@@ -28,6 +29,6 @@ def listen_on(host: str, port: int) -> socket.socket:
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise TransportError(f"cannot listen on {host}:{port}: {error.strerror}") from error
+        raise TransportError(describe_refusal(f"{host}:{port}", error.errno, error.strerror)) from error
     listener.setblocking(False)
     return listener

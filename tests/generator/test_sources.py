@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.generator.diagnostics import Diagnostics, Source
+from specwire.generator.diagnostics import Diagnostics, Source, SpecError
 from specwire.generator.profile import LoadedProfile, Profile
 from specwire.generator.profile_file import load_profile
 from specwire.generator.sources import read_rules
@@ -138,3 +138,22 @@ def test_places_in_a_profile(path: tuple[str | int, ...], place: str) -> None:
 )
 def test_looking_for_places_ends_whatever_the_text(text: str) -> None:
     find_places(text)
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
+def test_a_profile_without_end_is_read_up_to_a_bound(tmp_path: Path) -> None:
+    (tmp_path / "profile.toml").symlink_to("/dev/zero")
+    with pytest.raises(SpecError, match="the profile has more than 200,000 characters"):
+        load_profile(tmp_path, Diagnostics(), shown="x")
+
+
+@pytest.mark.parametrize(("characters", "fits"), [(200_000, True), (200_001, False)])
+def test_a_profile_has_so_many_characters_at_most(tmp_path: Path, characters: int, fits: bool) -> None:
+    """Characters, not octets: each of these has three."""
+    (tmp_path / "profile.toml").write_text("#".ljust(characters, "€"), encoding="utf-8")
+    diagnostics = Diagnostics()
+    if fits:
+        load_profile(tmp_path, diagnostics, shown="x")
+    else:
+        with pytest.raises(SpecError, match="E501"):
+            load_profile(tmp_path, diagnostics, shown="x")

@@ -185,6 +185,7 @@ size = 0
 
 def test_check_names_line_and_key_of_every_fault(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     """Lines counted by hand."""
+    (tmp_path / "a").mkdir()
     file = write(tmp_path, FAULTY)
     wanted = [
         f"{file}:6: filemq.serve.report-every: a number of at least 0 is wanted, not -1",
@@ -313,6 +314,21 @@ def test_check_finds_what_a_server_would_refuse(tmp_path: Path, capfd: pytest.Ca
         assert re.fullmatch(pattern, fault), fault
 
 
+def test_a_key_that_is_wrong_hides_no_value_that_is(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """One of each in a section: no such key, of another kind, and a value that is none."""
+    text = '[filemq.serve]\nfolder = "a"\nendpoint = 5\ncapture-keep = "sevendays"\nmetrics = "99999999"\n'
+    ended = specwire(capfd, "config", "check", write(tmp_path, text), "--json")
+    keys = [re.search(r":(\d+: filemq\.serve\.[a-z-]+)", told) for told in json.loads(ended.out)["faults"]]
+    assert [key and key[1] for key in keys] == [
+        "2: filemq.serve.folder",
+        "3: filemq.serve.endpoint",
+        "4: filemq.serve.capture-keep",
+        "5: filemq.serve.metrics",
+    ]
+
+
 # --- specwire config show
 
 
@@ -352,6 +368,8 @@ def test_the_example_can_be_used_as_it_is_and_with_everything_in_it(
     tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     text = specwire(capfd, "config", "example").out
+    checked = specwire(capfd, "config", "check", write(tmp_path, text))
+    assert (checked.status, checked.err) == (0, "")
     assert specwire(capfd, "config", "show", "--config", write(tmp_path, text)).status == 0
     everything = re.sub(r"^#([a-z-]+ = )", r"\1", text, flags=re.MULTILINE)
     assert specwire(capfd, "config", "show", "--config", write(tmp_path, everything)).status == 0

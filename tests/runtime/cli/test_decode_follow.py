@@ -72,10 +72,13 @@ def test_growing_capture_is_followed(tmp_path: Path, started: list[subprocess.Po
     assert started[0].wait(DEADLINE_S) == 0
 
 
-def test_standard_input_is_read_as_it_comes(started: list[subprocess.Popen[bytes]]) -> None:
+@pytest.mark.parametrize("options", [(), ("--follow",)])
+def test_standard_input_is_read_as_it_comes(
+    options: tuple[str, ...], started: list[subprocess.Popen[bytes]]
+) -> None:
     talk = Talk().handshake().say("C", message(OHAI)).say("C", message(NOM))
     octets = pcap(talk.packets)
-    started.append(follow("-", stdin=subprocess.PIPE))
+    started.append(follow("-", *options, stdin=subprocess.PIPE))
     pipe = started[0].stdin
     assert pipe is not None
     last = len(tcp_packet_octets(talk))

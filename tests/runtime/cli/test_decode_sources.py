@@ -156,11 +156,55 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, capfd: pytest.CaptureFixtur
     file = tmp_path / "curve.pcap"
     file.write_bytes(pcap(Talk().open().say("C", greeting(b"CURVE")).close().packets))
     outcome = specwire(capfd, "decode", str(file))
-    assert outcome.status == 0 and outcome.out == ""
+    assert outcome.status == 1 and outcome.out == ""
     assert outcome.err == (
         "specwire: 127.0.0.1:40000 to 127.0.0.1:5670 cannot be read: it is encrypted (CURVE)\n"
-        "specwire: no message was found\n"
+        "specwire: no message was found; record connections of ZMTP from their beginning, or wait for messages"
+        " with --follow\n"
     )
+
+
+@pytest.mark.parametrize(
+    ("octets", "arguments", "status"),
+    [
+        (24, (), 1),
+        (20, (), 1),
+        (24, ("--message", "Nom"), 1),
+        (24, ("--port", "5670"), 0),
+        (-1, (), 0),
+        (None, ("--peer", "elsewhere"), 0),
+        (None, ("--protocol", "flux"), 0),
+    ],
+)
+def test_source_without_any_message_is_status_1(
+    octets: int | None,
+    arguments: tuple[str, ...],
+    status: int,
+    recorded: Path,
+    capfd: pytest.CaptureFixture[str],
+) -> None:
+    """The file's header has 24 octets; filters and faults explain that nothing is shown, other ports that nothing is seen."""
+    recorded.write_bytes(recorded.read_bytes()[:octets])
+    outcome = specwire(capfd, "decode", str(recorded), *arguments)
+    assert outcome.status == status
+    assert ("no message was found; record" in outcome.err) == (status == 1)
+
+
+def test_capture_has_the_protocol_of_what_broke_before_it_was_known(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """A recording, and the capture that is made of it, say the same of a first message that is cut short."""
+    pytest.importorskip("pyarrow")
+    file, folder = tmp_path / "cut.pcap", tmp_path / "capture"
+    talk = Talk().handshake(b"\0me").say("C", message(OHAI[:7])).say("C", message(OHAI))
+    file.write_bytes(pcap(talk.packets))
+    assert specwire(capfd, "decode", str(file), "--out", str(folder)).status == 0
+    keys = ("protocol", "sender", "peer", "message", "frames", "error")
+    said = [
+        [{key: row.get(key) for key in keys} for row in rows(specwire(capfd, "decode", str(place), "--json"))]
+        for place in (file, folder)
+    ]
+    assert said[0] == said[1] and [row["protocol"] for row in said[0]] == ["filemq", "filemq"]
 
 
 @pytest.mark.parametrize(
@@ -175,7 +219,11 @@ def test_what_cannot_be_read_is_told(tmp_path: Path, capfd: pytest.CaptureFixtur
         (("PCAP", "--protocol", "x=flux"), "--protocol x=flux: 'x' is no TCP port; write it as 5670=filemq"),
         (("PCAP", "--protocol", "filemk"), "there is no protocol 'filemk'"),
         (("PCAP", "--strict"), "--strict is for one message"),
-        (("-", "--follow"), "--follow takes one file or folder"),
+        (("PCAP", "-", "--follow"), "--follow takes one file or folder, or - for standard input"),
+        (("filemq", "aaa30"), "frame 0 has an odd number of hexadecimal digits (5): 'aaa30'"),
+        (("filemq", "a" * 5001), "frame 0 has an odd number of hexadecimal digits (5,001): 'aaaa"),
+        (("a" * 5001,), "there is no file, folder or protocol 'aaaa"),
+        (("filemq", "z" * 5001), "frame 0 is not hexadecimal: 'zzzz"),
         (("aaa304", "--protocol", "auto"), "which protocol? one message is decoded as"),
     ],
 )
@@ -185,6 +233,7 @@ def test_mistakes_are_told_in_a_sentence(
     given = [str(recorded) if text == "PCAP" else text for text in arguments]
     outcome = specwire(capfd, "decode", *given)
     assert outcome.status == 2 and outcome.out == "" and sentence in outcome.err
+    assert len(outcome.err) < 400 and "too long" not in outcome.err
 
 
 # ---- hex dumps

@@ -182,3 +182,12 @@ def test_packages_of_two_folders_of_grammars_live_side_by_side(
     assert specwire(capfd, "generate", "--grammars", str(workspace / "grammars"), "--out", out).status == 0
     assert sorted(path.name for path in (workspace / "wire").iterdir()) == ["filemq", "zre"]
     assert not stale.exists(), "no grammar gives it any more"
+
+
+def test_a_file_is_no_folder_for_packages(workspace: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    file = workspace / "file"
+    file.touch()
+    words = ("--grammars", str(workspace / "grammars"), "--out", str(file))
+    assert specwire(capfd, "generate", "filemq", *words).err == (
+        f"specwire: {file} is a file: name a folder for the packages with --out\n"
+    )

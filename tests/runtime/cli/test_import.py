@@ -175,6 +175,11 @@ def test_a_document_that_is_not_there(tmp_path: Path, capfd: pytest.CaptureFixtu
     missing = str(tmp_path / "none.md")
     outcome = specwire(capfd, "import", missing, "--protocol", "chat", "--grammars", str(tmp_path))
     assert outcome.status == 2 and "there is no document" in outcome.err
+    outcome = specwire(capfd, "import", str(tmp_path), "--protocol", "chat", "--grammars", str(tmp_path))
+    assert (outcome.status, outcome.err) == (
+        2,
+        f"specwire: {tmp_path} is a directory: name the document in it\n",
+    )
 
 
 def test_the_folder_of_grammars_is_named_or_here(

@@ -179,3 +179,23 @@ def test_files_that_are_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[s
 def test_a_text_that_is_not_utf_8(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = specwire(capfd, "match", grammar, "word", "a\udcff")
     assert outcome == Outcome(2, "", "specwire: the text is not UTF-8\n")
+
+
+def test_a_protocol_is_named_as_everywhere(
+    grammar: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """The signature of FILEMQ is %xAA %xA3; a file of that name here comes first."""
+    monkeypatch.chdir(tmp_path)
+    outcome = specwire(capfd, "match", "filemq", "signature", "x")
+    assert (outcome.status, outcome.err) == (1, "") and "expected %xAA" in outcome.out
+    outcome = specwire(capfd, "match", "filmq", "signature", "x")
+    assert outcome.status == 2 and "did you mean 'filemq'?" in outcome.err
+    (tmp_path / "filemq").write_text(GRAMMAR)
+    assert specwire(capfd, "match", "filemq", "word", "x").status == 0
+
+
+def test_a_protocol_of_other_grammars(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "chat").mkdir()
+    (tmp_path / "chat" / "grammar.abnf").write_text('hello = "hi"\n')
+    (tmp_path / "chat" / "profile.toml").write_text('name = "chat"\n')
+    assert specwire(capfd, "match", "chat", "hello", "hi", "--grammars", str(tmp_path)).status == 0

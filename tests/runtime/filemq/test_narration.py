@@ -58,9 +58,17 @@ def test_refusals_are_told_at_a_bounded_rate() -> None:
 
 def test_long_routing_id_is_cut() -> None:
     """A client may name itself with 255 octets; what is shorter, and any endpoint, is told whole."""
-    assert show_peer("ab" * 255) == "abababababababab… (255 octets)"
+    assert show_peer("ab" * 254 + "cd") == "abababababababab…abababcd (255 octets)"
+    assert show_peer(b"specwire-peer-filemq-C-0042".hex()) == "specwire-peer-filemq-C-0042"
+    assert (
+        show_peer((b"a" * 30 + b"specwire-0042-bc").hex()) == "aaaaaaaaaaaaaaaa…specwire-0042-bc (46 octets)"
+    )
+    assert (
+        show_peer(b"<b>with a blank</b>, which is no name".hex()) == "3c623e7769746820…6e616d65 (37 octets)"
+    )
     assert show_peer("ab" * 20) == "ab" * 20
     assert show_peer("ipc://" + "a" * 60) == "ipc://" + "a" * 60
     assert (
-        describe(PeerClosed("0a" * 255, "gone")) == "disconnected from 0a0a0a0a0a0a0a0a… (255 octets): gone"
+        describe(PeerClosed("0a" * 255, "gone"))
+        == "disconnected from 0a0a0a0a0a0a0a0a…0a0a0a0a (255 octets): gone"
     )

@@ -100,7 +100,7 @@ def test_lines_elsewhere(capsys: pytest.CaptureFixture[str], monkeypatch: pytest
     trouble = [
         "the broker says: the disk is behind; it is asked again",
         "posted again: the uuid is unknown",
-        "no connection to tcp://b: gone",
+        "no connection to tcp://b: gone; waiting for a broker (`specwire norfab broker` runs one)",
         "disk full",
     ]
     told = ["no worker has it yet", "0 of 1 workers have answered", "w1: WARNING step\\n1"]

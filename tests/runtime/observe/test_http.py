@@ -306,7 +306,9 @@ def test_a_port_that_is_taken_is_told() -> None:
         ):
             pass
 
-    with pytest.raises(TransportError, match=r"cannot listen on 127\.0\.0\.1:\d+: Address already in use"):
+    with pytest.raises(
+        TransportError, match=r"cannot listen on 127\.0\.0\.1:\d+: Address already in use; end"
+    ):
         play(story())
 
 

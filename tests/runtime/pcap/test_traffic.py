@@ -84,6 +84,39 @@ def test_malformed_message_keeps_its_frames_and_error() -> None:
     )
 
 
+def test_broken_first_message_is_an_error_of_the_protocol_that_the_next_one_tells() -> None:
+    """AA A3 01 is OHAI, whose protocol is a string of 6 octets; 3 are there. The second tells that it is FILEMQ."""
+    cut = b"\xaa\xa3\x01\x06FIL"
+    talk = Talk().handshake().say("C", message(cut)).say("S", message(b"?")).say("C", message(OHAI))
+    rows, _ = read(talk.packets)
+    assert names(rows) == [("C", ""), ("S", ""), ("C", "Ohai")]
+    assert {row.protocol for row in rows} == {"filemq"} and [row.frames for row in rows[:2]] == [
+        (cut,),
+        (b"?",),
+    ]
+    assert "OHAI.protocol at octet 3" in str(rows[0].error)
+    assert [row.mono for row in rows] == [packet.time_ns for packet in talk.packets[-3:]]
+
+
+def test_connection_that_never_tells_its_protocol_has_its_rows_at_its_end() -> None:
+    talk = Talk().handshake().say("C", message(b"?"))
+    traffic = Traffic(lambda opener, listener: (flux, filemq))
+    assert [row for packet in talk.packets for row in traffic.take(packet)] == []
+    (open_end,), (closed,) = read(talk.packets)[0], read(talk.close().packets)[0]
+    for row in (open_end, closed):
+        assert (row.protocol, row.frames) == (None, (b"?",))
+
+
+def test_few_messages_wait_for_their_protocol() -> None:
+    """The 33rd that cannot be read is one too many; from then on each comes out at once."""
+    talk = Talk().handshake()
+    for number in range(34):
+        talk.say("C", message(b"?%d" % number))
+    traffic = Traffic(lambda opener, listener: (flux, filemq))
+    counts = [len(list(traffic.take(packet))) for packet in talk.packets]
+    assert counts[-34:] == [0] * 32 + [33, 1]
+
+
 def test_octets_that_are_no_zmtp_are_a_row_too() -> None:
     rows, _ = read(peering().say("C", b"\x63\x63").say("C", message(HUGZ)).packets)
     assert names(rows)[3:] == [("C", ""), ("C", "Hugz")]

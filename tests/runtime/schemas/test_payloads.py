@@ -176,3 +176,27 @@ def test_the_command_shows_the_columns(tmp_path: Path, capfd: pytest.CaptureFixt
     assert refused.status == 2 and "no message of FILEMQ v2" in refused.err
     elsewhere = specwire(capfd, "schema", "flux", "--payloads", str(path))
     assert elsewhere.status == 2 and "--format arrow" in elsewhere.err
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
+@pytest.mark.parametrize("name", ["/dev/zero", "."])
+def test_a_schema_that_is_no_file(tmp_path: Path, name: str) -> None:
+    path = profile(tmp_path, f'[[payload]]\ntopic = "t"\njson-schema = "{name}"\n')
+    with pytest.raises(PayloadError, match="is not a file"):
+        load_payloads(path, flux)
+
+
+def test_a_schema_is_read_up_to_a_bound(tmp_path: Path) -> None:
+    """4 MiB; blanks around JSON mean nothing."""
+    path = profile(tmp_path, '[[payload]]\ntopic = "t"\njson-schema = "alloc.json"\n')
+    text = json.dumps(ALLOC)
+    (tmp_path / "alloc.json").write_text(text.ljust(4 * 1024 * 1024))
+    assert len(load_payloads(path, flux)) == 1
+    (tmp_path / "alloc.json").write_text(text.ljust(4 * 1024 * 1024 + 1))
+    with pytest.raises(PayloadError, match=r"more than 4,194,304 octets"):
+        load_payloads(path, flux)
+
+
+def test_a_profile_that_is_no_file(tmp_path: Path) -> None:
+    with pytest.raises(PayloadError, match="is not a file"):
+        load_payloads(tmp_path, flux)

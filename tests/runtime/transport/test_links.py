@@ -285,7 +285,9 @@ def test_bad_endpoints_are_told_in_one_sentence(endpoint: str) -> None:
 def test_port_in_use_is_told() -> None:
     async def story() -> None:
         async with ends() as e, ends() as other:
-            with pytest.raises(TransportError, match="Address already in use"):
+            with pytest.raises(
+                TransportError, match="Address already in use; end what listens there, or choose"
+            ):
                 other.router.bind(e.endpoint)
 
     asyncio.run(story())

@@ -24,6 +24,7 @@ def test_taken_port_is_told(taken: int, host: str) -> None:
     with pytest.raises(TransportError, match="Address already in use") as error:
         require_free(endpoint)
     assert f"cannot listen on {endpoint}: " in str(error.value)
+    assert str(error.value).endswith("choose another port (* takes any that is free)")
 
 
 def test_port_is_free_after_asking() -> None:

@@ -2,7 +2,7 @@
 // Whatever comes from the server is set as text, never as markup.
 
 const EVERY_MS = 1000, AFTER_FAULT_MS = 4000, TIMEOUT_MS = 5000;
-const UNITS = ["octets", "kB", "MB", "GB", "TB", "PB"];
+const UNITS = ["octets", "kB", "MB", "GB", "TB", "PB", "EB"];
 const NOTHING = "–";
 
 const place = (id) => document.getElementById(id);
