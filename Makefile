@@ -9,7 +9,7 @@
 JAVA_HOME_FOUND = $(shell cat .venv/java.home 2>/dev/null)
 VENV = $(if $(JAVA_HOME_FOUND),JAVA_HOME='$(JAVA_HOME_FOUND)' ).venv/bin
 
-# Tests that share a Spark session carry one group name, so one of the two workers runs them all.
+# Tests that need Spark carry one group name, so one of the two workers runs them all.
 PYTEST = $(VENV)/python -m pytest -n 2 --dist loadgroup
 
 help: ## list the targets

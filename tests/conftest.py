@@ -1,7 +1,6 @@
 """What all tests share: how golden files are renewed, no deadlines, and who runs the tests that need Spark.
 
-`pytest --bless` writes what came out as what is expected. Tests marked `spark` share one session, which
-takes seconds to start, so with two workers they all go to the same one.
+`pytest --bless` writes what came out as what is expected. Tests that need Spark go to one worker.
 
 Tests start some hundred processes. Python keeps what it compiles for them, whatever the environment says, and
 neither Java nor Spark compiles for long runs: none lasts long enough to gain by that.
@@ -61,14 +60,20 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give every test that uses the shared Spark session to one worker; xdist reads the group after this.
+    """Give all tests that need Spark to one worker, and put them first; xdist reads the group after this.
 
-    Those that start Spark in processes of their own stay together file by file, on whichever worker has time.
+    They share a session, and two Sparks at a time only hinder each other; the other worker has the tests of peers,
+    which mostly wait, beside them.
     """
     for item in items:
-        if item.get_closest_marker("spark"):
-            shared = "spark" in getattr(item, "fixturenames", ())
-            item.add_marker(pytest.mark.xdist_group("spark" if shared else f"Spark of {item.path.stem}"))
+        if _needs_spark(item):
+            item.add_marker(pytest.mark.xdist_group("spark"))
+    items.sort(key=lambda item: not _needs_spark(item))
+
+
+def _needs_spark(item: pytest.Item) -> bool:
+    """Whether a test starts Spark itself or by a fixture."""
+    return item.get_closest_marker("spark") is not None or "spark" in getattr(item, "fixturenames", ())
 
 
 @pytest.fixture(scope="session", autouse=True)

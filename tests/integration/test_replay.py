@@ -111,7 +111,7 @@ def test_a_recorded_filemq_server_is_played_to_a_live_client(tmp_path: Path, sou
         capture = await record_transfer(source, tmp_path)
         recording = read_recording(capture, protocol=None, tap=None, messages=10_000)
         outcome = Outcome()
-        performance = Performance(Language(filemq), recording, "S", "", PATIENT)
+        performance = Performance(Language(filemq), recording, "S", "", Pace(patience_s=5.0))
         stand = Stand(performance, outcome, asyncio.Event(), wait_s=60)
         try:
             endpoint = stand.bind("tcp://127.0.0.1:*")
