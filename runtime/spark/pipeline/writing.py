@@ -42,9 +42,12 @@ SETTINGS = {
 
 OPTIONS = {
     "compression": "zstd",
-    # Or a hundred rows are gathered before their size is looked at, and a row may have a hundred megabytes.
-    "parquet.block.size.row.check.min": "4",
+    # Or a hundred rows are gathered before their size is looked at, and after small ones ten thousand; a row may have
+    # a hundred megabytes. The same numbers hold for pages and for groups of rows.
     "parquet.page.size.row.check.min": "4",
+    "parquet.page.size.row.check.max": "16",
+    # What a task holds in memory until it is written.
+    "parquet.block.size": str(32 << 20),
 }
 
 
