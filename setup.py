@@ -1,8 +1,8 @@
-"""Compile what generated packages have in C; everything else about the installation is in pyproject.toml.
+"""Compile what packages have in C; everything else about the installation is in pyproject.toml.
 
-Each ``generated/**/*.pyx`` becomes an extension module beside it, by Cython and the system's C compiler. None of
-them is needed: a package works without, only slower. So what cannot be compiled is left out, with one line that
-says so, and the installation goes on; ``SPECWIRE_PURE=1`` leaves all of it out. C sources are written to
+Each ``generated/**/*.pyx`` and ``runtime/**/*.pyx`` becomes an extension module beside it, by Cython and the system's
+C compiler. None of them is needed: a package works without, only slower. So what cannot be compiled is left out, with
+one line that says so, and the installation goes on; ``SPECWIRE_PURE=1`` leaves all of it out. C sources are written to
 ``build/``, and what is newer than its sources is not compiled again.
 """
 
@@ -18,13 +18,15 @@ from setuptools import Extension, setup
 from setuptools.command.build_ext import build_ext
 
 SOURCE = Path("src")
+COMPILED = ("generated", "runtime")
+"""The parts of the package that have sources in Cython."""
 
 
 def extensions() -> list[Extension]:
     """Return a module for each source in Cython; its name says where the source is."""
     if os.environ.get("SPECWIRE_PURE") == "1":
         return []
-    paths = sorted((SOURCE / "specwire" / "generated").rglob("*.pyx"))
+    paths = sorted(path for part in COMPILED for path in (SOURCE / "specwire" / part).rglob("*.pyx"))
     names = [".".join(path.relative_to(SOURCE).with_suffix("").parts) for path in paths]
     return [Extension(name, sources=[], optional=True) for name in names]
 

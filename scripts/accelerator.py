@@ -70,8 +70,14 @@ def _digest(root: Path) -> str:
 
 
 def _sources(root: Path) -> list[Path]:
-    return sorted(path for path in (root / "generated").rglob("*") if path.suffix in (".pyx", ".pxd"))
+    return _below(root, ".pyx", ".pxd")
 
 
 def _compiled(root: Path) -> list[Path]:
-    return sorted((root / "generated").rglob("*.so"))
+    return _below(root, ".so")
+
+
+def _below(root: Path, *suffixes: str) -> list[Path]:
+    """Return the files with such an ending in the folders that `setup.py` looks into."""
+    found = (path for part in ("generated", "runtime") for path in (root / part).rglob("*"))
+    return sorted(path for path in found if path.suffix in suffixes)

@@ -14,6 +14,8 @@ import os
 
 import zmq
 
+from specwire.runtime.transport.messages import take_back
+
 
 class TransportContext:
     """The I/O threads of one service; its sockets are made from it and closed before it.
@@ -29,3 +31,4 @@ class TransportContext:
     async def close(self) -> None:
         """End the context off the loop; returns when queued messages have left or their linger time is over."""
         await asyncio.to_thread(self.zmq.term)
+        take_back()  # nothing is with libzmq any more, and nobody may be there to take it back

@@ -17,7 +17,8 @@ import zmq
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.freight import Freight, view_largest
-from specwire.runtime.transport.link import MAX_FRAMES, Frames, Link
+from specwire.runtime.transport.link import MAX_FRAMES, Link
+from specwire.runtime.transport.messages import Frames
 from specwire.runtime.transport.monitor import Monitor, SocketEvent, Turn
 from specwire.runtime.transport.security import NULL, Security
 

@@ -20,7 +20,7 @@ from contextlib import suppress
 from functools import partial
 from itertools import count
 
-from specwire.runtime.transport.link import COPY_LIMIT_OCTETS
+from specwire.runtime.transport.messages import COPY_LIMIT_OCTETS
 
 BUDGET_OCTETS = 64 << 20
 SHARE = 16
@@ -35,13 +35,16 @@ def view_largest(frames: Sequence[bytes]) -> tuple[Sequence[bytes | memoryview],
 
     A protocol has its content in the last frame, or in front of a short one that ends the message.
     """
-    for at in (-1, -2)[: len(frames)]:
-        if len(frames[at]) >= COPY_LIMIT_OCTETS:
-            view = memoryview(frames[at])
-            viewed: list[bytes | memoryview] = [*frames]
-            viewed[at] = view
-            return viewed, view
-    return frames, None
+    if frames and len(frames[-1]) >= COPY_LIMIT_OCTETS:
+        at = -1
+    elif len(frames) > 1 and len(frames[-2]) >= COPY_LIMIT_OCTETS:
+        at = -2
+    else:
+        return frames, None
+    view = memoryview(frames[at])
+    viewed: list[bytes | memoryview] = [*frames]
+    viewed[at] = view
+    return viewed, view
 
 
 class Freight:

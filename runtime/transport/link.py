@@ -1,8 +1,8 @@
 """A ZeroMQ socket on an asyncio loop, without zmq.asyncio.
 
-The socket's file descriptor is watched with `loop.add_reader`; when it wakes, messages are taken with
-NOBLOCK until there are none or `DRAIN` of them have been taken, so that a busy peer leaves the loop to
-others. The traps this module is about:
+The socket's file descriptor is watched with `loop.add_reader`; when it wakes, messages are taken (`messages`)
+until there are none or `DRAIN` of them have been taken, so that a busy peer leaves the loop to others. The
+traps this module is about:
 
 - ZMQ_FD is edge-triggered, and *any* call on the socket may consume the edge. So after each batch of
   receives, with what was sent during it, and after each other send, EVENTS is asked again and another round is
@@ -10,8 +10,6 @@ others. The traps this module is about:
 - A send that would block raises EAGAIN. It is kept by the caller (`router`, `dealer`) and tried again when
   the descriptor wakes next, because libzmq tells "there is room again" through the same descriptor. A send to
   one peer may consume the edge that was meant for another, so a timer asks again as well while one waits.
-- A multipart message is taken whole, but only its first `max_frames` frames are kept: no message of ours
-  has so many, so what is cut is malformed anyway, and its memory is bounded.
 """
 
 from __future__ import annotations
@@ -20,13 +18,13 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from hashlib import sha1
-from typing import cast
 
 import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import ShortageError, TransportError
 from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.messages import Frames, Messages, watch
 from specwire.runtime.transport.port import describe_refusal
 from specwire.runtime.transport.security import (
     NULL,
@@ -43,15 +41,6 @@ DRAIN = 64
 RETRY_S = 0.01
 MAX_FRAMES = 16
 MAX_PORT = 65_535
-COPY_LIMIT_OCTETS = 16 * 1024
-"""From this size on a frame is handed to libzmq by reference, and libzmq's own is looked at: none is copied."""
-
-NOW = int(zmq.NOBLOCK)
-NOW_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
-POLLIN = int(zmq.POLLIN)
-
-Frames = list[bytes]
-"""The frames of a message; a large one that came in is a view of libzmq's memory, which lives as long as the view."""
 
 
 class Link:
@@ -66,9 +55,6 @@ class Link:
         security: how the two sides prove who they are.
         max_frames: frames of a message that are kept.
         give_up_s: a TCP connection on which nothing is acknowledged for so long is lost; None: the system's time.
-
-    Attributes:
-        user: who sent the message that is being handled, by the name that the `Guard` knows; empty without one.
 
     Raises:
         ShortageError: there are not enough descriptors, or memory.
@@ -88,30 +74,31 @@ class Link:
         max_frames: int = MAX_FRAMES,
         give_up_s: float | None = None,
     ) -> None:
-        self.user = ""
         self._loop = asyncio.get_running_loop()
         self.socket = _make_socket(context, kind)
-        self.socket.copy_threshold = COPY_LIMIT_OCTETS
-        # pyzmq's own `send` asks for options that only other kinds of sockets have, which takes longer than sending.
-        self._put = super(zmq.Socket, self.socket).send
         self.socket.set_hwm(high_water)
         self.socket.setsockopt(zmq.MAXMSGSIZE, max_frame_octets)
         if give_up_s is not None:
             self.socket.setsockopt(zmq.TCP_MAXRT, int(give_up_s * 1000))
         apply_security(self.socket, security)
-        self._max_frames = max_frames
-        self._guarded = isinstance(security, PlainServer | CurveServer)
+        self._messages = Messages(self.socket, max_frames, isinstance(security, PlainServer | CurveServer))
         self._on_message = on_message
         self._on_room = on_room
-        self._paused = self._draining = False
+        self._paused = self._draining = self._closed = False
         self._scheduled: asyncio.Handle | None = None
         self._retry: asyncio.TimerHandle | None = None
         self._fd = int(self.socket.getsockopt(zmq.FD))
         try:
+            watch(self._loop)
             self._loop.add_reader(self._fd, self._wake)
         except OSError as error:
             self.socket.close(linger=0)
             raise ShortageError(f"no socket can be watched: {error.strerror}") from error
+
+    @property
+    def user(self) -> str:
+        """Who sent the message that is being handled, by the name that the `Guard` knows; empty without one."""
+        return self._messages.user
 
     def bind(self, endpoint: str) -> str:
         """Bind and return the endpoint as it is, the port in place of ``*``; raises TransportError."""
@@ -158,26 +145,16 @@ class Link:
 
         Raises ConnectionResetError where a ROUTER no longer knows the peer.
         """
-        last = frames[-1]
         try:
-            for frame in frames[:-1]:
-                if len(frame) < COPY_LIMIT_OCTETS:
-                    self._put(frame, NOW_AND_MORE)
-                else:
-                    self._put(frame, NOW_AND_MORE, copy=False)
-            if len(last) < COPY_LIMIT_OCTETS:
-                self._put(last, NOW)
-            else:
-                self._put(last, NOW, copy=False)
-        except zmq.Again:
-            if self._retry is None:
-                self._retry = self._loop.call_later(RETRY_S, self._ask_again)
-            return False
+            sent = self._messages.send(frames)
         except zmq.ZMQError as error:
             raise ConnectionResetError(error.strerror) from error
-        if not self._draining:
+        if not sent:
+            if self._retry is None:
+                self._retry = self._loop.call_later(RETRY_S, self._ask_again)
+        elif not self._draining:
             self._schedule()
-        return True
+        return sent
 
     def pause(self) -> None:
         """Stop receiving: libzmq's queue fills, and the peer is held back by it."""
@@ -191,7 +168,7 @@ class Link:
 
     def exhausted(self) -> bool:
         """Tell whether all that has come was handed over; where not, it soon is, or waits for `resume`."""
-        if not self._readable():
+        if not self._messages.readable():
             return True
         if not self._paused:
             self._schedule()  # having asked may have consumed the edge
@@ -201,6 +178,7 @@ class Link:
         """Close; messages still queued are sent for at most `linger_s`. May be called twice."""
         if self.socket.closed:
             return
+        self._closed = True
         self._loop.remove_reader(self._fd)
         for handle in (self._scheduled, self._retry):
             if handle is not None:
@@ -224,20 +202,17 @@ class Link:
             self._drain()
         finally:
             self._draining = False
-        if self.socket.closed:
+        if self._closed:
             return
         self._on_room()
-        if not self.socket.closed and not self._paused and self._readable():
+        if not self._closed and not self._paused and self._messages.readable():
             self._schedule()
-
-    def _readable(self) -> bool:
-        return int(self.socket.getsockopt(zmq.EVENTS)) & POLLIN != 0
 
     def _drain(self) -> None:
         for _ in range(DRAIN):
-            if self._paused or self.socket.closed:
+            if self._paused or self._closed:
                 return
-            frames = self._take()
+            frames = self._messages.receive()
             if not frames:
                 return
             try:
@@ -247,28 +222,6 @@ class Link:
                 digest = sha1(b"".join(frames), usedforsecurity=False).hexdigest()
                 logger.exception("a message could not be handled (%d frames, SHA-1 %s)", len(frames), digest)
                 raise
-
-    def _take(self) -> Frames:
-        """Return the frames of the next message; none where there is none."""
-        try:
-            frame = self.socket.recv(NOW, copy=False)
-        except zmq.Again:
-            return []
-        if self._guarded:
-            self.user = str(frame.get("User-Id"))
-        frames = [_octets_of(frame)]
-        while frame.more:
-            frame = self.socket.recv(NOW, copy=False)
-            if len(frames) < self._max_frames:
-                frames.append(_octets_of(frame))
-        return frames
-
-
-def _octets_of(frame: zmq.Frame) -> bytes:
-    """Return the octets of a small frame, and a read-only view of a large one."""
-    if len(frame) < COPY_LIMIT_OCTETS:
-        return frame.bytes
-    return cast("bytes", frame.buffer.toreadonly())
 
 
 def _make_socket(context: TransportContext, kind: int) -> zmq.Socket[bytes]:

@@ -25,7 +25,8 @@ import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import ShortageError
-from specwire.runtime.transport.link import Frames, Link
+from specwire.runtime.transport.link import Link
+from specwire.runtime.transport.messages import Frames
 
 EVENT = struct.Struct("=Hi")
 """First frame of an event: which one, and a number whose meaning depends on it."""

@@ -9,6 +9,7 @@ import pytest
 
 from specwire.generated.builds import PURE, why_pure
 from specwire.generated.flux.stream import FRAMING
+from specwire.runtime.transport import messages
 from tests.house.repository import ROOT, has_compiler
 
 PACKAGES = sorted(path.parent.name for path in ROOT.glob("generated/*/_native.pyx"))
@@ -28,6 +29,13 @@ def test_package_is_accelerated(name: str) -> None:
 def test_streams_are_accelerated() -> None:
     """The compiled module that packages share for their streams is of the source that is there."""
     assert FRAMING.quick_cut is not None, "run make setup"
+
+
+@pytest.mark.skipif(os.environ.get(PURE) == "1", reason=f"{PURE}=1 asks for the builds in Python")
+@pytest.mark.skipif(not has_compiler(), reason="no C compiler, or no headers of Python")
+def test_sockets_are_accelerated() -> None:
+    """The compiled module is of the source that is there, and finds the libzmq of pyzmq."""
+    assert not why_pure(messages.PACKAGE), f"{why_pure(messages.PACKAGE)}; run make setup"
 
 
 def test_every_package_can_be_compiled() -> None:

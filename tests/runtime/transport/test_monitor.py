@@ -19,6 +19,7 @@ from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.messages import watch
 from specwire.runtime.transport.monitor import Monitor
 from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import (
@@ -261,6 +262,7 @@ def test_monitors_leave_nothing_behind() -> None:
     """Many sockets, made and closed at any moment of their connection: no descriptor is left, the context ends."""
 
     async def story() -> None:
+        watch(asyncio.get_running_loop())  # which opens a descriptor once in a process
         before = len(os.listdir("/proc/self/fd"))
         async with side() as s:
             _, endpoint = s.router()

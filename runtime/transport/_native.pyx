@@ -1,0 +1,382 @@
+# cython: language_level=3, boundscheck=False, wraparound=False, auto_pickle=False, binding=True
+"""Whole messages in and out of a ZeroMQ socket, compiled: what `specwire.runtime.transport.messages` does with pyzmq.
+
+It calls the libzmq that pyzmq has loaded, whose functions are looked up through pyzmq's own module when this one is
+imported; neither header nor library is needed to compile it. Where they are not found, or not the same ones, the import
+fails, and pyzmq does the work.
+
+How memory is kept safe:
+
+- A socket is asked for its address in each call: pyzmq forgets it when the socket is closed. Between that and the last
+  use of the address nothing runs that could close the socket: the interpreter's lock is kept, for no call here waits, and
+  nothing is made that the garbage collector counts; where it is, the address is asked for again.
+- A message is whole before its first frame is sent, so one that cannot be made leaves no half of it behind. One of which
+  a frame cannot be kept is read to its end, so the next message begins where it does.
+- Each `msg_t` is closed where it was made, or belongs to a `_Held`, which closes it when the last view of it is gone.
+- A large frame that is sent is lent: its buffer is held, so that nobody can release or change the size of what libzmq
+  reads. libzmq says in any of its threads that it is done, which must not wait for the interpreter: the buffer is put
+  on a list, and a bell is rung (an eventfd) for the event loops, which let go of it (`take_back`).
+"""
+
+cimport cython
+from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, PyObject_GetBuffer
+from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
+from cpython.mem cimport PyMem_Free, PyMem_Malloc
+from cpython.memoryview cimport PyMemoryView_FromObject
+from libc.errno cimport EAGAIN, EINTR, ENOTSOCK
+from libc.string cimport memcpy
+
+import os
+
+import zmq
+from zmq.backend.cython import _zmq
+
+BUILD = "messages 1"
+"""Changed with this source: `specwire.runtime.transport.messages` takes no other."""
+
+cdef extern from *:
+    """
+    #include <dlfcn.h>
+    #include <errno.h>
+    #include <stdint.h>
+    #include <unistd.h>
+
+    /* zmq_msg_t of libzmq 4.2 and later: 64 octets, aligned as pointers are. */
+    typedef struct { uint64_t octets[8]; } msg_t;
+
+    typedef struct lent_t { struct lent_t *next; Py_buffer buffer; } lent_t;
+
+    static lent_t *returned = NULL;
+    static int bell = -1;
+
+    /* Called by libzmq, in any thread, with or without the interpreter's lock. */
+    static void give_back(void *data, void *hint) {
+        const int kept = errno;
+        const uint64_t ring = 1;
+        lent_t *lent = (lent_t *)hint, *first = __atomic_load_n(&returned, __ATOMIC_RELAXED);
+        (void)data;
+        do {
+            lent->next = first;
+        } while (!__atomic_compare_exchange_n(&returned, &first, lent, 1, __ATOMIC_RELEASE, __ATOMIC_RELAXED));
+        /* Only the first on the list rings; from here on it may have been let go of. */
+        if (first == NULL && bell >= 0 && write(bell, &ring, sizeof ring) < 0) { /* it rings already */ }
+        errno = kept;
+    }
+
+    /* The bell is silenced first: what is returned after that rings again. */
+    static lent_t *take_returned(void) {
+        uint64_t rings;
+        if (bell >= 0 && read(bell, &rings, sizeof rings) < 0) { /* it did not ring */ }
+        return __atomic_exchange_n(&returned, NULL, __ATOMIC_ACQUIRE);
+    }
+
+    static void *find_library(const char *path) { return dlopen(path, RTLD_LAZY | RTLD_NOLOAD); }
+
+    /* NULL where there is none, or where a call of pyzmq's could reach another: two libzmq are in the process. */
+    static void *find_function(void *library, const char *name) {
+        void *found = dlsym(library, name), *global = dlsym(RTLD_DEFAULT, name);
+        return global == NULL || global == found ? found : NULL;
+    }
+    """
+    ctypedef struct msg_t:
+        pass
+    ctypedef struct lent_t:
+        lent_t* next
+        Py_buffer buffer
+    lent_t* returned
+    int bell
+    void give_back(void* data, void* hint) noexcept nogil
+    lent_t* take_returned() noexcept nogil
+    void* find_library(const char* path) nogil
+    void* find_function(void* library, const char* name) nogil
+
+ctypedef void (*free_t)(void*, void*) noexcept nogil
+
+cdef int (*msg_init)(msg_t*) noexcept nogil
+cdef int (*msg_init_size)(msg_t*, size_t) noexcept nogil
+cdef int (*msg_init_data)(msg_t*, void*, size_t, free_t, void*) noexcept nogil
+cdef int (*msg_send)(msg_t*, void*, int) noexcept nogil
+cdef int (*msg_recv)(msg_t*, void*, int) noexcept nogil
+cdef int (*msg_close)(msg_t*) noexcept nogil
+cdef int (*msg_move)(msg_t*, msg_t*) noexcept nogil
+cdef void* (*msg_data)(msg_t*) noexcept nogil
+cdef size_t (*msg_size)(msg_t*) noexcept nogil
+cdef int (*msg_more)(msg_t*) noexcept nogil
+cdef const char* (*msg_gets)(msg_t*, const char*) noexcept nogil
+cdef int (*getsockopt)(void*, int, void*, size_t*) noexcept nogil
+cdef int (*last_errno)() noexcept nogil
+cdef void (*version)(int*, int*, int*) noexcept nogil
+
+cdef enum:
+    FEW = 16  # frames of a message for which no memory is asked for
+    COPY_LIMIT = 16 * 1024
+
+cdef int NOW = zmq.DONTWAIT
+cdef int MORE = zmq.SNDMORE
+cdef int EVENTS = zmq.EVENTS
+cdef int POLLIN = zmq.POLLIN
+
+
+@cython.final
+cdef class _Held:
+    """A message of libzmq's for as long as it is looked at."""
+
+    cdef msg_t part
+
+    def __cinit__(self):
+        msg_init(&self.part)
+
+    def __dealloc__(self):
+        msg_close(&self.part)
+
+    def __getbuffer__(self, Py_buffer* buffer, int flags):
+        PyBuffer_FillInfo(buffer, self, msg_data(&self.part), <Py_ssize_t>msg_size(&self.part), 1, flags)
+
+
+@cython.final
+cdef class Messages:
+    """The messages of one socket; see `specwire.runtime.transport.messages.PureMessages`."""
+
+    cdef object socket
+    cdef Py_ssize_t max_frames
+    cdef bint guarded
+    cdef readonly str user
+
+    def __init__(self, socket not None, Py_ssize_t max_frames, bint guarded):
+        self.socket, self.max_frames, self.guarded = socket, max_frames, guarded
+        self.user = ""
+
+    def send(self, frames not None):
+        cdef msg_t few[FEW]
+        cdef msg_t* parts = few
+        cdef Py_ssize_t count = len(frames), made = 0, sent = 0, at
+        cdef void* socket
+        cdef int number = 0
+        if returned != NULL:
+            take_back()
+        if count > FEW:
+            parts = <msg_t*>PyMem_Malloc(count * sizeof(msg_t))
+            if parts == NULL:
+                raise MemoryError
+        try:
+            for frame in frames:
+                if made == count:
+                    break
+                fill(&parts[made], frame)
+                made += 1
+            if made == 0:
+                raise IndexError("a message has a frame at least")
+            socket = self.address()
+            while sent < made and number == 0:
+                if msg_send(&parts[sent], socket, NOW | (MORE if sent + 1 < made else 0)) >= 0:
+                    sent += 1
+                else:
+                    number = last_errno()
+                    if number == EINTR:
+                        number = 0
+        finally:
+            for at in range(sent, made):
+                msg_close(&parts[at])
+            if parts != few:
+                PyMem_Free(parts)
+        if number and number != EAGAIN:
+            raise trouble(number)
+        return number == 0
+
+    def receive(self):
+        cdef list frames = []
+        cdef msg_t part
+        cdef bint more = True
+        cdef void* socket = self.address()
+        cdef int number
+        while more:
+            number = take(&part, socket)
+            if number == EAGAIN and not frames:
+                break
+            if number:
+                raise trouble(number)
+            more = msg_more(&part)
+            if len(frames) < self.max_frames:
+                try:
+                    if self.guarded and not frames:
+                        self.user = user_of(&part)
+                    if msg_size(&part) < COPY_LIMIT:
+                        frames.append(PyBytes_FromStringAndSize(<char*>msg_data(&part), <Py_ssize_t>msg_size(&part)))
+                    else:
+                        frames.append(view_of(&part))
+                        socket = self.address()
+                except:
+                    msg_close(&part)
+                    if more:
+                        self.skip()
+                    raise
+            msg_close(&part)
+        return frames
+
+    def readable(self):
+        cdef int events = 0
+        cdef size_t size = sizeof(int)
+        while getsockopt(self.address(), EVENTS, &events, &size) < 0:
+            if last_errno() != EINTR:
+                raise trouble(last_errno())
+        return events & POLLIN != 0
+
+    cdef void* address(self) except NULL:
+        """Where libzmq has the socket; raises ZMQError where it is closed."""
+        cdef size_t found = self.socket.underlying
+        if found == 0:
+            raise trouble(ENOTSOCK)
+        return <void*>found
+
+    cdef int skip(self) except -1:
+        """Read to the end of the message."""
+        cdef msg_t part
+        cdef void* socket = self.address()
+        cdef bint more = True
+        while more and take(&part, socket) == 0:
+            more = msg_more(&part)
+            msg_close(&part)
+        return 0
+
+
+def watch(loop):
+    """Let go on `loop`, too, of what libzmq has let go of. Raises OSError where there are no descriptors left."""
+    if bell < 0:
+        hang_bell()
+        os.register_at_fork(after_in_child=part_bells)
+    loop.add_reader(bell, take_back)
+
+
+def take_back():
+    """Let go of what libzmq has let go of."""
+    cdef lent_t* lent = take_returned()
+    cdef lent_t* following
+    while lent != NULL:
+        following = lent.next
+        PyBuffer_Release(&lent.buffer)
+        PyMem_Free(lent)
+        lent = following
+
+
+def hang_bell():
+    """Open the bell, which rings at first: what was returned before that has not rung."""
+    global bell
+    bell = os.eventfd(1, os.EFD_CLOEXEC | os.EFD_NONBLOCK)
+
+
+def part_bells():
+    """Have another bell than the process that this one is a copy of, so that neither hears only half."""
+    global bell
+    former = bell
+    bell = -1
+    os.close(former)
+    hang_bell()
+
+
+cdef int take(msg_t* part, void* socket) noexcept nogil:
+    """Receive a frame into `part`, which is closed later; return what is wrong, and 0 where nothing is."""
+    cdef int number
+    msg_init(part)
+    while msg_recv(part, socket, NOW) < 0:
+        number = last_errno()
+        if number != EINTR:
+            msg_close(part)
+            return number
+    return 0
+
+
+cdef object view_of(msg_t* part):
+    """Return a view of the octets, which are moved out of `part`."""
+    cdef _Held held = _Held()
+    msg_move(&held.part, part)
+    return PyMemoryView_FromObject(held)
+
+
+cdef str user_of(msg_t* part):
+    """Return by what name the sender was let in."""
+    cdef const char* name = msg_gets(part, b"User-Id")
+    if name == NULL:
+        raise trouble(last_errno())
+    return name.decode("utf-8")
+
+
+cdef int fill(msg_t* part, object frame) except -1:
+    """Make a message of a frame, which is sent or closed later."""
+    cdef lent_t* lent
+    if type(frame) is bytes and PyBytes_GET_SIZE(frame) < COPY_LIMIT:
+        return copy(part, PyBytes_AS_STRING(frame), PyBytes_GET_SIZE(frame))
+    lent = <lent_t*>PyMem_Malloc(sizeof(lent_t))
+    if lent == NULL:
+        raise MemoryError
+    try:
+        PyObject_GetBuffer(frame, &lent.buffer, PyBUF_SIMPLE)
+    except:
+        PyMem_Free(lent)
+        raise
+    try:
+        if lent.buffer.len < COPY_LIMIT:
+            copy(part, <char*>lent.buffer.buf, lent.buffer.len)
+        elif msg_init_data(part, lent.buffer.buf, lent.buffer.len, give_back, lent) == 0:
+            lent = NULL
+        else:
+            raise MemoryError
+    finally:
+        if lent != NULL:
+            PyBuffer_Release(&lent.buffer)
+            PyMem_Free(lent)
+    return 0
+
+
+cdef int copy(msg_t* part, const char* octets, Py_ssize_t size) except -1:
+    """Make a message of octets that it gets a copy of."""
+    if msg_init_size(part, size) != 0:
+        raise MemoryError
+    if size:
+        memcpy(msg_data(part), octets, size)
+    return 0
+
+
+cdef object trouble(int number):
+    """Return the exception that pyzmq has for it."""
+    return (zmq.ContextTerminated if number == zmq.ETERM else zmq.ZMQError)(number)
+
+
+cdef void* function(void* library, bytes name) except NULL:
+    cdef void* found = find_function(library, name)
+    if found == NULL:
+        raise ImportError(f"there is no one {name.decode()} in the libzmq of pyzmq")
+    return found
+
+
+cdef int find_functions() except -1:
+    """Look up libzmq's functions; raises ImportError."""
+    global msg_init, msg_init_size, msg_init_data, msg_send, msg_recv, msg_close, msg_move, msg_data, msg_size
+    global msg_more, msg_gets, getsockopt, last_errno, version
+    cdef int major = 0, minor = 0, patch = 0
+    cdef bytes path = os.fsencode(_zmq.__file__)
+    cdef void* library = find_library(path)
+    if library == NULL or not issubclass(zmq.Socket, _zmq.Socket):
+        raise ImportError("pyzmq works in another way than by its module _zmq")
+    if not hasattr(os, "eventfd"):
+        raise ImportError("the system has no eventfd")
+    msg_init = <int (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_init")
+    msg_init_size = <int (*)(msg_t*, size_t) noexcept nogil>function(library, b"zmq_msg_init_size")
+    msg_init_data = <int (*)(msg_t*, void*, size_t, free_t, void*) noexcept nogil>function(library, b"zmq_msg_init_data")
+    msg_send = <int (*)(msg_t*, void*, int) noexcept nogil>function(library, b"zmq_msg_send")
+    msg_recv = <int (*)(msg_t*, void*, int) noexcept nogil>function(library, b"zmq_msg_recv")
+    msg_close = <int (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_close")
+    msg_move = <int (*)(msg_t*, msg_t*) noexcept nogil>function(library, b"zmq_msg_move")
+    msg_data = <void* (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_data")
+    msg_size = <size_t (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_size")
+    msg_more = <int (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_more")
+    msg_gets = <const char* (*)(msg_t*, const char*) noexcept nogil>function(library, b"zmq_msg_gets")
+    getsockopt = <int (*)(void*, int, void*, size_t*) noexcept nogil>function(library, b"zmq_getsockopt")
+    last_errno = <int (*)() noexcept nogil>function(library, b"zmq_errno")
+    version = <void (*)(int*, int*, int*) noexcept nogil>function(library, b"zmq_version")
+    version(&major, &minor, &patch)
+    if (major, minor, patch) != zmq.zmq_version_info() or not (4, 2) <= (major, minor) < (5, 0):
+        raise ImportError(f"libzmq {major}.{minor}.{patch} may lay out its messages in another way")
+    return 0
+
+
+find_functions()

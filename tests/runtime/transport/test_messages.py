@@ -1,0 +1,244 @@
+"""Whole messages in and out of sockets: both builds alike, whatever is sent, and whatever is wrong."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import threading
+import weakref
+from collections.abc import Callable
+from errno import EHOSTUNREACH, EINVAL, ENOTSOCK
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+import zmq
+
+from specwire.runtime.transport import messages
+from specwire.runtime.transport.messages import BUILD, COPY_LIMIT_OCTETS
+from tests.house.repository import has_compiler
+from tests.runtime.transport.socket_pairs import (
+    BUILDS,
+    DEADLINE_S,
+    LARGE,
+    MAX_FRAMES,
+    NEEDS_NATIVE,
+    TRANSPORTS,
+    Context,
+    Pair,
+    gone,
+    until,
+)
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("build", BUILDS)
+def test_messages_arrive_as_they_were_sent(context: Context, build: str, transport: str) -> None:
+    """Whatever the number of frames, their sizes and their kinds; small ones as octets, large ones as views."""
+    pair = Pair(context, build, transport)
+    sizes = [
+        0,
+        1,
+        29,
+        33,
+        34,
+        255,
+        256,
+        8191,
+        8192,
+        COPY_LIMIT_OCTETS - 1,
+        COPY_LIMIT_OCTETS,
+        3 * COPY_LIMIT_OCTETS,
+    ]
+    said: list[list[bytes]] = [[b""], [b"", b""], [b"a", b"", b"c"], [LARGE, LARGE], [LARGE, b"end"]]
+    said += [[b"size", os.urandom(size)] for size in sizes]
+    said += [[bytes([number]) for number in range(MAX_FRAMES - 1)]]
+    for number, frames in enumerate(said):
+        kind: Callable[[bytes], Any] = (bytes, memoryview, bytearray)[number % 3]
+        given = [kind(frame) for frame in frames]
+        assert pair.client.send(given if number % 2 else tuple(given))
+        got = until(pair.server.receive)
+        assert [bytes(frame) for frame in got] == [b"peer", *frames]
+        for frame in got:
+            assert isinstance(frame, bytes if len(frame) < COPY_LIMIT_OCTETS else memoryview)
+            assert not isinstance(frame, memoryview) or (frame.readonly and frame.format == "B")
+        assert pair.server.send([b"peer", *frames])
+        assert [bytes(frame) for frame in until(pair.client.receive)] == frames
+    assert pair.server.receive() == pair.client.receive() == []
+    assert pair.server.user == ""
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_readable_tells_of_a_message(context: Context, build: str) -> None:
+    pair = Pair(context, build)
+    assert not pair.server.readable()
+    pair.client.send([b"x"])
+    until(pair.server.readable)
+    assert pair.server.receive() == [b"peer", b"x"]
+    assert not pair.server.readable()
+
+
+@pytest.mark.parametrize("frame", [b"x", LARGE], ids=["small", "large"])
+@pytest.mark.parametrize("build", BUILDS)
+def test_more_frames_than_are_kept(context: Context, build: str, frame: bytes) -> None:
+    """They are read and dropped, and the next message begins where it does."""
+    pair = Pair(context, build)
+    assert pair.client.send([frame] * 3000)
+    assert pair.client.send([b"next"])
+    got = until(pair.server.receive)
+    assert [bytes(each) for each in got] == [b"peer"] + [frame] * (MAX_FRAMES - 1)
+    assert pair.server.receive() == [b"peer", b"next"]
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+@pytest.mark.parametrize("build", BUILDS)
+def test_without_room_nothing_is_sent(context: Context, build: str, transport: str) -> None:
+    """Neither a part of a message; all that was taken arrives whole, and then there is room."""
+    pair = Pair(context, build, transport, high_water=3)
+    number = 0
+    while pair.client.send([b"%d" % number, LARGE, b"end"]):
+        number += 1
+    if transport == "inproc":  # the network may have taken one meanwhile
+        assert not pair.client.send([b"never", b"small"])
+    for expected in range(number):
+        assert [bytes(frame) for frame in until(pair.server.receive)] == [
+            b"peer",
+            b"%d" % expected,
+            LARGE,
+            b"end",
+        ]
+    until(lambda: pair.client.send([b"again"]))
+    assert until(pair.server.receive) == [b"peer", b"again"]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_unknown_peer_is_told(context: Context, build: str) -> None:
+    """And the message is dropped: the next one goes whole to who is known."""
+    pair = Pair(context, build)
+    pair.client.send([b"hello"])
+    until(pair.server.receive)
+    with pytest.raises(zmq.ZMQError) as caught:
+        pair.server.send([b"nobody", b"x", LARGE])
+    assert caught.value.errno == EHOSTUNREACH
+    assert pair.server.send([b"peer", b"y"])
+    assert until(pair.client.receive) == [b"y"]
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_closed_socket_is_told(context: Context, build: str) -> None:
+    pair = Pair(context, build)
+    pair.client.send([b"waits"])
+    pair.router.close(linger=0)
+    pair.dealer.close(linger=0)
+    calls: list[Callable[[], object]] = [
+        pair.server.receive,
+        pair.server.readable,
+        lambda: pair.client.send([LARGE]),
+    ]
+    for call in calls:
+        with pytest.raises(zmq.ZMQError) as caught:
+            call()
+        assert caught.value.errno == ENOTSOCK
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_context_that_ended_is_told(build: str) -> None:
+    """While it waits for its sockets to be closed they say so."""
+    context: Context = zmq.Context()
+    pair = Pair(context, build)
+    ending = threading.Thread(target=context.term)
+    ending.start()
+
+    def has_ended(call: Callable[[], object]) -> bool:
+        try:
+            call()
+        except zmq.ContextTerminated:
+            return True
+        return False
+
+    calls: list[Callable[[], object]] = [
+        pair.server.receive,
+        pair.server.readable,
+        pair.client.receive,
+        lambda: pair.client.send([b"x", LARGE]),
+    ]
+    for call in calls:
+        until(partial(has_ended, call))
+    pair.router.close(linger=0)
+    pair.dealer.close(linger=0)
+    ending.join(DEADLINE_S)
+    assert not ending.is_alive()
+
+
+@NEEDS_NATIVE
+def test_message_that_cannot_be_made_leaves_no_part_behind(context: Context) -> None:
+    pair = Pair(context, "native")
+    view = memoryview(bytes(LARGE))
+    reference = weakref.ref(view)
+    attempts: list[Any] = [[b"a", view, 5], [view, "text"], [view[::2]], [], [b"a"] * 40 + [None]]
+    for frames in attempts:
+        with pytest.raises((TypeError, BufferError, IndexError)):
+            pair.client.send(frames)
+    del view, frames, attempts
+    until(lambda: gone(reference))
+    assert pair.client.send([b"whole"])
+    assert until(pair.server.receive) == [b"peer", b"whole"]
+
+
+@NEEDS_NATIVE
+def test_message_of_nobody_is_read_to_its_end(context: Context) -> None:
+    """On a guarded socket each message has a user; one that has none is refused, and the next begins where it does."""
+    pair = Pair(context, "native", guarded=True)
+    for _ in range(2):
+        pair.client.send([b"a", LARGE, b"c"])
+    for _ in range(2):
+        with pytest.raises(zmq.ZMQError) as caught:
+            until(pair.server.receive)
+        assert caught.value.errno == EINVAL
+    assert pair.server.receive() == []
+
+
+CHOSEN = """
+import ctypes, sys
+for path in sys.argv[1:]:
+    ctypes.CDLL(path, ctypes.RTLD_GLOBAL)
+from specwire.generated.builds import why_pure
+from specwire.runtime.transport.messages import PACKAGE, Messages, PureMessages
+print(Messages is PureMessages, why_pure(PACKAGE))
+"""
+
+
+def chosen(*libraries: Path, pure: str = "0") -> str:
+    """What a process says of the build that it uses."""
+    command = [sys.executable, "-c", CHOSEN, *map(str, libraries)]
+    variables = {**os.environ, "SPECWIRE_PURE": pure}
+    run = subprocess.run(
+        command, env=variables, capture_output=True, text=True, timeout=DEADLINE_S, check=True
+    )
+    return run.stdout.strip()
+
+
+@NEEDS_NATIVE
+def test_build_is_chosen() -> None:
+    assert chosen() == "False"
+    assert chosen(pure="1") == "True SPECWIRE_PURE=1 is set"
+
+
+@NEEDS_NATIVE
+@pytest.mark.skipif(not has_compiler(), reason="no C compiler")
+def test_with_two_libzmq_in_the_process_pyzmq_does_the_work(tmp_path: Path) -> None:
+    """Its calls may reach another library than the one beside it."""
+    (tmp_path / "other.c").write_text("int zmq_msg_send(void) { return -1; }\n")
+    library = tmp_path / "libother.so"
+    subprocess.run(["cc", "-shared", "-fPIC", "-o", library, tmp_path / "other.c"], check=True)
+    assert chosen(library).startswith(
+        "True its compiled module cannot be imported: there is no one zmq_msg_send in"
+    )
+
+
+def test_source_of_the_module_has_the_same_name_and_limit() -> None:
+    source = Path(messages.__file__).with_name("_native.pyx").read_text(encoding="utf-8")
+    assert f'\nBUILD = "{BUILD}"\n' in source
+    assert COPY_LIMIT_OCTETS == 16 * 1024 and "\n    COPY_LIMIT = 16 * 1024\n" in source
