@@ -234,16 +234,26 @@ class _SideLoop:
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
-        self._closing = False
+        self._calls: deque[Callable[[], None]] = deque()
+        self._woken = self._closing = False
         threading.Thread(target=self._serve, name="norfab coroutines", daemon=True).start()
 
     def call(self, work: Callable[[], None]) -> None:
-        """Have `work` done on the loop."""
-        self._loop.call_soon_threadsafe(work)
+        """Have `work` done on the loop, which is woken once for many."""
+        self._calls.append(work)
+        if not self._woken:
+            self._woken = True
+            self._loop.call_soon_threadsafe(self._work)
 
     def close(self) -> None:
         """End when all coroutines have, if ever."""
         self._loop.call_soon_threadsafe(self._finish)
+
+    def _work(self) -> None:
+        # In this order: what is added after the last look wakes the loop again.
+        self._woken = False
+        while self._calls:
+            self._calls.popleft()()
 
     def _finish(self) -> None:
         self._ending = self._loop.create_task(self._end())
