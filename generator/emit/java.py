@@ -1,16 +1,16 @@
 """Writes ``Decode.java``: a function of Spark that decodes captured messages inside the Java process.
 
 The class holds the layout of the messages as data, by which ``support/java`` reads them and says what is wrong, and
-for most a method that reads one with nothing wrong in it, several times as fast (``java_reading``). Rows are those of ``columns.py``: the columns of each message in wire order, what is
-implied left out. Only how octets are read is laid out here, not the letter of the specification, which decoding
-does not hold messages to.
+for most a method that reads one with nothing wrong in it, several times as fast (``java_reading``). Rows are those
+of ``columns.py``: the columns of each message in wire order, what is implied left out. Only how octets are read is
+laid out here, not the letter of the specification, which decoding does not hold messages to.
 """
 
 from __future__ import annotations
 
 from specwire.generator import ir
 from specwire.generator.emit.java_layout import message_call, selection_calls
-from specwire.generator.emit.java_reading import readings
+from specwire.generator.emit.java_reading import readings, tag_statements
 from specwire.generator.emit.java_source import (
     Call,
     comment,
@@ -56,7 +56,7 @@ def emit(protocol: ir.Protocol) -> str:
             *(f"{name}()" for name in methods.values()),
         ),
     )  # fmt: skip
-    made = Call("new Decoder", (whole, "Decode::read"))
+    made = Call("new Decoder", (whole,))
     layout = "\n".join(made.lines(1, "private static final Decoder DECODER = ", ";"))
     by_sender = any(shape.senders for message in protocol.messages for shape in message.shapes)
     bodies = [
@@ -77,9 +77,10 @@ def emit(protocol: ir.Protocol) -> str:
         package=package_name(protocol.name),
         imports=imported(known, sources),
         parameters="ArrayData frames, UTF8String sender" if by_sender else "ArrayData frames",
-        arguments="frames, sender" if by_sender else "frames",
+        arguments="frames, sender" if by_sender else "frames, null",
         more=SENDER if by_sender else (),
         layout=layout,
+        tags=tag_statements(protocol),
         quick=quick,
         messages=bodies,
     )

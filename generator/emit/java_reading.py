@@ -1,14 +1,16 @@
 """Reading a message in Java value after value: the statements that read one that is as the grammar has it.
 
-Each message that can be told by its tags gets a method, which asks the cursor for one value after the other. What
-is wrong with other messages is not its affair: the tables of ``java_layout`` read those once more, and say it. A
-message with a type that is not named here (a union, say) has no method, and is always read by the tables.
+Each message that can be told by its tags gets a method, which has the cursor put one value after the other into its
+column. What is wrong with other messages is not its affair: the tables of ``java_layout`` read those once more, and
+say it. A message with a type that is not named here (a union, say) has no method, and is always read by the tables.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+
+import msgspec
 
 from specwire.generator import ir
 from specwire.generator.emit.java_layout import members
@@ -17,6 +19,9 @@ from specwire.generator.emit.python import announcing_bits
 
 WORD = 8
 """The most octets that are compared as one number."""
+
+COLUMNS = 64
+"""The most columns of a message that is read so: a bit of one number for each."""
 
 
 class TablesOnly(Exception):
@@ -55,16 +60,38 @@ def readings(protocol: ir.Protocol) -> list[Reading]:
     return found
 
 
+def tag_statements(protocol: ir.Protocol) -> list[str]:
+    """Return the statements that read once what the conditions of all messages look at."""
+    told = "\n".join(condition for reading in readings(protocol) for condition in reading.told)
+    found = []
+    for number, selector in enumerate(protocol.selectors):
+        whole = selector.octets is None
+        call = f"whole({selector.frame})" if whole else f"head({selector.frame}, {selector.octets})"
+        if f"{_tag(number)} ==" in told:
+            found.append(f"long {_tag(number)} = in.{call};")
+    return found
+
+
+def _tag(selector: int) -> str:
+    return f"tag{selector}"
+
+
 def _told(tag: Sequence[bytes], selectors: Sequence[ir.Selector]) -> str:
     """The condition that each selector finds its piece of a tag."""
-    return " && ".join(_finds(piece, selector) for piece, selector in zip(tag, selectors, strict=True))
+    pieces = enumerate(zip(tag, selectors, strict=True))
+    return " && ".join(_finds(piece, selector, number) for number, (piece, selector) in pieces)
 
 
-def _finds(piece: bytes, selector: ir.Selector) -> str:
+def _finds(piece: bytes, selector: ir.Selector, number: int) -> str:
     if not 0 < len(piece) <= WORD or selector.octets not in (None, len(piece)):
         raise TablesOnly
-    method = "fills" if selector.octets is None else "begins"
-    return f"in.{method}({selector.frame}, {len(piece)}, {_number(piece)})"
+    if len(piece) == WORD:
+        method = "fills" if selector.octets is None else "begins"
+        return f"in.{method}({selector.frame}, {len(piece)}, {_number(piece)})"
+    if selector.octets is None:
+        # As the cursor has a whole frame: how many octets it is, then those.
+        piece = bytes([len(piece)]) + piece.rjust(WORD - 1, b"\0")
+    return f"{_tag(number)} == {_number(piece)}"
 
 
 def _word(octets: bytes) -> str:
@@ -79,7 +106,11 @@ def _number(octets: bytes) -> str:
 
 def _statements(message: ir.Message, number: int, protocol: ir.Protocol) -> Iterator[str]:
     columns = sum(len(_columns(part)) for part in message.parts)
-    yield f"Object[] values = new Object[{columns}];"
+    if columns > COLUMNS:
+        raise TablesOnly
+    if columns:
+        room = sum(_room(field.type) for part in message.parts for field in _columns(part))
+        yield f"in.begin({columns}, {room});"
     yield from _flags(message, protocol)
     header_last = any(selector.frame < 0 for selector in protocol.selectors)
     column = 0
@@ -87,17 +118,42 @@ def _statements(message: ir.Message, number: int, protocol: ir.Protocol) -> Iter
         reserved = int(header_last and place < len(message.parts) - 1)
         lines = _part(part, protocol, column, reserved)
         condition = _condition(message, place)
-        yield from lines if condition is None else _block(f"if ({condition})", lines)
+        others = _decimals(_columns(part), column) if isinstance(part, ir.Frame) else []
+        yield from lines if condition is None else _block(f"if ({condition})", lines, others)
         column += len(_columns(part))
-    yield f"return in.done({number}, values);"
+    yield f"return in.{'done' if columns else 'present'}({number});"
 
 
-def _block(head: str, lines: Sequence[str]) -> list[str]:
-    return [f"{head} {{", *(f"    {line}" for line in lines), "}"]
+def _room(type: ir.Type) -> int:
+    """How many octets a value usually takes in a row beside its column and what it is on the wire; no bound."""
+    match type:
+        case ir.IntegerType(octets=octets):
+            return 16 if octets == WORD else 0
+        case ir.ListType() | ir.PairsType():
+            return 160
+    return WORD
+
+
+def _block(head: str, lines: Sequence[str], others: Sequence[str] = ()) -> list[str]:
+    indented = [f"    {line}" for line in lines]
+    otherwise = ["} else {", *(f"    {line}" for line in others)] if others else []
+    return [f"{head} {{", *indented, *otherwise, "}"]
+
+
+def _decimals(fields: Sequence[ir.Field], column: int) -> list[str]:
+    """Pass the columns of decimals, from a column on, where no value is: Spark keeps places for them."""
+    return [
+        f"in.noDecimal({place});"
+        for place, field in enumerate(fields, column)
+        if isinstance(field.type, ir.IntegerType) and field.type.octets == WORD
+    ]
 
 
 def _columns(part: ir.Part) -> list[ir.Field]:
-    fields = part.fields if isinstance(part, ir.Frame) else (part.field,)
+    return _with_columns(part.fields if isinstance(part, ir.Frame) else (part.field,))
+
+
+def _with_columns(fields: Sequence[ir.Field]) -> list[ir.Field]:
     return [field for field in fields if not isinstance(field.type, _IMPLIED)]
 
 
@@ -173,15 +229,16 @@ def _size(type: ir.Type) -> int:
 def _part(part: ir.Part, protocol: ir.Protocol, column: int, reserved: int) -> list[str]:
     if isinstance(part, ir.Frame):
         if len(part.fields) == 1 and _whole(part.fields[0].type) == "OCTETS":
-            return [f"values[{column}] = in.frame({reserved});"]
+            return [f"in.frame({column}, {reserved});"]
         inside = _fields(part.fields, protocol, column, alone=len(part.fields) == 1)
         return [f"in.open({reserved});", *inside, "in.close();"]
     kind = _whole(part.field.type, least=int(isinstance(part, ir.Stack)))
     if kind is None:
         raise TablesOnly
     whole = f"Cursor.Whole.{kind}"
-    call = f"in.stack({whole}, {reserved})" if isinstance(part, ir.Stack) else f"in.rest({whole})"
-    return [f"values[{column}] = {call};"]
+    if isinstance(part, ir.Stack):
+        return [f"in.stack({column}, {whole}, {reserved});"]
+    return [f"in.rest({column}, {whole});"]
 
 
 def _whole(type: ir.Type, least: int = 0) -> str | None:
@@ -197,13 +254,27 @@ def _whole(type: ir.Type, least: int = 0) -> str | None:
 def _fields(fields: Sequence[ir.Field], protocol: ir.Protocol, column: int, *, alone: bool) -> list[str]:
     if not fields:
         return []
-    field, *others = fields
+    field, *others = _joined(fields)
     if isinstance(field.type, _IMPLIED):
         own, after = _implied(field.type), column
     else:
-        own, after = [f"values[{column}] = {_value(field.type, protocol, alone=alone)};"], column + 1
+        own, after = _value(field.type, protocol, column, alone=alone), column + 1
     lines = [*own, *_fields(others, protocol, after, alone=False)]
-    return _block("if (in.left() > 0)", lines) if field.optional else lines
+    if not field.optional:
+        return lines
+    return _block("if (in.left() > 0)", lines, _decimals(_with_columns(fields), column))
+
+
+def _joined(fields: Sequence[ir.Field]) -> Sequence[ir.Field]:
+    """Make one of the constants that the fields begin with."""
+    first, *others = fields
+    while others and isinstance(first.type, ir.ConstantType):
+        second = others[0]
+        if second.optional or not isinstance(second.type, ir.ConstantType):
+            break
+        both = msgspec.structs.replace(first.type, hex=first.type.hex + second.type.hex, text=None)
+        first, others = msgspec.structs.replace(first, type=both), others[1:]
+    return [first, *others]
 
 
 def _implied(type: ir.Type) -> list[str]:
@@ -217,25 +288,30 @@ def _implied(type: ir.Type) -> list[str]:
     raise TablesOnly
 
 
-def _value(type: ir.Type, protocol: ir.Protocol, *, alone: bool) -> str:
-    """The expression for a value; `alone` where nothing else is in its frame."""
+def _value(type: ir.Type, protocol: ir.Protocol, column: int, *, alone: bool) -> list[str]:
+    """The statements that read a value into its column; `alone` where nothing else is in its frame."""
     match type:
         case ir.IntegerType(octets=octets):
-            return f"in.integer({', '.join([str(octets), *members(type, protocol)])})"
+            read = f"in.decimal({column});" if octets == WORD else f"in.integer({column}, {octets});"
+            known = " || ".join(f"in.value() == {member}" for member in members(type, protocol))
+            return [read, f"in.require({known});"] if known else [read]
         case ir.TextType(padding=None, length=length, terminated=terminated):
-            return f"in.{'terminated' if terminated else 'text'}({_length(length)})"
+            return [f"in.{'terminated' if terminated else 'text'}({column}, {_length(length)});"]
         case ir.OctetsType(length=length, minimum=minimum, maximum=None):
-            return f"in.octets({_length(length)}{f', {minimum}' if minimum else ''})"
+            return [f"in.octets({column}, {_length(length)}{f', {minimum}' if minimum else ''});"]
         case ir.JsonType():
-            return "in.text(in.left())"
+            return [f"in.text({column}, in.left());"]
         case ir.KeywordType(options=options) if alone:
-            return f"in.word({', '.join(_word(option.encode()) for option in options)})"
+            known = " || ".join(f"in.filled({_word(option.encode())})" for option in options)
+            return [f"in.require({known});", f"in.text({column}, in.left());"]
         case ir.ListType(count_octets=count, element=element, minimum=minimum) if count:
-            return f"in.texts({count}, {_prefix(element)}, {minimum})"
+            return [f"in.texts({column}, {count}, {_prefix(element)}, {minimum});"]
         case ir.PairsType(count_octets=count, name=name, split=split, minimum=minimum) if count and split:
-            return f"in.divided({count}, {_prefix(name)}, {str(split == 'first').lower()}, {minimum})"
+            first = str(split == "first").lower()
+            return [f"in.divided({column}, {count}, {_prefix(name)}, {first}, {minimum});"]
         case ir.PairsType(count_octets=count, name=name, value=value, minimum=minimum) if count and value:
-            return f"in.pairs({count}, {_prefix(name)}, {_prefix(value)}, {minimum})"
+            sizes = f"{_prefix(name)}, {_prefix(value)}"
+            return [f"in.pairs({column}, {count}, {sizes}, {minimum});"]
     raise TablesOnly
 
 

@@ -8,6 +8,8 @@ from pathlib import Path
 import pytest
 from pyspark.sql.types import LongType, StructField, StructType
 
+from specwire.generated import filemq, flux, zre
+from specwire.generated.messages import Message
 from specwire.runtime.spark.decoding.jar import java_sources
 from tests.generated.agreement import mutated, truncations
 from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, rows_of, wanted_rows
@@ -17,6 +19,36 @@ SPOILT = 20_000
 """Spoilt messages, of all packages together."""
 
 ODD: tuple[Frames, ...] = (None, [], [b""], [None], [b"", None], [b"\0"] * 70_000)
+
+
+TEXTS = tuple("\u00e9" * size + "x" * (size % 9) for size in range(100))
+"""More than there are bits in a word, and longer than is guessed for a row."""
+
+LARGE: dict[str, list[Message]] = {
+    "filemq": [
+        filemq.Cheezburger(
+            sequence, 1, "f" * 200, 2**64 - 1, tuple((text[:9] or "n", text) for text in TEXTS), b"x" * 5000
+        )
+        for sequence in (0, 127, 128, 2**31, 2**63 - 1, 2**63, 2**64 - 1)
+    ],
+    "zre": [
+        zre.Hello(
+            version=2,
+            sequence=1,
+            endpoint="tcp://x:1",
+            groups=groups,
+            status=1,
+            name="n",
+            headers=tuple((f"h{at}", text) for at, text in enumerate(groups)),
+        )
+        for groups in (TEXTS, ())
+    ],
+    "flux": [
+        flux.Request(tuple(f"r{number}" for number in range(count)), "t" * count, b"p" * (count * 9))
+        for count in (63, 64, 65, 128, 2000)
+    ],
+}
+"""Messages with many values and large ones."""
 
 
 @pytest.fixture(scope="module")
@@ -34,7 +66,8 @@ def messages(name: str) -> list[Frames]:
     spoilt = [
         mutated(mutated(chance.choice(vectors), chance), chance) for _ in range(SPOILT // len(PACKAGES) + 1)
     ]
-    return [*ODD, *map(list, vectors), *chance.sample(cut, min(len(cut), 2000)), *spoilt]
+    large = [list(message.encode()) for message in LARGE.get(name, ())]
+    return [*ODD, *large, *map(list, vectors), *chance.sample(cut, min(len(cut), 2000)), *spoilt]
 
 
 def counted_type(name: str) -> str:

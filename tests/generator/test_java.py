@@ -9,7 +9,7 @@ import pytest
 
 from specwire.generator import ir
 from specwire.generator.emit.java import EMITTER
-from specwire.generator.emit.java_reading import readings
+from specwire.generator.emit.java_reading import readings, tag_statements
 from specwire.generator.emit.java_source import Call, comment, java_string, method_name, package_name
 from specwire.generator.pipeline import compile_protocol
 from tests.generator.compiling import compiled
@@ -52,15 +52,15 @@ def test_a_good_message_is_read_value_after_value(tmp_path: Path) -> None:
     protocol = compiled(tmp_path, GRAMMAR).protocol
     ping, *others = readings(protocol)
     assert not others
-    assert ping.told == ("in.begins(0, 2, 0xaa01L)",)
+    assert ping.told == ("tag0 == 0xaa01L",)
+    assert tag_statements(protocol) == ["long tag0 = in.head(0, 2);"]
     assert list(ping.statements) == [
-        "Object[] values = new Object[1];",
+        "in.begin(1, 0);",
         "in.open(0);",
-        "in.constant(1, 0xaaL);",
-        "in.constant(1, 0x01L);",
-        "values[0] = in.integer(4);",
+        "in.constant(2, 0xaa01L);",
+        "in.integer(0, 4);",
         "in.close();",
-        "return in.done(0, values);",
+        "return in.done(0);",
     ]
 
 

@@ -19,26 +19,15 @@ public final class Decoder {
     /** The most frames of one message; octets are bounded by what a row of Spark can hold. */
     private static final int MAX_FRAMES = 65_536;
 
-    private static final int COMMON = 3;
-
-    /** How many columns stand behind those of the messages: the octets of all frames. */
-    private static final int COUNTED = 1;
-
-    /** Reads a message that is as the grammar has it; null where it is not, or the tables alone can tell. */
-    public interface Quick {
-        /** Returns the values of the message, whose number the cursor then has. */
-        Object[] read(Cursor in);
-    }
+    private static final Object[] NONE = {};
 
     private final Protocol protocol;
-    private final Quick quick;
-    private final int count;
+    private final Message[] messages;
     private final StructType type;
 
-    public Decoder(Protocol protocol, Quick quick) {
+    public Decoder(Protocol protocol) {
         this.protocol = protocol;
-        this.quick = quick;
-        count = protocol.messages().size();
+        messages = protocol.messages().toArray(new Message[0]);
         type = Columns.decoded(protocol.messages());
     }
 
@@ -52,44 +41,29 @@ public final class Decoder {
         return protocol.name();
     }
 
-    /** Decodes a message without regard to who sent it. */
-    public InternalRow decode(ArrayData frames) {
-        return decode(frames, null);
+    /** The cursor for the quick reading of frames, null where they are not known or too many for it. */
+    public Cursor cursor(ArrayData frames) {
+        return frames == null ? null : Cursor.over(frames);
     }
 
-    /** Decodes a message that the role of that letter sent; null or empty where nobody knows. */
+    /** The row of a message that the cursor has read. */
+    public InternalRow row(Cursor read) {
+        return Decoded.of(messages.length, messages[read.message()], read.row(), read.total());
+    }
+
+    /** Decodes what was not read quickly, sent by the role of that letter; null or empty where nobody knows. */
     public InternalRow decode(ArrayData frames, UTF8String sender) {
-        Object[] columns = new Object[COMMON + count + COUNTED];
-        if (frames != null && readQuickly(frames, columns)) {
-            return new GenericInternalRow(columns);
-        }
-        Object[] octets = frames == null ? new Object[0] : octets(frames);
-        columns[COMMON + count] = count(octets);
+        Object[] found = frames == null ? NONE : octets(frames);
+        long total = count(found);
         try {
-            read(octets, sender == null || sender.numBytes() == 0 ? null : sender.toString(), columns);
+            return read(found, sender == null || sender.numBytes() == 0 ? null : sender.toString(), total);
         } catch (Refusal refusal) {
-            columns[1] = refusal.row();
-            columns[2] = frames == null ? null : new GenericArrayData(octets);
+            ArrayData kept = frames == null ? null : new GenericArrayData(found);
+            return Decoded.of(messages.length, refusal, kept, total);
         }
-        return new GenericInternalRow(columns);
     }
 
-    private boolean readQuickly(ArrayData frames, Object[] columns) {
-        if (frames.numElements() > MAX_FRAMES) {
-            return false;
-        }
-        Cursor in = new Cursor(frames);
-        Object[] values = quick.read(in);
-        if (values == null) {
-            return false;
-        }
-        columns[0] = protocol.messages().get(in.message()).classNameUtf8();
-        columns[COMMON + in.message()] = new GenericInternalRow(values);
-        columns[COMMON + count] = in.total();
-        return true;
-    }
-
-    private void read(Object[] frames, String sender, Object[] columns) {
+    private InternalRow read(Object[] frames, String sender, long total) {
         for (int number = 0; number < frames.length; number++) {
             if (frames[number] == null) {
                 // It is not known, which is another thing than empty.
@@ -108,8 +82,7 @@ public final class Decoder {
             // Once more, with the paths of entries, for what the error says.
             values = message.read(new Place(protocol, message, frames, true));
         }
-        columns[0] = message.classNameUtf8();
-        columns[COMMON + message.number()] = new GenericInternalRow(values);
+        return Decoded.of(messages.length, message, new GenericInternalRow(values), total);
     }
 
     private static long count(Object[] frames) {

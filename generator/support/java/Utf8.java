@@ -10,12 +10,34 @@ import java.nio.ByteOrder;
 final class Utf8 {
     private static final VarHandle LONGS =
             MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.LITTLE_ENDIAN);
+    private static final VarHandle INTEGERS =
+            MethodHandles.byteArrayViewVarHandle(int[].class, ByteOrder.LITTLE_ENDIAN);
     private static final long HIGH_BITS = 0x8080808080808080L;
 
     private Utf8() {}
 
     /** The first octet of the first fault from {@code begin} up to {@code end}, -1 where there is none. */
     static int fault(byte[] octets, int begin, int end) {
+        return isAscii(octets, begin, end) ? -1 : faultBeyond(octets, begin, end);
+    }
+
+    /** Whether all are of ASCII; the last words overlap those before, so there is no octet alone. */
+    private static boolean isAscii(byte[] octets, int begin, int end) {
+        int size = end - begin;
+        if (size < 4) {
+            return size == 0 || (octets[begin] | octets[begin + size / 2] | octets[end - 1]) >= 0;
+        }
+        if (size < 8) {
+            return (((int) INTEGERS.get(octets, begin) | (int) INTEGERS.get(octets, end - 4)) & (int) HIGH_BITS) == 0;
+        }
+        long found = (long) LONGS.get(octets, end - 8);
+        for (int at = begin; at < end - 8; at += 8) {
+            found |= (long) LONGS.get(octets, at);
+        }
+        return (found & HIGH_BITS) == 0;
+    }
+
+    private static int faultBeyond(byte[] octets, int begin, int end) {
         int at = begin;
         while (at < end) {
             while (at + 8 <= end && ((long) LONGS.get(octets, at) & HIGH_BITS) == 0) {

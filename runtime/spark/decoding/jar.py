@@ -11,6 +11,7 @@ import hashlib
 import re
 import zipfile
 from collections.abc import Iterator
+from functools import lru_cache
 from pathlib import Path
 
 import specwire.generated
@@ -23,6 +24,9 @@ JAR = GENERATED / "java" / "decoders.jar"
 MANIFEST = "META-INF/MANIFEST.MF"
 DIGEST = "Specwire-Sources"
 """The line of the manifest that has the digest."""
+
+Look = tuple[Path, int, int, int]
+"""A file without its contents: size, and when it and its entry were changed, in nanoseconds."""
 
 _CLASSES = "specwire/generated"
 _COMMENT = re.compile(rb"^[ ]*(?://.*|/\*[\s\S]*?\*/)", re.MULTILINE)
@@ -38,14 +42,25 @@ def jar_trouble() -> str | None:
     """Return why there is no jar to be used, in words that follow a colon; None where there is one."""
     if not JAR.is_file():
         return "the Java decoders are not compiled here (`make jar` does it where there is a javac)"
+    return _compare(JAR, tuple(_look(path) for path in (JAR, *java_sources())))
+
+
+@lru_cache(maxsize=4)
+def _compare(jar: Path, looks: tuple[Look, ...]) -> str | None:
+    """See `jar_trouble`; files that look the same are not read again, which each decoding would do twice."""
     try:
-        with zipfile.ZipFile(JAR) as archive:
+        with zipfile.ZipFile(jar) as archive:
             noted = re.search(rf"^{DIGEST}: (\w+)", archive.read(MANIFEST).decode(), re.MULTILINE)
     except (OSError, KeyError, ValueError, zipfile.BadZipFile) as error:
-        return f"{JAR} cannot be read ({error}): run `make jar`"
+        return f"{jar} cannot be read ({error}): run `make jar`"
     if noted is None or noted[1] != sources_digest():
-        return f"{JAR} is not of the sources beside it: run `make jar`"
+        return f"{jar} is not of the sources beside it: run `make jar`"
     return None
+
+
+def _look(path: Path) -> Look:
+    found = path.stat()
+    return path, found.st_size, found.st_mtime_ns, found.st_ctime_ns
 
 
 def decoder_class(protocol: str, jar: Path) -> str | None:

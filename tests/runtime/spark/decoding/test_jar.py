@@ -76,6 +76,28 @@ def test_comments_do_not_make_a_jar_old(tmp_path: Path, monkeypatch: pytest.Monk
     assert digests[0] == digests[1] != digests[2]
 
 
+def test_a_change_of_a_source_is_seen_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was found is kept only as long as jar and sources look the same."""
+    source = tmp_path / "Decode.java"
+    source.write_text("class A {}")
+    monkeypatch.setattr(jar, "GENERATED", tmp_path)
+    monkeypatch.setattr(jar, "JAR", write(tmp_path / "decoders.jar", jar.sources_digest()))
+    read: list[str] = []
+    digest = jar.sources_digest
+
+    def count() -> str:
+        read.append("")
+        return digest()
+
+    monkeypatch.setattr(jar, "sources_digest", count)
+    assert jar.jar_trouble() is None and jar.jar_trouble() is None
+    assert len(read) == 1
+    source.write_text("class Another {}")
+    assert "not of the sources" in str(jar.jar_trouble())
+    write(tmp_path / "decoders.jar", digest())
+    assert jar.jar_trouble() is None
+
+
 def test_reserved_words_have_an_underline(tmp_path: Path) -> None:
     """No package of Java can be called ``new``."""
     path = write(tmp_path / "some.jar", "0", "specwire/generated/new_/Decode.class")

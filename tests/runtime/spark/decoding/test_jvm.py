@@ -71,6 +71,34 @@ def test_a_message_is_decoded_once(spark: SparkSession, capsys: pytest.CaptureFi
     assert "Python" not in plan and "Arrow" not in plan
 
 
+def test_rows_stay_as_they_are(spark: SparkSession) -> None:
+    """Each has memory of its own: what was decoded before, in this row or the one before, does not change."""
+    assert jvm.available(spark, "flux") is None
+    frames = [list(flux.Event(topic=topic, sequence=7).encode()) for topic in ("one", "two", "three")]
+    table = pa.table({"some": pa.array([frames, frames[::-1]], pa.list_(ROWS))})
+    found = (
+        spark.createDataFrame(table)
+        .repartition(1)
+        .selectExpr(
+            "specwire.decode_flux(some[0]).Event AS first",
+            "specwire.decode_flux(some[1]).Event AS second",
+            "aggregate(some, array(''), (all, next) -> concat(all, array(specwire.decode_flux(next).Event.topic))) AS all",
+        )
+    )
+    assert [(row.first.topic, row.second.topic, row.all[1:]) for row in found.collect()] == [
+        ("one", "two", ["one", "two", "three"]),
+        ("three", "two", ["three", "two", "one"]),
+    ]
+
+
+def test_messages_are_grouped_by_their_values(spark: SparkSession) -> None:
+    """Spark groups structs by their octets: those that come from the decoder and those that Spark makes are the same."""
+    message = flux.Request(routes=("r1", "rank2"), topic="a.topic", payload=b"x" * 70, matchtag=3)
+    decoded = jvm.decode(captured(spark, [list(message.encode())] * 3), "flux").select("Request")
+    made = spark.createDataFrame(decoded.toArrow(), decoded.schema)
+    assert decoded.unionAll(made).groupBy("Request").count().select("count").collect() == [(6,)]
+
+
 def test_other_threads_decode_too(spark: SparkSession) -> None:
     """Python's threads have threads of Java of their own, each with its own idea of where classes are."""
     frame = captured(spark, [flux.Event(topic="a", sequence=7).encode()])
