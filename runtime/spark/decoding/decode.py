@@ -11,6 +11,8 @@ besides is made here of its result, by expressions that run in Java.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import reduce
+from operator import add
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -28,6 +30,9 @@ from specwire.runtime.spark.decoding.shape import INPUT_FILE, RECORD_FRAMES, REC
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
+
+FEW_FRAMES = 4
+"""As many as most messages have at most."""
 
 
 def decode(
@@ -107,6 +112,12 @@ def _describe_fault(protocol: str) -> Column:
 
 
 def _count_octets() -> Column:
-    """The octets of all frames that are there: as text joined, which checks nothing and is compiled, unlike a fold."""
-    joined = F.array_join(F.col("frames").cast("array<string>"), "")
-    return F.coalesce(F.octet_length(joined).cast("long"), F.lit(0).cast("long"))
+    """The octets of all frames that are there: of a few frame by frame, which takes less than half as long as to join them.
+
+    Many are joined as texts, which checks nothing and is compiled, unlike a fold.
+    """
+    frames, nothing = F.col("frames"), F.lit(0).cast("long")
+    sizes = (F.octet_length(F.get(frames, F.lit(index))).cast("long") for index in range(FEW_FRAMES))
+    few = reduce(add, (F.coalesce(size, nothing) for size in sizes))
+    joined = F.octet_length(F.array_join(frames.cast("array<string>"), "")).cast("long")
+    return F.when(F.size(frames) <= FEW_FRAMES, few).otherwise(F.coalesce(joined, nothing))
