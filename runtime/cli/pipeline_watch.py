@@ -10,18 +10,28 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from types import FrameType
-from typing import TYPE_CHECKING, Annotated
-
-import typer
+from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from specwire.runtime.cli.config_option import config_option
 from specwire.runtime.cli.console import fail, messages
-from specwire.runtime.cli.pipeline_session import Master, Package, target_of
+from specwire.runtime.cli.pipeline_session import Master, Package, Remote, target_of
+from specwire.runtime.cli.pipeline_watch_options import (
+    AlertLines,
+    Alerts,
+    AnswersEvery,
+    Capture,
+    Every,
+    Gap,
+    Json,
+    Once,
+    Out,
+    Protocol,
+    SilentAfter,
+)
 from specwire.runtime.cli.readiness import Readiness
 
 if TYPE_CHECKING:
     from specwire.runtime.cli.pipeline_watch_view import View
-    from specwire.runtime.spark.live.alert_table import Line
     from specwire.runtime.spark.live.work import Watch
     from specwire.runtime.spark.pipeline.manifest import Asked
     from specwire.runtime.spark.session.target import Target
@@ -29,55 +39,21 @@ if TYPE_CHECKING:
 JOB_FAILED = 1
 BAD_INPUT = 2
 
-ALERTING = "Alerts"
-
 
 def watch(
-    capture: Annotated[Path, typer.Option(help="Folder that segments are written to.", show_default=False)],
-    out: Annotated[
-        Path,
-        typer.Option(
-            help="Folder to write; an output of `pipeline run` or `watch` goes on.", show_default=False
-        ),
-    ],
-    protocol: Annotated[
-        str | None,
-        typer.Option(help="Read every message as this protocol, not as its tap stated.", show_default=False),
-    ] = None,
-    once: Annotated[bool, typer.Option("--once", help="Take in what is there, then end.")] = False,
-    every: Annotated[float, typer.Option(min=0.1, help="Seconds between two batches, at least.")] = 1.0,
-    answers_every: Annotated[
-        float,
-        typer.Option(
-            min=0,
-            help="Seconds after which the answers follow while messages come; a tenth of it when they pause.",
-        ),
-    ] = 300.0,
-    gap: Annotated[
-        float, typer.Option(min=0, help="Seconds to wait for a segment that is missing between two others.")
-    ] = 10.0,
-    alerts: Annotated[bool, typer.Option(help="Watch every conversation.", rich_help_panel=ALERTING)] = True,
-    silent_after: Annotated[
-        float | None,
-        typer.Option(
-            min=0,
-            help="Seconds after which a peer is silent.  [default: as the protocol's timers say]",
-            show_default=False,
-            rich_help_panel=ALERTING,
-        ),
-    ] = None,
-    alert_lines: Annotated[
-        Path | None,
-        typer.Option(
-            help="File to append each alert to as a line of JSON.",
-            show_default=False,
-            rich_help_panel=ALERTING,
-        ),
-    ] = None,
-    json: Annotated[
-        bool, typer.Option("--json", help="Print each batch and alert as a line of JSON.")
-    ] = False,
+    capture: Capture,
+    out: Out,
+    protocol: Protocol = None,
+    once: Once = False,
+    every: Every = 1.0,
+    answers_every: AnswersEvery = 300.0,
+    gap: Gap = 10.0,
+    alerts: Alerts = True,
+    silent_after: SilentAfter = None,
+    alert_lines: AlertLines = None,
+    json: Json = False,
     master: Master = None,
+    remote: Remote = None,
     package: Package = None,
     config: Annotated[Path | None, config_option("pipeline.watch")] = None,
 ) -> None:
@@ -93,30 +69,49 @@ def watch(
     from specwire.runtime.capture import CaptureError
     from specwire.runtime.cli.pipeline_watch_view import Lines, Screen
     from specwire.runtime.spark.errors import InputError, PipelineError
-    from specwire.runtime.spark.live.alert_table import line_writer
+
+    view: View = Lines(write_line) if json else Screen(messages())
+    timing = _Timing(every, answers_every, gap, once)
+    try:
+        request = _request(capture, out, protocol, timing, alerts=alerts, silent_after=silent_after)
+        with asked_to_stop() as stop, view:
+            _watch(request, target_of(master, remote, package), stop, view, alert_lines)
+    except (CaptureError, InputError) as error:
+        fail(str(error), status=BAD_INPUT)
+    except PipelineError as error:
+        fail(str(error), status=JOB_FAILED)
+
+
+class _Timing(NamedTuple):
+    every: float
+    answers_every: float
+    gap: float
+    once: bool
+
+
+def _request(
+    capture: Path,
+    out: Path,
+    protocol: str | None,
+    timing: _Timing,
+    *,
+    alerts: bool,
+    silent_after: float | None,
+) -> Watch:
     from specwire.runtime.spark.live.arriving import Patience
     from specwire.runtime.spark.live.conversing import Rules
     from specwire.runtime.spark.live.work import Watch
     from specwire.runtime.spark.pipeline.request import Request
 
-    view: View = Lines(write_line) if json else Screen(messages())
-    try:
-        request = Watch(
-            Request(capture, _asked(out, protocol)),
-            out,
-            every_s=every,
-            answers_s=answers_every,
-            patience=Patience(gap_s=gap),
-            rules=Rules(silent_s=silent_after) if alerts else None,
-            once=once,
-        )
-        appended = line_writer(alert_lines) if alert_lines is not None else None
-        with asked_to_stop() as stop, view:
-            _watch(request, target_of(master, None, package), stop, view, appended)
-    except (CaptureError, InputError) as error:
-        fail(str(error), status=BAD_INPUT)
-    except PipelineError as error:
-        fail(str(error), status=JOB_FAILED)
+    return Watch(
+        Request(capture, _asked(out, protocol)),
+        out,
+        every_s=timing.every,
+        answers_s=timing.answers_every,
+        patience=Patience(gap_s=timing.gap),
+        rules=Rules(silent_s=silent_after) if alerts else None,
+        once=timing.once,
+    )
 
 
 def _asked(out: Path, protocol: str | None) -> Asked:
@@ -129,11 +124,16 @@ def _asked(out: Path, protocol: str | None) -> Asked:
     return before if protocol is None else msgspec.structs.replace(before, protocol=protocol)
 
 
-def _watch(request: Watch, target: Target, stop: threading.Event, view: View, appended: Line | None) -> None:
+def _watch(
+    request: Watch, target: Target, stop: threading.Event, view: View, alert_lines: Path | None
+) -> None:
+    from specwire.runtime.spark.live.alert_table import line_writer
+    from specwire.runtime.spark.live.arriving import list_names
     from specwire.runtime.spark.live.watch import SETTINGS, check, watch
     from specwire.runtime.spark.session.opening import open_session
     from specwire.runtime.spark.session.sharing import check_shared
 
+    appended = line_writer(alert_lines) if alert_lines is not None else None
     check(request)
     ready = Readiness()
     view.tell("starting Spark")
@@ -144,7 +144,8 @@ def _watch(request: Watch, target: Target, stop: threading.Event, view: View, ap
             appended(alert)
 
     with open_session(target, SETTINGS) as spark:
-        check_shared(spark, target, [], request.out)
+        segments = [request.capture / name for name in list_names(request.capture)]
+        check_shared(spark, target, segments, request.out)
         view.tell("watching")
         ready.tell()
         watch(spark, request, stop, listener=view, line=line)

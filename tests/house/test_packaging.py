@@ -26,6 +26,9 @@ COMPILED = "zre"
 """The package that is compiled for these tests: one is enough, and all of them take minutes."""
 BROKEN = "flux"
 """One whose source in Cython has a fault."""
+JAR = "generated/java/decoders.jar"
+STUB = b"what a Java compiler made"
+"""Stands for the jar of decoders, which is there where somebody compiled it: a build takes it as it is."""
 pytestmark = pytest.mark.xdist_group("packaging")  # what is built takes long, and is built once
 NEEDS_COMPILER = pytest.mark.skipif(not has_compiler(), reason="no C compiler, or no headers of Python")
 
@@ -40,13 +43,14 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
         if name.parts[0] in BUILT_FROM:
             (clone / name).parent.mkdir(parents=True, exist_ok=True)
             shutil.copyfile(path, clone / name)
-    for path in clone.glob("generated/**/*.pyx"):
+    for path in (*clone.glob("generated/**/*.pyx"), *clone.glob("runtime/**/*.pyx")):
         if path.parent.name == BROKEN:
             path.write_text("def broken(:")
         elif path.parent.name != COMPILED and not path.with_suffix(".pxd").exists():
             path.write_text('BUILD = "of another input"')
     for part in LINKED:
         (clone / "src/specwire" / part).symlink_to(f"../../{part}")
+    (clone / JAR).write_bytes(STUB)
     command = [sys.executable, "-m", "build", "--no-isolation", "--outdir", str(folder), str(clone)]
     run = subprocess.run(command, capture_output=True, text=True, timeout=300, check=False)
     assert run.returncode == 0, run.stdout + run.stderr
@@ -72,6 +76,13 @@ def test_wheel_holds_the_code(wheel: Path) -> None:
     }
     with zipfile.ZipFile(wheel) as archive:
         assert wanted | {"specwire/__init__.py", "specwire/py.typed"} <= set(archive.namelist())
+
+
+@pytest.mark.slow
+def test_wheel_holds_the_jar(wheel: Path) -> None:
+    """The decoders in Java come along where they were compiled, by way of the source archive."""
+    with zipfile.ZipFile(wheel) as archive:
+        assert archive.read(f"specwire/{JAR}") == STUB
 
 
 @pytest.mark.slow
@@ -153,7 +164,7 @@ def test_wheel_holds_what_could_be_compiled(built: Path, wheel: Path) -> None:
     """A package whose C cannot be made is left out, with one line; no C source and no stray comes along."""
     suffix = sysconfig.get_config_var("EXT_SUFFIX")
     sources = [path.relative_to(ROOT) for path in product_files() if path.suffix == ".pyx" and is_code(path)]
-    modules = {f"specwire/{path.with_suffix('')}{suffix}" for path in sources if path.parts[0] == "generated"}
+    modules = {f"specwire/{path.with_suffix('')}{suffix}" for path in sources if path.parts[0] != "generator"}
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     assert {name for name in names if name.endswith(suffix)} == modules - {

@@ -39,9 +39,7 @@ def store_alerts(out: Path, stream: str, batch: int, found: DataFrame, line: Lin
     """
     rows = found.toArrow()
     try:
-        if line is not None:
-            for row in rows.to_pylist():
-                line({name: _plain(value) for name, value in row.items()})
+        tell(rows, line)
         if rows.num_rows:
             _store(out, stream, batch, rows)
     except OSError as error:
@@ -51,12 +49,23 @@ def store_alerts(out: Path, stream: str, batch: int, found: DataFrame, line: Lin
     return rows.num_rows
 
 
+def tell(rows: pa.Table, line: Line | None) -> None:
+    """Give each row of alerts to `line`, if there is one."""
+    if line is not None:
+        for row in rows.to_pylist():
+            line({name: _plain(value) for name, value in row.items()})
+
+
+def alert_file(stream: str, batch: int) -> str:
+    """Return the name of the file that has the alerts of one batch, those of one day."""
+    return f"alerts-{stream[:8]}-{batch:06d}.parquet"
+
+
 def _store(out: Path, stream: str, batch: int, rows: pa.Table) -> None:
     days = pc.cast(rows["ts"], pa.date32())
     for day in sorted({day for day in days.to_pylist() if day is not None}):
-        name = f"alerts-{stream[:8]}-{batch:06d}.parquet"
         mine = rows.filter(pc.equal(days, pa.scalar(day, pa.date32())))
-        _write(out / TABLE / f"date={day.isoformat()}", name, mine)
+        _write(out / TABLE / f"date={day.isoformat()}", alert_file(stream, batch), mine)
 
 
 def read_alerts(spark: SparkSession, out: Path) -> DataFrame:

@@ -7,7 +7,7 @@ order, and a file that is copied in place stands there before it is whole. So a 
 - while an earlier one of its tap is missing, for `gap_s` after it appeared itself: then it is given, and the
   earlier one is late should it ever come;
 - while it is not whole (Parquet keeps its index at the end), for `settle_s` after it was last changed: then it
-  is given, and who reads it sets it aside as damaged.
+  is given, and who reads it sets it aside as damaged. Should it become whole after that, it is given again.
 
 Nothing is ever passed over for its age. Late segments are given when they come.
 """
@@ -15,7 +15,7 @@ Nothing is ever passed over for its age. Late segments are given when they come.
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 
 import msgspec
@@ -86,6 +86,20 @@ def _look_at(path: Path) -> Arrival | None:
     footer = int.from_bytes(tail[:4], "little")
     whole = len(tail) == 8 and tail[4:] == MAGIC and footer + 12 <= found.st_size
     return Arrival(path.name, found.st_ctime, found.st_size, whole)
+
+
+def come_whole(arrivals: Iterable[Arrival], given: Position) -> list[Arrival]:
+    """Return, of files that were not whole when they were given, those that have been changed since and are whole."""
+    return [found for found in arrivals if found.whole and given.unwhole[found.name] != found.changed_s]
+
+
+def note_unwhole(arrivals: Iterable[Arrival], names: Collection[str], given: Position) -> dict[str, float]:
+    """Return what `Position.add` is told of names that are given now: of which it will be seen whether they change."""
+    return {
+        found.name: found.changed_s
+        for found in arrivals
+        if found.name in names and (not found.whole or found.name in given.unwhole)
+    }
 
 
 def choose(arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float) -> list[str]:

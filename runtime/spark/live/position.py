@@ -5,6 +5,9 @@ that order, so that a tap's position is one stretch of numbers, with holes only 
 late. Files of other names (a capture that another tool rewrote) are kept by name. Both are forgotten when the
 files have left the folder, so a position is as small as the capture is.
 
+A file that was not whole when it was given may become so later. Such files are kept by name as well, with the time at
+which each had been changed: one that was changed since, and is whole, is given again.
+
 A position is a stream's offset: plain JSON, and the segments between two positions are those that the second
 has and the first has not.
 """
@@ -13,7 +16,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Self
 
 import msgspec
@@ -41,10 +44,13 @@ class Position(msgspec.Struct, frozen=True):
     Attributes:
         taps: for each tap the numbers of its segments, as stretches that ascend and do not touch.
         others: names of files that no tap wrote, sorted.
+        unwhole: for files that were not whole when they were first given, when each had been changed as it was last
+            given, in seconds since 1970.
     """
 
     taps: dict[str, tuple[Stretch, ...]] = {}
     others: tuple[str, ...] = ()
+    unwhole: dict[str, float] = {}
 
     @classmethod
     def from_json(cls, offset: object) -> Self:
@@ -53,10 +59,11 @@ class Position(msgspec.Struct, frozen=True):
 
     def to_json(self) -> dict[str, object]:
         """Return the position as JSON's types."""
-        return {
+        known: dict[str, object] = {
             "taps": {tap: [list(stretch) for stretch in found] for tap, found in self.taps.items()},
             "others": list(self.others),
         }
+        return known | ({"unwhole": dict(self.unwhole)} if self.unwhole else {})
 
     def last(self, tap: str) -> int:
         """Return the highest number given of a tap, -1 for none."""
@@ -72,8 +79,8 @@ class Position(msgspec.Struct, frozen=True):
         tap, number = found
         return any(first <= number <= last for first, last in self.taps.get(tap, ()))
 
-    def add(self, names: Iterable[str]) -> Position:
-        """Return the position with these names given as well."""
+    def add(self, names: Iterable[str], unwhole: Mapping[str, float] | None = None) -> Position:
+        """Return the position with these names given as well; `unwhole` are those of them for the field of that name."""
         numbers: dict[str, list[int]] = {}
         others = set(self.others)
         for name in names:
@@ -86,7 +93,7 @@ class Position(msgspec.Struct, frozen=True):
             tap: _join([*self.taps.get(tap, ()), *((one, one) for one in more)])
             for tap, more in numbers.items()
         }
-        return Position({**self.taps, **added}, tuple(sorted(others)))
+        return Position({**self.taps, **added}, tuple(sorted(others)), {**self.unwhole, **(unwhole or {})})
 
     def forget_missing(self, present: Iterable[str]) -> Position:
         """Return the position without taps and names that have no file among `present` any more."""
@@ -95,11 +102,16 @@ class Position(msgspec.Struct, frozen=True):
         return Position(
             {tap: stretches for tap, stretches in self.taps.items() if tap in taps},
             tuple(name for name in self.others if name in names),
+            {name: changed_s for name, changed_s in self.unwhole.items() if name in names},
         )
 
     def names_since(self, earlier: Position) -> list[str]:
-        """Return the names that this position has and the earlier one has not, each tap's in order."""
-        names: list[str] = []
+        """Return the names that were given since an earlier position: those given again, then each tap's in order."""
+        names = sorted(
+            name
+            for name, changed_s in self.unwhole.items()
+            if earlier.has(name) and earlier.unwhole.get(name) != changed_s
+        )
         for tap, stretches in self.taps.items():
             for first, last in _without(stretches, earlier.taps.get(tap, ())):
                 names += (segment_name(tap, number) for number in range(first, last + 1))

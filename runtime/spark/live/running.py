@@ -7,11 +7,34 @@ to run for months must not end with that. What goes wrong in a batch of ours is 
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 
+from pyspark.errors import AnalysisException, PySparkException
+from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
+from pyspark.sql.streaming.readwriter import DataStreamWriter
 
+from specwire.runtime.spark.live.work import Watch
+from specwire.runtime.spark.reading.capture import local_path
 from specwire.runtime.spark.session.failures import describe_failure
+
+FOLDER = "live"
+"""In the output folder: Spark's checkpoints, and what a watch keeps of its own."""
+
+TABLES = "tables"
+ALERTS = "alerts"
+"""Names of queries, and of their checkpoints in `FOLDER`."""
+
+ALERTS_EVERY_S = 2.0
+"""The least time between two looks at the timers of conversations, which cost a small job even without traffic."""
+
+EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
+
+POLL_S = 0.1
+ENDING_S = 120.0
+"""Time for a batch to end after a stop was asked for; then it is cut off, and runs again next time."""
 
 RETRIES = 5
 """Failures within `FORGIVEN_S` that a query outlives."""
@@ -24,21 +47,38 @@ FORGIVEN_S = 600.0
 
 
 class Running:
-    """A query, and what begins it."""
+    """A query, and what begins it; a beginning that Spark refuses is a failure too, but for what it cannot analyse."""
 
     def __init__(self, begin: Callable[[], StreamingQuery], *, retry_s: float = RETRY_S) -> None:
-        self.query = begin()
+        self.query: StreamingQuery | None = None
         self._begin = begin
         self._retry_s = retry_s
+        self._refusal: PySparkException | None = None
         self._failures = 0
         self._failed = 0.0
+        self._try()
+
+    @property
+    def active(self) -> bool:
+        """Whether the query runs, or is to be begun again."""
+        return self._refusal is not None or (self.query is not None and self.query.isActive)
+
+    @property
+    def busy(self) -> bool:
+        """Whether the query is at work in a batch."""
+        return self.query is not None and self.query.isActive and bool(self.query.status["isTriggerActive"])
+
+    def stop(self) -> None:
+        """End the query, if it was begun."""
+        if self.query is not None:
+            self.query.stop()
 
     def mend(self, tell: Callable[[str], None], stop: threading.Event, now_s: float) -> None:
         """Begin the query again where Spark let it fail, after telling why; raise the last failure of too many.
 
         `now_s` is a clock that only goes forward. Once `stop` is set, nothing is begun again.
         """
-        error = None if self.query.isActive else self.query.exception()
+        error = self._failure()
         if error is None or stop.is_set():
             return
         if now_s - self._failed > FORGIVEN_S:
@@ -49,4 +89,50 @@ class Running:
         self._failed = now_s
         tell(describe_failure(error))
         if not stop.wait(self._retry_s * self._failures):
+            self._try()
+
+    def _failure(self) -> PySparkException | None:
+        if self._refusal is not None or self.query is None or self.query.isActive:
+            return self._refusal
+        return self.query.exception()
+
+    def _try(self) -> None:
+        try:
             self.query = self._begin()
+            self._refusal = None
+        except AnalysisException:
+            raise
+        except PySparkException as refusal:
+            self._refusal = refusal
+
+
+def begin_query(spark: SparkSession, writer: DataStreamWriter, request: Watch, name: str) -> StreamingQuery:
+    """Begin a query of a watch, which goes on where the checkpoint of that name is."""
+    checkpoint = (request.out / FOLDER / name).resolve()
+    writer = writer.queryName(f"specwire {name}").option("checkpointLocation", local_path(checkpoint))
+    if request.once:
+        with _without_empty_batches(spark):
+            return writer.trigger(availableNow=True).start()
+    every_s = max(ALERTS_EVERY_S, request.every_s) if name == ALERTS else request.every_s
+    return writer.trigger(processingTime=f"{int(1000 * every_s)} milliseconds").start()
+
+
+@contextmanager
+def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
+    """Have the queries that are begun in the block end with their data.
+
+    A query with timers on the clock would never end: Spark has one batch follow another in case a timer is due.
+    """
+    before = spark.conf.get(EMPTY_BATCHES)
+    spark.conf.set(EMPTY_BATCHES, "false")
+    try:
+        yield
+    finally:
+        spark.conf.set(EMPTY_BATCHES, before or "true")
+
+
+def end_queries(running: Sequence[Running]) -> None:
+    """Wait until no query is at work in a batch, for as long as that may take; none is stopped."""
+    deadline = time.monotonic() + ENDING_S
+    while any(one.busy for one in running) and time.monotonic() < deadline:
+        time.sleep(POLL_S)

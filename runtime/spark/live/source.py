@@ -19,7 +19,14 @@ from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPart
 from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
 from pyspark.sql.types import StringType, StructField, StructType
 
-from specwire.runtime.spark.live.arriving import Patience, choose, list_names, look_at
+from specwire.runtime.spark.live.arriving import (
+    Patience,
+    choose,
+    come_whole,
+    list_names,
+    look_at,
+    note_unwhole,
+)
 from specwire.runtime.spark.live.position import Position
 
 FORMAT = "specwire_segments"
@@ -89,7 +96,8 @@ class SegmentReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         """Return the position after what is given next; `start` itself where there is nothing."""
         given = Position.from_json(start)
         present = list_names(self.folder)
-        arrivals = look_at(self.folder, self._fresh(present, given))
+        again = come_whole(look_at(self.folder, given.unwhole), given)
+        arrivals = [*again, *look_at(self.folder, self._fresh(present, given))]
         patience = self.patience
         if self._wanted is not None:
             arrivals = [arrival for arrival in arrivals if arrival.name in self._wanted]
@@ -97,7 +105,8 @@ class SegmentReader(DataSourceStreamReader, SupportsTriggerAvailableNow):
         names = choose(arrivals, given, patience, time.time())
         if not names:
             return start
-        return given.forget_missing(present).add(names).to_json()
+        unwhole = note_unwhole(arrivals, names, given)
+        return given.forget_missing(present).add(names, unwhole).to_json()
 
     def _fresh(self, present: Sequence[str], given: Position) -> list[str]:
         """Return the names that were not given, looking up those alone that were not found to be given before.

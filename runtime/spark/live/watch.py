@@ -24,21 +24,26 @@ from pathlib import Path
 
 from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
-from pyspark.sql.streaming.readwriter import DataStreamWriter
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alert_table import Line
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS, watch_conversations
-from specwire.runtime.spark.live.running import Running
+from specwire.runtime.spark.live.behind import watch_behind
+from specwire.runtime.spark.live.running import (
+    ALERTS,
+    FOLDER,
+    POLL_S,
+    TABLES,
+    Running,
+    begin_query,
+    end_queries,
+)
 from specwire.runtime.spark.live.source import FORMAT, SegmentSource, source_options
-from specwire.runtime.spark.live.work import Listener, Watch, Work
+from specwire.runtime.spark.live.telling import forget_told
+from specwire.runtime.spark.live.work import PAUSE, Listener, Watch, Work
 from specwire.runtime.spark.pipeline.commit import check_own
 from specwire.runtime.spark.pipeline.request import check_request
-from specwire.runtime.spark.reading.capture import local_path
-
-FOLDER = "live"
-"""In the output folder: Spark's checkpoints."""
 
 LOCK = ".lock"
 
@@ -48,16 +53,6 @@ SETTINGS = {
     "spark.sql.streaming.minBatchesToRetain": "10",
 }
 """What the session needs beside its own settings."""
-
-ALERTS_EVERY_S = 2.0
-"""The least time between two looks at the timers of conversations, which cost a small job even without traffic."""
-
-PAUSE = 0.1
-"""The part of `Watch.answers_s` without a batch after which the answers follow at once."""
-
-POLL_S = 0.1
-ENDING_S = 120.0
-"""Time for a batch to end after a stop was asked for; then it is cut off, and runs again next time."""
 
 
 def watch(
@@ -80,14 +75,11 @@ def watch(
     if not (request.out / FOLDER).is_dir():
         work.begin()
     with _alone(request.out):
-        running: list[Running] = []
-        try:
-            for begin in _queries(spark, request, work, line):
-                running.append(Running(begin))
-            _follow(running, request, work, stop)
-        finally:
-            for one in running:
-                one.query.stop()
+        # A session behind a Connect server is of another class.
+        if isinstance(spark, SparkSession):
+            _watch_here(spark, request, work, stop, line)
+        else:
+            watch_behind(spark, request, work, stop, line)
         work.catch_up(idle_s=0.0)
 
 
@@ -117,6 +109,20 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(lock)
 
 
+def _watch_here(
+    spark: SparkSession, request: Watch, work: Work, stop: threading.Event, line: Line | None
+) -> None:
+    forget_told(request.out / FOLDER)
+    running: list[Running] = []
+    try:
+        for begin in _queries(spark, request, work, line):
+            running.append(Running(begin))
+        _follow(running, request, work, stop)
+    finally:
+        for one in running:
+            one.stop()
+
+
 def _queries(
     spark: SparkSession, request: Watch, work: Work, line: Line | None
 ) -> Iterator[Callable[[], StreamingQuery]]:
@@ -126,9 +132,9 @@ def _queries(
 
     def begin_tables() -> StreamingQuery:
         names = spark.readStream.format(FORMAT).options(**options).load()
-        return _begin(
-            names.writeStream.foreachBatch(work.take_batch), request, "tables", request.every_s, work
-        )
+        query = begin_query(spark, names.writeStream.foreachBatch(work.take_batch), request, TABLES)
+        work.name_stream(TABLES, query.id)
+        return query
 
     yield begin_tables
     rules = request.rules
@@ -139,21 +145,11 @@ def _queries(
         override = request.request.asked.protocol
         alerts = watch_conversations(spark, options, rules, override=override)
         taking = alerts.writeStream.foreachBatch(lambda found, number: work.take_alerts(found, number, line))
-        return _begin(taking, request, "alerts", max(ALERTS_EVERY_S, request.every_s), work)
+        query = begin_query(spark, taking, request, ALERTS)
+        work.name_stream(ALERTS, query.id)
+        return query
 
     yield begin_alerts
-
-
-def _begin(writer: DataStreamWriter, request: Watch, name: str, every_s: float, work: Work) -> StreamingQuery:
-    checkpoint = (request.out / FOLDER / name).resolve()
-    writer = writer.queryName(f"specwire {name}").option("checkpointLocation", local_path(checkpoint))
-    if request.once:
-        writer = writer.trigger(availableNow=True)
-    else:
-        writer = writer.trigger(processingTime=f"{int(1000 * every_s)} milliseconds")
-    query = writer.start()
-    work.name_stream(name, query.id)
-    return query
 
 
 def _follow(running: Sequence[Running], request: Watch, work: Work, stop: threading.Event) -> None:
@@ -162,14 +158,8 @@ def _follow(running: Sequence[Running], request: Watch, work: Work, stop: thread
         work.raise_failure()
         for one in running:
             one.mend(work.tell_failure, stop, time.monotonic())
-        if not any(one.query.isActive for one in running):
+        if not any(one.active for one in running):
             return
         work.catch_up(idle_s=request.answers_s * PAUSE)
-    deadline = time.monotonic() + ENDING_S
-    while any(_is_busy(one.query) for one in running) and time.monotonic() < deadline:
-        time.sleep(POLL_S)
+    end_queries(running)
     work.raise_failure()
-
-
-def _is_busy(query: StreamingQuery) -> bool:
-    return query.isActive and bool(query.status["isTriggerActive"])

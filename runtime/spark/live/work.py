@@ -23,6 +23,9 @@ from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
 
+PAUSE = 0.1
+"""The part of `Watch.answers_s` without a batch after which the answers follow at once."""
+
 BUSY_S = 0.2
 """Time between two tries while another run is at work in the output folder."""
 
@@ -131,22 +134,33 @@ class Work:
         self._listener.on_failure(text)
 
     def take_batch(self, names: DataFrame, number: int) -> None:
-        """Work in one batch of segments."""
+        """Work in one batch of segments, as Spark gives it."""
         with self._noting_failure():
-            stream = self._stream("tables")
-            begun = time.monotonic()
-            paths = [self._watch.capture / row.name for row in names.collect()]
-            due = begun - self._answered >= self._watch.answers_s
-            summary = self._advance(paths, answers=due, batch=(stream, number))
-            took_s = time.monotonic() - begun
-            self._listener.on_batch(Batch(number, len(paths), took_s, _lag_s(paths)), summary)
+            self._take([row.name for row in names.collect()], number)
+
+    def take_names(self, names: Sequence[str], number: int) -> None:
+        """Work in one batch of segments; Stopped where it shall not begin."""
+        with self._noting_failure():
+            self._take(names, number)
+
+    def _take(self, names: Sequence[str], number: int) -> None:
+        stream = self._stream("tables")
+        begun = time.monotonic()
+        paths = [self._watch.capture / name for name in names]
+        due = begun - self._answered >= self._watch.answers_s
+        summary = self._advance(paths, answers=due, batch=(stream, number))
+        took_s = time.monotonic() - begun
+        self._listener.on_batch(Batch(number, len(paths), took_s, _lag_s(paths)), summary)
 
     def take_alerts(self, found: DataFrame, number: int, line: Line | None) -> None:
         """Store one batch of alerts."""
         with self._noting_failure():
-            count = store_alerts(self._watch.out, self._stream("alerts"), number, found, line)
-            if count:
-                self._listener.on_alerts(count)
+            self.tell_alerts(store_alerts(self._watch.out, self._stream("alerts"), number, found, line))
+
+    def tell_alerts(self, count: int) -> None:
+        """Tell of alerts that are in their table, if there are any."""
+        if count:
+            self._listener.on_alerts(count)
 
     def catch_up(self, *, idle_s: float) -> None:
         """Let the answers follow, if they are behind and nothing has happened for a time.

@@ -83,7 +83,8 @@ def connect_server(folder: Path) -> Iterator[Server]:
             stderr=output,
         )
     try:
-        yield Server(f"sc://127.0.0.1:{_await_port(server, log)}", apart if possible else None)
+        port = await_line(server, log, _STARTED)
+        yield Server(f"sc://127.0.0.1:{port}", apart if possible else None)
     finally:
         server.terminate()
         try:
@@ -100,10 +101,11 @@ def _succeeds(*command: str) -> bool:
         return False
 
 
-def _await_port(server: subprocess.Popen[bytes], log: Path) -> int:
+def await_line(process: subprocess.Popen[bytes], log: Path, pattern: re.Pattern[str]) -> str:
+    """Return the first group of a pattern once a process has written what it matches."""
     deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline and server.poll() is None:
-        if found := _STARTED.search(log.read_text(errors="replace")):
-            return int(found.group(1))
+    while time.monotonic() < deadline and process.poll() is None:
+        if found := pattern.search(log.read_text(errors="replace")):
+            return found.group(1)
         time.sleep(0.1)
-    raise AssertionError(f"the Connect server did not start:\n{log.read_text(errors='replace')[-4000:]}")
+    raise AssertionError(f"it did not start:\n{log.read_text(errors='replace')[-4000:]}")

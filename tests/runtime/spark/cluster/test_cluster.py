@@ -1,4 +1,4 @@
-"""A cluster of two executors that have nothing but the archive: `local-cluster` starts a process for each."""
+"""A stand-alone cluster of a master and two workers, whose executors have nothing but the archive."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import subprocess
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pyarrow.dataset as ds
 import pytest
@@ -30,7 +30,8 @@ from tests.runtime.spark.captures import (
     SHORT_NOM,
 )
 from tests.runtime.spark.cluster import cluster_job
-from tests.runtime.spark.cluster.servers import SPARK_HOME, spark_variables
+from tests.runtime.spark.cluster.servers import spark_variables
+from tests.runtime.spark.cluster.standalone import standalone_cluster
 
 pytestmark = [
     pytest.mark.spark,
@@ -38,10 +39,9 @@ pytestmark = [
     pytest.mark.skipif(find_java() is None, reason=f"Spark needs Java {JAVA_VERSION} or newer"),
 ]
 
-MASTER = "local-cluster[2,1,2048]"
 LIMIT_S = 600
 
-MESSAGES = 40_000
+MESSAGES = 8_000
 LARGE = "large"
 """The conversation that has three messages of every ten."""
 
@@ -49,22 +49,23 @@ DEFAULTS = f"""\
 spark.driver.memory 1g
 spark.driver.extraJavaOptions {BRIEF_JAVA}
 spark.executor.extraJavaOptions {BRIEF_JAVA}
+spark.cores.max 2
+spark.scheduler.minRegisteredResourcesRatio 1.0
+spark.scheduler.maxRegisteredResourcesWaitingTime 600s
 spark.sql.shuffle.partitions 3
+spark.sql.adaptive.enabled false
 spark.sql.codegen.wholeStage false
 spark.sql.codegen.factoryMode NO_CODEGEN
 spark.ui.enabled false
 """
 
 
-def make_home(folder: Path) -> dict[str, str]:
-    """Return the environment of a Spark that is set up in `folder`, where its workers put their files."""
-    home, settings = folder / "home", folder / "conf"
-    home.mkdir()
+def make_settings(folder: Path) -> dict[str, str]:
+    """Return the environment of a driver that finds a cluster's `spark-defaults.conf` in `folder`."""
+    settings = folder / "conf"
     settings.mkdir()
-    for name in ("bin", "jars", "python"):
-        (home / name).symlink_to(SPARK_HOME / name)
     (settings / "spark-defaults.conf").write_text(DEFAULTS)
-    return spark_variables(SPARK_HOME=str(home), SPARK_CONF_DIR=str(settings))
+    return spark_variables(SPARK_CONF_DIR=str(settings))
 
 
 def write_skewed(folder: Path) -> tuple[Path, Counter[str], int]:
@@ -76,10 +77,10 @@ def write_skewed(folder: Path) -> tuple[Path, Counter[str], int]:
     opening = [("C", OHAI), ("S", OHAI_OK), ("C", ICANHAZ), ("S", ICANHAZ_OK)]
     rows, counts, odd = [], Counter[str](), -1
     for seq in range(MESSAGES):
-        conversation = LARGE if seq % 10 < 3 else f"c{seq % 700}"
+        conversation = LARGE if seq % 10 < 3 else f"c{seq % 140}"
         number = counts[conversation]
         sender, frames = opening[number] if number < 4 else (("C", NOM), ("S", CHEEZBURGER))[number % 2]
-        if conversation == LARGE and number == 6_000:
+        if conversation == LARGE and number == 1_200:
             odd, frames = seq, SHORT_NOM
         counts[conversation] += 1
         rows.append(
@@ -91,6 +92,24 @@ def write_skewed(folder: Path) -> tuple[Path, Counter[str], int]:
     return folder, counts, odd
 
 
+def run_job(
+    master: str, package: Package, capture: Path, out: Path, variables: dict[str, str]
+) -> dict[str, Any]:
+    """Return what `cluster_job` found, in a process of its own that works beside the capture."""
+    command = [sys.executable, cluster_job.__file__, master, *map(str, (package.folder, capture, out))]
+    ran = subprocess.run(
+        command,
+        env=variables,
+        cwd=capture.parent,
+        capture_output=True,
+        text=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr[-4000:]
+    return cast(dict[str, Any], json.loads(ran.stdout))
+
+
 def test_the_pipeline_runs_where_only_the_archive_is(tmp_path: Path, package: Package) -> None:
     """Every module of the executors is the archive's, Spark's or Python's own; the tables are there.
 
@@ -98,32 +117,21 @@ def test_the_pipeline_runs_where_only_the_archive_is(tmp_path: Path, package: Pa
     """
     capture, counts, odd = write_skewed(tmp_path / "capture")
     out = tmp_path / "out"
-    ran = subprocess.run(
-        [sys.executable, cluster_job.__file__, MASTER, str(package.folder), str(capture), str(out)],
-        env=make_home(tmp_path),
-        cwd=tmp_path,
-        capture_output=True,
-        text=True,
-        timeout=LIMIT_S,
-        check=False,
-    )
-    assert ran.returncode == 0, ran.stderr[-4000:]
-    found = json.loads(ran.stdout)
-    work = tmp_path / "home" / "work"
-    sites = set()
+    with standalone_cluster(tmp_path) as cluster:
+        found = run_job(cluster.url, package, capture, out, make_settings(tmp_path))
+    workers = set()
     for executor in found["executors"]:
         site = executor["path"][0]
-        sites.add(site)
-        assert site.startswith(str(work))
+        workers |= {folder for folder in cluster.folders if Path(site).is_relative_to(folder)}
         assert all(file.startswith(f"{site}/") for file in executor["files"])
         others = executor["path"][1:]
         assert not [entry for entry in others if entry.endswith("-packages") or "specwire" in entry]
-    assert len(sites) == len(found["executors"]) == 2
+    assert workers == set(cluster.folders)
     assert found["shuffle"] == "3"
     assert (found["messages"], found["undecoded"]) == (MESSAGES, 1)
     conversations = read_table(out / "answers" / "conversations", "conversation", "messages", "concurrent")
     assert {row["conversation"]: row["messages"] for row in conversations} == counts
-    assert counts[LARGE] == 12_000
+    assert counts[LARGE] == 2_400
     watched = {row["conversation"]: row["concurrent"]["violations"] for row in conversations}
     assert {name: count for name, count in watched.items() if count} == {LARGE: 1}
     (violation,) = (

@@ -46,6 +46,21 @@ def test_files_that_have_gone_are_forgotten() -> None:
     assert left == Position({"a": ((0, 1),)}, ("y.parquet",))
 
 
+def test_a_file_that_became_whole_is_given_again() -> None:
+    """Once for each change; its name in a stretch of its tap stays, and it is forgotten with its file."""
+    cut = Position().add([name("a", 0), name("a", 1)], {name("a", 0): 7.5})
+    assert cut.names_since(Position()) == [name("a", 0), name("a", 1)]
+    assert cut.names_since(cut) == []
+    whole = cut.add([name("a", 0), name("a", 2)], {name("a", 0): 9.25})
+    assert whole.names_since(cut) == [name("a", 0), name("a", 2)]
+    assert whole.taps == {"a": ((0, 2),)}
+    stored = json.dumps(whole.to_json())
+    assert stored == '{"taps": {"a": [[0, 2]]}, "others": [], "unwhole": {"a-000000.parquet": 9.25}}'
+    assert Position.from_json(json.loads(stored)) == whole
+    assert whole.forget_missing([name("a", 2)]).unwhole == {}
+    assert whole.forget_missing([name("a", 2)]).names_since(whole) == []
+
+
 def test_a_position_is_json() -> None:
     """As Spark keeps offsets; other JSON is refused."""
     position = Position().add([name("a-1-0", 7), "x.parquet"])

@@ -6,7 +6,7 @@ import threading
 from typing import cast
 
 import pytest
-from pyspark.errors import StreamingQueryException
+from pyspark.errors import AnalysisException, SparkRuntimeException, StreamingQueryException
 from pyspark.sql.streaming.query import StreamingQuery
 
 from specwire.runtime.spark.live.running import FORGIVEN_S, RETRIES, Running
@@ -54,3 +54,39 @@ def test_what_runs_or_shall_end_is_left_alone() -> None:
     before = stopped.query
     stopped.mend(pytest.fail, stop, 0.0)
     assert stopped.query is before
+
+
+@pytest.mark.parametrize("first", ["failed", "refused"])
+def test_a_query_that_cannot_be_begun_is_tried_again(first: str) -> None:
+    """A machine that is too busy for one is too busy for its beginning as well; this counts as a failure."""
+    begun: list[StreamingQuery | Exception] = [
+        cast(StreamingQuery, Failed(StreamingQueryException("failed"))),
+        SparkRuntimeException("refused"),
+        cast(StreamingQuery, Failed(None)),
+    ]
+    if first == "refused":
+        begun = begun[1:]
+
+    def begin() -> StreamingQuery:
+        found = begun.pop(0)
+        if isinstance(found, Exception):
+            raise found
+        return found
+
+    told: list[str] = []
+    running = Running(begin, retry_s=0.0)
+    assert running.active == (first == "refused") and not running.busy
+    for turn in range(4):
+        running.mend(told.append, threading.Event(), float(turn))
+    assert told == ["failed", "refused"][-len(told) :] and len(told) == 2 - (first == "refused")
+    assert running.active
+
+
+def test_what_spark_cannot_analyse_is_raised() -> None:
+    """It would fail for ever."""
+
+    def begin() -> StreamingQuery:
+        raise AnalysisException("no such column")
+
+    with pytest.raises(AnalysisException, match="no such column"):
+        Running(begin)

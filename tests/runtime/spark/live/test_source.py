@@ -57,3 +57,40 @@ def test_a_file_that_comes_back_after_its_tap_was_forgotten_is_given(tmp_path: P
     assert names == ["other-1-0-000000.parquet"]
     add_segment(tmp_path, 0, SAID, first=0)
     assert give(reader, offset)[0] == ["server-1-0-000000.parquet"]
+
+
+def test_a_file_that_was_slow_to_be_copied_is_given_again_when_it_is_whole(tmp_path: Path) -> None:
+    """Given cut off, it is not given again while it grows, but once it is whole, with what came meanwhile."""
+    path = add_segment(tmp_path, 0, SAID, first=0)
+    octets = path.read_bytes()
+    path.write_bytes(octets[:-9])
+    reader = SegmentReader(tmp_path, Patience(settle_s=0.0))
+    names, offset = give(reader, reader.initialOffset())
+    assert names == [path.name]
+    assert give(reader, offset) == ([], offset)
+    _change(path, octets[:-5])
+    assert give(reader, offset) == ([], offset)
+    add_segment(tmp_path, 1, SAID, first=1)
+    _change(path, octets)
+    names, offset = give(reader, offset)
+    assert names == [path.name, "server-1-0-000001.parquet"]
+    assert give(SegmentReader(tmp_path, Patience()), offset) == ([], offset)
+
+
+def test_a_file_that_became_whole_is_among_those_that_are_here_now(tmp_path: Path) -> None:
+    """With a trigger that ends when all that is here was given."""
+    path = add_segment(tmp_path, 0, SAID, first=0)
+    octets = path.read_bytes()
+    path.write_bytes(octets[:-9])
+    _, offset = give(SegmentReader(tmp_path, Patience(settle_s=0.0)), Position().to_json())
+    _change(path, octets)
+    reader = SegmentReader(tmp_path, Patience())
+    reader.prepareForTriggerAvailableNow()
+    assert give(reader, offset)[0] == [path.name]
+
+
+def _change(path: Path, octets: bytes) -> None:
+    """Write a file anew, at another moment than before, however coarse the file system's clock is."""
+    before = path.stat().st_ctime
+    while path.stat().st_ctime == before:
+        path.write_bytes(octets)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import fcntl
-import shutil
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
@@ -25,9 +24,9 @@ from specwire.runtime.spark.live.work import Batch, Listener, Watch
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.commit import begin
 from specwire.runtime.spark.pipeline.ledger import Outcome
-from specwire.runtime.spark.pipeline.manifest import Asked, Manifest
+from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.store import FRAMES, LATE, TYPED, Store
+from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store
 from specwire.runtime.spark.pipeline.summary import Summary
 from tests.runtime.spark import captures
 from tests.runtime.spark.live.growing import add_segment
@@ -91,18 +90,6 @@ def test_live_and_batch_agree(spark: SparkSession, tmp_path: Path) -> None:
     assert {name: rows for name, rows in read_rows(live).items() if name != LATE} == read_rows(batch)
     assert count(read_rows(live, TYPED)) + count(late) == len(SAID)
     assert Store(live).manifest.answered == Store(live).manifest.run
-
-
-@pytest.mark.spark
-def test_a_checkpoint_that_is_lost_costs_time_alone(spark: SparkSession, tmp_path: Path) -> None:
-    """All segments are given again, and are known."""
-    capture, out = tmp_path / "capture", tmp_path / "out"
-    add(capture, 0, 1, 2)
-    request = Request(capture, Asked(layers=("frames", "typed")))
-    for _ in range(2):
-        watch(spark, Watch(request, out, rules=None, once=True), threading.Event())
-        assert count(read_rows(out, TYPED)) == count(read_rows(out, FRAMES)) == 6
-        shutil.rmtree(out / "live")
 
 
 class Seen(Listener):

@@ -1,0 +1,107 @@
+"""The batches of a watch whose Spark is behind a Connect server: this program begins each of them.
+
+Behind a server, what a streaming query does with a batch is done by a process of the server. But a batch is committed
+in the output folder, by whoever looks at the capture and tells of what was found: by this program. So it takes the
+names of segments in the order of `arriving`, as Spark's query of names does, and no query is needed for it.
+
+Exactly once needs no log beside the output folder, which knows segments by their names and messages by tap and
+`seq`. What is kept, how far the capture folder was given, spares looking at all of it again. It is written after a batch was
+committed: where a watch dies in between, the batch comes again under its number, with what has come meanwhile.
+"""
+
+from __future__ import annotations
+
+import os
+import uuid
+from collections.abc import Sequence
+from contextlib import suppress
+from pathlib import Path
+from typing import Protocol
+
+import msgspec
+from pyspark.sql.streaming.datasource import ReadAllAvailable
+
+from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.live.position import Position
+from specwire.runtime.spark.live.source import SegmentReader
+from specwire.runtime.spark.live.work import Stopped, Watch
+
+NAME = "rounds.json"
+"""In the watch's folder: what is kept."""
+
+
+class Reached(msgspec.Struct, frozen=True):
+    """How far rounds have come: an id of their own, the number of the next batch, and which segments were given."""
+
+    stream: str
+    number: int = 0
+    given: Position = Position()
+
+
+class Worker(Protocol):
+    """What works batches in: `specwire.runtime.spark.live.work.Work`."""
+
+    def name_stream(self, name: str, stream: str) -> None:
+        """Take the id under which batches are counted."""
+
+    def take_names(self, names: Sequence[str], number: int) -> None:
+        """Work in one batch of segments; Stopped where it shall not begin."""
+
+
+class Rounds:
+    """Takes batches of segments from a capture folder, one after the other; `folder` keeps how far it has come."""
+
+    def __init__(self, request: Watch, folder: Path, worker: Worker) -> None:
+        self._file = folder / NAME
+        self._reached = _read(self._file)
+        self._every_s = 0.0 if request.once else request.every_s
+        self._worker = worker
+        self._reader = SegmentReader(request.capture, request.patience)
+        if request.once:
+            self._reader.prepareForTriggerAvailableNow()
+        self._due_s = 0.0
+        worker.name_stream("tables", self._reached.stream)
+
+    def take(self, now_s: float) -> bool:
+        """Work in what has come, if it is time to look; return whether there was a batch.
+
+        `now_s` is a clock that only goes forward. Raises CaptureError where the capture folder cannot be read,
+        JobError where what is kept cannot be written, and what `Worker.take_names` raises, but for Stopped.
+        """
+        if now_s < self._due_s:
+            return False
+        self._due_s = now_s + self._every_s
+        reached = self._reached
+        start = reached.given.to_json()
+        given = Position.from_json(self._reader.latestOffset(start, ReadAllAvailable()))
+        names = given.names_since(reached.given)
+        if not names:
+            return False
+        with suppress(Stopped):
+            self._worker.take_names(names, reached.number)
+            self._reached = Reached(reached.stream, reached.number + 1, given)
+            write_aside(self._file, msgspec.json.encode(self._reached))
+        return self._reached is not reached
+
+
+def _read(file: Path) -> Reached:
+    """What was kept; a new beginning where it is not there, or was lost in part."""
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=Reached)
+    except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+        return Reached(str(uuid.uuid4()))
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be read: {error.strerror or error}") from error
+
+
+def write_aside(file: Path, octets: bytes) -> None:
+    """Replace a file in one step; JobError where it cannot be written."""
+    aside = file.with_name(f".{file.name}.tmp")
+    try:
+        with aside.open("wb") as opened:
+            opened.write(octets)
+            opened.flush()
+            os.fsync(opened.fileno())
+        aside.replace(file)
+    except OSError as error:
+        raise JobError(f"{file}: it cannot be written: {error.strerror or error}") from error

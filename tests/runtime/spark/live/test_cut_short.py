@@ -1,0 +1,161 @@
+"""A watch dies at each point at which a batch is committed by us and not by Spark, and nothing is lost or doubled.
+
+No process is killed, so that each death comes where it is wanted: what a commit does next does not happen, and neither
+does what would tidy up. Processes are killed at random in `test_killed`.
+"""
+
+from __future__ import annotations
+
+import os
+import shutil
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from pyspark.sql import SparkSession
+
+from specwire.runtime.capture.segments import list_files
+from specwire.runtime.spark.live.watch import watch
+from specwire.runtime.spark.live.work import Listener, Watch, Work
+from specwire.runtime.spark.pipeline import commit
+from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.journal import JOURNAL, STAGING, Journal, perform
+from specwire.runtime.spark.pipeline.manifest import Asked
+from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.pipeline.store import TYPED, Store
+from tests.runtime.spark import captures
+from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.live.same import count, read_rows
+
+SAID: list[captures.Message] = [("C", captures.OHAI), ("S", captures.OHAI_OK)]
+ASKED = Asked(layers=("typed",))
+
+
+class Killed(Exception):
+    """Stands for the end of the process."""
+
+
+class Death:
+    """One death of a watch; a process that is dead removes nothing behind itself."""
+
+    def __init__(self, patched: pytest.MonkeyPatch) -> None:
+        self._patched = patched
+        self._came = False
+        remove = shutil.rmtree
+        patched.setattr(shutil, "rmtree", lambda path, **named: None if self._came else remove(path, **named))
+
+    def come(self, *_: object) -> None:
+        """Die."""
+        self._came = True
+        raise Killed
+
+    def before_the_journal(self) -> None:
+        """All is staged, and nothing counts."""
+        self._patched.setattr(commit, "write_journal", self.come)
+
+    def after_the_journal(self) -> None:
+        """The run counts, and nothing is in place."""
+        self._patched.setattr(commit, "perform", self.come)
+
+    def amid_the_moves(self) -> None:
+        """One file is in place and others are not."""
+
+        def perform_some(out: Path, journal: Journal) -> None:
+            move, moved = os.replace, list[object]()
+
+            def replace(source: Path, target: Path) -> None:
+                if moved:
+                    self.come()
+                moved.append(move(source, target))
+
+            self._patched.setattr(os, "replace", replace)
+            perform(out, journal)
+
+        self._patched.setattr(commit, "perform", perform_some)
+
+    def after_the_manifest(self) -> None:
+        """All is in place, and Spark has not heard of it."""
+
+        def perform_all(out: Path, journal: Journal) -> None:
+            perform(out, journal)
+            self.come()
+
+        self._patched.setattr(commit, "perform", perform_all)
+
+
+def logged(out: Path, log: str) -> int:
+    """Return the greatest number of a batch in one of Spark's logs, -1 where there is none."""
+    numbers = (path.name for path in (out / "live" / "tables" / log).glob("*") if path.name.isdigit())
+    return max(map(int, numbers), default=-1)
+
+
+class Scene:
+    """A capture that grows by a segment at a time, and the watches over it."""
+
+    def __init__(self, spark: SparkSession, folder: Path) -> None:
+        self.spark = spark
+        self.capture, self.out = folder / "capture", folder / "out"
+        self.capture.mkdir()
+        self.segments = 0
+        self.request = Watch(Request(self.capture, ASKED), self.out, rules=None, once=True)
+        Work(spark, self.request, Listener(), threading.Event()).begin()
+
+    def grow(self) -> None:
+        """Add a segment of two messages."""
+        add_segment(self.capture, self.segments, SAID, first=2 * self.segments)
+        self.segments += 1
+
+    def watch(self) -> None:
+        """Take in what is there, in a watch that goes on where the last one was."""
+        watch(self.spark, self.request, threading.Event())
+
+    def die(self, when: Callable[[Death], None]) -> None:
+        """Begin a watch that dies; Spark has planned its batch then, and not committed it."""
+        with pytest.MonkeyPatch.context() as patched:
+            when(Death(patched))
+            with pytest.raises(Killed):
+                self.watch()
+        assert logged(self.out, "offsets") == logged(self.out, "commits") + 1
+
+    def rows(self) -> int:
+        """Return how many typed messages the manifest counts."""
+        rows = Store(self.out).manifest.rows
+        return sum(count for table, count in rows.items() if table.startswith(f"{TYPED}/"))
+
+
+@pytest.mark.spark
+def test_a_batch_is_worked_in_once_whenever_a_watch_dies(spark: SparkSession, tmp_path: Path) -> None:
+    """Five deaths, the last of the machine: Spark's log of what it planned, which it does not sync, lost its end.
+
+    In the end its whole checkpoint is lost, which costs time alone: all segments are given again, and are known.
+    """
+    scene = Scene(spark, tmp_path)
+    scene.grow()
+    scene.die(Death.before_the_journal)
+    assert scene.rows() == 0 and list(scene.out.glob(f"{STAGING}*"))
+    scene.grow()
+    scene.die(Death.after_the_journal)
+    assert scene.rows() == 0 and (scene.out / JOURNAL).exists()
+    scene.grow()
+    scene.die(Death.amid_the_moves)
+    assert scene.rows() == 2 and (scene.out / JOURNAL).exists(), (
+        "the first batch was finished from its journal"
+    )
+    scene.grow()
+    scene.die(Death.after_the_manifest)
+    assert scene.rows() == 8 and not (scene.out / JOURNAL).exists()
+    planned = logged(scene.out, "offsets")
+    (scene.out / "live" / "tables" / "offsets" / str(planned)).unlink()
+    scene.grow()
+    scene.watch()
+    assert logged(scene.out, "commits") == planned, "the number came again, with another segment"
+
+    batch = tmp_path / "batch"
+    advance(spark, Store(batch), list_files(scene.capture), Request(scene.capture, ASKED, answers=False))
+    assert count(read_rows(scene.out, TYPED)) == 2 * scene.segments
+    assert read_rows(scene.out) == read_rows(batch)
+    shutil.rmtree(scene.out / "live")
+    scene.watch()
+    assert logged(scene.out, "commits") == 0
+    assert read_rows(scene.out) == read_rows(batch)

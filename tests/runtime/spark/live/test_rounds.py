@@ -1,0 +1,137 @@
+"""Batches that this program begins itself: which segments make up which, and what becomes of one that fails."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.live.arriving import Patience
+from specwire.runtime.spark.live.rounds import NAME, Rounds
+from specwire.runtime.spark.live.work import Stopped, Watch
+from specwire.runtime.spark.pipeline.request import Request
+from tests.runtime.spark import captures
+from tests.runtime.spark.live.growing import add_segment
+
+LIMIT = 2
+"""Segments that make a batch, at most."""
+
+LATER_S = 1e6
+"""A moment at which every batch is due."""
+
+
+class Noted:
+    """Notes batches in place of working them in; fails as it is told to."""
+
+    def __init__(self) -> None:
+        self.batches: list[tuple[str, int, list[str]]] = []
+        self.failure: Exception | None = None
+        self._stream = ""
+
+    def name_stream(self, name: str, stream: str) -> None:
+        assert name == "tables"
+        self._stream = stream
+
+    def take_names(self, names: Sequence[str], number: int) -> None:
+        if self.failure is not None:
+            raise self.failure
+        self.batches.append((self._stream, number, list(names)))
+
+
+class Place:
+    """A capture, and the folder of the watches over it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.capture, self.kept = folder / "capture", folder / "live"
+        self.capture.mkdir()
+        self.kept.mkdir()
+        self.noted = Noted()
+
+    def begin(self, *, once: bool = False) -> Rounds:
+        """Begin as a process does that knows nothing but what was kept."""
+        request = Watch(
+            Request(self.capture),
+            self.kept.parent / "out",
+            every_s=10.0,
+            patience=Patience(segments=LIMIT),
+            once=once,
+        )
+        return Rounds(request, self.kept, self.noted)
+
+    def add(self, number: int) -> str:
+        return add_segment(self.capture, number, [("C", captures.NOM)], first=number).name
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Place:
+    """A place without segments."""
+    return Place(tmp_path)
+
+
+def test_a_batch_is_what_has_come(place: Place) -> None:
+    """The folder is looked at every `every_s`; there is no batch where nothing has come."""
+    rounds = place.begin()
+    assert not rounds.take(0.0)
+    first = place.add(0)
+    assert not rounds.take(9.9) and rounds.take(10.0)
+    second = place.add(1)
+    assert not rounds.take(19.9) and rounds.take(20.0) and not rounds.take(LATER_S)
+    assert [batch[1:] for batch in place.noted.batches] == [(0, [first]), (1, [second])]
+
+
+def test_the_next_watch_goes_on(place: Place) -> None:
+    """Under the same id, with the next number."""
+    names = [place.add(0)]
+    place.begin().take(LATER_S)
+    names.append(place.add(1))
+    place.begin().take(LATER_S)
+    (stream, *one), (again, *two) = place.noted.batches
+    assert (stream, one, two) == (again, [0, names[:1]], [1, names[1:]])
+
+
+@pytest.mark.parametrize("failure", [Stopped(), RuntimeError("no disk")])
+def test_what_was_not_worked_in_comes_again(place: Place, failure: Exception) -> None:
+    """Under its number, with what has come meanwhile; a stop is no failure."""
+    names = [place.add(0)]
+    place.noted.failure = failure
+    rounds = place.begin()
+    if isinstance(failure, Stopped):
+        assert not rounds.take(LATER_S)
+    else:
+        with pytest.raises(RuntimeError, match="no disk"):
+            rounds.take(LATER_S)
+    place.noted.failure = None
+    names.append(place.add(1))
+    assert place.begin().take(LATER_S)
+    assert [batch[1:] for batch in place.noted.batches] == [(0, names)]
+
+
+@pytest.mark.parametrize("octets", [b"", b"\0" * 64, b'{"stream": "a"', b'{"number": 1}'])
+def test_what_was_kept_and_lost_costs_time_alone(place: Place, octets: bytes) -> None:
+    """All segments are given again, under another id: the output folder knows them."""
+    name = place.add(0)
+    place.begin().take(LATER_S)
+    (place.kept / NAME).write_bytes(octets)
+    place.begin().take(LATER_S)
+    (first, *_), (second, number, names) = place.noted.batches
+    assert first != second and (number, names) == (0, [name])
+
+
+def test_once_is_what_is_there(place: Place) -> None:
+    """Without waiting for a segment that is missing or between two batches, and nothing that comes later."""
+    names = [place.add(number) for number in range(LIMIT)] + [place.add(LIMIT + 1)]
+    rounds = place.begin(once=True)
+    place.add(LIMIT + 2)
+    assert rounds.take(0.0) and rounds.take(0.0) and not rounds.take(0.0)
+    assert [batch[2] for batch in place.noted.batches] == [names[:LIMIT], names[LIMIT:]]
+
+
+def test_a_folder_that_cannot_be_written_is_told(place: Place) -> None:
+    """By the name of the file."""
+    place.add(0)
+    rounds = place.begin()
+    (place.kept / f".{NAME}.tmp").mkdir()
+    with pytest.raises(JobError, match=rf"{NAME}: it cannot be written: Is a directory"):
+        rounds.take(LATER_S)
