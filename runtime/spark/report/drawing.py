@@ -95,8 +95,15 @@ def _fit_into_page(svg: str, name: str) -> str:
     svg = re.sub(r' xmlns(:\w+)?="[^"]*"', "", svg).replace("xlink:href", "href")
     svg = re.sub(r'\bid="([^"]+)"', rf'id="{name}-\1"', svg)
     svg = re.sub(r'(href="#|url\(#)', rf"\1{name}-", svg)
+    svg = re.sub(r"\s*\n\s*", " ", svg).replace("> <", "><")
+    svg = re.sub(r"<[^>]*>", _shorten_numbers, svg)
     svg = re.sub(r"font: ([\d.]+)px [^;\"]*", r"font-size: \1px", svg)
     svg = re.sub(r'<svg height="[^"]*"', "<svg", re.sub(r' width="[\d.]+pt"', "", svg, count=1), count=1)
     for colour, variable in _VARIABLES.items():
         svg = svg.replace(colour, f"var({variable})")
     return svg
+
+
+def _shorten_numbers(tag: re.Match[str]) -> str:
+    """Return a tag with two decimals at most, a hundredth of a point."""
+    return re.sub(r"\d+\.\d{3,}", lambda number: f"{float(number[0]):.2f}".rstrip("0").rstrip("."), tag[0])

@@ -30,6 +30,15 @@ def span_text(seconds: float) -> str:
     return f"{hours} h {minutes} min" if hours else f"{minutes} min {rest} s"
 
 
+def micros_text(micros: float) -> str:
+    """Return a duration in microseconds in the unit that suits it, to three digits; minutes from 120 s on."""
+    if micros < 1000:
+        return f"{micros:.3g} µs"
+    if micros < 1e6:
+        return f"{micros / 1000:.3g} ms"
+    return f"{micros / 1e6:.3g} s" if micros < 120e6 else span_text(micros / 1e6)
+
+
 def short_text(text: str, length: int) -> str:
     """Return a text without control characters, its middle left out where it is longer than `length` characters."""
     text = "".join(one if one.isprintable() else "\N{MIDDLE DOT}" for one in text)

@@ -2,22 +2,27 @@
 
 Everything is counted on Spark, so that only a few hundred rows come to the driver; after `collect` no more of
 Spark is needed. Where two taps saw one connection, the second view is left out (the answer table ``twins``).
+
+A report is made after each run, of all days there are. So what there is by the million is not gone through again:
+how long requests, jobs and files took is in ``topics``, a row for each topic and day, and of the captured frames only
+the days of the violations that are shown are looked into.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from datetime import UTC, datetime, timedelta
-from functools import reduce
 from typing import Any, TypeVar
 
 import msgspec
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
-from specwire.runtime.spark.answers.rates import counted
+from specwire.runtime.spark.answers.particulars import particulars_of
 from specwire.runtime.spark.answers.taps import without_twins
+from specwire.runtime.spark.answers.topics import BY, PER_DECADE, sum_topics
+from specwire.runtime.spark.protocols import known_protocols
 from specwire.runtime.spark.report.found import (
     BINS_PER_DECADE,
     FRAMES_KEPT_OCTETS,
@@ -38,6 +43,8 @@ PRESENCES_KEPT = 30
 SILENCES_KEPT = 300
 VIOLATIONS_KEPT = 50
 EDGES_KEPT = 60
+EACH_KIND = 3
+"""Violations of each kind that come before more of those that are many."""
 Tables = Callable[[str], DataFrame | None]
 """Gives an answer table, or the layer of captured frames by the name ``frames``; None where there is none."""
 
@@ -49,17 +56,12 @@ Row = TypeVar("Row", bound=msgspec.Struct)
 def collect(tables: Tables) -> Findings:
     """Collect what the report shows; some ten small jobs."""
     twins = tables("twins")
-    named = {name: tables(name) for name in ("requests", "jobs", "job_parts", "transfers", "twins")}
-    there = {name: table for name, table in named.items() if table is not None}
-    takes_time = {"requests": _requests, "job_parts": _parts, "transfers": _files}
-    timed = [shape(counted(there, name)) for name, shape in takes_time.items() if name in there]
-    latency = reduce(DataFrame.unionByName, timed) if timed else None
     violations = _violations(tables("violations"), twins)
     return Findings(
-        latency=_bins(latency),
-        topics=_topics(latency),
+        latency=_bins(tables("topics")),
+        topics=_topics(tables("topics")),
         files=_largest(tables("transfers"), twins),
-        presences=_presences(tables("conversations"), twins),
+        presences=_presences(tables("conversations"), tables("silences"), twins),
         silences=_silences(tables("silences"), twins),
         violation_counts=_violation_counts(tables("violations"), twins),
         violations=_with_frames(violations, tables("frames")),
@@ -68,56 +70,31 @@ def collect(tables: Tables) -> Findings:
 
 
 def _alone(frame: DataFrame, twins: DataFrame | None) -> DataFrame:
-    """Leave out the connections that another tap's view stands for."""
-    return frame if twins is None else without_twins(frame, twins)
+    """Leave out the connections that another tap's view stands for, and call peers as people know them."""
+    named = F.col("peer")
+    for protocol in known_protocols():
+        name = particulars_of(protocol).peer_name
+        if name != "peer":
+            named = F.when(F.col("protocol") == protocol, F.expr(name)).otherwise(named)
+    alone = frame if twins is None else without_twins(frame, twins)
+    return alone.withColumn("peer", named)
 
 
-def _requests(table: DataFrame) -> DataFrame:
-    wanted = table.where("outcome in ('answered', 'error', 'open', 'unanswered')")
-    return wanted.select(
-        "protocol", F.lit("rpc").alias("kind"), "service", "topic", "latency_us",
-        (F.col("outcome") == "error").alias("error"), "outcome",
-    )  # fmt: skip
-
-
-def _parts(table: DataFrame) -> DataFrame:
-    return table.select(
-        "protocol", F.lit("job").alias("kind"), "service", F.col("task").alias("topic"), "latency_us",
-        (F.col("outcome") == "failed").alias("error"), "outcome",
-    )  # fmt: skip
-
-
-def _files(table: DataFrame) -> DataFrame:
-    nothing = F.lit(None).cast("string")
-    ended = F.when(F.col("outcome") == "complete", F.col("duration_us"))
-    return table.where("outcome <> 'deleted'").select(
-        "protocol", F.lit("transfer").alias("kind"), nothing.alias("service"), nothing.alias("topic"),
-        ended.alias("latency_us"), F.col("outcome").isin("cut", "ended").alias("error"), "outcome",
-    )  # fmt: skip
-
-
-def _bins(latency: DataFrame | None) -> tuple[LatencyBin, ...]:
-    if latency is None:
+def _bins(topics: DataFrame | None) -> tuple[LatencyBin, ...]:
+    if topics is None:
         return ()
-    at = F.floor(F.log10(F.greatest(F.col("latency_us"), F.lit(1.0))) * BINS_PER_DECADE).cast("int")
-    counted = latency.where("latency_us is not null").groupBy("kind", at.alias("bin"))
-    return _values(counted.agg(F.count("*").alias("count")).orderBy("kind", "bin"), LatencyBin)
+    spread = topics.select("kind", F.inline("spread"))
+    wider = F.floor(F.col("bin") / (PER_DECADE // BINS_PER_DECADE)).cast("int")
+    counted = spread.groupBy("kind", wider.alias("bin")).agg(F.sum("count").alias("count"))
+    return _values(counted.orderBy("kind", "bin"), LatencyBin)
 
 
-def _topics(latency: DataFrame | None) -> tuple[Topic, ...]:
+def _topics(topics: DataFrame | None) -> tuple[Topic, ...]:
     """The topics whose 99th percentile is the highest; of those that never answered, the most asked."""
-    if latency is None:
+    if topics is None:
         return ()
-    counted = latency.groupBy("protocol", "kind", "service", "topic").agg(
-        F.count("*").alias("begun"),
-        F.count("latency_us").alias("answered"),
-        F.count_if("error").alias("errors"),
-        F.count_if(F.col("outcome") == "unanswered").alias("unanswered"),
-        F.percentile_approx("latency_us", 0.5).alias("p50_us"),
-        F.percentile_approx("latency_us", 0.99).alias("p99_us"),
-        F.max("latency_us").alias("max_us"),
-    )
-    ranked = counted.orderBy(F.desc_nulls_last("p99_us"), F.desc("begun"), "kind", "service", "topic")
+    summed = sum_topics(topics, "protocol", *BY)
+    ranked = summed.orderBy(F.desc_nulls_last("p99_us"), F.desc("begun"), *BY)
     return _values(ranked.limit(TOPICS_KEPT), Topic)
 
 
@@ -131,12 +108,20 @@ def _largest(table: DataFrame | None, twins: DataFrame | None) -> tuple[File, ..
     return _values(ranked.limit(TRANSFERS_KEPT).select(*names, duration, *columns), File)
 
 
-def _presences(table: DataFrame | None, twins: DataFrame | None) -> tuple[Presence, ...]:
-    """The busiest conversations, in the order in which they began."""
+def _presences(
+    table: DataFrame | None, silences: DataFrame | None, twins: DataFrame | None
+) -> tuple[Presence, ...]:
+    """Conversations with the longest silences, then the busiest, in the order in which they began."""
     if table is None:
         return ()
-    busiest = _alone(table, twins).orderBy(F.desc("messages"), "tap", "conversation").limit(PRESENCES_KEPT)
-    return _values(busiest.orderBy("first_ts", "tap", "conversation"), Presence)
+    alone, place = _alone(table, twins), [F.desc("messages"), F.col("tap"), F.col("conversation")]
+    if silences is not None:
+        longest = silences.groupBy("tap", "conversation").agg(F.max("silent_s").alias("silent_s"))
+        some = longest.orderBy(F.desc("silent_s"), "tap", "conversation").limit(PRESENCES_KEPT // 2)
+        alone = alone.join(F.broadcast(some), ["tap", "conversation"], "left")
+        place.insert(0, F.desc_nulls_last("silent_s"))
+    chosen = alone.orderBy(*place).limit(PRESENCES_KEPT)
+    return _values(chosen.orderBy("first_ts", "tap", "conversation"), Presence)
 
 
 def _silences(table: DataFrame | None, twins: DataFrame | None) -> tuple[Silence, ...]:
@@ -159,11 +144,15 @@ def _violation_counts(table: DataFrame | None, twins: DataFrame | None) -> tuple
 
 
 def _violations(table: DataFrame | None, twins: DataFrame | None) -> tuple[Violation, ...]:
-    """The first violations; where peers did not wait for each other, those of the strict reading come last."""
+    """The first violations, of each kind some; where peers did not wait for each other, the strict reading comes last."""
     if table is None:
         return ()
-    ranked = _alone(table, twins).orderBy(F.col("reading"), "ts", "tap", "seq")
-    return _values(ranked.limit(VIOLATIONS_KEPT), Violation)
+    moment = (F.col("ts"), F.col("tap"), F.col("seq"))
+    alike = Window.partitionBy("protocol", "reading", "kind", "message").orderBy(*moment)
+    placed = _alone(table, twins).withColumn("place", F.row_number().over(alike))
+    early = placed.where(F.col("place") <= VIOLATIONS_KEPT)
+    chosen = early.orderBy(F.col("place") > EACH_KIND, "reading", *moment).limit(VIOLATIONS_KEPT)
+    return _values(chosen.orderBy("reading", *moment), Violation)
 
 
 def _with_frames(found: Sequence[Violation], frames: DataFrame | None) -> tuple[Violation, ...]:
@@ -188,6 +177,7 @@ def _complete(item: Violation, row: Any) -> Violation:
 
 
 def _edges(table: DataFrame | None) -> tuple[Edge, ...]:
+    """The busiest of each protocol before the second busiest of any."""
     if table is None:
         return ()
     keys = ("protocol", "kind", "source", "source_role", "target", "target_role")
@@ -196,7 +186,8 @@ def _edges(table: DataFrame | None) -> tuple[Edge, ...]:
         F.sum("octets").alias("octets"),
         F.sum("errors").alias("errors"),
     )
-    ranked = counted.orderBy(F.desc("octets"), *keys)
+    place = F.row_number().over(Window.partitionBy("protocol").orderBy(F.desc("octets"), *keys))
+    ranked = counted.withColumn("place", place).orderBy("place", F.desc("octets"), *keys)
     return _values(ranked.limit(EDGES_KEPT), Edge)
 
 

@@ -73,6 +73,8 @@ class Silence(msgspec.Struct, frozen=True):
     until_ts: datetime | None
     silent_s: float
     outcome: str
+    protocol: str = ""
+    peer: str | None = None
 
 
 class ViolationCount(msgspec.Struct, frozen=True):

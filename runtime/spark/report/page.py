@@ -7,8 +7,9 @@ matplotlib has escaped it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from datetime import datetime
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import jinja2
@@ -19,20 +20,25 @@ from specwire.runtime.spark.protocols import role_name
 from specwire.runtime.spark.report.drawing import SERIES, Figure
 from specwire.runtime.spark.report.figures import count_text, size_text, span_text
 from specwire.runtime.spark.report.found import Findings, Violation
-from specwire.runtime.spark.report.plots import plot_heartbeats, plot_latency, plot_messages, plot_peers
+from specwire.runtime.spark.report.found_tables import (
+    file_table,
+    silence_table,
+    topic_table,
+    violation_table,
+)
+from specwire.runtime.spark.report.peers import plot_peers
+from specwire.runtime.spark.report.plots import plot_heartbeats, plot_latency, plot_messages
 from specwire.runtime.spark.report.raw import RawFrame, dump_frames
 from specwire.runtime.spark.report.tables import (
     Table,
     error_table,
-    file_table,
     protocols_of,
     segment_table,
     tap_table,
-    topic_table,
     transfer_table,
     type_table,
-    violation_table,
 )
+from specwire.runtime.spark.report.times import EPOCH
 
 RAW_SHOWN = 20
 """Violations whose raw messages are shown."""
@@ -41,11 +47,20 @@ NO_FRAMES = "Its octets are not kept: the layer of captured frames was left out,
 
 
 class Fact(msgspec.Struct, frozen=True):
-    """One figure of the page's head; `kind` is ``grave`` where it is a reason to worry."""
+    """One figure of the page's head; `kind` is ``grave`` where it is a reason to worry, which section `anchor` tells."""
 
     name: str
     value: str
     kind: str = "plain"
+    anchor: str = ""
+
+
+class Section(msgspec.Struct, frozen=True):
+    """A figure or a table, where the list of contents finds it."""
+
+    anchor: str
+    title: str
+    content: Figure | Table
 
 
 class Finding(msgspec.Struct, frozen=True):
@@ -65,7 +80,7 @@ class View(msgspec.Struct, frozen=True):
     title: str
     lead: str
     facts: tuple[Fact, ...]
-    sections: tuple[Figure | Table, ...]
+    sections: tuple[Section, ...]
     findings: tuple[Finding, ...]
     series: tuple[int, ...] = tuple(range(len(SERIES)))
 
@@ -81,35 +96,61 @@ def render_report(summary: Summary, findings: Findings) -> str:
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
-    environment.tests["figure"] = lambda section: isinstance(section, Figure)
+    environment.tests["figure"] = lambda content: isinstance(content, Figure)
     return environment.get_template("report.html.j2").render(view=build_view(summary, findings))
 
 
 def build_view(summary: Summary, findings: Findings) -> View:
     """Return what the page shows, as texts."""
-    sections = (
-        plot_messages(summary.timeline),
-        type_table(summary),
-        plot_latency(findings.latency),
-        topic_table(findings),
-        file_table(findings),
-        transfer_table(summary),
-        plot_heartbeats(findings.presences, findings.silences),
-        plot_peers(findings.edges),
-        error_table(summary),
-        tap_table(summary),
-        segment_table(summary),
-        violation_table(findings),
-    )
+    sections = _sections(summary, findings)
     return View(
         title=f"Captured traffic: {', '.join(protocols_of(summary)) or 'nothing'}",
         lead=_lead(summary),
-        facts=_facts(summary, findings),
-        sections=tuple(section for section in sections if section),
+        facts=_facts(summary, findings, {section.title: section.anchor for section in sections}),
+        sections=sections,
         findings=tuple(
-            _finding(number, item) for number, item in enumerate(findings.violations[:RAW_SHOWN], 1)
+            _finding(number, item) for number, item in enumerate(choose_violations(findings.violations), 1)
         ),
     )
+
+
+def _sections(summary: Summary, findings: Findings) -> tuple[Section, ...]:
+    """Return what there is, faults before amounts; tables that would be empty and say nothing are left out."""
+    contents = (
+        plot_messages(summary.timeline, _begin(summary)),
+        error_table(summary),
+        violation_table(findings),
+        segment_table(summary),
+        plot_latency(findings.latency),
+        topic_table(findings),
+        plot_heartbeats(findings.presences, findings.silences),
+        silence_table(findings),
+        plot_peers(findings.edges),
+        type_table(summary),
+        file_table(findings),
+        transfer_table(summary),
+        tap_table(summary),
+    )
+    there = (one for one in contents if one and (isinstance(one, Figure) or one.rows or one.note))
+    return tuple(Section(one.title.lower().replace(" ", "-"), one.title, one) for one in there)
+
+
+def _begin(summary: Summary) -> datetime:
+    """When the first stretch of the timeline begins: stretches are laid from 1970 on."""
+    starts = [datetime.fromisoformat(tap.first) for tap in summary.taps if tap.first]
+    width = timedelta(seconds=summary.timeline.width_s)
+    return EPOCH + (min(starts, default=EPOCH) - EPOCH) // width * width
+
+
+def choose_violations(found: Sequence[Violation]) -> list[Violation]:
+    """Return `RAW_SHOWN` of them in their order: the first of each kind, then the second ones; many may be all alike."""
+    seen: Counter[tuple[str | None, ...]] = Counter()
+    turns: list[tuple[int, int]] = []
+    for place, item in enumerate(found):
+        kind = (item.protocol, item.reading, item.kind, item.message)
+        turns.append((seen[kind], place))
+        seen[kind] += 1
+    return [found[place] for place in sorted(place for _, place in sorted(turns)[:RAW_SHOWN])]
 
 
 def _finding(number: int, item: Violation) -> Finding:
@@ -126,35 +167,35 @@ def _finding(number: int, item: Violation) -> Finding:
     )
 
 
-def _facts(summary: Summary, findings: Findings) -> tuple[Fact, ...]:
+def _facts(summary: Summary, findings: Findings, anchors: Mapping[str, str]) -> tuple[Fact, ...]:
     broken = sum(item.violations for item in findings.violation_counts if item.reading == "concurrent")
-    facts = (
+    aside = summary.segments.quarantined
+    faults = (
+        ("not decoded", summary.undecoded, "Messages that did not decode"),
+        ("dropped", summary.dropped, "Taps"),
+        ("violations", broken, "Violations of the dialogs"),
+        *([("missing", summary.missing, "Taps")] if summary.missing else []),
+        *([("segments set aside", aside, "Segments set aside")] if aside else []),
+    )
+    return (
         Fact("messages", count_text(summary.messages)),
         Fact("octets", size_text(summary.octets)),
         Fact("taps", count_text(len(summary.taps))),
-        Fact("time range", span_text(_seconds(summary.taps))),
-        Fact("not decoded", count_text(summary.undecoded), _kind(summary.undecoded)),
-        Fact("dropped", count_text(summary.dropped), _kind(summary.dropped)),
-        Fact("violations", count_text(broken), _kind(broken)),
+        *([Fact("time range", span_text(_seconds(summary.taps)))] if summary.messages else []),
+        *(
+            Fact(name, count_text(number), "grave", anchors.get(title, ""))
+            if number
+            else Fact(name, count_text(number))
+            for name, number, title in faults
+        ),
     )
-    missing = Fact("missing", count_text(summary.missing), "grave")
-    aside = Fact("segments set aside", count_text(summary.segments.quarantined), "grave")
-    return (
-        *facts,
-        *([missing] if summary.missing else []),
-        *([aside] if summary.segments.quarantined else []),
-    )
-
-
-def _kind(faults: int) -> str:
-    return "grave" if faults else "plain"
 
 
 def _lead(summary: Summary) -> str:
     starts = [tap.first for tap in summary.taps if tap.first]
     ends = [tap.last for tap in summary.taps if tap.last]
     if not starts:
-        return f"Capture {summary.capture}, without messages."
+        return f"Capture {summary.capture}, without messages: there is nothing to show."
     return f"Capture {summary.capture}, from {_date(min(starts))} to {_date(max(ends))} UTC."
 
 

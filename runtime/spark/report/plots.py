@@ -1,66 +1,91 @@
-"""The figures of the report: messages over time, latencies, heartbeats, and who talks to whom."""
+"""The figures of the report that tell of amounts and times: messages over time, latencies, heartbeats."""
 
 from __future__ import annotations
 
-import math
+from collections import Counter
 from collections.abc import Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING
 
 from specwire.runtime.spark.pipeline.summary import UNDECODED, Timeline
-from specwire.runtime.spark.protocols import role_name
-from specwire.runtime.spark.report.drawing import BAD, INK, LINE, SERIES, SOFT, Figure, draw_figure
-from specwire.runtime.spark.report.figures import count_text, short_text, span_text
-from specwire.runtime.spark.report.found import BINS_PER_DECADE, Edge, LatencyBin, Presence, Silence
+from specwire.runtime.spark.report.drawing import BAD, INK, SERIES, Figure, draw_figure
+from specwire.runtime.spark.report.figures import count_text, micros_text, short_text, span_text
+from specwire.runtime.spark.report.found import BINS_PER_DECADE, LatencyBin, Presence, Silence
+from specwire.runtime.spark.report.times import tell_time
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 OTHERS = "others"
 KINDS = {"rpc": "requests", "job": "jobs", "transfer": "files"}
-NODES_SHOWN = 24
+LETTERS_WIDE, LETTERS_NARROW = 26, 12
 
 
-def plot_messages(timeline: Timeline) -> Figure | None:
-    """Draw the messages of each stretch of time, by type, one on the other; None where there are none."""
+def plot_messages(timeline: Timeline, begin: datetime) -> Figure | None:
+    """Draw the messages of each stretch of time, by type, one on the other; None where there are none.
+
+    `begin` is when the stretch with index 0 begins.
+    """
     if not timeline.buckets:
         return None
-    totals: dict[str, int] = {}
+    totals: Counter[str] = Counter()
+    for bucket in timeline.buckets:
+        totals.update(bucket.types)
+    shown = _shown_types(totals)
+    counts = {name: [0] * (timeline.buckets[-1].index + 1) for name in shown}
     for bucket in timeline.buckets:
         for name, messages in bucket.types.items():
-            totals[name] = totals.get(name, 0) + messages
-    ranked = sorted(totals, key=lambda name: (-totals[name], name))
-    shown = ranked if len(ranked) <= len(SERIES) else [*ranked[: len(SERIES) - 1], OTHERS]
-    begins = [bucket.index * timeline.width_s for bucket in timeline.buckets]
-
-    def counts_of(name: str) -> list[int]:
-        if name != OTHERS or name in totals:
-            return [bucket.types.get(name, 0) for bucket in timeline.buckets]
-        rest = ranked[len(SERIES) - 1 :]
-        return [sum(bucket.types.get(one, 0) for one in rest) for bucket in timeline.buckets]
+            counts[name if name in counts else OTHERS][bucket.index] += messages
 
     def draw(axes: Axes, wide: bool) -> None:
-        ground = [0] * len(begins)
-        for number, name in enumerate(shown):
-            counts = counts_of(name)
-            colour = BAD if name == UNDECODED else SERIES[number]
-            label = f"{name} {count_text(sum(counts))}"
-            axes.bar(begins, counts, timeline.width_s * 0.9, ground, align="edge", color=colour, label=label)
-            ground = [one + other for one, other in zip(ground, counts, strict=True)]
-        axes.set_xlabel("seconds from the first message")
-        axes.set_ylabel(f"messages in {span_text(timeline.width_s)}")
+        _draw_stretches(axes, counts, timeline.width_s)
+        axes.set_ylabel(f"{'messages in' if wide else 'in'} {span_text(timeline.width_s)}")
+        axes.yaxis.set_major_formatter(lambda number, _: count_text(round(number)))
         axes.grid(axis="y")
+        tell_time(axes, begin, timeline.width_s * len(counts[shown[0]]), wide=wide)
         _legend(axes, wide, len(shown))
 
-    whole = sum(totals.values())
-    told = ", ".join(f"{name} {count_text(totals[name])}" for name in ranked[:5])
-    return draw_figure(
-        "messages", "Messages over time", "", f"{count_text(whole)} messages by type over time: {told}.", draw
+    note = "Red marks stand where messages did not decode." if UNDECODED in totals else ""
+    told = ", ".join(f"{name} {count_text(messages)}" for name, messages in _ranked(totals)[:5])
+    description = f"{count_text(totals.total())} messages by type over time: {told}."
+    return draw_figure("messages", "Messages over time", note, description, draw)
+
+
+def _shown_types(totals: Counter[str]) -> list[str]:
+    """The most frequent types, the others as one, and apart from both what did not decode."""
+    ranked = [name for name, _ in _ranked(totals) if name != UNDECODED]
+    if len(ranked) > len(SERIES):
+        ranked = [*ranked[: len(SERIES) - 1], OTHERS]
+    return [*ranked, UNDECODED] if UNDECODED in totals else ranked
+
+
+def _ranked(totals: Counter[str]) -> list[tuple[str, int]]:
+    return sorted(totals.items(), key=lambda item: (-item[1], item[0]))
+
+
+def _draw_stretches(axes: Axes, counts: dict[str, list[int]], width_s: float) -> None:
+    ground = [0] * len(next(iter(counts.values())))
+    edges = [at * width_s for at in range(len(ground) + 1)]
+    for number, (name, messages) in enumerate(counts.items()):
+        top = [one + other for one, other in zip(ground, messages, strict=True)]
+        colour = BAD if name == UNDECODED else SERIES[number]
+        label = f"{name} {count_text(sum(messages))}"
+        axes.stairs(top, edges, baseline=ground, color=colour, label=label, fill=True)
+        ground = top
+    marks = [(at + 0.5) * width_s for at, messages in enumerate(counts.get(UNDECODED, ())) if messages]
+    axes.plot(
+        marks, [1.03] * len(marks), transform=axes.get_xaxis_transform(), clip_on=False,
+        marker="v", markersize=4, linestyle="", color=BAD,
     )  # fmt: skip
+    axes.set_xlim(edges[0], edges[-1])
+    axes.set_ylim(bottom=0)
 
 
 def plot_latency(bins: Sequence[LatencyBin]) -> Figure | None:
-    """Draw how many took how long, on a logarithmic scale; None where nothing was answered."""
+    """Draw how many took how long, on a logarithmic scale; None where nothing was answered.
+
+    Each kind is drawn in hundredths of its own number: there may be a million requests to a hundred files.
+    """
     if not bins:
         return None
     kinds = sorted({item.kind for item in bins})
@@ -68,25 +93,28 @@ def plot_latency(bins: Sequence[LatencyBin]) -> Figure | None:
     def draw(axes: Axes, wide: bool) -> None:
         for number, kind in enumerate(kinds):
             mine = {item.bin: item.count for item in bins if item.kind == kind}
+            whole = sum(mine.values())
             span = range(min(mine), max(mine) + 1)
             edges = [_bin_us(at) for at in (*span, span[-1] + 1)]
-            counts = [mine.get(at, 0) for at in span]
-            label = f"{KINDS.get(kind, kind)} {count_text(sum(counts))}"
-            axes.stairs(counts, edges, color=SERIES[number], label=label, fill=True, alpha=0.35)
-            axes.stairs(counts, edges, color=SERIES[number])
+            shares = [100 * mine.get(at, 0) / whole for at in span]
+            label = f"{KINDS.get(kind, kind)} {count_text(whole)}"
+            axes.stairs(shares, edges, color=SERIES[number], label=label, fill=True, alpha=0.35)
+            axes.stairs(shares, edges, color=SERIES[number])
         axes.set_xscale("log")
-        axes.xaxis.set_major_formatter(lambda micros, _: _micros_text(micros))
+        axes.locator_params("x", numticks=12 if wide else 5)
+        axes.xaxis.set_major_formatter(lambda micros, _: _tick_text(micros))
         axes.xaxis.set_minor_formatter(lambda micros, _: "")
         axes.set_xlabel("from the question to the last answer")
-        axes.set_ylabel("how many")
+        axes.set_ylabel("% of its kind")
+        axes.set_ylim(bottom=0)
         axes.grid(axis="both")
         _legend(axes, wide, len(kinds))
 
-    note = "Taken from one tap's own clock. Each step is 12 % wider than the one before."
-    told = "; ".join(
-        f"{KINDS.get(kind, kind)}: median about {_micros_text(_median_us(bins, kind))}" for kind in kinds
+    medians = "; ".join(
+        f"{KINDS.get(kind, kind)}: median about {micros_text(_median_us(bins, kind))}" for kind in kinds
     )
-    return draw_figure("latency", "Latency", note, f"Distribution of latencies, {told}.", draw)
+    note = f"{medians[0].upper()}{medians[1:]}. Taken from one tap's own clock; each step is 12 % wider than the one before."
+    return draw_figure("latency", "Latency", note, f"Distribution of latencies, {medians}.", draw)
 
 
 def plot_heartbeats(presences: Sequence[Presence], silences: Sequence[Silence]) -> Figure | None:
@@ -101,18 +129,17 @@ def plot_heartbeats(presences: Sequence[Presence], silences: Sequence[Silence]) 
         return (moment - begin).total_seconds()
 
     def draw(axes: Axes, wide: bool) -> None:
-        for row, item in enumerate(presences):
-            axes.plot([at(item.first_ts), at(item.last_ts)], [row, row], color=SERIES[0], linewidth=3)
-            axes.plot([at(item.first_ts)], [row], marker="|", markersize=9, color=INK)
-        for row, gap in shown:
-            until = at(gap.until_ts) if gap.until_ts else at(end)
-            axes.plot([at(gap.ts), until], [row, row], color=BAD, linewidth=5, alpha=0.75)
-        length = 26 if wide else 12
+        rows, first = range(len(presences)), [at(item.first_ts) for item in presences]
+        axes.hlines(rows, first, [at(item.last_ts) for item in presences], SERIES[0], linewidth=3)
+        axes.plot(first, rows, marker="|", markersize=9, linestyle="", color=INK)
+        until = [at(gap.until_ts or end) for _, gap in shown]
+        axes.hlines([row for row, _ in shown], [at(gap.ts) for _, gap in shown], until, BAD, linewidth=5)
+        length = LETTERS_WIDE if wide else LETTERS_NARROW
         names = [short_text(item.peer or item.conversation, length) for item in presences]
-        axes.set_yticks(range(len(names)), names)
+        axes.set_yticks(rows, names)
         axes.set_ylim(len(names) - 0.4, -0.6)
-        axes.set_xlabel("seconds from the first message")
         axes.grid(axis="x")
+        tell_time(axes, begin, at(end), wide=wide)
 
     note = "A line is a conversation; red is a side that was silent for longer than its heartbeat allows."
     told = f"{count_text(len(presences))} conversations, {count_text(len(shown))} silences."
@@ -120,70 +147,10 @@ def plot_heartbeats(presences: Sequence[Presence], silences: Sequence[Silence]) 
     return draw_figure("heartbeats", "Heartbeats and silences", note, told, draw, height=height)
 
 
-def plot_peers(edges: Sequence[Edge]) -> Figure | None:
-    """Draw peers and services on a circle, joined where they talk; the busiest `NODES_SHOWN` only."""
-    if not edges:
-        return None
-    octets: dict[tuple[str, str], int] = {}
-    for edge in edges:
-        for node in _ends(edge):
-            octets[node] = octets.get(node, 0) + edge.octets
-    busiest = sorted(octets, key=lambda node: (-octets[node], node))[:NODES_SHOWN]
-    places = {node: _on_circle(number, len(busiest)) for number, node in enumerate(busiest)}
-    roles = sorted({role for _, role in busiest})
-    most = max(edge.octets for edge in edges) or 1
-
-    def draw(axes: Axes, wide: bool) -> None:
-        for edge in edges:
-            source, target = _ends(edge)
-            if source in places and target in places:
-                style = {
-                    "arrowstyle": "-|>",
-                    "color": BAD if edge.errors else SOFT,
-                    "linewidth": 0.7 + 2.3 * edge.octets / most,
-                    "connectionstyle": "arc3,rad=0.12",
-                    "shrinkA": 8.0,
-                    "shrinkB": 8.0,
-                    "linestyle": "--" if edge.kind == "calls" else "-",
-                }
-                axes.annotate("", places[target], places[source], arrowprops=style)
-        for node, (x, y) in places.items():
-            colour = SERIES[roles.index(node[1]) % len(SERIES)]
-            axes.plot([x], [y], marker="o", markersize=9, color=colour, markeredgecolor=LINE)
-            side = "left" if x > 0.01 else "right" if x < -0.01 else "center"
-            name = short_text(node[0], 28 if wide else 14)
-            axes.text(1.12 * x, 1.12 * y, name, ha=side, va="center")
-        for number, role in enumerate(roles):
-            axes.plot([], [], marker="o", linestyle="", color=SERIES[number % len(SERIES)], label=role)
-        axes.set_xlim(-2.6 if wide else -2.1, 2.6 if wide else 2.1)
-        axes.set_ylim(-1.35, 1.35)
-        axes.axis("off")
-        axes.legend(loc="upper right" if wide else "lower center", ncols=1 if wide else len(roles))
-
-    hidden = len(octets) - len(places)
-    note = "Wide lines carry most octets; dashed ones are calls of a service; red ones had errors."
-    if hidden:
-        note += f" {count_text(hidden)} quieter ones are left out."
-    told = f"{count_text(len(octets))} peers and services, {count_text(len(edges))} directions."
-    return draw_figure("peers", "Who talks to whom", note, told, draw, height=4.4)
-
-
 def _within(gap: Silence, item: Presence) -> bool:
     """Whether a silence began in this stretch of the conversation, which may have gone on after a long rest."""
     same = (gap.tap, gap.conversation) == (item.tap, item.conversation)
     return same and item.first_ts <= gap.ts <= item.last_ts
-
-
-def _ends(edge: Edge) -> tuple[tuple[str, str], tuple[str, str]]:
-    return (
-        (edge.source, role_name(edge.protocol, edge.source_role)),
-        (edge.target, role_name(edge.protocol, edge.target_role)),
-    )
-
-
-def _on_circle(number: int, among: int) -> tuple[float, float]:
-    angle = math.pi / 2 + 2 * math.pi * number / among
-    return math.cos(angle), math.sin(angle)
 
 
 def _bin_us(number: int) -> float:
@@ -200,10 +167,8 @@ def _median_us(bins: Sequence[LatencyBin], kind: str) -> float:
     return 0.0
 
 
-def _micros_text(micros: float) -> str:
-    if micros < 1000:
-        return f"{micros:.3g} µs"
-    return f"{micros / 1000:.3g} ms" if micros < 1e6 else span_text(micros / 1e6)
+def _tick_text(micros: float) -> str:
+    return micros_text(micros) if micros < 1e6 else f"{micros / 1e6:g} s"
 
 
 def _legend(axes: Axes, wide: bool, entries: int) -> None:

@@ -1,4 +1,4 @@
-"""The tables of the report: summary and findings as rows of texts."""
+"""The tables of the report that tell of the summary, as rows of texts."""
 
 from __future__ import annotations
 
@@ -10,7 +10,6 @@ from specwire.runtime.capture.identity import tap_name
 from specwire.runtime.spark.pipeline.summary import UNDECODED, Summary
 from specwire.runtime.spark.protocols import role_name
 from specwire.runtime.spark.report.figures import count_text, size_text, span_text
-from specwire.runtime.spark.report.found import Findings
 
 TAP_COLUMNS = 6
 """With more taps than this the types are summed over the taps."""
@@ -18,6 +17,7 @@ TAP_COLUMNS = 6
 TRANSFERS_SHOWN = 20
 ERRORS_SHOWN = 20
 SEGMENTS_SHOWN = 20
+TAPS_SHOWN = 40
 
 
 class Table(msgspec.Struct, frozen=True):
@@ -36,9 +36,14 @@ class Table(msgspec.Struct, frozen=True):
 
 
 def type_table(summary: Summary) -> Table:
-    """Return messages by type and sender, a column for each tap where the taps are few."""
+    """Return messages by type and sender, a column for each tap where the taps are few.
+
+    A cell is empty where the tap saw nothing of the protocol.
+    """
     names = short_names([tap.tap for tap in summary.taps if tap.messages])
     apart = 1 < len(names) <= TAP_COLUMNS
+    speaks = {(tap.tap, tap.protocol) for tap in summary.taps}
+    protocols: dict[tuple[str, ...], str] = {}
     counts: dict[tuple[str, ...], dict[str, int]] = {}
     octets: dict[tuple[str, ...], int] = {}
     for item in summary.types:
@@ -47,12 +52,16 @@ def type_table(summary: Summary) -> Table:
             item.message or UNDECODED,
             role_name(item.protocol, item.sender),
         )
+        protocols[key] = item.protocol
         counts.setdefault(key, dict.fromkeys(names, 0))[item.tap] += item.messages
         octets[key] = octets.get(key, 0) + item.octets
     rows: list[tuple[str, ...]] = []
     for key, by_tap in sorted(counts.items(), key=lambda item: (UNDECODED in item[0], item[0])):
-        each = map(count_text, by_tap.values()) if apart else ()
-        rows.append((*key, *each, count_text(sum(by_tap.values())), size_text(octets[key])))
+        protocol = protocols[key]
+        each = (count_text(messages) if (tap, protocol) in speaks else "" for tap, messages in by_tap.items())
+        rows.append(
+            (*key, *(each if apart else ()), count_text(sum(by_tap.values())), size_text(octets[key]))
+        )
     labels = (*if_several(summary, "Protocol"), "Message", "Sent by")
     taps = (*names.values(), "All taps") if apart else ("Messages",)
     note = "A message that two taps saw is counted for each of them." if len(names) > 1 else ""
@@ -66,21 +75,42 @@ def error_table(summary: Summary) -> Table:
     for error in summary.errors[:ERRORS_SHOWN]:
         protocol = if_several(summary, error.protocol)
         rows.append((*protocol, error.text, error.kind, names[error.tap], count_text(error.messages)))
-    note = "Every message decoded."
+    note = "Every message decoded." if summary.messages else ""
     if rows:
         note = "A finding stands for all of its field and kind; the tables named _errors have every frame."
+        note += _hidden(len(summary.errors) - len(rows))
     labels = (*if_several(summary, "Protocol"), "Finding", "Kind", "Tap")
     return Table("Messages that did not decode", note, len(labels), (*labels, "Messages"), tuple(rows))
 
 
 def tap_table(summary: Summary) -> Table:
+    """Return what each tap saw, when, and what it left out; of many, those with faults and the busiest.
+
+    Dates are there only where there are several.
+    """
+    ranked = sorted(summary.taps, key=lambda tap: (-(tap.errors + tap.dropped + tap.missing), -tap.messages))
+    shown = set(ranked[:TAPS_SHOWN])
+    days = {text[:10] for tap in summary.taps for text in (tap.first, tap.last) if text}
     rows: list[tuple[str, ...]] = []
-    for tap in summary.taps:
-        seen = (tap.tap, tap.protocol, _clock(tap.first), _clock(tap.last))
-        traffic = (count_text(tap.messages), size_text(tap.octets))
-        rows.append((*seen, *traffic, count_text(tap.errors), count_text(tap.dropped)))
-    head = ("Tap", "Protocol", "First (UTC)", "Last (UTC)", "Messages", "Octets", "Not decoded", "Dropped")
-    return Table("Taps", "", 4, head, tuple(rows))
+    for tap in (tap for tap in summary.taps if tap in shown):
+        times = (clock_text(text, dated=len(days) > 1) for text in (tap.first, tap.last))
+        faults = (tap.errors, tap.dropped, *([tap.missing] if summary.missing else []))
+        traffic = (count_text(tap.messages), size_text(tap.octets), *map(count_text, faults))
+        rows.append((tap.tap, tap.protocol, *times, *traffic))
+    labels = ("Tap", "Protocol", "First (UTC)", "Last (UTC)")
+    head = (
+        *labels,
+        "Messages",
+        "Octets",
+        "Not decoded",
+        "Dropped",
+        *(["Missing"] if summary.missing else []),
+    )
+    note = ""
+    if summary.missing:
+        note = "Missing are messages of which no segment could be read, though earlier and later ones of the tap are here."
+    note = (note + _hidden(len(summary.taps) - len(rows))).strip()
+    return Table("Taps", note, len(labels), head, tuple(rows))
 
 
 def transfer_table(summary: Summary) -> Table | None:
@@ -93,67 +123,9 @@ def transfer_table(summary: Summary) -> Table | None:
         place = (names[item.tap], item.conversation, item.peer)
         rows.append((*place, *files, size_text(item.octets), span_text(item.seconds)))
     hidden = len(summary.transfers) - len(rows)
-    note = f"The largest conversations; {count_text(hidden)} more are in summary.json." if hidden else ""
+    note = f"The largest conversations.{_hidden(hidden)}" if hidden else ""
     head = ("Tap", "Conversation", "Peer", "Files begun", "Ended", "Deleted", "Chunks", "Octets", "Time")
     return Table("Files transferred", note, 3, head, tuple(rows))
-
-
-def topic_table(findings: Findings) -> Table | None:
-    """Return what was asked for, the slowest first; None where nothing was."""
-    if not findings.topics:
-        return None
-    rows = tuple(
-        (
-            item.topic or item.service or WORDS.get(item.kind, item.kind),
-            item.protocol,
-            *map(count_text, (item.begun, item.answered, item.errors, item.unanswered)),
-            *map(_took, (item.p50_us, item.p99_us, item.max_us)),
-        )
-        for item in findings.topics
-    )
-    head = ("Topic", "Protocol", "Asked", "Answered", "Errors", "Given up", "Median", "99 %", "Longest")
-    return Table("Slowest topics", "By the time in which 99 of 100 were answered.", 2, head, rows)
-
-
-def file_table(findings: Findings) -> Table | None:
-    """Return the largest files that were sent; None where there were none."""
-    if not findings.files:
-        return None
-    rows = tuple(
-        (
-            item.filename,
-            item.peer or "",
-            item.outcome,
-            size_text(item.octets),
-            _took(item.duration_us),
-            "" if item.octets_per_s is None else f"{size_text(round(item.octets_per_s))}/s",
-            count_text(item.stalls),
-            _took(item.stalled_us),
-        )
-        for item in findings.files
-    )
-    note = "Stalls are times in which the credit was used up in the middle of a file."
-    head = ("File", "Peer", "Outcome", "Octets", "Took", "Speed", "Stalls", "Stalled")
-    return Table("Largest files", note, 3, head, rows)
-
-
-def violation_table(findings: Findings) -> Table | None:
-    """Return the violations of dialogs by kind; None where there are none."""
-    if not findings.violation_counts:
-        return None
-    rows = tuple(
-        (
-            item.message or UNDECODED,
-            item.kind,
-            item.reading,
-            item.protocol,
-            *map(count_text, (item.conversations, item.violations)),
-        )
-        for item in findings.violation_counts
-    )
-    note = "In the strict reading nobody speaks out of turn; peers that do not wait for each other keep the concurrent one."
-    head = ("Message", "Kind", "Reading", "Protocol", "Conversations", "Violations")
-    return Table("Violations of the dialogs", note, 4, head, rows)
 
 
 def segment_table(summary: Summary) -> Table | None:
@@ -162,23 +134,15 @@ def segment_table(summary: Summary) -> Table | None:
     if not told:
         return None
     rows = tuple((item.name, item.outcome, item.reason, count_text(item.run)) for item in told)
-    return Table("Segments set aside", "", 3, ("Segment", "Outcome", "Reason", "Run"), rows)
-
-
-def _took(micros: float | None) -> str:
-    if micros is None:
-        return ""
-    return (
-        f"{micros:.0f} µs"
-        if micros < 1000
-        else span_text(micros / 1e6)
-        if micros >= 1e6
-        else f"{micros / 1000:.3g} ms"
+    hidden = len(summary.segments.told) - len(rows)
+    return Table(
+        "Segments set aside", _hidden(hidden).strip(), 3, ("Segment", "Outcome", "Reason", "Run"), rows
     )
 
 
-WORDS = {"transfer": "(files)"}
-"""Stand where something has no topic."""
+def _hidden(number: int) -> str:
+    """A sentence for the end of a note, where rows are left out."""
+    return f" {count_text(number)} more are in summary.json." if number else ""
 
 
 def short_names(taps: Sequence[str]) -> dict[str, str]:
@@ -197,5 +161,8 @@ def protocols_of(summary: Summary) -> list[str]:
     return sorted({tap.protocol for tap in summary.taps if tap.protocol})
 
 
-def _clock(text: str | None) -> str:
-    return text[11:23] if text else ""
+def clock_text(text: str | None, *, dated: bool) -> str:
+    """Return the time of day of a moment in ISO 8601, after its date where it is `dated`; nothing for no moment."""
+    if not text:
+        return ""
+    return text[:19].replace("T", " ") if dated else text[11:23]

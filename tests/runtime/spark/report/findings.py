@@ -47,8 +47,8 @@ FINDINGS = Findings(
         Presence("filemq", TAP, "c2", None, after(3), after(8), 12),
     ),
     silences=(
-        Silence(TAP, "c1", "C", after(2), after(6), 4.0, "again"),
-        Silence(TAP, "c2", "S", after(4), None, 5.0, "silent"),
+        Silence(TAP, "c1", "C", after(2), after(6), 4.0, "again", "filemq"),
+        Silence(TAP, "c2", "S", after(4), None, 5.0, "silent", "filemq", HOSTILE),
         Silence(TAP, "gone", "S", after(4), None, 5.0, "gone"),
     ),
     violation_counts=(

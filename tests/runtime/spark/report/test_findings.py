@@ -14,8 +14,7 @@ from pyspark.sql.types import ArrayType, BinaryType, DateType, LongType, StringT
 from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, TWINS, VIOLATIONS
 from specwire.runtime.spark.answers.schemas.graph import EDGES
 from specwire.runtime.spark.answers.schemas.health import SILENCES
-from specwire.runtime.spark.answers.schemas.jobs import JOB_PARTS, JOBS
-from specwire.runtime.spark.answers.schemas.requests import REQUESTS
+from specwire.runtime.spark.answers.schemas.rates import TOPICS
 from specwire.runtime.spark.answers.schemas.transfers import TRANSFERS
 from specwire.runtime.spark.report.findings import collect
 from specwire.runtime.spark.report.found import FRAMES_KEPT_OCTETS, Findings, LatencyBin
@@ -45,31 +44,26 @@ def table(spark: SparkSession, schema: StructType, rows: Sequence[dict[str, Any]
 @pytest.fixture(scope="module")
 def findings(spark: SparkSession) -> Findings:
     """Return what is collected of one of each table; conversation c2 is c1, seen by another tap."""
-    request = {"topic": "kvs.get", "service": "kvs", "outcome": "answered"}
+    asked = {"topic": "kvs.get", "service": "kvs"}
     twin = {"tap": "t2", "conversation": "c2"}
     tables = {
         "twins": table(spark, TWINS, [{**twin, "kept_tap": "t1", "kept_conversation": "c1"}]),
-        "requests": table(
+        "topics": table(
             spark,
-            REQUESTS,
+            TOPICS,
             [
-                {**request, "latency_us": 100.0},
-                {**request, "latency_us": 100.0},
-                {**request, "latency_us": 1000.0, "outcome": "error"},
-                {**request, "outcome": "unanswered"},
-                {**request, "outcome": "noresponse"},
-                {**request, **twin, "latency_us": 9.0},
+                {"kind": "rpc", **asked, "begun": 3, "answered": 2, "errors": 0, "unanswered": 1}
+                | {"max_us": 100.0, "spread": [(200, 2)]},
+                {"kind": "rpc", **asked, "begun": 1, "answered": 1, "errors": 1, "unanswered": 0}
+                | {"max_us": 1000.0, "spread": [(300, 1)], "date": DAY + timedelta(days=1)},
+                {"kind": "job", "service": "netbox", "topic": "sync", "begun": 1, "answered": 1, "errors": 1}
+                | {"unanswered": 0, "max_us": 0.5, "spread": [(0, 1)]},
+                {"kind": "transfer", "begun": 2, "answered": 2, "errors": 1, "unanswered": 0}
+                | {"max_us": 5e6, "spread": [(669, 1), (665, 1)]},
+                {"kind": "rpc", "service": "kvs", "topic": "kvs.put", "begun": 7, "answered": 0, "errors": 0}
+                | {"unanswered": 5, "spread": []},
             ],
         ),
-        "job_parts": table(
-            spark,
-            JOB_PARTS,
-            [
-                {"service": "netbox", "task": "sync", "latency_us": 0.5, "outcome": "failed", "uuid": "j1"},
-                {**twin, "service": "netbox", "task": "sync", "latency_us": 0.5, "uuid": "j1"},
-            ],
-        ),
-        "jobs": table(spark, JOBS, [{"uuid": "j1"}, {**twin, "uuid": "j1"}]),
         "transfers": table(
             spark,
             TRANSFERS,
@@ -121,23 +115,25 @@ def findings(spark: SparkSession) -> Findings:
 
 
 def test_latencies_fall_into_their_bins(findings: Findings) -> None:
-    """100 µs is 2 decades: bin 40; 1000 µs is bin 60; what takes less than a microsecond is in bin 0; 5 s in bin 133."""
+    """Bins of a twentieth of a decade, from those of a hundredth: 200 is 40, 300 is 60, 665 and 669 are 133."""
     assert findings.latency == (
         LatencyBin("job", 0, 1),
         LatencyBin("rpc", 40, 2),
         LatencyBin("rpc", 60, 1),
-        LatencyBin("transfer", 133, 1),
+        LatencyBin("transfer", 133, 2),
     )
 
 
-def test_topics_count_what_was_asked_once(findings: Findings) -> None:
-    """Four requests count: two answered, one with an error, one given up; that without an answer wanted and the twin do not."""
+def test_topics_of_all_days_are_one(findings: Findings) -> None:
+    """Of three times on two days the second is in bin 200, which ends at 102.3 µs; the third is the longest."""
     topics = {item.topic: item for item in findings.topics}
     kvs = topics["kvs.get"]
     assert (kvs.begun, kvs.answered, kvs.errors, kvs.unanswered) == (4, 3, 1, 1)
-    assert (kvs.p50_us, kvs.p99_us, kvs.max_us) == (100.0, 1000.0, 1000.0)
-    assert topics["sync"].errors == 1
-    assert findings.topics[0].kind == "transfer"
+    assert (kvs.p99_us, kvs.max_us) == (1000.0, 1000.0)
+    assert kvs.p50_us == pytest.approx(102.3293, rel=1e-6)
+    assert topics["sync"].p50_us == 0.5
+    assert [item.topic for item in findings.topics] == [None, "kvs.get", "sync", "kvs.put"]
+    assert (topics["kvs.put"].begun, topics["kvs.put"].p99_us) == (7, None)
 
 
 def test_files_that_were_sent_come_by_size(findings: Findings) -> None:
@@ -189,3 +185,42 @@ def test_edges_of_all_days_are_one(findings: Findings) -> None:
 
 def test_what_has_no_tables_has_no_findings() -> None:
     assert collect(lambda name: None) == Findings()
+
+
+def test_silent_and_rare_ones_are_not_behind_busy_ones(spark: SparkSession) -> None:
+    """A quiet conversation with a silence among busier ones; a rare violation after many; two protocols of edges."""
+    many = range(80)
+    talks = [{"conversation": f"c{n:02}", "first_ts": BEGIN, "last_ts": BEGIN, "messages": n} for n in many]
+    broken = [
+        {"reading": "strict", "kind": "unexpected", "text": str(n), "message": "Event", "seq": n}
+        for n in many
+    ]
+    rare = {"reading": "strict", "kind": "sender", "text": "rare", "seq": 99}
+    ends = {
+        "kind": "messages",
+        "source_role": "C",
+        "target": "b",
+        "target_role": "S",
+        "messages": 1,
+        "errors": 0,
+    }
+    edges = [{**ends, "source": f"p{n:02}", "octets": 1000 + n, "protocol": "filemq"} for n in many]
+    tables = {
+        "conversations": table(spark, CONVERSATIONS, talks),
+        "silences": table(spark, SILENCES, [{"conversation": "c07", "sender": "C", "silent_s": 3.0}]),
+        "violations": table(spark, VIOLATIONS, [*broken, rare]),
+        "edges": table(spark, EDGES, [*edges, {**ends, "source": "child", "octets": 1}]),
+    }
+    found = collect(tables.get)
+    assert [item.conversation for item in found.presences] == ["c07", *(f"c{n:02}" for n in range(51, 80))]
+    assert [item.text for item in found.violations] == [*map(str, range(49)), "rare"]
+    assert [edge.source for edge in found.edges[:3]] == ["p79", "child", "p78"]
+    assert len(found.edges) == 60
+
+
+def test_peers_are_called_as_people_know_them(spark: SparkSession) -> None:
+    """A NORFAB broker's tap knows a peer by its name in hexadecimal, other taps by an endpoint."""
+    common = {"protocol": "norfab", "first_ts": BEGIN, "last_ts": BEGIN, "messages": 1}
+    talks = [{**common, "peer": b"nf-1".hex()}, {**common, "peer": "tcp://hub:5555", "conversation": "c2"}]
+    found = collect({"conversations": table(spark, CONVERSATIONS, talks)}.get)
+    assert [item.peer for item in found.presences] == ["nf-1", "tcp://hub:5555"]

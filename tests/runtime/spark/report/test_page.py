@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 from html.parser import HTMLParser
 
 import pytest
@@ -19,10 +20,24 @@ from specwire.runtime.spark.pipeline.summary import (
     Transfer,
     TypeCount,
 )
+from specwire.runtime.spark.report.drawing import Figure
 from specwire.runtime.spark.report.figures import THIN_SPACE, count_text, size_text, span_text
 from specwire.runtime.spark.report.found import Findings
-from specwire.runtime.spark.report.page import build_view, render_report
-from specwire.runtime.spark.report.tables import error_table, short_names, type_table
+from specwire.runtime.spark.report.found_tables import silence_table, topic_table, violation_table
+from specwire.runtime.spark.report.page import (
+    RAW_SHOWN,
+    View,
+    build_view,
+    choose_violations,
+    render_report,
+)
+from specwire.runtime.spark.report.tables import (
+    TAPS_SHOWN,
+    error_table,
+    short_names,
+    tap_table,
+    type_table,
+)
 from tests.runtime.spark.report.findings import FINDINGS, HOSTILE
 
 SERVER, CLIENT = "server-10-5f0", "client-11-5f1"
@@ -50,6 +65,17 @@ SUMMARY = Summary(
 )
 
 
+@cache
+def drawn_view() -> View:
+    """Return what the page shows of all kinds of findings, drawn once."""
+    return build_view(SUMMARY, FINDINGS)
+
+
+@cache
+def drawn_page() -> str:
+    return render_report(SUMMARY, FINDINGS)
+
+
 def test_types_are_counted_for_each_tap() -> None:
     """With few taps each has its column; the last ones are the sum and the octets."""
     table = type_table(SUMMARY)
@@ -68,7 +94,7 @@ def test_several_protocols_have_a_column() -> None:
     both = structs.replace(SUMMARY, types=(*SUMMARY.types, other), taps=(*SUMMARY.taps, tap))
     table = type_table(both)
     assert table.head[:3] == ("Protocol", "Message", "Sent by")
-    assert ("libfilemq", "Nom", "client", "0", "2", "2", "22 B") in table.rows
+    assert ("libfilemq", "Nom", "client", "", "2", "2", "22 B") in table.rows
 
 
 def test_errors_name_their_tap() -> None:
@@ -79,7 +105,7 @@ def test_errors_name_their_tap() -> None:
 @pytest.mark.parametrize("findings", [Findings(), FINDINGS])
 def test_page_is_well_formed_and_stands_alone(findings: Findings) -> None:
     """No script, nothing loaded, and what came from the wire is text; a link leads to a place in the page."""
-    page = render_report(SUMMARY, findings)
+    page = drawn_page() if findings is FINDINGS else render_report(SUMMARY, findings)
     assert HOSTILE not in page
     assert "&lt;script&gt;" in page
     tags = _Tags()
@@ -96,28 +122,29 @@ def test_page_is_well_formed_and_stands_alone(findings: Findings) -> None:
 
 def test_everything_has_its_section() -> None:
     """What was found is on the page, each under its heading."""
-    titles = [section.title for section in build_view(SUMMARY, FINDINGS).sections]
+    titles = [section.title for section in drawn_view().sections]
     assert titles == [
         "Messages over time",
-        "Messages by type and direction",
+        "Messages that did not decode",
+        "Violations of the dialogs",
+        "Segments set aside",
         "Latency",
         "Slowest topics",
+        "Heartbeats and silences",
+        "Longest silences",
+        "Who talks to whom",
+        "Messages by type and direction",
         "Largest files",
         "Files transferred",
-        "Heartbeats and silences",
-        "Who talks to whom",
-        "Messages that did not decode",
         "Taps",
-        "Segments set aside",
-        "Violations of the dialogs",
     ]
 
 
 def test_a_violation_leads_to_its_octets() -> None:
     """A NOM whose credit ends after 3 of its 8 octets: signature, number, credit; the fault stands with the credit."""
-    page = render_report(SUMMARY, FINDINGS)
+    page = drawn_page()
     assert page.count('href="#message-1"') == page.count('id="message-1"') == 1
-    [first, second] = build_view(SUMMARY, FINDINGS).findings
+    [first, second] = drawn_view().findings
     [frame] = first.frames
     assert frame.title == "frame 0, 6 octets"
     assert [(piece.offset, piece.octets, piece.field) for piece in frame.pieces] == [
@@ -129,20 +156,90 @@ def test_a_violation_leads_to_its_octets() -> None:
     assert "not kept" in second.note
 
 
+def test_rare_violations_are_not_behind_many_alike() -> None:
+    """Forty that are alike, then one of another kind: it is the last of the twenty. Of thirty others, ten are shown."""
+    alike, other = FINDINGS.violations
+    many = [structs.replace(alike, seq=number) for number in range(40)]
+    assert [item.seq for item in choose_violations([*many, other])] == [*range(RAW_SHOWN - 1), other.seq]
+    others = [structs.replace(other, seq=100 + number) for number in range(30)]
+    assert [item.seq for item in choose_violations([*many, *others])] == [*range(10), *range(100, 110)]
+
+
 def test_a_silent_capture_gives_a_page() -> None:
     """A tap may have dropped all that it saw, and there may be no tap at all."""
     tap = TapCount(SERVER, "filemq", 0, 0, 0, 7, None, None)
     silent = Summary("c", (tap,), (), (), (), Timeline(1.0, ()), {}, 0.1)
     assert "without messages" in render_report(silent, Findings())
+    assert [section.title for section in build_view(silent, Findings()).sections] == ["Taps"]
     nothing = Summary("c", (), (), (), (), Timeline(1.0, ()), {}, 0.1)
     assert "Captured traffic: nothing" in render_report(nothing, Findings())
+    assert build_view(nothing, Findings()).sections == ()
 
 
 def test_grave_figures_stand_out() -> None:
     """Messages that were dropped or did not decode."""
-    kinds = {fact.name: fact.kind for fact in build_view(SUMMARY, FINDINGS).facts}
+    kinds = {fact.name: fact.kind for fact in drawn_view().facts}
     assert kinds["dropped"] == kinds["not decoded"] == kinds["violations"] == "grave"
     assert kinds["messages"] == "plain"
+
+
+def test_faults_lead_to_their_sections() -> None:
+    anchors = {fact.name: fact.anchor for fact in drawn_view().facts}
+    assert anchors["not decoded"] == "messages-that-did-not-decode"
+    assert anchors["violations"] == "violations-of-the-dialogs"
+    assert anchors["segments set aside"] == "segments-set-aside"
+    assert anchors["messages"] == ""
+
+
+def test_time_begins_where_the_first_stretch_does() -> None:
+    """Stretches of 0.5 s from 1970 on: the first message, at 5.000001 s, is in the one from 5.0 s."""
+    [messages, *_] = drawn_view().sections
+    assert isinstance(messages.content, Figure)
+    assert "seconds from 03:04:05 UTC" in messages.content.wide
+
+
+def test_tasks_are_told_with_their_service() -> None:
+    table = topic_table(FINDINGS)
+    assert table is not None
+    assert [row[0] for row in table.rows] == [HOSTILE, "netbox: sync", "(files)"]
+
+
+def test_violations_of_the_concurrent_reading_come_first() -> None:
+    """Peers that do not wait for each other break the strict one by the thousand, and no harm is done."""
+    counts = tuple(reversed(FINDINGS.violation_counts))
+    table = violation_table(structs.replace(FINDINGS, violation_counts=counts))
+    assert table is not None
+    assert [row[2] for row in table.rows] == ["concurrent", "strict"]
+
+
+def test_silences_tell_who_and_for_how_long() -> None:
+    """The conversation where the peer has no name; times alone where all are of one day."""
+    table = silence_table(FINDINGS)
+    assert table is not None
+    assert table.rows[:2] == (
+        ("c1", "client", "03:04:07.000", "spoke again", "4.0 s"),
+        (HOSTILE, "server", "03:04:09.000", "silent to the end", "5.0 s"),
+    )
+
+
+def test_missing_messages_have_a_column_where_there_are_any() -> None:
+    assert tap_table(SUMMARY).head[-1] == "Dropped"
+    gap = structs.replace(SUMMARY.taps[0], missing=12, last="2026-01-03T00:00:00.000000+00:00")
+    table = tap_table(structs.replace(SUMMARY, taps=(gap,)))
+    assert table.head[-1] == "Missing"
+    assert table.rows[0][2:4] == ("2026-01-02 03:04:05", "2026-01-03 00:00:00")
+    assert table.rows[0][-1] == "12"
+
+
+def test_many_taps_are_bounded_and_those_with_faults_stay() -> None:
+    """A hundred peers that were started once each; the one that dropped messages saw least."""
+    many = [TapCount(f"peer-{n}-5f0", "filemq", 1000 + n, 1, 0, 0, FIRST, LAST) for n in range(99)]
+    table = tap_table(
+        structs.replace(SUMMARY, taps=(TapCount("worst-1-5f0", "filemq", 1, 1, 0, 7, FIRST, LAST), *many))
+    )
+    assert len(table.rows) == TAPS_SHOWN
+    assert [row[0] for row in table.rows[:2]] == ["worst-1-5f0", "peer-60-5f0"]
+    assert table.note == "60 more are in summary.json."
 
 
 def test_taps_of_one_name_show_their_ids() -> None:
