@@ -11,6 +11,7 @@ from specwire.runtime.spark.answers.particulars import silence_s
 from specwire.runtime.spark.answers.reconnects import (
     CONNECTIONS,
     connections,
+    kept_connections,
     new_connections,
     second_greetings,
 )
@@ -35,17 +36,17 @@ def advance(
     watched = watch(words, kept(state, "sides"), taps, threshold_s).persist()
     silent = shape(silent_sides(watched, protocol, threshold_s), protocol, SILENCES)
     came = new_connections(known)
-    reconnects = together([second_greetings(watched), came.where("not peer_lives")])
+    reconnects = together([second_greetings(watched), came.where("is_certain")])
     lasting = F.col("outcome") == "silent"
     return Step(
         closed={"silences": silent.where(~lasting), "reconnects": shape(reconnects, protocol, RECONNECTS)},
         open={
             "silences": silent.where(lasting),
-            "reconnects": shape(came.where("peer_lives"), protocol, RECONNECTS),
+            "reconnects": shape(came.where("not is_certain"), protocol, RECONNECTS),
         },
         state={
             "sides": kept_sides(watched),
-            "connections": known.where("peer_lives").select(*CONNECTIONS.fieldNames()),
+            "connections": kept_connections(known),
         },
         cached=(watched, known),
     )

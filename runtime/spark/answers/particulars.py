@@ -108,6 +108,12 @@ def particulars_of(protocol: str) -> Particulars:
     return stated
 
 
+def takes_time(protocol: str) -> bool:
+    """Return whether a protocol has requests, jobs or files, which take time."""
+    stated = particulars_of(protocol)
+    return bool(stated.calls or stated.jobs or stated.files)
+
+
 def silence_s(protocol: str) -> float:
     """Return the silence that is let pass, in seconds."""
     return load_machine(protocol).TIMERS.get(particulars_of(protocol).silence, SILENCE_S)

@@ -11,7 +11,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.messages import message_tables, shape, take, together
-from specwire.runtime.spark.answers.particulars import particulars_of
+from specwire.runtime.spark.answers.particulars import particulars_of, takes_time
 from specwire.runtime.spark.answers.registry import RollUp
 from specwire.runtime.spark.answers.schemas.rates import LATENCY, TRAFFIC
 from specwire.runtime.spark.answers.step import Frames
@@ -30,7 +30,7 @@ def timed(answers: Frames) -> DataFrame | None:
     open), `took_us` and `octets`. What is no call at all (unasked, noresponse, untagged) is left out, and so
     is what another tap saw, too.
     """
-    parts = [make(counted(answers, name)) for name, make in _KINDS.items() if name in answers]
+    parts = [make(counted(answers, name)) for name, make in TIMED.items() if name in answers]
     return together(parts) if parts else None
 
 
@@ -47,14 +47,13 @@ def counted(answers: Frames, name: str) -> DataFrame:
 
 def latencies(things: DataFrame, *by: str) -> DataFrame:
     """Return counts and quantiles of what `timed` gave, for each group of these columns."""
-    over = F.col("outcome").isin("answered", "error")
-    took = F.when(over, F.col("took_us"))
+    took = F.when(over(), F.col("took_us"))
     at = F.percentile_approx(took, [0.5, 0.9, 0.99], ACCURACY)
     return (
         things.groupBy(*by)
         .agg(
             F.count(F.lit(1)).alias("begun"),
-            F.count_if(over).alias("answered"),
+            F.count_if(over()).alias("answered"),
             F.count_if(F.col("outcome") == "error").alias("errors"),
             F.count_if(F.col("outcome") == "unanswered").alias("unanswered"),
             at.alias("at"),
@@ -65,6 +64,11 @@ def latencies(things: DataFrame, *by: str) -> DataFrame:
         .withColumns({name: F.col("at")[index] for index, name in enumerate(("p50_us", "p90_us", "p99_us"))})
         .drop("at")
     )
+
+
+def over() -> Column:
+    """Whether a row of `timed` has ended, with an error or without."""
+    return F.col("outcome").isin("answered", "error")
 
 
 def latency(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]:
@@ -141,17 +145,12 @@ def _as_timed(
     )
 
 
-_KINDS = {"requests": _requests, "job_parts": _parts, "transfers": _transfers}
-
-
-def _takes_time(protocol: str) -> bool:
-    stated = particulars_of(protocol)
-    return bool(stated.calls or stated.jobs or stated.files)
-
+TIMED = {"requests": _requests, "job_parts": _parts, "transfers": _transfers}
+"""The answer tables of what takes time, and what makes rows of one kind of theirs."""
 
 ROLL_UPS = (
     RollUp("traffic", lambda protocol: True, message_tables, (), {"traffic": TRAFFIC}, traffic),
     RollUp(
-        "latency", _takes_time, lambda protocol: (), (*_KINDS, "jobs", "twins"), {"latency": LATENCY}, latency
+        "latency", takes_time, lambda protocol: (), (*TIMED, "jobs", "twins"), {"latency": LATENCY}, latency
     ),
 )

@@ -25,6 +25,7 @@ MODULES: tuple[str, ...] = (
     "specwire.runtime.spark.answers.health",
     "specwire.runtime.spark.answers.gaps",
     "specwire.runtime.spark.answers.rates",
+    "specwire.runtime.spark.answers.topics",
     "specwire.runtime.spark.answers.faults",
     "specwire.runtime.spark.answers.graph",
 )

@@ -15,17 +15,20 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import msgspec
+import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.pipeline.answering import Answering
 from specwire.runtime.spark.pipeline.commit import Run
 from specwire.runtime.spark.pipeline.counts import write_counts
+from specwire.runtime.spark.pipeline.gathering import GATHERED_OCTETS
 from specwire.runtime.spark.pipeline.ledger import write_entries
 from specwire.runtime.spark.pipeline.manifest import Manifest
+from specwire.runtime.spark.pipeline.merging import merge_small
 from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
 from specwire.runtime.spark.pipeline.sorting import sort_out
 from specwire.runtime.spark.pipeline.steps import Progress, Steps
-from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, Store
+from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store
 from specwire.runtime.spark.pipeline.summary import NAME as SUMMARY
 from specwire.runtime.spark.pipeline.summary import Summary, Transfer
 from specwire.runtime.spark.pipeline.summing import sum_up
@@ -39,6 +42,11 @@ from specwire.runtime.spark.report.found import Findings
 from specwire.runtime.spark.report.page import render_report
 
 REPORT = "report.html"
+
+FEW_MESSAGES = 20_000
+"""Messages up to which a run is small; where it brings answers up to date, all that its folder has."""
+FEW_OCTETS = 16 << 20
+"""Octets of segments up to which a run is small."""
 
 
 def advance(
@@ -65,7 +73,9 @@ def advance(
         work = find_work(request, paths, store, run)
         if work.nothing:
             if batch and run.before.batches.get(batch[0], -1) < batch[1]:
+                kept = store.ledger, store.counts
                 run.commit(_next_manifest(run, request, batch, nothing=True))
+                store.remember(run.number, *kept)
             return store.summary()
         return carry_out(spark, store, run, request, work, batch=batch, progress=progress)
 
@@ -84,16 +94,17 @@ def carry_out(
     begun = time.monotonic()
     sorted_out = sort_out(work, request, run.number, store.files(LATE))
     new = sorted_out.protocols(request.asked.protocol)
-    with table_settings(spark):
+    octets = sum(entry.size for entry in sorted_out.entries)
+    few = is_few(run, request, sorted_out.messages, octets)
+    with table_settings(spark, few=few):
         answered = [name for name in sorted({*new, *store.protocols()}) if name != UNKNOWN]
         steps = Steps(progress, 2 + 2 * len(new) + (len(answered) if request.answering else 0))
-        counted = Taking(spark, store, run, request, sorted_out, steps).take()
+        counted = Taking(spark, store, run, request, sorted_out, steps, few=few).take()
+        counts, ledger = write_counts(run, store.counts, counted), work.ledger.add(sorted_out.entries)
         if request.answering:
-            answering = Answering(spark, store, run, steps, rebuild=sorted_out.rebuild)
-            for protocol in answered:
-                answering.answer(protocol)
+            small = few and (pc.sum(counts["octets"]).as_py() or 0) <= GATHERED_OCTETS
+            Answering(spark, store, run, steps, rebuild=sorted_out.rebuild, few=small).answer_all(answered)
         steps.begin("writing the report")
-        counts, ledger = write_counts(run, counted), work.ledger.add(sorted_out.entries)
         write_entries(run, sorted_out.entries)
         summary = sum_up(
             capture=request.capture,
@@ -101,16 +112,28 @@ def carry_out(
             counts=counts,
             ledger=ledger,
             rows=run.count_rows(),
-            transfers=_find_transfers(spark, store, run, request, answered),
+            transfers=_find_transfers(spark, store, run, request),
             elapsed_s=time.monotonic() - begun,
         )
         run.write(SUMMARY, summary.to_json())
         if _reporting(request):
             findings = _collect_findings(View(spark, store, run))
             run.write(REPORT, render_report(summary, findings).encode())
-        run.commit(_next_manifest(run, request, batch))
-    store.remember(run.number, ledger)
+    if request.answering or ANSWERS not in request.asked.layers:
+        merge_small(run, store.tables())
+    run.commit(_next_manifest(run, request, batch))
+    store.remember(run.number, ledger, counts)
     return summary
+
+
+def is_few(run: Run, request: Request, messages: int, octets: int) -> bool:
+    """Return whether a run over so many messages, in segments of so many octets, is planned for few (`BRIEF`).
+
+    Where it brings answers up to date, the messages of its folder count as well.
+    """
+    earlier = (rows for path, rows in run.before.rows.items() if path.startswith(f"{TYPED}/"))
+    whole = messages + (sum(earlier) if request.answering else 0)
+    return whole <= FEW_MESSAGES and octets <= FEW_OCTETS
 
 
 def _collect_findings(view: View) -> Findings:
@@ -123,13 +146,11 @@ def _reporting(request: Request) -> bool:
     return request.answers
 
 
-def _find_transfers(
-    spark: SparkSession, store: Store, run: Run, request: Request, protocols: list[str]
-) -> tuple[Transfer, ...]:
+def _find_transfers(spark: SparkSession, store: Store, run: Run, request: Request) -> tuple[Transfer, ...]:
     before = store.summary()
     if before is not None and not _reporting(request):
         return before.transfers
-    return find_transfers(View(spark, store, run), protocols)
+    return find_transfers(View(spark, store, run))
 
 
 def _next_manifest(

@@ -10,7 +10,6 @@ Where everything is made anew, an answer gets all typed rows and no state, and a
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -18,12 +17,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.registry import Continued, RollUp, continued, roll_ups
-from specwire.runtime.spark.answers.step import Step
 from specwire.runtime.spark.pipeline.commit import Area, Run
+from specwire.runtime.spark.pipeline.gathering import Part, stage
 from specwire.runtime.spark.pipeline.steps import Steps
 from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store
 from specwire.runtime.spark.pipeline.view import View, partition, partition_date, run_number
-from specwire.runtime.spark.pipeline.writing import without, write_all, write_both, write_empty, write_table
+from specwire.runtime.spark.pipeline.writing import without, write_empty
 
 PARTITIONS = (PROTOCOL.name, DATE.name)
 NO_DATE = "1970-01-01"
@@ -33,18 +32,25 @@ NO_DATE = "1970-01-01"
 class Answering:
     """Brings the answers of one run up to date."""
 
-    def __init__(self, spark: SparkSession, store: Store, run: Run, steps: Steps, *, rebuild: bool) -> None:
+    def __init__(
+        self, spark: SparkSession, store: Store, run: Run, steps: Steps, *, rebuild: bool, few: bool
+    ) -> None:
         self._spark = spark
         self._store = store
         self._run = run
         self._view = View(spark, store, run)
         self._steps = steps
         self._rebuild = rebuild
+        self._few = few
         self._since = 0 if rebuild else run.before.answered
         self._octets = 0
 
-    def answer(self, protocol: str) -> None:
-        """Stage the answers for a protocol."""
+    def answer_all(self, protocols: Iterable[str]) -> None:
+        """Stage the answers for some protocols."""
+        for protocol in protocols:
+            self._answer(protocol)
+
+    def _answer(self, protocol: str) -> None:
         self._steps.begin(f"answering {protocol}")
         files = self._new_files(protocol)
         # Compressed; as a measure of how many tasks share in the answers it will do.
@@ -71,15 +77,18 @@ class Answering:
             self._drop_answers(name, protocol)
         step = answer.advance(typed, protocol, state)
         root = f"{STATE}/{protocol}/{answer.name}"
-        writes = [
-            *(partial(self._write_step, f"{ANSWERS}/{name}", step, name) for name in step.closed),
+        parts = [
             *(
-                partial(write_table, self._run, rows, f"{root}/{name}", area=Area.OPEN, octets=self._octets)
+                Part(f"{ANSWERS}/{name}", rows, step.open[name], Area.ADDED, PARTITIONS, self._octets)
+                for name, rows in step.closed.items()
+            ),
+            *(
+                Part(f"{root}/{name}", rows, area=Area.OPEN, octets=self._octets)
                 for name, rows in step.state.items()
             ),
         ]
         try:
-            write_all(writes)
+            stage(self._run, parts, few=self._few)
         finally:
             step.release()
         dates: set[str] = set()
@@ -87,11 +96,6 @@ class Answering:
             dates |= self._view.dates(f"{ANSWERS}/{name}", protocol)
         self._write_empties(answer.writes, protocol, min(dates, default=NO_DATE))
         return dates
-
-    def _write_step(self, table: str, step: Step, name: str) -> None:
-        write_both(
-            self._run, step.closed[name], step.open[name], table, partitions=PARTITIONS, octets=self._octets
-        )
 
     def _roll_up(self, answer: RollUp, protocol: str, dates: set[str]) -> None:
         typed = self._typed(protocol, answer.reads(protocol), dates=dates)
@@ -107,18 +111,16 @@ class Answering:
                 if partition(path, PROTOCOL.name) == protocol
                 and (self._rebuild or partition_date(path) in dates)
             )
-        writes = [
-            partial(
-                write_table,
-                self._run,
-                frame.where(F.col(DATE.name).cast("string").isin(*dates)),
+        parts = [
+            Part(
                 f"{ANSWERS}/{name}",
+                rows.where(F.col(DATE.name).cast("string").isin(*dates)),
                 partitions=PARTITIONS,
                 octets=self._octets,
             )
-            for name, frame in answer.compute(typed, known, protocol).items()
+            for name, rows in answer.compute(typed, known, protocol).items()
         ]
-        write_all(writes)
+        stage(self._run, parts, few=self._few)
         self._write_empties(answer.writes, protocol, min(dates))
 
     def _typed(

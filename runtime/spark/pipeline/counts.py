@@ -119,13 +119,13 @@ def read_counts(out: Path) -> pa.Table:
     return pa.concat_tables([SCHEMA.empty_table(), *found])
 
 
-def write_counts(run: Run, counted: Iterable[pa.Table]) -> pa.Table:
-    """Stage the counts of a run; return those of all runs, this one among them.
+def write_counts(run: Run, earlier: pa.Table, counted: Iterable[pa.Table]) -> pa.Table:
+    """Stage the counts of a run; return those of all runs, the `earlier` ones and these.
 
     Many small files of earlier runs become one: its stretches are as wide as suits the time of all of them, and
-    rows of one key are summed.
+    rows of one stretch are summed.
     """
-    added, earlier = pa.concat_tables([SCHEMA.empty_table(), *counted]), read_counts(run.out)
+    added = pa.concat_tables([SCHEMA.empty_table(), *counted])
     whole = pa.concat_tables([earlier, added])
     files = visible_files(run.out / TABLE)
     if len(files) >= MERGED_AFTER:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark.pipeline.advance import carry_out
+from specwire.runtime.spark.pipeline.advance import carry_out, is_few
 from specwire.runtime.spark.pipeline.request import Request, check_request, find_work
 from specwire.runtime.spark.pipeline.steps import Progress
 from specwire.runtime.spark.pipeline.store import Store
@@ -14,6 +14,9 @@ from specwire.runtime.spark.session.interrupts import heeded_interrupts
 from specwire.runtime.spark.session.opening import open_session
 from specwire.runtime.spark.session.sharing import check_shared
 from specwire.runtime.spark.session.target import Target
+
+BRIEF_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""How Java runs where its work is done before its better compiler has begun to pay."""
 
 
 def run(
@@ -43,6 +46,8 @@ def run(
                 progress(step, done, total)
 
         tell("starting Spark", 0, 1)
-        with open_session(where) as spark:
+        octets = sum(entry.size for entry in work.intake.entries)
+        brief = where.local and is_few(begun, request, work.intake.rows, octets)
+        with open_session(where, BRIEF_JAVA if brief else None) as spark:
             check_shared(spark, where, paths, out)
             return carry_out(spark, store, begun, request, work, progress=tell)

@@ -21,12 +21,14 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import DateType, StringType, StructField, StructType
 
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.pipeline.commit import Run, begin, visible_files
+from specwire.runtime.spark.pipeline.counts import SCHEMA, read_counts
 from specwire.runtime.spark.pipeline.ledger import Ledger, read_ledger
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 from specwire.runtime.spark.pipeline.summary import Summary, read_summary
@@ -47,7 +49,7 @@ class Store:
 
     def __init__(self, out: Path) -> None:
         self.out = out
-        self._ledger = (0, Ledger())
+        self._kept: tuple[int, Ledger, pa.Table] = (0, Ledger(), SCHEMA.empty_table())
 
     def begin(self) -> AbstractContextManager[Run]:
         """Begin a run; see `specwire.runtime.spark.pipeline.commit.begin`."""
@@ -61,14 +63,22 @@ class Store:
     @property
     def ledger(self) -> Ledger:
         """All segments that were looked at; read anew only where another process has run since."""
-        run = self.manifest.run
-        if self._ledger[0] != run:
-            self._ledger = (run, read_ledger(self.out))
-        return self._ledger[1]
+        return self._keep()[0]
 
-    def remember(self, run: int, ledger: Ledger) -> None:
-        """Keep the ledger as it is after a run, so that the next one need not read it."""
-        self._ledger = (run, ledger)
+    @property
+    def counts(self) -> pa.Table:
+        """The counts of all runs; read anew only where another process has run since."""
+        return self._keep()[1]
+
+    def _keep(self) -> tuple[Ledger, pa.Table]:
+        run = self.manifest.run
+        if self._kept[0] != run:
+            self._kept = (run, read_ledger(self.out), read_counts(self.out))
+        return self._kept[1:]
+
+    def remember(self, run: int, ledger: Ledger, counts: pa.Table) -> None:
+        """Keep ledger and counts as they are after a run, so that the next one need not read them."""
+        self._kept = (run, ledger, counts)
 
     def summary(self) -> Summary | None:
         """Return what the last run wrote to ``summary.json``; None before the first."""
@@ -81,6 +91,13 @@ class Store:
     def answers(self) -> list[str]:
         """Return the names of the answer tables, sorted."""
         return _folder_names(self.out / ANSWERS)
+
+    def tables(self) -> list[str]:
+        """Return the paths of the captured frames, the typed and the answer tables, those that are there."""
+        typed = (f"{TYPED}/{name}" for name in self.protocols())
+        roots = (*typed, ANSWERS)
+        found = [f"{root}/{name}" for root in roots for name in _folder_names(self.out / root)]
+        return [FRAMES, *found]
 
     def frames(self, spark: SparkSession) -> DataFrame | None:
         """Return the captured frames; None where this layer is not written."""

@@ -62,11 +62,11 @@ class Transfer(msgspec.Struct, frozen=True):
 
     Attributes:
         begun: files whose beginning was sent (a chunk at offset 0).
-        ended: files whose end was marked by an empty chunk.
+        ended: files that came whole.
         deleted: deletions sent.
         chunks: chunks that hold octets.
         octets: octets in the chunks.
-        seconds: from the first to the last of these messages.
+        seconds: from the first to the last chunk or deletion.
     """
 
     tap: str

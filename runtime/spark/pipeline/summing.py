@@ -11,9 +11,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from specwire.runtime.capture.names import is_compacted
 from specwire.runtime.spark.pipeline.counts import STRETCHES, WIDTHS_MS, Way, cut
-from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
+from specwire.runtime.spark.pipeline.ledger import TOTALS, Ledger, Outcome
 from specwire.runtime.spark.pipeline.stretches import count
 from specwire.runtime.spark.pipeline.summary import (
     UNDECODED,
@@ -146,11 +145,11 @@ def draw_timeline(counts: pa.Table) -> Timeline:
 
 def count_segments(ledger: Ledger) -> Segments:
     """Count segments by what came of them, and name those that cannot be read or are odd."""
-    entries = list(ledger)
-    numbers = {outcome: sum(entry.outcome == outcome for entry in entries) for outcome in Outcome}
-    quarantined = ledger.quarantined()
-    odd = [entry for entry in entries if entry.reason and entry.outcome != Outcome.QUARANTINED]
-    told = [SetAside(entry.run, entry.name, entry.outcome, entry.reason) for entry in (*quarantined, *odd)]
+    numbers, quarantined = ledger.sums(), ledger.quarantined()
+    told = [
+        SetAside(entry.run, entry.name, entry.outcome, entry.reason)
+        for entry in (*quarantined, *ledger.odd())
+    ]
     told.sort(key=lambda item: (-item.run, item.outcome != Outcome.QUARANTINED, item.name))
     return Segments(
         read=numbers[Outcome.READ],
@@ -163,20 +162,12 @@ def count_segments(ledger: Ledger) -> Segments:
 
 
 def total(counts: pa.Table, ledger: Ledger) -> Totals:
-    """Return where the messages of all segments went.
-
-    What a compacted segment repeats is not counted: it holds the same messages on purpose.
-    """
-    entries = [entry for entry in ledger if entry.outcome != Outcome.QUARANTINED]
+    """Return where the messages of all segments went."""
+    sums = ledger.sums()
     wrong = counts.filter(pc.is_valid(counts["wrong_kind"]))
     messages, errors = (int(pc.sum(part["messages"]).as_py() or 0) for part in (counts, wrong))
-    return Totals(
-        captured=sum(entry.taken if is_compacted(entry.name) else entry.rows for entry in entries),
-        typed=messages - errors,
-        errors=errors,
-        late=sum(entry.taken for entry in entries if entry.outcome == Outcome.LATE),
-        repeated=sum(entry.repeated for entry in entries if not is_compacted(entry.name)),
-    )
+    captured, late, repeated = (sums[name] for name in TOTALS)
+    return Totals(captured=captured, typed=messages - errors, errors=errors, late=late, repeated=repeated)
 
 
 def _group(table: pa.Table, keys: list[str], ways: Mapping[str, Way]) -> list[dict[str, Any]]:

@@ -7,8 +7,8 @@ the decoded rows and at the footers of what was written, which nothing but the t
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import UTC, datetime
-from functools import partial
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -22,6 +22,7 @@ from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline import unknown
 from specwire.runtime.spark.pipeline.commit import Run
 from specwire.runtime.spark.pipeline.counts import choose_width_ms, count_rows
+from specwire.runtime.spark.pipeline.gathering import GATHERED_OCTETS, Part, stage
 from specwire.runtime.spark.pipeline.intake import Portion
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.rows import keep, read_kept, read_portions, rows_of
@@ -29,14 +30,22 @@ from specwire.runtime.spark.pipeline.sorting import Sorted
 from specwire.runtime.spark.pipeline.steps import Steps
 from specwire.runtime.spark.pipeline.store import DATE, FRAMES, LATE, PROTOCOL, TYPED, Store, read_files
 from specwire.runtime.spark.pipeline.unknown import UNKNOWN
-from specwire.runtime.spark.pipeline.writing import date_column, write_all, write_empty, write_table
+from specwire.runtime.spark.pipeline.writing import date_column, write_empty, write_table
 
 
 class Taking:
     """Takes the messages of one run."""
 
     def __init__(
-        self, spark: SparkSession, store: Store, run: Run, request: Request, work: Sorted, steps: Steps
+        self,
+        spark: SparkSession,
+        store: Store,
+        run: Run,
+        request: Request,
+        work: Sorted,
+        steps: Steps,
+        *,
+        few: bool,
     ) -> None:
         self._spark = spark
         self._store = store
@@ -45,6 +54,7 @@ class Taking:
         self._request = request
         self._work = work
         self._steps = steps
+        self._few = few
         times = [time for entry in work.entries for time in (entry.first, entry.last) if time is not None]
         self._first_us, self._last_us = min(times, default=0), max(times, default=0)
 
@@ -90,12 +100,7 @@ class Taking:
             typed = (
                 tables(decoded, protocol) if protocol != UNKNOWN else {ERRORS: unknown.error_rows(decoded)}
             )
-            write_all(
-                [
-                    partial(self._write, f"{TYPED}/{protocol}/{name}", table, _rows_of_table(counted, name))
-                    for name, table in typed.items()
-                ]
-            )
+            self._write(protocol, typed, counted)
         finally:
             decoded.unpersist()
         return counted
@@ -107,20 +112,26 @@ class Taking:
         mode = "FAILFAST" if self._asked.mode == "FAILFAST" else "PERMISSIVE"
         return decode(rows, protocol, backend=self._request.backend, mode=mode)
 
-    def _write(self, path: str, table: DataFrame, counted: pa.Table) -> None:
-        malformed = path.endswith(f"/{ERRORS}") and self._asked.mode == "DROPMALFORMED"
-        rows = 0 if malformed else _total(counted, "messages")
-        day = date_column(table.columns)
-        if not rows:
-            if not self._store.files(path):
+    def _write(self, protocol: str, typed: Mapping[str, DataFrame], counted: pa.Table) -> None:
+        """Stage the typed tables of a protocol, and hold their rows against what was counted."""
+        parts: dict[str, tuple[Part, int]] = {}
+        for name, table in typed.items():
+            malformed = name == ERRORS and self._asked.mode == "DROPMALFORMED"
+            own = _rows_of_table(counted, name)
+            rows = 0 if malformed else _total(own, "messages")
+            path, day = f"{TYPED}/{protocol}/{name}", date_column(table.columns)
+            if rows:
+                dated = table.withColumn(day, F.to_date(F.col(table.columns[0])))
+                parts[path] = Part(path, dated, partitions=(day,), octets=_total(own, "octets")), rows
+            elif not self._store.files(path):
                 first = datetime.fromtimestamp(self._first_us / 1e6, UTC).date().isoformat()
                 write_empty(self._run, path, table.schema, {day: first})
-            return
-        dated = table.withColumn(day, F.to_date(F.col(table.columns[0])))
-        write_table(self._run, dated, path, partitions=[day], octets=_total(counted, "octets"))
-        written = sum(pq.read_metadata(file).num_rows for file in self._run.staged(path))
-        if written != rows:
-            raise JobError(f"{path}: {rows} messages were counted and {written} rows were written")
+        few = self._few and _total(counted, "octets") <= GATHERED_OCTETS
+        stage(self._run, [part for part, _ in parts.values()], few=few)
+        for path, (_, rows) in parts.items():
+            written = sum(pq.read_metadata(file).num_rows for file in self._run.staged(path))
+            if written != rows:
+                raise JobError(f"{path}: {rows} messages were counted and {written} rows were written")
 
 
 def _rows_of_table(counted: pa.Table, name: str) -> pa.Table:

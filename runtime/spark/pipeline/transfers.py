@@ -1,45 +1,40 @@
-"""Files that FILEMQ carried, for the summary: counted from the typed table of chunks.
+"""Files that FILEMQ carried, for the summary: added up from the answer table of files.
 
-FILEMQ has no word for the end of a file; servers mark it with an empty chunk at the file's size.
+That table has a row for each file, made once: the typed table of chunks has their contents, which would be gone
+through at each run for a sum.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from pyspark.sql import DataFrame
+from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from specwire.runtime.spark.pipeline.store import TYPED
+from specwire.runtime.spark.pipeline.store import ANSWERS
 from specwire.runtime.spark.pipeline.summary import Transfer
 from specwire.runtime.spark.pipeline.view import View
 
-CHUNKS = "Cheezburger"
-"""The message that carries files, in FILEMQ and in the C implementation's form of it."""
-
 KEPT = 200
+"""Conversations of each protocol."""
 
 
-def find_transfers(view: View, protocols: Iterable[str]) -> tuple[Transfer, ...]:
-    """Return the files by conversation, the largest of each protocol first."""
-    found: list[Transfer] = []
-    for protocol in protocols:
-        table = view.table(f"{TYPED}/{protocol}/{CHUNKS}")
-        if table is not None:
-            found += count_transfers(table, protocol)
-    return tuple(found)
+def find_transfers(view: View) -> tuple[Transfer, ...]:
+    """Return the files by conversation, the largest of each protocol first; none where answers are not asked for."""
+    table = view.table(f"{ANSWERS}/transfers")
+    return () if table is None else count_transfers(table)
 
 
-def count_transfers(cheezburgers: DataFrame, protocol: str) -> list[Transfer]:
-    """Count the files in a table of chunks, by conversation, the largest first; at most `KEPT`."""
-    created, size = F.col("operation") == 1, F.octet_length("chunk")
-    counted = cheezburgers.groupBy("tap", "conversation", "peer").agg(
-        F.count_if(created & (F.col("offset") == 0)).alias("begun"),
-        F.count_if(created & (size == 0)).alias("ended"),
-        F.count_if(F.col("operation") == 2).alias("deleted"),
-        F.count_if(size > 0).alias("chunks"),
-        F.sum(size.cast("long")).alias("octets"),
-        ((F.max("mono") - F.min("mono")) / 1e9).alias("seconds"),
+def count_transfers(files: DataFrame) -> tuple[Transfer, ...]:
+    """Count files by conversation, the protocols one after another, the largest first; at most `KEPT` of each."""
+    sent = F.col("outcome") != "deleted"
+    counted = files.groupBy("protocol", "tap", "conversation", "peer").agg(
+        F.count_if(sent & (F.col("offset") == 0)).alias("begun"),
+        F.count_if(F.col("outcome") == "complete").alias("ended"),
+        F.count_if(~sent).alias("deleted"),
+        F.sum("chunks").alias("chunks"),
+        F.sum("octets").alias("octets"),
+        ((F.max("last_mono") - F.min("mono")) / 1e9).alias("seconds"),
     )
-    ranked = counted.orderBy(F.desc("octets"), "tap", "conversation").limit(KEPT)
-    return [Transfer(protocol=protocol, **row.asDict()) for row in ranked.collect()]
+    largest = Window.partitionBy("protocol").orderBy(F.desc("octets"), "tap", "conversation")
+    ranked = counted.withColumn("rank", F.row_number().over(largest)).where(F.col("rank") <= KEPT)
+    rows = ranked.orderBy("protocol", "rank").drop("rank").collect()
+    return tuple(Transfer(**row.asDict()) for row in rows)

@@ -42,10 +42,13 @@ class View:
             )
 
         there = [path for path in self._store.files(table) if path not in self._run.replaced]
-        roots = {self._store.out / table: [p for p in there if chosen(p) and run_number(p) > since]}
+        # A table of a type that never occurred is planned as nothing, not as a file to be read.
+        had = there if self._run.before.rows.get(table) else []
+        roots = {self._store.out / table: [p for p in had if chosen(p) and run_number(p) > since]}
         staged = {area: visible_files(self._run.folder(area, table)) for area in Area}
         roots |= {
-            self._run.folder(area, table): [p for p in files if chosen(p)] for area, files in staged.items()
+            self._run.folder(area, table): [p for p in files if chosen(p) and pq.read_metadata(p).num_rows]
+            for area, files in staged.items()
         }
         parts = (read_files(self._spark, root, files) for root, files in roots.items())
         found = [part for part in parts if part is not None]

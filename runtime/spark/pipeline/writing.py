@@ -9,10 +9,12 @@ written here, without a job of Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
+from pathlib import Path
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
@@ -28,7 +30,7 @@ WRITES_AT_ONCE = 3
 FILE_OCTETS = 128 << 20
 """Octets of frames that go to one file, before compression."""
 
-_AREA = "_area"
+AREA = "_area"
 """A column for the time of writing; answer tables have no names with a leading underscore."""
 
 SETTINGS = {
@@ -39,6 +41,15 @@ SETTINGS = {
     "spark.sql.maxConcurrentOutputFileWriters": "8",
 }
 """What the tables depend on, whatever session the caller has."""
+
+BRIEF = {
+    # Planned once, not anew at each shuffle; read as it is, not compiled to Java; shuffled to two tasks.
+    "spark.sql.adaptive.enabled": "false",
+    "spark.sql.codegen.wholeStage": "false",
+    "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    "spark.sql.shuffle.partitions": "2",
+}
+"""What a query over few rows is planned with: its own preparation is most of what it costs."""
 
 OPTIONS = {
     "compression": "zstd",
@@ -52,10 +63,11 @@ OPTIONS = {
 
 
 @contextmanager
-def table_settings(spark: SparkSession) -> Iterator[None]:
-    """Set what the tables depend on, for the time of a block."""
-    before = {name: spark.conf.get(name) for name in SETTINGS}
-    for name, value in SETTINGS.items():
+def table_settings(spark: SparkSession, *, few: bool) -> Iterator[None]:
+    """Set what the tables depend on, for the time of a block, and what suits a run over few rows."""
+    settings = {**SETTINGS, **BRIEF} if few else SETTINGS
+    before = {name: spark.conf.get(name) for name in settings}
+    for name, value in settings.items():
         spark.conf.set(name, value)
     try:
         yield
@@ -84,17 +96,22 @@ def write_both(
     run: Run, closed: DataFrame, still_open: DataFrame, table: str, *, partitions: Iterable[str], octets: int
 ) -> None:
     """Stage the rows of a table that stay and those that are still open, with one job for both."""
-    both = closed.withColumn(_AREA, F.lit(str(Area.ADDED))).unionByName(
-        still_open.withColumn(_AREA, F.lit(str(Area.OPEN)))
-    )
+    both = with_areas(closed, still_open)
     folder = run.staging / "both" / table
     files = both.coalesce(1 + octets // FILE_OCTETS)
-    files.write.mode("append").options(**OPTIONS).partitionBy(_AREA, *partitions).parquet(local_path(folder))
+    files.write.mode("append").options(**OPTIONS).partitionBy(AREA, *partitions).parquet(local_path(folder))
     for area in Area:
-        for part in sorted(folder.glob(f"{_AREA}={area}/*=*")):
+        for part in sorted(folder.glob(f"{AREA}={area}/*=*")):
             target = run.folder(area, table) / part.name
             target.parent.mkdir(parents=True, exist_ok=True)
             part.rename(target)
+
+
+def with_areas(closed: DataFrame, still_open: DataFrame) -> DataFrame:
+    """Return the rows of both, with a column that tells what becomes of each."""
+    return closed.withColumn(AREA, F.lit(str(Area.ADDED))).unionByName(
+        still_open.withColumn(AREA, F.lit(str(Area.OPEN)))
+    )
 
 
 def write_all(writes: Sequence[Callable[[], None]]) -> None:
@@ -118,8 +135,19 @@ def write_empty(run: Run, table: str, schema: StructType, partitions: dict[str, 
     place = "/".join(f"{name}={value}" for name, value in partitions.items())
     folder = run.folder(Area.ADDED, table) / place
     folder.mkdir(parents=True, exist_ok=True)
-    arrow = to_arrow_schema(schema, timezone="UTC").with_metadata({ROW_SCHEMA: schema.json().encode()})
-    pq.write_table(arrow.empty_table(), folder / "part-empty.parquet")
+    arrow = to_arrow_schema(schema, timezone="UTC")
+    with open_table(folder / "part-empty.parquet", arrow, {ROW_SCHEMA: schema.json().encode()}):
+        pass
+
+
+def open_table(path: Path, schema: pa.Schema, stated: Mapping[bytes, bytes]) -> pq.ParquetWriter:
+    """Return a writer of a Parquet file as Spark writes it, with what is `stated` of it.
+
+    Arrow's own description of the columns is left out: it would tell their comments otherwise than Spark does.
+    """
+    writer = pq.ParquetWriter(path, schema, compression="zstd", compression_level=3, store_schema=False)
+    writer.add_key_value_metadata({key.decode(): value.decode() for key, value in stated.items()})
+    return writer
 
 
 def without(schema: StructType, names: Iterable[str]) -> StructType:

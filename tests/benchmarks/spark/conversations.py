@@ -22,6 +22,7 @@ from pyspark.sql import DataFrame
 from specwire.runtime.spark.answers.dialogs.advance import IDLE_S, VIOLATIONS_KEPT, fold
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows, order
+from specwire.runtime.spark.answers.dialogs.sending import unweighed
 from tests.benchmarks.spark.harness import Bench, Row, Ways, consume
 
 LENGTH = 5
@@ -57,7 +58,8 @@ class Traffic(NamedTuple):
 
     def follow(self, *, keep: bool = False) -> None:
         """Run the machines; `keep`: so that they can go on later."""
-        consume(fold(self.rows(), self.protocol, idle_s=IDLE_S, kept=VIOLATIONS_KEPT, keep=keep))
+        with unweighed(self.bench.spark):
+            consume(fold(self.rows(), self.protocol, idle_s=IDLE_S, kept=VIOLATIONS_KEPT, keep=keep))
 
     def group(self) -> None:
         """Give each conversation to a session."""

@@ -8,6 +8,7 @@ certain at once.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from contextlib import nullcontext
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -25,6 +26,7 @@ from pyspark.sql.types import (
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, dialogs_of
 from specwire.runtime.spark.answers.dialogs.fold import FOLDED, Fold
 from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows, order
+from specwire.runtime.spark.answers.dialogs.sending import SMALL_OCTETS, unweighed
 from specwire.runtime.spark.answers.registry import Continued
 from specwire.runtime.spark.answers.schemas.conversations import (
     CONVERSATIONS,
@@ -66,7 +68,8 @@ def advance(
     rows = narrow_rows(typed, Alphabet(protocol), before)
     folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=True).persist()
     wholes = folded.where("whole is not null")
-    is_over = _is_over(wholes, before, idle_s)
+    with unweighed(rows.sparkSession) if before is None or _is_small(before) else nullcontext():
+        is_over = _is_over(wholes, before, idle_s)
     closed, still = wholes.where(is_over), wholes.where(~is_over)
     carried = still.select("tap", "conversation", "peer", F.col("whole.carried").alias("carried"))
     violations = _violations(folded, protocol)
@@ -99,6 +102,12 @@ def fold(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool
         return Fold(protocol, idle_ns=idle_ns, kept=kept, keep=keep).run(batches)
 
     return order(rows).mapInArrow(run, _to_struct(pa.struct(list(FOLDED))))
+
+
+def _is_small(before: DataFrame) -> bool:
+    """Return whether no open conversation has more to be told of it than a batch of so many can hold."""
+    (row,) = before.agg(F.max(F.octet_length("carried")).alias("octets")).collect()
+    return (row["octets"] or 0) <= SMALL_OCTETS
 
 
 def _is_over(wholes: DataFrame, before: DataFrame | None, idle_s: float) -> Column:

@@ -46,7 +46,10 @@ class Carry(NamedTuple):
 
 
 class Batch(NamedTuple):
-    """Rows as columns; `begins` marks the first row of each conversation, `opened` has the states by row."""
+    """Rows as columns; `begins` marks the first row of each conversation, `opened` has the states by row.
+
+    `firsts` are these rows by conversation, `conversation` is the number of each row's.
+    """
 
     text: Text
     place: Longs
@@ -57,6 +60,8 @@ class Batch(NamedTuple):
     key: Longs
     is_message: Flags
     begins: Flags
+    firsts: Longs
+    conversation: Longs
     opened: Mapping[int, Opened]
     tokens: Tokens | None
     """Of the state in row 0, where it has them as they are."""
@@ -89,15 +94,17 @@ def more_of(text: str) -> str | None:
 def read_batch(rows: pa.RecordBatch, carry: Carry | None, idle_ns: int) -> Batch:
     """Return the rows with the carried conversation before them; a gap above `idle_ns` ends a conversation."""
     text = rows.column("text")
-    numbers = {name: rows.column(name).to_numpy(zero_copy_only=False).astype(np.int64) for name in NUMBERS}
-    opened = {row: from_text(more_of(text[row].as_py()) or "") for row in _find_states(numbers["symbol"])}
+    first = {} if carry is None else {"place": carry.place, "symbol": STATE}
+    numbers = {name: _column(rows, name, None if carry is None else first.get(name, 0)) for name in NUMBERS}
     if carry is not None:
-        first = {"place": carry.place, "symbol": STATE}
         text = pa.concat_arrays([pa.array([carry.text], pa.string()), text])
-        numbers = {name: np.insert(column, 0, first.get(name, 0)) for name, column in numbers.items()}
-        opened = {0: carry.opened} | {row + 1: state for row, state in opened.items()}
     is_message = numbers["symbol"] != STATE
-    numbers["symbol"][~is_message] = 0
+    states: list[int] = np.flatnonzero(~is_message).tolist()
+    opened = {
+        row: carry.opened if carry is not None and row == 0 else from_text(more_of(text[row].as_py()) or "")
+        for row in states
+    }
+    numbers["symbol"][states] = 0
     for row, state in opened.items():
         numbers["seq"][row], numbers["ts"][row] = state.last_seq, state.last_ts
         numbers["mono"][row] = state.last_mono
@@ -114,11 +121,19 @@ def read_batch(rows: pa.RecordBatch, carry: Carry | None, idle_ns: int) -> Batch
         key=numbers["key"],
         is_message=is_message,
         begins=begins,
+        firsts=np.flatnonzero(begins),
+        conversation=np.cumsum(begins, dtype=np.int64) - 1,
         opened=opened,
         tokens=tokens,
     )
 
 
-def _find_states(symbols: Longs) -> list[int]:
-    rows: list[int] = np.flatnonzero(symbols == STATE).tolist()
-    return rows
+def _column(rows: pa.RecordBatch, name: str, first: int | None) -> Longs:
+    """Return a column that can be changed, with a value before it where one is given."""
+    column = rows.column(name).to_numpy(zero_copy_only=False)
+    ahead = 0 if first is None else 1
+    found = np.empty(len(column) + ahead, np.int64)
+    found[ahead:] = column
+    if first is not None:
+        found[0] = first
+    return found

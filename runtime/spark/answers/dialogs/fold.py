@@ -16,9 +16,10 @@ import pyarrow as pa
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
 from specwire.runtime.spark.answers.dialogs.batches import NOTHING, Batch, Carry, Longs, read_batch
+from specwire.runtime.spark.answers.dialogs.carrying import write_all
 from specwire.runtime.spark.answers.dialogs.findings import VIOLATION, find_violations
 from specwire.runtime.spark.answers.dialogs.joint import Joint
-from specwire.runtime.spark.answers.dialogs.opened import Opened, to_text
+from specwire.runtime.spark.answers.dialogs.opened import Opened
 from specwire.runtime.spark.answers.dialogs.watching import Watched, watch_all
 
 WATCHED = pa.struct(
@@ -89,7 +90,7 @@ class Fold:
         for automaton, seen in zip(self._joint.automata, watched, strict=True):
             found, violations = find_violations(automaton, batch, seen, self._kept)
             if len(found):
-                first_seq = wholes.first_seq[np.cumsum(batch.begins)[found] - 1]
+                first_seq = wholes.first_seq[batch.conversation[found]]
                 yield _put_out(batch, found, first_seq, violation=violations)
         finished = len(wholes.firsts) - (not is_last)
         if finished:
@@ -104,11 +105,11 @@ class _Wholes:
 
     def __init__(self, batch: Batch, watched: list[Watched], automata: Sequence[Automaton]) -> None:
         self._batch, self._watched, self._automata = batch, watched, automata
-        self.firsts = np.flatnonzero(batch.begins)
+        self.firsts = batch.firsts
         self._lasts = np.append(self.firsts[1:], len(batch.begins)) - 1
         self._messages = np.add.reduceat(batch.is_message.astype(np.int64), self.firsts)
-        wrong = watched[0].verdict == Verdict.UNDECODABLE
-        self._errors = np.add.reduceat(wrong.astype(np.int64), self.firsts)
+        wrong = batch.conversation[watched[0].verdict == Verdict.UNDECODABLE]
+        self._errors = np.bincount(wrong, minlength=len(self.firsts))
         self.first_seq, self._first_ts = batch.seq[self.firsts], batch.ts[self.firsts]
         self._first_mono = batch.mono[self.firsts]
         for row, opened in batch.opened.items():
@@ -121,7 +122,7 @@ class _Wholes:
     def rows(self, count: int, *, keep: bool) -> pa.StructArray:
         """Return the first `count` conversations."""
         lasts = self._lasts[:count]
-        carried = [to_text(self._open(at)) for at in range(count)] if keep else None
+        carried = write_all(self._numbers(), self._automata, self._watched, count) if keep else None
         columns: list[pa.Array[Any]] = [
             pa.array(self._batch.seq[lasts]),
             pa.array(self._first_ts[:count]),
@@ -131,7 +132,7 @@ class _Wholes:
             pa.array(self._messages[:count]),
             pa.array(self._errors[:count]),
             *(_watched_rows(*pair, count) for pair in zip(self._automata, self._watched, strict=True)),
-            pa.nulls(count, pa.string()) if carried is None else pa.array(carried, pa.string()),
+            pa.nulls(count, pa.string()) if carried is None else carried,
         ]
         return pa.StructArray.from_arrays(columns, fields=list(WHOLE))
 
@@ -145,21 +146,26 @@ class _Wholes:
         return Carry(int(batch.place[row]), batch.name(row), opened, tokens)
 
     def _open(self, at: int) -> Opened:
-        last = self._lasts[at]
-        return Opened(
-            int(self.first_seq[at]),
-            int(self._batch.seq[last]),
-            int(self._first_ts[at]),
-            int(self._batch.ts[last]),
-            int(self._first_mono[at]),
-            int(self._batch.mono[last]),
-            int(self._messages[at]),
-            int(self._errors[at]),
-            tuple(
-                seen.track(automaton, at)
-                for automaton, seen in zip(self._automata, self._watched, strict=True)
-            ),
+        tracks = (
+            seen.track(automaton, at) for automaton, seen in zip(self._automata, self._watched, strict=True)
         )
+        return Opened(
+            **{name: int(column[at]) for name, column in self._numbers().items()}, tracks=tuple(tracks)
+        )
+
+    def _numbers(self) -> dict[str, Longs]:
+        """The fields of `Opened` before its tracks, for all conversations."""
+        batch, lasts = self._batch, self._lasts
+        return {
+            "first_seq": self.first_seq,
+            "last_seq": batch.seq[lasts],
+            "first_ts": self._first_ts,
+            "last_ts": batch.ts[lasts],
+            "first_mono": self._first_mono,
+            "last_mono": batch.mono[lasts],
+            "messages": self._messages,
+            "errors": self._errors,
+        }
 
 
 def _watched_rows(automaton: Automaton, watched: Watched, count: int) -> pa.StructArray:

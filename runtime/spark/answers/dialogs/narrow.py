@@ -3,7 +3,8 @@
 Whoever sent a message and how it is paired is in its symbol; the fields of its key are hashed; nothing else of the
 message is read. What costs is sending columns to Python, texts above all: so there is one text for all names, and a
 hash tells conversations apart. A message without a conversation's name is in the conversation ``""`` of its tap.
-In a name U+FFFD stands for NUL, which separates the names in that text.
+In a name U+FFFD stands for NUL, which separates the names in that text, and a name that is longer than any that a peer
+can have is cut, so that a row is small whatever a capture holds.
 """
 
 from __future__ import annotations
@@ -21,6 +22,9 @@ from specwire.runtime.spark.answers.step import Frames
 from specwire.runtime.spark.decoding.noted import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.errors import InputError
+
+LONGEST = 512
+"""Characters of a name: twice the octets that an identity may have, for they may be shown in hex."""
 
 BEFORE_ALL = -(1 << 63)
 """The `seq` of a conversation's state, which sorts before its messages."""
@@ -69,7 +73,8 @@ def _text(tap: Column, conversation: Column, peer: Column, more: Column) -> Colu
 def _name(text: Column) -> Column:
     """Return a text that can stand before `SEPARATOR`, empty for null; to look is quicker than to translate."""
     there = F.coalesce(text, F.lit(""))
-    return F.when(there.contains(SEPARATOR), F.translate(there, SEPARATOR, "\ufffd")).otherwise(there)
+    whole = F.when(there.contains(SEPARATOR), F.translate(there, SEPARATOR, "\ufffd")).otherwise(there)
+    return F.when(F.octet_length(there) > LONGEST, F.substring(whole, 1, LONGEST)).otherwise(whole)
 
 
 def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFrame:
@@ -89,7 +94,7 @@ def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFr
         symbol.cast("short").alias("symbol"),
         _key(frame, alphabet).alias("key"),
         # A text that is null is left out.
-        _text(tap, conversation, peer, F.when(~known, sender)).alias("text"),
+        _text(tap, conversation, peer, F.when(~known, _name(sender))).alias("text"),
     )
 
 

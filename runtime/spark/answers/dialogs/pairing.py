@@ -8,6 +8,7 @@ is asked of all of them at once, with arrays. The others go through the loop of 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import zip_longest
 from typing import NamedTuple
 
 import numpy as np
@@ -24,6 +25,16 @@ MIXER = np.int64(-7046029254386353131)
 """An odd number that spreads small ones over 64 bits."""
 
 
+class Resting(NamedTuple):
+    """Tokens of conversations, a row for each place and key; by conversation, in each place by when they were last heard of."""
+
+    conversation: Longs
+    place: Longs
+    key: Longs
+    tokens: Longs
+    """How many."""
+
+
 class Paired(NamedTuple):
     """What the pairing found.
 
@@ -31,12 +42,14 @@ class Paired(NamedTuple):
         waiting: tokens at the end of each conversation.
         tokens: those of the last conversation, where it has any.
         kept: the tokens of conversations by number, where they are wanted.
+        resting: the same of conversations that are not in `kept`.
         occupied: for violations, by row, the places in which keys wait, a bit each.
     """
 
     waiting: Longs
     tokens: Tokens | None
     kept: dict[int, Held]
+    resting: Resting | None
     occupied: dict[int, int]
 
 
@@ -54,7 +67,14 @@ class _Words(NamedTuple):
     takes: Longs
 
     def where(self, chosen: Flags) -> _Words:
-        return _Words(*(column[chosen] for column in self))
+        return self if chosen.all() else _Words(*(column[chosen] for column in self))
+
+    def split(self, chosen: Flags) -> tuple[_Words, _Words]:
+        """Return the chosen words and the others, most often all but those at the end."""
+        first = int(np.argmin(chosen)) if not chosen.all() else len(chosen)
+        if chosen[first:].any():
+            return self.where(chosen), self.where(~chosen)
+        return _Words(*(column[:first] for column in self)), _Words(*(column[first:] for column in self))
 
 
 def pair(
@@ -70,7 +90,10 @@ def pair(
     if not automaton.alphabet.key or not automaton.reading.places:
         return None
     words = _find_words(automaton, batch, before, verdict)
-    epoch = np.cumsum(batch.begins | (verdict == Verdict.RESTART), dtype=np.int64) - 1
+    restarts = verdict == Verdict.RESTART
+    epoch = batch.conversation
+    if restarts.any():
+        epoch = np.cumsum(batch.begins | restarts, dtype=np.int64) - 1
     words = words._replace(epoch=epoch[words.row])
     opened = {
         int(epoch[row]): batch.tokens if row == 0 and batch.tokens is not None else Tokens(track.tokens)
@@ -79,24 +102,29 @@ def pair(
     waiting = np.zeros(epoch[-1] + 1, np.int64)
     waiting[list(opened)] = [tokens.waiting for tokens in opened.values()]
 
-    quick = _are_quick(automaton, words, opened, len(waiting), keep=keep)[words.epoch]
-    occupied = _pair_at_once(words.where(quick), waiting, len(automaton.reading.places))
+    quick = _are_quick(automaton, words, opened, len(waiting))[words.epoch]
+    at_once, slow = words.split(quick)
+    chain = _chain(at_once)
+    occupied = _pair_at_once(at_once, chain, waiting, len(automaton.reading.places))
     refused = [row for row in occupied if verdict[row] < Verdict.UNEXPECTED]
-    slow = words.where(~quick)
     rows = zip(*(column.tolist() for column in slow[:4]), strict=True)
     paired = pair_keys(rows, automaton.pairs, opened, keep=keep)
     verdict[refused + list(paired.refused)] = Verdict.UNEXPECTED
     waiting[list(paired.waiting)] = list(paired.waiting.values())
 
-    ends = epoch[np.append(np.flatnonzero(batch.begins)[1:], len(epoch)) - 1]
+    ends = epoch[np.append(batch.firsts[1:], len(epoch)) - 1]
     last = opened.get(int(ends[-1]))
     if paired.last is not None and paired.last[0] == ends[-1]:
         last = paired.last[1]
     kept: dict[int, Held] = {}
+    resting = None
     if keep:
         held = {place: tokens.held() for place, tokens in opened.items()} | paired.kept
-        kept = {place: held[end] for place, end in enumerate(ends.tolist()) if end in held}
-    return Paired(waiting[ends], last, kept, occupied | paired.probed | paired.refused)
+        numbers = np.full(len(waiting), -1)
+        numbers[ends] = np.arange(len(ends))
+        kept = {int(numbers[end]): tokens for end, tokens in held.items() if numbers[end] >= 0}
+        resting = _rest(automaton, at_once, chain, numbers)
+    return Paired(waiting[ends], last, kept, resting, occupied | paired.probed | paired.refused)
 
 
 def _find_words(
@@ -112,28 +140,33 @@ def _find_words(
     return _Words(rows, rows, number, batch.key[rows], put[number], takes[number])
 
 
-def _are_quick(
-    automaton: Automaton, words: _Words, opened: Mapping[int, Tokens], epochs: int, *, keep: bool
-) -> Flags:
+def _are_quick(automaton: Automaton, words: _Words, opened: Mapping[int, Tokens], epochs: int) -> Flags:
     """Return for each epoch whether its replies can be paired at once."""
-    quick = np.full(epochs, not keep)
+    quick = np.ones(epochs, np.bool_)
     quick[list(opened)] = False
     quick[-1] = False  # its tokens are wanted by the next batch
     passing = sum(1 << place for place in automaton.reading.passing)
-    is_passing = (words.takes & passing) != 0
-    is_passing |= (words.put >= 0) & ((np.int64(1) << np.maximum(words.put, 0)) & passing != 0)
-    quick[words.epoch[is_passing]] = False
-    quick[np.bincount(words.epoch[words.put >= 0], minlength=epochs) > OPEN_LIMIT] = False
+    if passing:
+        is_passing = (words.takes & passing) != 0
+        is_passing |= (words.put >= 0) & ((np.int64(1) << np.maximum(words.put, 0)) & passing != 0)
+        quick[words.epoch[is_passing]] = False
+    if len(words.put) > OPEN_LIMIT:
+        quick[np.bincount(words.epoch[words.put >= 0], minlength=epochs) > OPEN_LIMIT] = False
     return quick
 
 
-def _pair_at_once(words: _Words, waiting: Longs, places: int) -> dict[int, int]:
+def _chain(words: _Words) -> Longs:
+    """Return a number from 0 for each word that those of its epoch and key share."""
+    chain: Longs = np.unique(words.key ^ (words.epoch * MIXER), return_inverse=True)[1]
+    return chain
+
+
+def _pair_at_once(words: _Words, chain: Longs, waiting: Longs, places: int) -> dict[int, int]:
     """Return the replies that nobody asked for, and the violations, by row, each with the places that are occupied."""
     if not len(words.row):
         return {}
     is_put, is_reply = words.put >= 0, words.takes != 0
     waiting += np.bincount(words.epoch[is_put], minlength=len(waiting))
-    _, chain = np.unique(words.key ^ (words.epoch * MIXER), return_inverse=True)
     found = np.zeros(len(words.row), np.bool_)
     occupied = np.zeros(len(words.row), np.int64)
     for place in range(places):
@@ -152,3 +185,36 @@ def _first(group: Longs, chosen: Flags, row: Longs) -> Longs:
     first[group[chosen][::-1]] = row[chosen][::-1]  # of several the last that is written stays
     found: Longs = first[group]
     return found
+
+
+def _rest(automaton: Automaton, words: _Words, chain: Longs, numbers: Longs) -> Resting | None:
+    """Return the tokens at the end of conversations, whose numbers are given by epoch, -1 for an epoch before the last.
+
+    What `Tokens` does with one message after another: a request is heard of again with each further one of its key,
+    and with each reply that finds it first.
+    """
+    chosen = numbers[words.epoch] >= 0
+    words, chain = words.where(chosen), chain[chosen]
+    if not (words.put >= 0).any():
+        return None
+    places = len(automaton.reading.places)
+    heard = np.where(words.put >= 0, chain * places + words.put, -1)
+    slots = places * (int(chain.max()) + 1)
+    first = np.full(slots, NEVER)
+    is_put = words.put >= 0
+    first[heard[is_put][::-1]] = words.row[is_put][::-1]  # of several the last that is written stays
+    for steps in zip_longest(*([place for place, _ in each.takes] for each in automaton.pairs), fillvalue=-1):
+        place = np.array([*steps, -1])[words.number]  # what is no pair has the number -1
+        slot = chain * places + np.maximum(place, 0)
+        finds = (heard < 0) & (place >= 0) & (first[slot] < words.row)
+        heard[finds] = slot[finds]
+    count = np.bincount(heard[is_put], minlength=slots)
+    last = np.zeros(slots, np.int64)
+    last[heard[heard >= 0]] = words.row[heard >= 0]
+    epoch, key = (np.empty(slots // places, np.int64) for _ in range(2))
+    epoch[chain], key[chain] = words.epoch, words.key
+    held = np.flatnonzero(count)
+    conversation, place = numbers[epoch[held // places]], held % places
+    order = np.lexsort((last[held], place, conversation))
+    held = held[order]
+    return Resting(conversation[order], place[order], key[held // places], count[held])

@@ -12,7 +12,7 @@ from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
 from specwire.runtime.spark.answers.dialogs.batches import Batch, Flags, Longs
 from specwire.runtime.spark.answers.dialogs.joint import Joint
 from specwire.runtime.spark.answers.dialogs.opened import Track
-from specwire.runtime.spark.answers.dialogs.pairing import Paired, pair
+from specwire.runtime.spark.answers.dialogs.pairing import Paired, Resting, pair
 from specwire.runtime.spark.answers.dialogs.tokens import Held, Tokens
 
 
@@ -28,6 +28,7 @@ class Watched(NamedTuple):
         numbers: for each row, how many violations its conversation has up to it.
         tokens: those of the last conversation, where it has any.
         kept: the tokens of conversations by number, where they are wanted.
+        resting: the same of conversations that are not in `kept`.
     """
 
     before: npt.NDArray[np.int32]
@@ -41,9 +42,10 @@ class Watched(NamedTuple):
     numbers: Longs
     tokens: Tokens | None
     kept: Mapping[int, Held]
+    resting: Resting | None
 
     def track(self, automaton: Automaton, conversation: int) -> Track:
-        """Return one conversation as a value, with the tokens that were kept."""
+        """Return one conversation as a value, with the tokens in `kept`."""
         return Track(
             automaton.nodes[self.node[conversation]].configurations,
             bool(self.from_middle[conversation]),
@@ -70,7 +72,7 @@ def _watch(
     automaton: Automaton, batch: Batch, reading: int, after: npt.NDArray[np.int32], keep: bool
 ) -> Watched:
     tracks = {row: opened.tracks[reading] for row, opened in batch.opened.items()}
-    firsts = np.flatnonzero(batch.begins)
+    firsts, conversation = batch.firsts, batch.conversation
     before = np.empty_like(after)
     before[1:] = after[:-1]
     before[batch.begins] = automaton.start.number
@@ -81,13 +83,11 @@ def _watch(
     lasts = np.append(firsts[1:], len(batch.begins)) - 1
     if paired is None:
         counts = np.array([_count_waiting(automaton, number) for number in range(len(automaton.nodes))])
-        paired = Paired(counts[after[lasts]], None, {}, {})
-    wrong = verdict >= Verdict.UNEXPECTED
-    conversation = np.cumsum(batch.begins) - 1
-    numbers: Longs = np.cumsum(wrong, dtype=np.int64)
-    numbers -= (numbers[firsts] - wrong[firsts])[conversation]
-    from_middle = np.logical_or.reduceat(verdict == Verdict.MIDDLE, firsts)
-    restarts = np.add.reduceat((verdict == Verdict.RESTART).astype(np.int64), firsts)
+        paired = Paired(counts[after[lasts]], None, {}, None, {})
+    numbers = _count_off(verdict >= Verdict.UNEXPECTED, firsts, conversation)
+    from_middle = np.zeros(len(firsts), np.bool_)
+    from_middle[conversation[verdict == Verdict.MIDDLE]] = True
+    restarts = np.bincount(conversation[verdict == Verdict.RESTART], minlength=len(firsts))
     for row, track in tracks.items():
         number = conversation[row]
         from_middle[number] |= track.from_middle
@@ -105,7 +105,17 @@ def _watch(
         numbers,
         paired.tokens,
         paired.kept,
+        paired.resting,
     )
+
+
+def _count_off(chosen: Flags, firsts: Longs, conversation: Longs) -> Longs:
+    """Return for each row how many of its conversation are chosen up to it."""
+    if not chosen.any():
+        return np.zeros(len(chosen), np.int64)
+    numbers: Longs = np.cumsum(chosen, dtype=np.int64)
+    numbers -= (numbers[firsts] - chosen[firsts])[conversation]
+    return numbers
 
 
 def _count_waiting(automaton: Automaton, number: int) -> int:

@@ -1,8 +1,8 @@
-"""The tables by minute: how long things took, and how much was said."""
+"""The tables by minute and by day: how long things took, and how much was said."""
 
 from __future__ import annotations
 
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, StructField, StructType
 
 from specwire.runtime.spark.answers.schemas.shared import (
     LONG,
@@ -35,6 +35,31 @@ LATENCY = StructType(
         micros("max_us", "the longest"),
         micros("total_us", "their sum: by `answered` it gives the mean"),
         column("octets", LONG, "octets of requests and responses, or of the files", "octets"),
+    ]
+)
+
+TOPICS = StructType(
+    [
+        *STORED,
+        column("kind", TEXT, "rpc (a request), job (a worker's part of a NORFAB job), transfer (a file)"),
+        column("service", TEXT, "service that was asked; null for transfers"),
+        column("topic", TEXT, "topic of the request, task of the job; null for transfers"),
+        column("begun", LONG, "requests, parts of jobs or files that began on this day"),
+        column("answered", LONG, "those that ended, with an error or without: the quantiles are theirs"),
+        column("errors", LONG, "those that ended with an error"),
+        column("unanswered", LONG, "those that were given up"),
+        micros("p50_us", "half of them took at most so long; above the median by less than 2.4 %"),
+        micros("p90_us", "90 of 100 took at most so long; above that quantile by less than 2.4 %"),
+        micros("p99_us", "99 of 100 took at most so long; above that quantile by less than 2.4 %"),
+        micros("max_us", "the longest"),
+        micros("total_us", "their sum: by `answered` it gives the mean"),
+        column("octets", LONG, "octets of requests and responses, or of the files", "octets"),
+        column(
+            "spread",
+            ArrayType(StructType([StructField("bin", LONG), StructField("count", LONG)])),
+            "how many took how long: bin b has those from 10^(b/100) microseconds to 10^((b+1)/100), bin 0 also "
+            "what took less; bins without any are left out. Counts of several days and topics add up",
+        ),
     ]
 )
 

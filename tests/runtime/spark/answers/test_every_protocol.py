@@ -19,6 +19,7 @@ from specwire.runtime.spark.answers import (
     particulars,
     rates,
     requests,
+    topics,
     transfers,
 )
 from specwire.runtime.spark.answers.registry import MODULES
@@ -26,7 +27,7 @@ from specwire.runtime.spark.answers.step import Frames
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
 from tests.runtime.spark.answers.traffic import typed_of
 
-OURS = (requests, jobs, transfers, health, gaps, rates, faults, graph)
+OURS = (requests, jobs, transfers, health, gaps, rates, topics, faults, graph)
 
 
 def test_particulars_are_of_known_protocols_and_messages() -> None:

@@ -9,10 +9,12 @@ from pyspark.sql import SparkSession
 
 from specwire.generated import filemq, flux
 from specwire.runtime.spark.answers.health import advance, silent_after
+from specwire.runtime.spark.answers.reconnects import OVER_S
 from specwire.runtime.spark.answers.silences import GIVEN_UP_S
 from tests.runtime.spark.answers.traffic import (
     Row,
     Seen,
+    as_dicts,
     at_once,
     capture_rows,
     in_order,
@@ -95,6 +97,55 @@ def test_sides_that_are_given_up(spark: SparkSession) -> None:
         names = ("seq", "conversation", "silent_s", "beats", "outcome")
         assert [tuple(row.values()) for row in in_order(found["silences"], *names)] == expected
         assert found["reconnects"] == []
+
+
+def test_a_connection_that_was_silent_for_an_hour_is_over(spark: SparkSession) -> None:
+    """What speaks after it under the old name is a new connection; one that was silent for less is beside the other."""
+    messages = [
+        at(1, "C", BEAT),
+        at(10, "C", BEAT, "c2"),
+        at(2, "C", BEAT, "d1", "p2"),
+        at(11, "C", BEAT, "d2", "p2"),
+        at(2 + OVER_S, "C", BEAT, "d1", "p2"),
+        at(9 + OVER_S, "C", BEAT),
+        at(15 + OVER_S, "C", BEAT, "c2"),
+    ]
+    messages.sort(key=lambda item: item.at_ms or 0)
+    rows = capture_rows(messages, "flux")
+    cuts = range(1, len(rows))
+    for found in (
+        at_once(advance, typed_of(spark, rows, "flux"), "flux"),
+        in_portions(advance, portions_of(spark, rows, "flux", *cuts), "flux"),
+    ):
+        names = ("seq", "conversation", "before", "away_s")
+        assert [tuple(row.values()) for row in in_order(found["reconnects"], *names)] == [
+            (2, "c2", "c1", 9.0),
+            (5, "c1", "c2", OVER_S - 1.0),
+            (6, "c2", "c1", 6.0),
+        ]
+
+
+def test_of_a_peer_that_comes_again_and_again_an_hour_is_kept(spark: SparkSession) -> None:
+    """Every ten minutes for 140 minutes: of 15 connections seven are not over, and one more is the last that is."""
+    rows = capture_rows([at(1 + 600 * n, "C", BEAT, f"c{n:02}") for n in range(15)], "flux")
+    expected = [(n, f"c{n:02}", f"c{n - 1:02}", 600.0) for n in range(1, 15)]
+    portions = portions_of(spark, rows, "flux", 9)
+    state, closed = None, []
+    for typed in portions:
+        step = advance(typed, "flux", state)
+        closed += as_dicts(step.closed["reconnects"])
+        still = as_dicts(step.open["reconnects"])
+        state = {
+            name: spark.createDataFrame(frame.toArrow(), frame.schema) for name, frame in step.state.items()
+        }
+        step.release()
+    assert state is not None
+    assert sorted(row["conversation"] for row in as_dicts(state["connections"])) == [
+        f"c{n:02}" for n in range(7, 15)
+    ]
+    names = ("seq", "conversation", "before", "away_s")
+    assert [tuple(row.values()) for row in in_order(closed, *names)] == expected[:8]
+    assert [tuple(row.values()) for row in in_order(still, *names)] == expected[8:]
 
 
 def test_random_traffic_whole_and_in_portions(spark: SparkSession) -> None:

@@ -12,7 +12,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 
 from specwire.generated import flux, norfab
-from specwire.runtime.spark.answers import faults, graph, jobs, rates, requests
+from specwire.runtime.spark.answers import faults, graph, jobs, rates, requests, topics
 from tests.runtime.spark.answers.traffic import Row, Seen, as_dicts, capture_rows, typed_of
 
 pytestmark = pytest.mark.spark
@@ -75,6 +75,49 @@ def test_latency_by_minute(typed: dict[str, DataFrame], calls: DataFrame) -> Non
         for name, p in (("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99)):
             assert row[name] == (took[math.ceil(p * len(took)) - 1] if took else None)
         assert row["max_us"] == (took[-1] if took else None)
+
+
+def test_topics_by_day(typed: dict[str, DataFrame], calls: DataFrame) -> None:
+    """Counts as those of the calls; a quantile is never below the true one, and less than 2.4 % above it."""
+    table = topics.topics(typed, {"requests": calls}, "flux")["topics"]
+    groups: dict[str, list[Row]] = defaultdict(list)
+    for call in as_dicts(calls):
+        groups[call["topic"]].append(call)
+    rows = {row["topic"]: row for row in as_dicts(table)}
+    assert rows.keys() == groups.keys() == {"kvs.get", "kvs.put", "job.submit", "a.b"}
+    for topic, row in rows.items():
+        group = groups[topic]
+        took = sorted(call["latency_us"] for call in group if call["latency_us"] is not None)
+        assert (row["kind"], row["service"]) == ("rpc", topic.split(".")[0])
+        assert (row["begun"], row["answered"]) == (len(group), len(took))
+        assert row["errors"] == sum(call["outcome"] == "error" for call in group)
+        assert row["unanswered"] == sum(call["outcome"] == "unanswered" for call in group)
+        assert row["octets"] == sum(call["octets"] for call in group)
+        bins = Counter(next(b for b in range(700) if us < 10 ** ((b + 1) / 100)) for us in took)
+        assert {item["bin"]: item["count"] for item in row["spread"]} == bins
+        assert [item["bin"] for item in row["spread"]] == sorted(bins)
+        for name, p in (("p50_us", 0.5), ("p90_us", 0.9), ("p99_us", 0.99)):
+            if took:
+                true = took[math.ceil(p * len(took)) - 1]
+                assert true <= row[name] <= min(true * 1.024, took[-1])
+            else:
+                assert row[name] is None
+
+
+def test_topics_of_several_days_are_those_of_all_their_calls(calls: DataFrame) -> None:
+    """Whatever way the calls are cut: here by the parity of `seq`, and added up."""
+    parts = [
+        topics.topics({}, {"requests": calls.where(f"seq % 2 = {odd}")}, "flux")["topics"] for odd in (0, 1)
+    ]
+    (whole,) = as_dicts(topics.sum_topics(topics.topics({}, {"requests": calls}, "flux")["topics"], "kind"))
+    (added,) = as_dicts(topics.sum_topics(parts[0].unionByName(parts[1]), "kind"))
+    spreads: list[Counter[int]] = []
+    for row in (whole, added):
+        spreads.append(Counter())
+        for item in row.pop("spread"):
+            spreads[-1][item["bin"]] += item["count"]
+    assert added == pytest.approx(whole)
+    assert spreads[0] == spreads[1] and sum(spreads[0].values()) == whole["answered"] > 200
 
 
 def test_traffic_and_errors_add_up(typed: dict[str, DataFrame], rows: list[Row]) -> None:
@@ -152,6 +195,9 @@ def test_jobs_in_latency_and_graph(spark: SparkSession) -> None:
     (row,) = as_dicts(rates.latency({}, answers, "norfab")["latency"])
     assert (row["kind"], row["service"], row["topic"], row["peer"]) == ("job", "echo", "add", "w1")
     assert (row["begun"], row["answered"], row["errors"], row["p50_us"]) == (1, 1, 1, 4000.0)
+    (row,) = as_dicts(topics.topics({}, answers, "norfab")["topics"])
+    assert (row["kind"], row["service"], row["topic"], row["errors"]) == ("job", "echo", "add", 1)
+    assert (row["spread"], row["p50_us"]) == ([{"bin": 360, "count": 1}], 4000.0)
     made = graph.graph(typed, answers, "norfab")
     names = ("kind", "source", "source_role", "target", "target_role", "messages", "requests", "errors")
     assert sorted(tuple(row[name] for name in names) for row in as_dicts(made["edges"])) == [

@@ -212,8 +212,14 @@ def test_portions_come_to_the_same_as_the_whole(spark: SparkSession, tmp_path: P
     assert sorted(row.conversation for row in state["open_talks"].collect()) == ["b", "e"]
 
 
-def test_a_day_is_rolled_up_when_its_rows_change(spark: SparkSession, tmp_path: Path) -> None:
-    """Not because a conversation that began then is still open; but where this has gone on."""
+def test_a_day_is_rolled_up_when_its_rows_change(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Not because a conversation that began then is still open; but where this has gone on.
+
+    Spark writes the tables here, as where there are many messages.
+    """
+    monkeypatch.setattr(advancing, "FEW_MESSAGES", 0)
     scene = Scene(spark, tmp_path)
 
     def rolled_up() -> dict[str, int]:

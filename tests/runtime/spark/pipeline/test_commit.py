@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
 from pathlib import Path
 
 import pyarrow as pa
@@ -16,12 +15,11 @@ from specwire.runtime.spark.pipeline import commit
 from specwire.runtime.spark.pipeline.commit import LOCK, Area, Run, begin, visible_files
 from specwire.runtime.spark.pipeline.journal import ASIDE, JOURNAL, STAGING
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
+from tests.runtime.spark.pipeline.dying import Killed, dying
+
+__all__ = ["dying"]
 
 TABLE = "typed/filemq/Nom"
-
-
-class Killed(BaseException):
-    """Stands for the end of the process."""
 
 
 def stage(run: Run, area: Area, table: str, *rows: int, day: str = "2026-01-02") -> None:
@@ -98,33 +96,6 @@ def test_a_run_without_commit_leaves_nothing(tmp_path: Path) -> None:
         raise KeyboardInterrupt
     assert state_of(out) == FIRST
     assert sorted(path.name for path in out.iterdir() if path.name[0] == ".") == [LOCK]
-
-
-CALLS = ("replace", "fsync", "unlink", "mkdir")
-
-
-@pytest.fixture
-def dying(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
-    """Let the process die before the call to the file system whose number is in the list; count down to it."""
-    left = [10**6]
-
-    def wrap(real: object) -> object:
-        def call(*arguments: object, **named: object) -> object:
-            left[0] -= 1
-            if left[0] < 0:
-                raise Killed
-            return real(*arguments, **named)  # type: ignore[operator]  # any function of os
-
-        return call
-
-    for name in CALLS:
-        monkeypatch.setattr(os, name, wrap(getattr(os, name)))
-    remove = shutil.rmtree
-    # A killed process removes nothing behind itself.
-    monkeypatch.setattr(
-        shutil, "rmtree", lambda path, **named: remove(path, **named) if left[0] >= 0 else None
-    )
-    yield left
 
 
 def test_a_killed_run_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> None:

@@ -14,9 +14,9 @@ from pyspark.sql import SparkSession
 from specwire.runtime.capture import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.pipeline.advance import advance
-from specwire.runtime.spark.pipeline.commit import visible_files
-from specwire.runtime.spark.pipeline.manifest import Asked
+from specwire.runtime.spark.pipeline.advance import FEW_MESSAGES, FEW_OCTETS, advance, is_few
+from specwire.runtime.spark.pipeline.commit import begin, visible_files
+from specwire.runtime.spark.pipeline.manifest import Asked, Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.run import run
 from specwire.runtime.spark.pipeline.store import Store
@@ -242,3 +242,16 @@ def test_a_capture_without_messages_is_one_sentence(tmp_path: Path) -> None:
     (folder / "b.parquet").write_text("a letter")
     with pytest.raises(CaptureError, match="none of 2 segments can be read; the first: "):
         run(Request(folder), tmp_path / "out", target="not a master")
+
+
+def test_a_run_is_small_by_all_that_its_answers_read(tmp_path: Path) -> None:
+    """By its messages and the octets of its segments, and by the folder's messages where it brings answers up to date."""
+    request = Request(tmp_path / "capture")
+    with begin(tmp_path / "out") as started:
+        assert is_few(started, request, FEW_MESSAGES, FEW_OCTETS)
+        assert not is_few(started, request, FEW_MESSAGES + 1, 0)
+        assert not is_few(started, request, 1, FEW_OCTETS + 1)
+        started.before = Manifest(rows={"typed/flux/Request": FEW_MESSAGES, "frames": FEW_MESSAGES})
+        assert is_few(started, request, 0, 0)
+        assert not is_few(started, request, 1, 0)
+        assert is_few(started, msgspec.structs.replace(request, answers=False), 1, 0)

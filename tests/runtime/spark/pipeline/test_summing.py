@@ -147,7 +147,7 @@ def test_many_runs_leave_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
         at = begun + number * 60_000
         added = counts(*(row(at + 20 * step, 1, width=20) for step in range(50)))
         with begin(tmp_path / "out") as run:
-            whole = write_counts(run, [added])
+            whole = write_counts(run, read_counts(run.out), [added])
             run.commit(run.before)
         messages = 50 * (number + 1)
         assert count_types(whole) == (TypeCount("t", "filemq", "Nom", "C", messages, messages),)
