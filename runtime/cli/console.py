@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 PIPE_COLUMNS = 200
-"""Where no terminal says how wide it is."""
+"""Where no terminal says how wide it is; ``COLUMNS`` in the environment may say more."""
 
 
 class CommandError(Exception):
@@ -55,7 +55,7 @@ def wide_output() -> Console:
     """Return the console of standard output for tables; for a pipe it is so wide that values stay whole."""
     console = output()
     if not console.is_terminal:
-        console.width = PIPE_COLUMNS
+        console.width = max(console.width, PIPE_COLUMNS)
     return console
 
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from specwire.runtime.cli.console import output
+from specwire.runtime.cli.console import output, wide_output
 from specwire.runtime.filemq.narration import show_peer
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.quantities import show_duration, show_octets, show_rate, show_share
@@ -23,9 +23,6 @@ from specwire.runtime.filemq.status import (
 from specwire.runtime.log.text import show
 
 REFUSALS_SHOWN = 5
-PIPE_COLUMNS = 200
-"""Where no terminal says how wide it is."""
-
 ENDLESS_CREDIT = 1 << 60
 
 
@@ -138,9 +135,9 @@ def _print_table(heads: Sequence[str], rows: Sequence[Sequence[str]], right: Seq
         table.add_column(heads[n], justify="right" if n in right else "left", overflow="fold")
     for row in rows:
         table.add_row(*(Text(show(row[n])) for n in used))
-    console = output()
+    console = wide_output()
     console.print()
-    console.print(table, width=None if console.is_terminal else PIPE_COLUMNS)
+    console.print(table)
 
 
 def _print(line: str) -> None:

@@ -19,6 +19,7 @@ from specwire.runtime.cli.config_faults import describe_faults
 from specwire.runtime.cli.config_option import read_found
 from specwire.runtime.cli.config_sections import SECTIONS, load_section
 from specwire.runtime.cli.config_units import UNIT, unit_of
+from specwire.runtime.cli.console import output
 from specwire.runtime.cli.main import load_command
 from specwire.runtime.cli.norfab_worker_options import WorkerOptions
 from specwire.runtime.configuration.faults import ConfigurationError
@@ -344,6 +345,8 @@ def test_show_says_where_values_come_from(
     assert rows["folders"] == ([f"{tmp_path}/a[b]"], file)
     assert rows["quiet"] == (False, "SPECWIRE_FILEMQ_SERVE_QUIET")
     assert rows["endpoint"] == ("tcp://127.0.0.1:5670", "default")
+    monkeypatch.setenv("COLUMNS", "600")  # the name of this test's folder may be long
+    output.cache_clear()
     table = specwire(capfd, "config", "show", "filemq.serve", "--config", file).out
     assert f"{tmp_path}/a[b]" in table, "what Rich takes for markup is shown"
 
