@@ -52,6 +52,9 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
+    # Or Java leaves methods of more than 8000 octets uncompiled: one that Spark makes of a query over a protocol with
+    # many fields is longer, and takes four times as long then. (Options of the user's come after these.)
+    "spark.driver.defaultJavaOptions": "-XX:-DontCompileHugeMethods",
     "spark.sql.shuffle.partitions": "4",
 }
 
