@@ -9,9 +9,9 @@ written here, without a job of Spark.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from pathlib import Path
 
 import pyarrow as pa
@@ -24,6 +24,7 @@ from pyspark.sql.types import StructType
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import local_path
+from specwire.runtime.spark.session.settings import changed_settings
 
 WRITES_AT_ONCE = 3
 
@@ -62,19 +63,9 @@ OPTIONS = {
 }
 
 
-@contextmanager
-def table_settings(spark: SparkSession, *, few: bool) -> Iterator[None]:
+def table_settings(spark: SparkSession, *, few: bool) -> AbstractContextManager[None]:
     """Set what the tables depend on, for the time of a block, and what suits a run over few rows."""
-    settings = {**SETTINGS, **BRIEF} if few else SETTINGS
-    before = {name: spark.conf.get(name) for name in settings}
-    for name, value in settings.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, earlier in before.items():
-            if earlier is not None:
-                spark.conf.set(name, earlier)
+    return changed_settings(spark, {**SETTINGS, **BRIEF} if few else SETTINGS)
 
 
 def write_table(

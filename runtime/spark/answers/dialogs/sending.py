@@ -7,10 +7,11 @@ limit is taken away while they are sent. Spark looks at it when a job runs.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from pyspark.sql import SparkSession
+
+from specwire.runtime.spark.session.settings import changed_settings
 
 ROWS = 50_000
 """Rows of a batch."""
@@ -25,15 +26,6 @@ SETTINGS = {
 }
 
 
-@contextmanager
-def unweighed(spark: SparkSession) -> Iterator[None]:
+def unweighed(spark: SparkSession) -> AbstractContextManager[None]:
     """Take the limit away from the jobs that a session runs for the time of a block."""
-    before = {name: spark.conf.get(name) for name in SETTINGS}
-    for name, value in SETTINGS.items():
-        spark.conf.set(name, value)
-    try:
-        yield
-    finally:
-        for name, earlier in before.items():
-            if earlier is not None:
-                spark.conf.set(name, earlier)
+    return changed_settings(spark, SETTINGS)

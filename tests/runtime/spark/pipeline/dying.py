@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from pathlib import Path
 
 import pytest
 
@@ -15,10 +16,34 @@ class Killed(BaseException):
     """Stands for the end of the process."""
 
 
+ALIVE = 10**6
+"""Calls that nobody makes."""
+
+
+def kill_before_each_call(
+    dying: list[int], base: Path, work: Callable[[Path], object]
+) -> Iterator[tuple[int, Path]]:
+    """Do `work` on copies of a folder and die before its first call, its second, …, until it is done; give each copy."""
+    for calls in range(300):
+        out = base.parent / f"out{calls}"
+        shutil.copytree(base, out)
+        dying[0] = calls
+        finished = True
+        try:
+            work(out)
+        except Killed:
+            finished = False
+        dying[0] = ALIVE
+        yield calls, out
+        if finished:
+            return
+    raise AssertionError("the work does not end")
+
+
 @pytest.fixture
 def dying(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[int]]:
     """Let the process die before the call to the file system whose number is in the list; count down to it."""
-    left = [10**6]
+    left = [ALIVE]
 
     def wrap(real: object) -> object:
         def call(*arguments: object, **named: object) -> object:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ from specwire.runtime.spark.pipeline import commit
 from specwire.runtime.spark.pipeline.commit import LOCK, Area, Run, begin, visible_files
 from specwire.runtime.spark.pipeline.journal import ASIDE, JOURNAL, STAGING
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
-from tests.runtime.spark.pipeline.dying import Killed, dying
+from tests.runtime.spark.pipeline.dying import Killed, dying, kill_before_each_call
 
 __all__ = ["dying"]
 
@@ -103,24 +102,12 @@ def test_a_killed_run_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> Non
     base = tmp_path / "base"
     first_run(base)
     seen: list[int] = []
-    for calls in range(200):
-        out = tmp_path / f"out{calls}"
-        shutil.copytree(base, out)
-        dying[0] = calls
-        try:
-            second_run(out)
-        except Killed:
-            finished = False
-        else:
-            finished = True
-        dying[0] = 10**6
+    for calls, out in kill_before_each_call(dying, base, second_run):
         with begin(out):
             pass
         state = state_of(out)
         assert state in (FIRST, SECOND), f"killed at call {calls}"
         seen.append(state[0])
-        if finished:
-            break
     assert seen == sorted(seen), "once a run counts, a later death does not undo it"
     assert seen[0] == 1 and seen[-1] == 2 and len(seen) > 10
 

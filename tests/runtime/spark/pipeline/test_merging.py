@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 
 import pyarrow as pa
@@ -15,7 +14,7 @@ from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.merging import merge_small
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.pipeline.writing import open_table
-from tests.runtime.spark.pipeline.dying import Killed, dying
+from tests.runtime.spark.pipeline.dying import dying, kill_before_each_call
 
 __all__ = ["dying"]
 
@@ -139,22 +138,10 @@ def test_a_killed_merge_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> N
     for number in range(MANY):
         add(base, number, merge=False)
     seen: list[int] = []
-    for calls in range(300):
-        out = tmp_path / f"out{calls}"
-        shutil.copytree(base, out)
-        dying[0] = calls
-        try:
-            add(out, MANY)
-        except Killed:
-            finished = False
-        else:
-            finished = True
-        dying[0] = 10**6
+    for calls, out in kill_before_each_call(dying, base, lambda out: add(out, MANY)):
         with begin(out):
             pass
         rows = rows_of(out)
         assert rows in (wanted(MANY), wanted(MANY + 1)), f"killed at call {calls}"
         seen.append(len(rows))
-        if finished:
-            break
     assert seen == sorted(seen) and seen[0] < seen[-1] and len(seen) > 10
