@@ -105,7 +105,7 @@ def test_request_without_room_is_answered(tmp_path: Path) -> None:
             async for reply in above.stream("overlay.health"):
                 if reply.json()["status"] == "full":
                     break
-            await above.rpc("broker.ping", {"seq": 1}, nodeid=1)  # comes to the leaf behind the answer to its hello
+            await above.rpc("broker.ping", {"seq": 1}, nodeid=1)  # behind the answer to its hello
             await served.serve("desk", Desk())
             text = ROOMLESS.decode()
             assert await errnum_of(below, "broker.ping", text, 0) == EPROTO
