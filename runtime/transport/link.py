@@ -10,6 +10,10 @@ traps this module is about:
 - A send that would block raises EAGAIN. It is kept by the caller (`router`, `dealer`) and tried again when
   the descriptor wakes next, because libzmq tells "there is room again" through the same descriptor. A send to
   one peer may consume the edge that was meant for another, so a timer asks again as well while one waits.
+- The connections of a bound socket linger for as long as the socket said when it was *bound*, where they end before it
+  does: when the peer hangs up, and when the endpoint is let go of. libzmq's own value is for ever. So one message that
+  was sent to a peer while it hung up would keep a context from ending that is closed in the same moment, as would a
+  peer that does not read when the keys change. So the time is bounded before anything is bound.
 """
 
 from __future__ import annotations
@@ -41,6 +45,8 @@ DRAIN = 64
 RETRY_S = 0.01
 MAX_FRAMES = 16
 MAX_PORT = 65_535
+LINGER_S = 0.5
+"""How long is tried to send what is queued on a connection that ends before its socket is closed."""
 
 
 class Link:
@@ -77,6 +83,7 @@ class Link:
         self._loop = asyncio.get_running_loop()
         self.socket = _make_socket(context, kind)
         self.socket.set_hwm(high_water)
+        self.socket.setsockopt(zmq.LINGER, int(LINGER_S * 1000))
         self.socket.setsockopt(zmq.MAXMSGSIZE, max_frame_octets)
         if give_up_s is not None:
             self.socket.setsockopt(zmq.TCP_MAXRT, int(give_up_s * 1000))
