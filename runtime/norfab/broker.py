@@ -194,6 +194,7 @@ class BrokerEngine:
         self.now = now
         self.presence.tick()
         self.timekeeper.tick()
+        self.dispatcher.tick()
         self.inquiries.tick()
         self.errands.tick()
         self.jobs.forget_aged()
@@ -274,7 +275,7 @@ class BrokerEngine:
 
     def report(self, happening: Happening) -> None:
         """Tell whoever runs the broker."""
-        if isinstance(happening, Dropped):
+        if type(happening) is Dropped:
             self.dropped += 1
         self.out.append(Report(happening))
 
@@ -283,6 +284,6 @@ class BrokerEngine:
         self.report(Dropped(peer, kind, reason))
 
     def _done(self) -> list[Action]:
-        done = self.out[:]
+        done = self.out.copy()
         self.out.clear()
         return done

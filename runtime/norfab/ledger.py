@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from specwire.runtime.norfab.actions import Action, Store
 from specwire.runtime.norfab.records import Record
 
 
-class _Held(NamedTuple):
+class _Held(msgspec.Struct, eq=False):
     ticket: int
     then: Callable[[], None] | None
     otherwise: Callable[[str], None] | None

@@ -70,6 +70,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Stores that were not confirmed yet; beyond it jobs are turned away."""
 
     @property
+    def refill(self) -> int:
+        """A worker with so many jobs, or fewer, is sent others at once; one with more when they are several."""
+        return self.window * 3 // 4
+
+    @property
     def expiry_s(self) -> float:
         """Silence after which a worker is lost."""
         return self.keepalive_s * self.liveness

@@ -32,11 +32,15 @@ class Presence:
     def receive(self, peer: bytes, user: str, command: Command) -> None:
         """Take what a worker sends."""
         worker = self._registered(peer)
-        if worker is not None and worker.user != user:
-            self._engine.report(Refused(peer, f"the name belongs to {worker.user!r} and not to {user!r}"))
-            return
         if worker is not None:
+            if worker.user != user:
+                why = f"the name belongs to {worker.user!r} and not to {user!r}"
+                self._engine.report(Refused(peer, why))
+                return
             worker.seen_at = self._engine.now
+            if isinstance(command, commands.Response):  # what comes most often
+                self._engine.relay.response(worker, command)
+                return
         match command:
             case commands.Ready():
                 self._ready(peer, user, command.service, worker)
@@ -49,8 +53,6 @@ class Presence:
                 self.turn_away(peer, "", "is not registered")
             case Keepalive():
                 worker.keepalives_in += 1
-            case commands.Response():
-                self._engine.relay.response(worker, command)
             case commands.Event():
                 self._engine.relay.event(worker, command)
             case commands.Stream():

@@ -61,13 +61,15 @@ class Relay:
         task = self._owed(worker, command)
         if task is None:
             return
-        if command.status in ACCEPTED:
+        if command.status == 200:
+            self._result(worker, task, command)
+        elif command.status in ACCEPTED:
             self._accepted(task)
         elif command.status in IN_PROGRESS:
             self._in_progress(task, command)
         elif command.status == 500 and self._engine.dispatcher.give_on(task, worker):
             pass  # the worker had a fault of its own, or too much to do
-        elif command.status == 200 or self._is_result(worker, command):
+        elif self._is_result(worker, command):
             self._result(worker, task, command)
         elif command.status in NOT_HELD:
             self._engine.dispatcher.not_held(task, worker)

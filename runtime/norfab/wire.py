@@ -27,7 +27,14 @@ COMMAND_FRAME = 2
 NORFAB_COMMAND_OCTETS = 1
 DEPLOYED_COMMAND_OCTETS = 4
 SPECIFIED_STATUS = {102: 300, 201: 202, 404: 400}
+_STATUSES = {str(status): status for status in (102, 200, 201, 202, 300, 400, 404, 408, 417, 500)}
+"""Those that peers write, as most of them write them."""
+
 _SPACED_JSON = re.compile(rb'\{"[^"\\]{0,64}": ')
+
+
+Writer = Callable[[Any], Any]
+"""Makes the message of a command."""
 
 
 class Dialect(Enum):
@@ -36,6 +43,10 @@ class Dialect(Enum):
     NORFAB = "norfab"
     DEPLOYED = "norfab_ascii"
     DEPLOYED_06 = "norfab_ascii 0.6"
+
+    def __init__(self, name: str) -> None:
+        self.writers: dict[tuple[type[Command], Role, Role], Writer] = {}
+        """What makes a message of a command, by its kind, sender and receiver; made when the first one is written."""
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -118,6 +129,9 @@ def _read_disconnect(message: Any) -> tuple[Role, Command]:
 
 def _read_status(message: Any) -> int:
     """Return what the three digits say that begin a status; raises DecodeError where they do not."""
+    known = _STATUSES.get(message.status)
+    if known is not None:
+        return known
     digits: str = message.status[:3]
     if len(digits) == 3 and digits.isascii() and digits.isdigit():
         return int(digits)
@@ -139,92 +153,105 @@ _READERS: dict[str, Reader] = dict(_make_readers())
 
 def encode(command: Command, dialect: Dialect, sender: Role, receiver: Role) -> list[bytes]:
     """Return the frames of `command`; raises EncodeError, also where the dialect has no such command."""
+    write = dialect.writers.get((type(command), sender, receiver))
+    if write is None:
+        write = _make_writer(type(command), dialect, sender, receiver)
+        dialect.writers[type(command), sender, receiver] = write
+    frames: list[bytes] = write(command).encode()
+    return frames
+
+
+def _make_writer(kind: type[Command], dialect: Dialect, sender: Role, receiver: Role) -> Writer:
+    """Return what makes a message of a command of this kind."""
     package: Any = norfab if dialect is Dialect.NORFAB else norfab_ascii
-    on_workers_leg = "worker" in (sender, receiver)
-    name, write = _WRITERS[type(command), on_workers_leg]
-    make = getattr(package, name, None)
-    if make is None:
+    name, make_writer = _FORMS[kind, "worker" in (sender, receiver)]
+    message = getattr(package, name, None)
+    if message is None:
         raise EncodeError(
             protocol=dialect.value,
-            message_name=type(command).__name__,
+            message_name=kind.__name__,
             field=None,
             frame=None,
             offset=None,
             kind="tag",
             expected="a command of this dialect",
-            found=type(command).__name__,
+            found=kind.__name__,
             rule=package.EDITION,
         )
-    fields = write(command, dialect, sender)
     if dialect is Dialect.DEPLOYED_06 and sender == "broker" and name in _HEADED_06:
-        fields["header"] = _OWN_HEADER[receiver]
-    frames: list[bytes] = make(**fields).encode()
-    return frames
+        message = partial(message, header=_OWN_HEADER[receiver])
+    return make_writer(message, dialect, sender)
 
 
-Writer = Callable[[Any, Dialect, Role], dict[str, Any]]
+def _request_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
+    return lambda command: message(
+        service=command.service, target=command.target, uuid=command.uuid, body=command.body
+    )
 
 
-def _make_writers() -> Iterator[tuple[tuple[type[Command], bool], tuple[str, Writer]]]:
-    """Return the class of the message, and its fields, by kind of command and whether a worker sends or gets it."""
+def _workers_request_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
+    return lambda command: message(client_address=command.client, uuid=command.uuid, body=command.body)
+
+
+def _reply_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
+    written = SPECIFIED_STATUS if dialect is Dialect.NORFAB else {}
+    return lambda command: message(
+        service=command.service,
+        uuid=command.uuid,
+        status=str(written.get(command.status, command.status)),
+        body=command.body,
+    )
+
+
+def _workers_reply_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
+    written = SPECIFIED_STATUS if dialect is Dialect.NORFAB else {}
+    return lambda command: message(
+        client_address=command.client,
+        uuid=command.uuid,
+        status=str(written.get(command.status, command.status)),
+        body=command.body,
+    )
+
+
+def _open_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
+    return lambda command: message(header=_OWN_HEADER[sender], body=command.body)
+
+
+def _ready_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
+    return lambda command: message(service=command.service)
+
+
+def _keepalive_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
+    return lambda command: message(header=_OWN_HEADER[sender], service=command.service)
+
+
+def _disconnect_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
+    header = _OWN_HEADER[sender]
+    if dialect is Dialect.NORFAB:
+        return lambda command: message(header=header, service=command.service, body=command.body)
+    return lambda command: message(header=header, service=command.service)
+
+
+def _make_forms() -> Iterator[tuple[tuple[type[Command], bool], tuple[str, Callable[..., Writer]]]]:
+    """Return the class of the message, and who fills it, by kind of command and whether a worker sends or gets it."""
     for request in _REQUESTS.values():
-        yield (request, False), (f"{request.__name__}Client", _write_request)
-        yield (request, True), (f"{request.__name__}Worker", _write_workers_request)
+        yield (request, False), (f"{request.__name__}Client", _request_writer)
+        yield (request, True), (f"{request.__name__}Worker", _workers_request_writer)
     for reply in _REPLIES.values():
-        yield (reply, False), (f"{reply.__name__}Client", _write_reply)
-        yield (reply, True), (f"{reply.__name__}Worker", _write_workers_reply)
+        yield (reply, False), (f"{reply.__name__}Client", _reply_writer)
+        yield (reply, True), (f"{reply.__name__}Worker", _workers_reply_writer)
     for on_workers_leg in (False, True):
-        yield (commands.MmiReply, on_workers_leg), ("MmiBroker", _write_reply)
-        yield (commands.Open, on_workers_leg), ("Open", _write_open)
-        yield (commands.Ready, on_workers_leg), ("Ready", _write_ready)
-        yield (commands.Keepalive, on_workers_leg), ("Keepalive", _write_keepalive)
-        yield (commands.Disconnect, on_workers_leg), ("Disconnect", _write_disconnect)
+        yield (commands.MmiReply, on_workers_leg), ("MmiBroker", _reply_writer)
+        yield (commands.Open, on_workers_leg), ("Open", _open_writer)
+        yield (commands.Ready, on_workers_leg), ("Ready", _ready_writer)
+        yield (commands.Keepalive, on_workers_leg), ("Keepalive", _keepalive_writer)
+        yield (commands.Disconnect, on_workers_leg), ("Disconnect", _disconnect_writer)
 
 
-def _write_request(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
-    fields = {"service": command.service, "uuid": command.uuid, "body": command.body}
-    return fields | {"target": command.target}
-
-
-def _write_workers_request(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
-    return {"client_address": command.client, "uuid": command.uuid, "body": command.body}
-
-
-def _write_reply(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
-    status = _status(command.status, dialect)
-    return {"service": command.service, "uuid": command.uuid, "status": status, "body": command.body}
-
-
-def _write_workers_reply(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
-    status = _status(command.status, dialect)
-    return {"client_address": command.client, "uuid": command.uuid, "status": status, "body": command.body}
-
-
-def _write_open(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
-    return {"header": _OWN_HEADER[sender], "body": command.body}
-
-
-def _write_ready(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
-    return {"service": command.service}
-
-
-def _write_keepalive(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
-    return {"header": _OWN_HEADER[sender], "service": command.service}
-
-
-def _write_disconnect(command: Any, dialect: Dialect, sender: Role) -> dict[str, Any]:
-    fields: dict[str, Any] = {"header": _OWN_HEADER[sender], "service": command.service}
-    return fields | ({"body": command.body} if dialect is Dialect.NORFAB else {})
-
-
-def _status(status: int, dialect: Dialect) -> str:
-    return str(SPECIFIED_STATUS.get(status, status) if dialect is Dialect.NORFAB else status)
-
-
-_WRITERS = dict(_make_writers())
+_FORMS = dict(_make_forms())
 _HEADED_06 = frozenset(
     name
-    for (kind, on_workers_leg), (name, _) in _WRITERS.items()
+    for (kind, on_workers_leg), (name, _) in _FORMS.items()
     if (kind in _REQUESTS.values() and on_workers_leg and kind is not commands.Mmi)
     or (kind in _REPLIES.values() and not on_workers_leg)
 )
@@ -256,7 +283,8 @@ class Dialects:
         if before is Dialect.DEPLOYED_06 and dialect is Dialect.DEPLOYED:
             dialect = before  # a message without JSON says nothing about the version
         self._known[key] = dialect
-        self._keep_bounded()
+        if before is None:
+            self._keep_bounded()
         return received
 
     def _guess(self, peer: bytes, frames: Sequence[bytes]) -> None:

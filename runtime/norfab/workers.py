@@ -201,7 +201,8 @@ class Registry:
 
     def awaits(self, task: Task) -> bool:
         """Whether the task waits for its worker to register."""
-        return self.absent.get(task.worker, {}).get(task.job.uuid) is task
+        waiting = self.absent.get(task.worker)
+        return waiting is not None and waiting.get(task.job.uuid) is task
 
     def take_absent(self, name: str, service: str) -> Iterator[Task]:
         """Take out what waits for this worker of this service."""

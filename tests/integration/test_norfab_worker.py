@@ -20,7 +20,7 @@ from tests.integration.norfab_watch import NorfabWatch
 
 pytestmark = pytest.mark.peers
 
-SETTINGS = WorkerSettings(keepalive_s=0.5, liveness=60, drain_s=20.0)
+SETTINGS = WorkerSettings(keepalive_s=0.5, liveness=60, drain_s=20.0, acknowledge_s=0.0)
 
 
 class Notes:

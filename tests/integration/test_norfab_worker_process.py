@@ -132,6 +132,11 @@ async def entry(client: RawPeer, uuid: str) -> Any:
     return (await client.answer(uuid, 200))["w1"]
 
 
+async def until_taken(client: RawPeer, uuid: str) -> None:
+    """Wait until a job is said to be taken, or has its result, which says so, too."""
+    await client.hear(Response, lambda said: said.uuid == uuid and said.status in (200, 201))
+
+
 QUIET = Settings(keepalive_s=1000.0, poll_s=1000.0)
 """The broker says nothing of its own, and so does not notice that a connection has gone: the worker is back before."""
 
@@ -206,7 +211,7 @@ def test_under_kills_no_job_runs_twice_and_each_ends(tmp_path: Path) -> None:
                         for number in range(30):
                             posted.append(f"j{life}-{number}")
                             client.post(posted[-1], task="count", target="w1")
-                        await client.answer(f"j{life}-{10 * life}", 201)
+                        await until_taken(client, f"j{life}-{10 * life}")
                 with working(endpoint, tmp_path / "w") as worker:
                     client.got.clear()
                     for uuid in posted:

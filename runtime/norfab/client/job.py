@@ -17,13 +17,25 @@ EARLIER = 0
 
 
 class Part:
-    """One worker's part; `result` is None while there is none, `denials` counts how often the worker did not know the job."""
+    """One worker's part.
 
-    __slots__ = ("denials", "result")
+    Attributes:
+        result: None while there is none.
+        failed: the worker has answered that it failed, or its loss was told.
+        denials: how often the worker did not know the job.
+    """
+
+    __slots__ = ("denials", "failed", "result")
 
     def __init__(self) -> None:
         self.result: ResultRecord | None = None
+        self.failed = False
         self.denials = 0
+
+    def end(self, result: ResultRecord) -> None:
+        """Take the worker's answer."""
+        self.result = result
+        self.failed = result.code >= 400 or says_failed(result.entry)
 
 
 class Job:
@@ -107,16 +119,17 @@ class Job:
     @property
     def failed(self) -> list[str]:
         """The workers that have answered that they failed, or whose loss was told."""
-        return [
-            name
-            for name, part in self.parts.items()
-            if part.result is not None and (part.result.code >= 400 or says_failed(part.result.entry))
-        ]
+        return [name for name, part in self.parts.items() if part.failed]
 
     @property
     def complete(self) -> bool:
         """Whether every worker has answered."""
-        return self.listed and all(part.result is not None for part in self.parts.values())
+        if not self.listed:
+            return False
+        for part in self.parts.values():  # noqa: SIM110 - without a generator for each answer
+            if part.result is None:
+                return False
+        return True
 
     def target_of_question(self, connection: int) -> str:
         """Return whom a GET on this connection means.

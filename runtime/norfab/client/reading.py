@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 import msgspec
 
 from specwire.runtime.norfab.client.events import Progress
 
-_WORDS = ("workers", "worker", "uuid", "target", "status", "service", "error", "errors")
+_WORDS = frozenset({"workers", "worker", "uuid", "target", "status", "service", "error", "errors"})
 """Keys of the broker's own bodies: no worker's entry."""
 
 MAX_MESSAGE = 10_000
@@ -51,6 +51,8 @@ def read_response(body: bytes) -> Said:
         fields = _FIELDS.decode(body)
     except _UNREADABLE:
         return Said(readable=False)
+    if _WORDS.isdisjoint(fields):  # nothing but entries of workers
+        return Said(True, entries={name: raw for name, raw in _octets(fields) if raw.startswith(b"{")})
     words = {name: _read(fields[name]) for name in _WORDS if name in fields}
     workers = words.get("workers")
     return Said(
@@ -59,8 +61,12 @@ def read_response(body: bytes) -> Said:
         _text(words.get("worker")),
         _text(words.get("status")),
         _text(words.get("error")) or "; ".join(_text(item) for item in _list(words.get("errors"))),
-        {name: bytes(raw) for name, raw in fields.items() if _is_entry(name, bytes(raw), words.get(name))},
+        {name: raw for name, raw in _octets(fields) if _is_entry(name, raw, words.get(name))},
     )
+
+
+def _octets(fields: Mapping[str, msgspec.Raw]) -> Iterator[tuple[str, bytes]]:
+    return ((name, bytes(raw)) for name, raw in fields.items())
 
 
 def _is_entry(name: str, raw: bytes, word: Any) -> bool:

@@ -143,8 +143,19 @@ class Replies:
     def _change(self, job: Job, state: State) -> None:
         job.state = state
         self._engine.table.changed(job)
-        changed = JobChanged(job.uuid, state, tuple(job.parts), tuple(job.answered), tuple(job.failed))
-        self._engine.report(changed)
+        self._tell_change(job)
+
+    def _tell_change(self, job: Job) -> None:
+        answered = [(name, part.failed) for name, part in job.parts.items() if part.result is not None]
+        self._engine.report(
+            JobChanged(
+                job.uuid,
+                job.state,
+                tuple(job.parts),
+                tuple([name for name, _ in answered]),
+                tuple([name for name, failed in answered if failed]),
+            )
+        )
 
     # --- results
 
@@ -159,31 +170,37 @@ class Replies:
             elif part.result is not None:
                 self._engine.drop(job.uuid, "double", f"a second result of {worker[:80]}")
             else:
-                part.result = self._record(job, worker, status, entry)
-                fresh.append(part.result)
+                fresh.append(self._record(job, worker, status, entry))
+                part.end(fresh[-1])
         if not job.state.ended:
             self._known(job)
         if not fresh:
             return
         if status >= 400 and not job.listed:
             job.listed = True  # that was all of the job: the broker never had more workers for it
+            self._engine.table.changed(job)
         self._engine.store(*fresh)
         if job.complete:
             self._engine.table.end_by_parts(job, error=said.error if said.status == "FAILED" else "")
         elif not job.state.ended:
             if not job.listed:
                 self._engine.asking.want(job.uuid, "get")
-            self._change(job, State.STARTED)
+            if job.state is State.STARTED:
+                self._tell_change(job)  # nothing of the job itself is to be stored
+            else:
+                self._change(job, State.STARTED)
 
     def _part_of(self, job: Job, worker: str) -> Part | None:
         """Return the part that a worker's entry is for; None where the job is not with this worker."""
         if worker in job.parts:
             return job.parts[worker]
         if not job.listed:
+            self._engine.table.changed(job)
             return job.parts.setdefault(worker, Part())
         if job.target == "any" and (pending := job.pending):
             # Another worker has it now, and the broker that knew so is gone.
             job.parts[worker] = part = job.parts.pop(pending[0])
+            self._engine.table.changed(job)
             return part
         return None
 
@@ -224,8 +241,9 @@ class Replies:
             return
         why = f"worker {worker} does not know the job (any more)"
         entry = {"result": None, "failed": True, "errors": [why], "messages": [], "status": "failed"}
-        part.result = self._record(job, worker, 404, msgspec.json.encode(entry))
-        self._engine.store(part.result)
+        record = self._record(job, worker, 404, msgspec.json.encode(entry))
+        part.end(record)
+        self._engine.store(record)
         if job.complete:
             self._engine.table.end_by_parts(job)
         else:

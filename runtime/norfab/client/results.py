@@ -131,8 +131,55 @@ class Answer(msgspec.Struct, frozen=True):
 def read_entry(worker: str, code: int, entry: bytes) -> WorkerResult:
     """Return what a worker's entry says."""
     try:
+        usual = _USUAL.decode(entry)
+    except _UNREADABLE:
+        return _read_unusual(worker, code, entry)
+    return WorkerResult(
+        worker,
+        usual.result,
+        usual.failed or code >= 400,
+        usual.errors,
+        usual.messages,
+        code,
+        usual.task,
+        usual.status,
+        usual.resources,
+        usual.diff,
+        usual.dry_run,
+        usual.task_started or "",
+        usual.task_completed or "",
+        usual.attempt,
+        usual.worker if usual.worker != worker else "",
+    )
+
+
+class _Usual(msgspec.Struct, frozen=True):
+    """An entry in which everything is what it should be."""
+
+    result: Any = None
+    failed: bool = False
+    errors: tuple[str, ...] = ()
+    messages: tuple[str, ...] = ()
+    task: str = ""
+    status: str = ""
+    resources: tuple[str, ...] = ()
+    diff: Any = None
+    dry_run: bool | None = None
+    task_started: str | None = None
+    task_completed: str | None = None
+    attempt: int = 1
+    worker: str = ""
+
+
+_USUAL = msgspec.json.Decoder(_Usual)
+_UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
+
+
+def _read_unusual(worker: str, code: int, entry: bytes) -> WorkerResult:
+    """Return what an entry says in which not everything is as it should be."""
+    try:
         said = msgspec.json.decode(entry)
-    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+    except _UNREADABLE:
         said = None
     if not isinstance(said, dict):
         return WorkerResult(worker, failed=True, errors=("its answer cannot be read",), code=417)

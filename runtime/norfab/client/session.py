@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from specwire.runtime.capture.recorder import Recorder
@@ -136,32 +135,36 @@ class Session:
     async def _tick(self) -> None:
         pruned_at = 0.0
         while self.running:
-            with self._ending():
+            try:
                 self.perform(self.engine.tick(self.now()))
                 if self.now() - pruned_at >= PRUNE_S:
                     pruned_at = self.now()
                     self.store.prune(self.engine.ticket(), pruned_at)
+            except Exception as error:
+                self._end(error)
+                raise
             await asyncio.sleep(TICK_S)
 
     def _on_command(self, command: Command) -> None:
         if self.running:
-            with self._ending():
+            try:
                 self.perform(self.engine.receive(command, self.now()))
+            except Exception as error:
+                self._end(error)
+                raise
 
     def _on_lost(self, reason: str) -> None:
         if self.running:
-            with self._ending():
+            try:
                 self.perform(self.engine.lost(reason, self.now()))
+            except Exception as error:
+                self._end(error)
+                raise
 
-    @contextmanager
-    def _ending(self) -> Iterator[None]:
+    def _end(self, fault: Exception) -> None:
         """Let a fault end the session; the event loop, or the link, reports it."""
-        try:
-            yield
-        except Exception as error:
-            self.running = False
-            self.waiting.close(error)
-            raise
+        self.running = False
+        self.waiting.close(fault)
 
     def _on_stored(self, ticket: int) -> None:
         if self.running:
@@ -189,11 +192,11 @@ class Session:
 
     def _tell(self, happening: Happening) -> None:
         match happening:
-            case JobEnded(result=result):
-                self.waiting.ended(result)
+            case JobEnded():
+                self.waiting.ended(happening.result)
             case Progress():
                 self.waiting.progress(happening)
-            case Answered(uuid=uuid, answer=answer):
-                self.waiting.answered(uuid, answer)
+            case Answered():
+                self.waiting.answered(happening.uuid, happening.answer)
         if self._on_event is not None:
             self._on_event(happening)

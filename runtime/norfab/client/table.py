@@ -72,7 +72,7 @@ class Table:
             job.parts[name] = Part()
         job.listed = bool(job.parts)
         for result in kept.results:
-            job.parts.setdefault(result.worker, Part()).result = result
+            job.parts.setdefault(result.worker, Part()).end(result)
         job.asked = True  # what was on disk may have been sent
         known = job.listed or state in (State.DISPATCHED, State.STARTED) or not job.ours
         job.known_at = EARLIER if known else NEVER

@@ -55,11 +55,11 @@ class Counters(msgspec.Struct):
     def count_event(self, event: BrokerEvent) -> None:
         """Count what an event stands for."""
         match event:
+            case JobEnded():
+                self.parts_ended += 1
+                self.parts_failed += bool(event.failure)
             case JobAccepted():
                 self.jobs_accepted += 1
-            case JobEnded(failure=failure):
-                self.parts_ended += 1
-                self.parts_failed += bool(failure)
             case JobRedispatched():
                 self.redispatched += 1
             case Dropped(kind=kind):

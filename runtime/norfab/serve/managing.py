@@ -12,6 +12,7 @@ from specwire.runtime.norfab.serve.events import Managed
 SERVICES = (SERVICE, "mmi.service.worker")
 LOOKS = ("show_", "get_")
 LONGEST_TASK = 80
+_CALLS = (Mmi, Post, Get)
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -23,7 +24,7 @@ _CALL = msgspec.json.Decoder(_Call)
 
 def find_management(peer: bytes, user: str, command: Command, access: Access) -> Managed | None:
     """Return what `command` would do to the broker or to workers, and whether it may; None where it does nothing."""
-    if not isinstance(command, Mmi | Post | Get) or command.service not in SERVICES:
+    if not isinstance(command, _CALLS) or command.service not in SERVICES:
         return None
     try:
         task = _CALL.decode(command.body).task

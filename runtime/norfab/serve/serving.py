@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
+from itertools import chain
 from pathlib import Path
 
 from specwire.runtime.capture.recorder import Recorder
@@ -41,6 +42,9 @@ STOP_S = 10.0
 
 TICK_S = 0.25
 TEND_S = 30.0
+FEW = 4
+"""Actions that are performed in the order in which they came."""
+
 _HEADERS: Mapping[bytes, Role] = {b"NFPC01": "client", b"NFPW01": "worker"}
 
 
@@ -244,22 +248,29 @@ class Serving:
 
     def _perform(self, actions: Sequence[Action]) -> None:
         """Tell what happened first: it is written down before anybody hears of it."""
-        rest = []
+        told = False
         for action in actions:
             if type(action) is Report:
+                told = True
                 self._tell(action.happening)
-            else:
-                rest.append(action)
-        if len(rest) < len(actions):
+        if told:
             self._after()
-        self._agenda.add(rest)
+            actions = [action for action in actions if type(action) is not Report]
+        if len(actions) > FEW:
+            self._agenda.add(by_peer(actions))
+        elif actions:
+            self._agenda.add(actions)
 
     def _do(self, action: Action) -> None:
+        if type(action) is Send:
+            self._send(action.peer, action.role, action.command)
+        elif type(action) is Store:
+            self._store.write(action.ticket, action.records)
+        else:
+            self._do_rarely(action)
+
+    def _do_rarely(self, action: Action) -> None:
         match action:
-            case Send():
-                self._send(action.peer, action.role, action.command)
-            case Store():
-                self._store.write(action.ticket, action.records)
             case Ask():
                 self._handlers.ask(action)
             case Fetch():
@@ -280,6 +291,17 @@ class Serving:
             self._tell(Dropped(peer, "unexpected", f"cannot be told {type(command).__name__}: {error}"))
             return
         self._entrance.send(peer, role, frames)
+
+
+def by_peer(actions: Sequence[Action]) -> list[Action]:
+    """Return the actions in an order in which what is sent to a peer is sent together, so that it takes it up together."""
+    stores = [action for action in actions if type(action) is Store]
+    sends: dict[bytes, list[Action]] = {}
+    for action in actions:
+        if type(action) is Send:
+            sends.setdefault(action.peer, []).append(action)
+    others = [action for action in actions if type(action) is not Store and type(action) is not Send]
+    return [*stores, *chain.from_iterable(sends.values()), *others]
 
 
 def _header(frames: Sequence[bytes]) -> bytes:

@@ -34,15 +34,22 @@ QUICK_PAGES = 3000
 """About so many pages are written quickly; then it is time that the log is worked off, which waits for the disk."""
 
 PAGES_A_COMMIT = 5
+ROWS_A_PAGE = 2
+"""Rows in no order, as by uuid, change a page each, or several; those that are added at the end far fewer."""
+
 PAGE_OCTETS = 4096
 
 
 class Ticket(NamedTuple):
-    """Statements that are kept together or not at all; `octets` is about what they weigh."""
+    """Statements that are kept together or not at all.
+
+    `octets` is about what they weigh, `others` how many of them add no row.
+    """
 
     number: int
     statements: Sequence[Statement]
     octets: int
+    others: int = 0
 
 
 class Keeper:
@@ -112,7 +119,9 @@ class Keeper:
             self._be_patient(connection, patient=False)
         except sqlite3.Error:
             return False
-        self._quick_pages += PAGES_A_COMMIT + sum(ticket.octets for ticket in tickets) // PAGE_OCTETS
+        octets = sum([ticket.octets for ticket in tickets])
+        rows = sum([len(ticket.statements) for ticket in tickets])
+        self._quick_pages += PAGES_A_COMMIT + octets // PAGE_OCTETS + rows // ROWS_A_PAGE
         return self._attempt(tickets) is None
 
     def work_off(self) -> None:

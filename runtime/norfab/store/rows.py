@@ -47,6 +47,7 @@ _KINDS: dict[int, type[Any]] = {
 }
 _KIND_OF = {type_: kind for kind, type_ in _KINDS.items()}
 _DECODERS = {kind: msgspec.msgpack.Decoder(type_) for kind, type_ in _KINDS.items()}
+_REPLACING = (ForgottenRecord, DeletedRecord, WorkerRecord)
 _encode = msgspec.msgpack.Encoder().encode
 _replace = msgspec.structs.replace
 
@@ -56,18 +57,18 @@ Stored = Record | HeldResult
 
 def replaces_all(record: Record) -> bool:
     """Tell whether nothing that was written of this uuid before is to be kept."""
-    return isinstance(record, ForgottenRecord | DeletedRecord | WorkerRecord)
+    return isinstance(record, _REPLACING)
 
 
 def make_row(number: int, record: Record) -> tuple[Any, ...]:
     """Return the row of a record."""
-    match record:
-        case JobRecord(body=body):
-            return number, JOB, None, _encode(_replace(record, body=b"")), body
-        case ResultRecord(slot=slot, body=body):
-            return number, RESULT, slot, _encode(_replace(record, body=b"")), body
-        case _:
-            return number, _KIND_OF[type(record)], None, _encode(record), None
+    kind = _KIND_OF[type(record)]
+    if isinstance(record, ResultRecord):
+        bare = ResultRecord(record.uuid, record.slot, record.status, b"", record.ended_at)
+        return number, kind, record.slot, _encode(bare), record.body
+    if isinstance(record, JobRecord):
+        return number, kind, None, _encode(_replace(record, body=b"")), record.body
+    return number, kind, None, _encode(record), None
 
 
 def read_row(row: Sequence[Any]) -> Stored:

@@ -1,7 +1,8 @@
 """A thread that writes a database: what gathers while it commits is the next commit.
 
-Where a commit does not wait for the disk, and there is little to commit and nothing before it, the event loop does it itself:
-that takes some 20 µs, and to wake the thread and to be woken by it takes several times that.
+Where a commit does not wait for the disk, and there is not much to commit and nothing before it, the event loop does it itself:
+for a few tickets that takes some 20 µs and for hundreds a millisecond, and to wake the thread and to be woken by it takes
+several times the former, as both want the interpreter.
 
 A ticket is a number and the statements that belong together: all of them are committed or none. The owner of a `Writer`
 puts tickets on its event loop and hears there what became of them, in this order: each ticket that could not be kept,
@@ -38,9 +39,18 @@ BATCH = 4096
 BATCH_OCTETS = 8 << 20
 """Of one commit at most, but for its last ticket: who waits for the first ticket also waits for the last."""
 
-QUICK_TICKETS = 8
-QUICK_OCTETS = 64 * 1024
-"""What is committed on the event loop, where a commit does not wait for the disk: it takes less time than to wake the thread."""
+QUICK_TICKETS = 512
+QUICK_OCTETS = 512 * 1024
+QUICK_OTHERS = 8
+"""What is committed on the event loop, where a commit does not wait for the disk: rows that are added, within a millisecond or
+two, and few other statements, as a deletion may be of many rows."""
+
+PATIENCE_S = 0.004
+"""How long what is patient waits for others to be committed with."""
+
+MANY = 4
+BUSY_S = 0.02
+"""Where so many tickets come in a turn of the loop the next turn is waited for, for so long at most."""
 
 CLOSE_S = 30.0
 """How long a disk that answers nothing may keep a peer from ending."""
@@ -89,7 +99,9 @@ class Writer:
         self._queue: deque[Ticket | _Question] = deque()
         self._octets = 0
         self._wanted = threading.Condition()
-        self._closing = self._resting = False
+        self._turn: asyncio.Handle | None = None
+        self._late_at, self._looked_at = 0.0, 0
+        self._hurried = self._closing = self._resting = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -129,21 +141,33 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name=f"store {self.path.name}", daemon=True)
         self._thread.start()
 
-    def put(self, ticket: int, statements: Sequence[Statement]) -> None:
-        """Have the statements committed together; tickets count up. Returns at once."""
-        octets = 0
-        for _, row in statements:
+    def put(self, ticket: int, statements: Sequence[Statement], *, patient: bool = False) -> None:
+        """Have the statements committed together; tickets count up. Returns at once.
+
+        Args:
+            patient: more is about to come, and this may wait for it a moment (`PATIENCE_S`).
+        """
+        octets = others = 0
+        for sql, row in statements:
+            others += not sql.startswith("INSERT")
             for value in row:
                 if type(value) is bytes or type(value) is str:
                     octets += len(value)
         if full := self._full(octets):
             self._loop.call_soon(self._on_failed, ticket, full)
             return
-        self._gathered.append(Ticket(ticket, statements, octets))
+        if not self._gathered:
+            self._late_at = self._loop.time() + BUSY_S
+        self._gathered.append(Ticket(ticket, statements, octets, others))
         self._octets += octets
-        if len(self._gathered) == 1:
+        if not patient and not self._hurried:
             # Not at once: what else comes in this turn of the loop joins the commit.
-            self._loop.call_soon(self._end_turn)
+            self._hurried = True
+            if self._turn is not None:
+                self._turn.cancel()
+            self._turn = self._loop.call_soon(self._end_turn)
+        elif self._turn is None:
+            self._turn = self._loop.call_later(PATIENCE_S, self._end_turn)
 
     async def read(self, sql: str, parameters: Parameters = ()) -> Rows:
         """Return the rows of a question, asked when everything that was put before is done.
@@ -177,11 +201,18 @@ class Writer:
             await asyncio.sleep(0)  # what the thread said last is heard
 
     def _end_turn(self) -> None:
-        """Commit what has gathered in a turn of the loop: here where it is little and does not wait, else in the thread."""
+        """Commit what has gathered: here where it is not much and does not wait, else in the thread."""
         gathered = self._gathered
+        if len(gathered) - self._looked_at >= MANY and self._loop.time() < self._late_at:
+            # A peer that says much at once says more; and who is told of this together works on it together.
+            self._looked_at = len(gathered)
+            self._turn = self._loop.call_soon(self._end_turn)
+            return
+        self._turn, self._hurried, self._looked_at = None, False, 0
         if self._quick and 0 < len(gathered) <= QUICK_TICKETS:
-            octets = sum(ticket.octets for ticket in gathered)
-            if octets <= QUICK_OCTETS:
+            octets = sum([ticket.octets for ticket in gathered])
+            others = sum([ticket.others for ticket in gathered])
+            if octets <= QUICK_OCTETS and others <= QUICK_OTHERS:
                 with self._wanted:  # a thread that rests does so until this is let go
                     rests = self._resting and not self._queue and not self._closing
                     done = rests and self._keeper.keep_quickly(gathered)

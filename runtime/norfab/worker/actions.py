@@ -26,10 +26,14 @@ class Send(msgspec.Struct, frozen=True, gc=False):
 
 
 class Store(msgspec.Struct, frozen=True):
-    """Keep these records, all or none; see `WorkerEngine.stored` and `WorkerEngine.not_stored`."""
+    """Keep these records, all or none; see `WorkerEngine.stored` and `WorkerEngine.not_stored`.
+
+    `patient` where more is about to follow, with which it may be committed.
+    """
 
     ticket: int
     records: tuple[Record, ...]
+    patient: bool = False
 
 
 class Mark(msgspec.Struct, frozen=True, gc=False):
@@ -53,6 +57,22 @@ class Start(msgspec.Struct, frozen=True, gc=False):
     task: str
     body: bytes
     client: bytes
+
+
+class LineUp(msgspec.Struct, frozen=True, gc=False):
+    """Run a task when those that run have ended; what it begins with is marked (`Mark`), then see `WorkerEngine.began`."""
+
+    number: int
+    uuid: str
+    task: str
+    body: bytes
+    client: bytes
+
+
+class Withdraw(msgspec.Struct, frozen=True, gc=False):
+    """Take back what was lined up, or cancel it where it has begun; see `WorkerEngine.withdrawn`."""
+
+    uuid: str
 
 
 class Cancel(msgspec.Struct, frozen=True, gc=False):
@@ -88,4 +108,19 @@ class Report(msgspec.Struct, frozen=True):
     happening: Happening
 
 
-Action = Connect | Close | Send | Store | Mark | Load | Start | Cancel | Abandon | Input | Stopped | Report
+Action = (
+    Connect
+    | Close
+    | Send
+    | Store
+    | Mark
+    | Load
+    | Start
+    | LineUp
+    | Withdraw
+    | Cancel
+    | Abandon
+    | Input
+    | Stopped
+    | Report
+)

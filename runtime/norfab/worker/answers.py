@@ -85,7 +85,7 @@ class Answers:
             engine.give_back([job])
             return
         engine.report(JobTaken(job.uuid, job.task))
-        self._acknowledge(job)
+        engine.taken.note(job)
         if reserved:
             engine.execution.start(job)
         else:
@@ -101,7 +101,8 @@ class Answers:
             post = Post(job.uuid, b"", client=job.client)
             self._refuse(post, 500, f"the worker cannot keep the job: {reason}")
 
-    def _acknowledge(self, job: Assignment) -> None:
+    def acknowledge(self, job: Assignment) -> None:
+        """Say that the worker has a job, durably."""
         self.reply(job.uuid, job.client, 201, self._state(job.uuid, "ACCEPTED"))
 
     def _again(self, job: Assignment, command: Post) -> None:
@@ -110,7 +111,7 @@ class Answers:
             self._refuse(command, 400, DELETED)
         elif job.state is not State.STORING:
             job.client = command.client
-            self._acknowledge(job)
+            self.acknowledge(job)
             if job.state is State.HELD:
                 self.release(job)
             elif job.state is State.DONE:
@@ -141,7 +142,7 @@ class Answers:
         elif job.state is State.DONE:
             self._load(job, command.client)
         elif job.state is not State.STORING:
-            waits = job.state in (State.HELD, State.QUEUED, State.MARKING)
+            waits = job.state in (State.HELD, State.QUEUED, State.LINED, State.MARKING)
             self.reply(
                 command.uuid, command.client, 300, self._state(job.uuid, "PENDING" if waits else "STARTED")
             )
@@ -215,6 +216,8 @@ class Answers:
             return
         if job.state is State.RUNNING:
             engine.execution.cancel(job, "the job was deleted")
+        elif job.state is State.LINED:
+            engine.execution.withdraw(job)
         job.deleted = True
         engine.execution.owed.pop(job.uuid, None)
         engine.jobs.bury(job)
@@ -255,5 +258,6 @@ class Answers:
 
     def reply(self, uuid: str, client: bytes, status: int, body: bytes) -> None:
         """Answer, where there is a broker to answer to."""
+        self._engine.taken.supersede(uuid)
         if self._engine.connection.up:
             self._engine.out.append(Send(Response(uuid, status, body, client=client)))

@@ -14,14 +14,18 @@ class State(Enum):
     STORING = "waits for the disk"
     HELD = "was kept through a restart, and waits for the broker to ask for it"
     QUEUED = "waits for its turn"
+    LINED = "waits for its turn, and begins when the job before it ends"
     MARKING = "that it begins waits for the disk"
     RUNNING = "runs"
     ENDING = "its end waits for the disk"
     DONE = "its end is durable"
 
 
-OPEN = (State.STORING, State.HELD, State.QUEUED, State.MARKING, State.RUNNING)
+OPEN = (State.STORING, State.HELD, State.QUEUED, State.LINED, State.MARKING, State.RUNNING)
 """It has no end yet."""
+
+WAITING = (State.STORING, State.QUEUED, State.LINED, State.MARKING)
+"""It will begin without a further word of the broker's."""
 
 
 class Assignment:

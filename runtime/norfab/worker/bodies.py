@@ -8,11 +8,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from functools import lru_cache
 from typing import Any
 
 import msgspec
 
 NULL = msgspec.Raw(b"null")
+_encode = msgspec.json.Encoder().encode
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
@@ -71,13 +73,18 @@ def result(
         "juuid": uuid,
         "resources": outcome.resources,
         "status": outcome.status or ("failed" if outcome.failed else "completed"),
-        "task_started": None if began is None else time.ctime(began),
-        "task_completed": time.ctime(ended),
+        "task_started": None if began is None else _clock(int(began)),
+        "task_completed": _clock(int(ended)),
         "service": service,
         "diff": outcome.diff,
         "dry_run": outcome.dry_run,
     }
-    return msgspec.json.encode({worker: entry})
+    return _encode({worker: entry})
+
+
+@lru_cache(maxsize=16)
+def _clock(second: int) -> str:
+    return time.ctime(second)
 
 
 def state(worker: str, service: str, uuid: str, status: str) -> bytes:

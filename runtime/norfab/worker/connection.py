@@ -106,6 +106,7 @@ class Connection:
             return
         engine, settings = self._engine, self._engine.settings
         engine.out.append(Close())
+        engine.taken.clear()
         if self.registered and engine.now - self.registered_at >= settings.keepalive_s:
             self._failures, self._trouble_at = 0, engine.now  # it was let in, and not turned away at once
         elif self.registered and self._trouble_at is None:

@@ -1,7 +1,7 @@
 """The worker's engine: commands in, actions out; no socket, file, thread, clock or randomness.
 
 It is put together from parts, each with one idea: the `Connection` (registration, signs of life, the list of brokers),
-`Answers` (POST, GET, DELETE, PUT), `Execution` (what runs when, and how it ends), `Jobs` (the table), `Management`, and
+`Answers` (POST, GET, DELETE, PUT), `Taken` (the word that a job was taken), `Execution` (what runs when, and how it ends), `Jobs` (the table), `Management`, and
 the `Ledger` (what waits for the disk).
 
 `now` is seconds since the epoch, and does not go backwards while the engine lives. No message, however odd, makes a
@@ -34,6 +34,7 @@ from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.management import Management
 from specwire.runtime.norfab.worker.records import ForgottenRecord, Record
 from specwire.runtime.norfab.worker.restoring import let_go, restore
+from specwire.runtime.norfab.worker.taken import Taken
 
 Order = Literal["", "disconnect", "restart", "shutdown"]
 STOPPED = "the worker was stopped before the job ended"
@@ -95,6 +96,7 @@ class WorkerEngine:
         self.connection = Connection(self)
         self.execution = Execution(self)
         self.answers = Answers(self)
+        self.taken = Taken(self)
         self.management = Management(self, about or {}, tasks)
 
     # --- what the shell calls
@@ -162,6 +164,19 @@ class WorkerEngine:
         self.execution.stream(uuid, body)
         return self._done()
 
+    def began(self, uuid: str, at: float, now: float) -> list[Action]:
+        """A task that was lined up has begun."""
+        self.now = now
+        self.execution.began(uuid, at)
+        return self._done()
+
+    def withdrawn(self, uuid: str, back: bool, now: float) -> list[Action]:
+        """What was lined up has not begun, and will not; or it has, and `began` says so."""
+        self.now = now
+        self.execution.withdrawn(uuid, back)
+        self.drain()
+        return self._done()
+
     def ended(self, uuid: str, outcome: Outcome, now: float) -> list[Action]:
         """A task has ended."""
         self.now = now
@@ -183,6 +198,7 @@ class WorkerEngine:
             return self._done()
         self.connection.tick()
         self._settle_registration()
+        self.taken.tick()
         self.execution.tick()
         self.jobs.forget_aged()
         if self.stopping and now >= self._drain_until:
@@ -275,6 +291,7 @@ class WorkerEngine:
         self._drain_until = self.now + self.settings.drain_s
         self.give_back([job for job in self.execution.queue if job.state is State.QUEUED and not job.deleted])
         self.execution.queue.clear()
+        self.execution.withdraw_all()
         self.drain()
 
     def give_back(self, jobs: Sequence[Assignment]) -> None:
@@ -301,7 +318,8 @@ class WorkerEngine:
 
     def drain(self) -> None:
         """Where nothing runs and nothing waits for the disk, a worker that stops has ended."""
-        if not self.stopping or self._stopped or self.execution.running or len(self.ledger):
+        execution = self.execution
+        if not self.stopping or self._stopped or execution.running or execution.lined or len(self.ledger):
             return
         self._stopped = True
         if not self._restarts:

@@ -15,7 +15,16 @@ from typing import TYPE_CHECKING
 
 from specwire.runtime.norfab.commands import Event, Response, Stream
 from specwire.runtime.norfab.worker import bodies
-from specwire.runtime.norfab.worker.actions import Abandon, Cancel, Load, Mark, Send, Start
+from specwire.runtime.norfab.worker.actions import (
+    Abandon,
+    Cancel,
+    LineUp,
+    Load,
+    Mark,
+    Send,
+    Start,
+    Withdraw,
+)
 from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.events import JobEnded, JobStarted, StoreFailed
@@ -34,6 +43,7 @@ class Execution:
     Attributes:
         running: by uuid, the jobs that have a place.
         queue: those that wait for one; some may have ended meanwhile.
+        lined: by uuid, those that begin without a word from here when one that runs has ended.
         owed: results that no broker was told of.
         abandoned: tasks that go on without a place.
     """
@@ -45,6 +55,7 @@ class Execution:
         "_overdue",
         "_reserved",
         "abandoned",
+        "lined",
         "owed",
         "queue",
         "running",
@@ -54,6 +65,7 @@ class Execution:
         self._engine = engine
         self.running: dict[str, Assignment] = {}
         self.queue: deque[Assignment] = deque()
+        self.lined: dict[str, Assignment] = {}
         self.owed: dict[str, None] = {}
         self.abandoned: set[str] = set()
         self._marking = 0
@@ -81,12 +93,57 @@ class Execution:
         engine = self._engine
         while (
             self.queue
+            and not self.lined  # the next place is theirs
             and len(self.running) + self._marking < engine.settings.concurrency
             and not engine.stopping
         ):
             job = self.queue.popleft()
             if job.state is State.QUEUED and not job.deleted:
                 self._begin(job)
+        if not engine.commits_beginnings and not engine.stopping:
+            self._line_up()
+
+    # --- beginnings that do not wait for the engine
+
+    def _line_up(self) -> None:
+        """Say which jobs are next: all places are taken."""
+        engine = self._engine
+        while self.queue and len(self.lined) < engine.settings.ahead:
+            job = self.queue.popleft()
+            if job.state is State.QUEUED and not job.deleted:
+                job.state = State.LINED
+                self.lined[job.uuid] = job
+                engine.out.append(LineUp(job.number, job.uuid, job.task, job.body, job.client))
+
+    def began(self, uuid: str, at: float) -> None:
+        """A job that was lined up has begun."""
+        job = self.lined.pop(uuid, None)
+        if job is None:
+            return
+        if job.state is State.LINED and not job.deleted:
+            self._run(job, at)
+        else:  # it ended, or was deleted, at the same moment
+            self.running[uuid] = job
+            self.cancel(job, "nobody wants the job any more")
+        self.pump()
+
+    def withdraw(self, job: Assignment) -> None:
+        """Take back a job that is lined up, if it has not begun."""
+        self._engine.out.append(Withdraw(job.uuid))
+
+    def withdraw_all(self) -> None:
+        """Take back all that have not begun: the worker stops."""
+        for job in self.lined.values():
+            self.withdraw(job)
+
+    def withdrawn(self, uuid: str, back: bool) -> None:
+        """A job that was lined up has not begun, and will not; else `began` says that it has."""
+        job = self.lined.pop(uuid, None) if back else None
+        if job is None:
+            return
+        if job.state is State.LINED and not job.deleted:
+            self._engine.give_back([job])
+        self.pump()
 
     def reserve(self, job: Assignment) -> list[Record]:
         """Reserve a place for a job that is not durable yet, where that saves a commit; return what to keep with it."""
@@ -137,17 +194,20 @@ class Execution:
 
     def start(self, job: Assignment, *, remind: bool = True) -> None:
         """Begin a job; that it does is kept."""
-        engine = self._engine
         if remind:
             self.remind(job)
-        job.state, job.began = State.RUNNING, engine.now
+        self._run(job, self._engine.now)
+        self._engine.out.append(Start(job.uuid, job.task, job.body, job.client))
+
+    def _run(self, job: Assignment, began: float) -> None:
+        engine = self._engine
+        job.state, job.began = State.RUNNING, began
         limit = engine.time_limits.get(job.task)
-        if limit is not None and engine.now + limit < job.deadline:
-            job.deadline = engine.now + limit
+        if limit is not None and began + limit < job.deadline:
+            job.deadline = began + limit
             self.remind(job)
         self.running[job.uuid] = job
         engine.report(JobStarted(job.uuid, job.task))
-        engine.out.append(Start(job.uuid, job.task, job.body, job.client))
 
     # --- what a task says
 
@@ -159,6 +219,7 @@ class Execution:
         if progress.event_type == "progress" and len(job.messages) < engine.settings.messages:
             job.messages = [*job.messages, progress.message]
         if engine.connection.registered:
+            engine.taken.say(uuid)
             body = bodies.event(engine.name, engine.service, uuid, job.task, progress, engine.now)
             engine.out.append(Send(Event(uuid, 200, body, client=job.client)))
 
@@ -167,6 +228,7 @@ class Execution:
         engine, job = self._engine, self.running.get(uuid)
         open_to_it = job is not None and job.state is State.RUNNING and not job.deleted
         if job is not None and open_to_it and engine.connection.registered:
+            engine.taken.say(uuid)
             engine.out.append(Send(Stream(uuid, 200, body, client=job.client)))
 
     def ended(self, uuid: str, outcome: Outcome) -> None:
@@ -190,7 +252,10 @@ class Execution:
         job.state, job.ended_at, job.result_octets = State.ENDING, engine.now, len(body)
         record = ResultRecord(job.number, body, engine.now, len(body), bool(job.failure), job.fault)
         engine.ledger.store(
-            record, then=partial(self._ended, job, body), otherwise=partial(self._unkept, job, body)
+            record,
+            then=partial(self._ended, job, body),
+            otherwise=partial(self._unkept, job, body),
+            patient=bool(self.queue or self.lined),  # the end of the next one may be near
         )
 
     def _compose(self, job: Assignment, outcome: Outcome) -> bytes:
@@ -231,6 +296,7 @@ class Execution:
     def tell(self, job: Assignment, body: bytes) -> None:
         """Send a result to whoever posted the job."""
         engine = self._engine
+        engine.taken.supersede(job.uuid)
         engine.out.append(Send(Response(job.uuid, self.status(job), body, client=job.client)))
         if not engine.connection.introduced:
             # A deployed broker hands on what it is given, but its clients ask when they hear this.
@@ -272,6 +338,8 @@ class Execution:
             return
         if job.began is None:
             cause = f"did not begin within {job.deadline - job.accepted_at:g} s"
+            if job.state is State.LINED:
+                self.withdraw(job)
         else:
             cause = f"did not end within {job.deadline - max(job.accepted_at, self._limited(job)):g} s"
             self.cancel(job, cause)

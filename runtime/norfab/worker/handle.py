@@ -17,6 +17,7 @@ from specwire.runtime.norfab.worker.bodies import Progress
 
 MAX_MESSAGE = 64 * 1024
 MAX_INPUTS = 1_000
+_MAKING = threading.Lock()
 
 Severity = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
@@ -101,23 +102,27 @@ class Job:
         self.uuid, self.task, self.client, self.worker = uuid, task, client, worker
         self.resources = list(resources)
         self._outlet = outlet
-        self._cancelled = threading.Event()
+        self._cancelled = False
         self._reason = ""
-        self._inputs: queue.Queue[bytes] = queue.Queue(MAX_INPUTS)
+        # Made when they are used first: most tasks use neither, and making them takes longer than a small task.
+        self._cancelling: threading.Event | None = None
+        self._inputs: queue.Queue[bytes] | None = None
 
     @property
     def cancelled(self) -> bool:
         """Whether nobody wants the job any more. A task that takes long looks now and then."""
-        return self._cancelled.is_set()
+        return self._cancelled
 
     def check(self) -> None:
         """Raise JobCancelledError where nobody wants the job any more."""
-        if self._cancelled.is_set():
+        if self._cancelled:
             raise JobCancelledError(self._reason)
 
     def wait(self, seconds: float) -> bool:
         """Wait so long, or until the job is cancelled; return whether it is. Not for tasks that are coroutines."""
-        return self._cancelled.wait(seconds)
+        with _MAKING:
+            cancelling = self._cancelling = self._cancelling or threading.Event()
+        return self._cancelled or cancelling.wait(seconds)
 
     def progress(
         self,
@@ -145,7 +150,7 @@ class Job:
     def input(self, timeout: float) -> bytes | None:
         """Return what the client sent for this job (PUT), None after so many seconds; not for coroutines."""
         try:
-            return self._inputs.get(timeout=timeout)
+            return self._take_inputs().get(timeout=timeout)
         except queue.Empty:
             return None
 
@@ -158,9 +163,20 @@ class Job:
     def cancel(self, reason: str) -> None:
         """Nobody wants it any more."""
         self._reason = reason
-        self._cancelled.set()
+        self._cancelled = True
+        with _MAKING:
+            cancelling = self._cancelling
+        if cancelling is not None:
+            cancelling.set()
 
     def give(self, body: bytes) -> None:
         """The client has sent this; where the task takes none, what is too much is dropped."""
-        if not self._inputs.full():
-            self._inputs.put_nowait(body)
+        inputs = self._take_inputs()
+        if not inputs.full():
+            inputs.put_nowait(body)
+
+    def _take_inputs(self) -> queue.Queue[bytes]:
+        with _MAKING:
+            if self._inputs is None:
+                self._inputs = queue.Queue(MAX_INPUTS)
+            return self._inputs

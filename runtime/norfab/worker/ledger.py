@@ -8,13 +8,14 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable
-from typing import NamedTuple
+
+import msgspec
 
 from specwire.runtime.norfab.worker.actions import Action, Store
 from specwire.runtime.norfab.worker.records import Record
 
 
-class _Awaited(NamedTuple):
+class _Awaited(msgspec.Struct, eq=False):
     ticket: int
     then: Callable[[], None] | None
     otherwise: Callable[[str], None] | None
@@ -38,10 +39,11 @@ class Ledger:
         *records: Record,
         then: Callable[[], None] | None = None,
         otherwise: Callable[[str], None] | None = None,
+        patient: bool = False,
     ) -> None:
         """Have `records` kept; `then` runs when they are durable, `otherwise` where they cannot be kept."""
         self.ticket += 1
-        self._out.append(Store(self.ticket, records))
+        self._out.append(Store(self.ticket, records, patient))
         self._awaited.append(_Awaited(self.ticket, then, otherwise))
 
     def committed(self, ticket: int) -> None:

@@ -20,9 +20,13 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """How long a broker that was lost is tried before the next of the list."""
     hold_s: float = 5.0
     """How long after a registration the broker may take to ask for what it is owed."""
+    acknowledge_s: float = 0.1
+    """How long the word that a job was taken waits for its result, which says so, too; 0: it is said at once."""
 
     concurrency: int = 1
     """Jobs that run at a time."""
+    ahead: int = 16
+    """Jobs that are lined up to begin as soon as one that runs has ended."""
     queue: int = 1_000
     """Jobs that have not ended; beyond it they are refused."""
     queue_octets: int = 256 * 1024 * 1024

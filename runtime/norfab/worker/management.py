@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from specwire.runtime.norfab.commands import Mmi
-from specwire.runtime.norfab.worker.assignment import Assignment, State
+from specwire.runtime.norfab.worker.assignment import WAITING, Assignment, State
 
 if TYPE_CHECKING:
     from specwire.runtime.norfab.worker.engine import WorkerEngine
@@ -110,7 +110,7 @@ class Management:
             "keepalives tx/rx": f"{connection.keepalives_out} / {connection.keepalives_in}",
             "concurrency": engine.settings.concurrency,
             "jobs running": len(execution.running),
-            "jobs waiting": states[State.QUEUED] + states[State.STORING] + states[State.MARKING],
+            "jobs waiting": sum(states[state] for state in WAITING),
             "jobs held": states[State.HELD],
             "jobs kept": len(jobs.kept),
             "jobs completed": jobs.completed,

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import mmap
 import os
+import threading
 from pathlib import Path
 from struct import Struct
 
@@ -45,7 +46,8 @@ class BeginningMark:
     """
 
     def __init__(self, file: Path, number: int) -> None:
-        self._second = False
+        self._second, self._number = False, number
+        self._lock = threading.Lock()
         try:
             descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
             try:
@@ -58,10 +60,13 @@ class BeginningMark:
             raise StoreError(f"{file} cannot be written: {error.strerror}") from None
 
     def write(self, number: int) -> None:
-        """Mark this number, which is not below the one before."""
-        _PLACE.pack_into(self._map, _PLACE.size * self._second, number, number ^ _ALL)
-        self._second = not self._second
+        """Mark this number, from whichever thread; one below the one before changes nothing."""
+        with self._lock:
+            if number > self._number:
+                _PLACE.pack_into(self._map, _PLACE.size * self._second, number, number ^ _ALL)
+                self._number, self._second = number, not self._second
 
     def close(self) -> None:
         """Write no more."""
-        self._map.close()
+        with self._lock:
+            self._map.close()

@@ -20,6 +20,8 @@ _SHOWN_FRAMES = 20
 
 def of_value(value: Any, resources: Sequence[str]) -> Outcome:
     """Return the end of a task that returned `value`."""
+    if value is None:
+        return Outcome(resources=tuple(map(str, resources)))
     said = value if isinstance(value, Result) else Result(result=value)
     try:
         return Outcome(

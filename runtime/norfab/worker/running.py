@@ -1,5 +1,7 @@
 """Runs tasks where they cannot hurt the worker: methods in threads, coroutines on a loop in a thread of its own.
 
+Where a task ends the next job begins that is lined up (`ahead`), in the same thread or on the same loop if it can.
+
 What a task says and how it ends goes to the worker's loop through one queue, in order; the loop is woken once for many.
 The queue is bounded: progress is left out when it is full, a stream waits. A thread is made when there is a task for it
 and none is idle, and stays for the next. One that was abandoned because its task goes on counts as gone; should the
@@ -15,10 +17,11 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, Protocol
+from typing import Any, NamedTuple, Protocol
 
 from specwire.runtime.norfab.bodies import PostBody, read_post
 from specwire.runtime.norfab.worker import outcomes
+from specwire.runtime.norfab.worker.ahead import Ahead, Lined
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress, failure
 from specwire.runtime.norfab.worker.handle import Job, Worker
 from specwire.runtime.norfab.worker.tasks import Task, TaskTable
@@ -31,8 +34,20 @@ TURN = 500
 POUR_S = 0.01
 
 
+class Began(NamedTuple):
+    """A job that was lined up has begun."""
+
+    at: float
+
+
+Word = Began | Progress | bytes | Outcome
+
+
 class Listener(Protocol):
     """Who hears of tasks, on the worker's loop."""
+
+    def on_began(self, uuid: str, at: float) -> None:
+        """A job that was lined up has begun, at this time."""
 
     def on_progress(self, uuid: str, progress: Progress) -> None:
         """A task tells how it goes."""
@@ -48,35 +63,51 @@ class Runner:
     """Runs the tasks of one plugin; to be made on the worker's loop.
 
     Args:
-        concurrency: how many threads are kept for the next task.
+        concurrency: how many threads are kept for the next task, and how many tasks run at a time of those lined up.
+        mark: called, in whichever thread, with the number of a job that was lined up, before it begins.
+        clock: the time of a beginning, in whichever thread.
     """
 
-    def __init__(self, table: TaskTable, worker: Worker, listener: Listener, *, concurrency: int) -> None:
+    def __init__(
+        self,
+        table: TaskTable,
+        worker: Worker,
+        listener: Listener,
+        *,
+        concurrency: int,
+        mark: Callable[[int], None] = lambda number: None,
+        clock: Callable[[], float] = time.time,
+    ) -> None:
         self._table, self._worker, self._listener = table, worker, listener
         self._loop = asyncio.get_running_loop()
         self._jobs: dict[str, Job] = {}
         self._coroutines: dict[str, asyncio.Task[None]] = {}
-        self._words: deque[tuple[str, Progress | bytes | Outcome]] = deque()
+        self._words: deque[tuple[str, Word]] = deque()
+        self._clock = clock
+        self._ahead = Ahead(concurrency, mark)
         self._octets = 0
         self._woken = self._closed = False
         self._threads = _Threads(concurrency)
         self._side: _SideLoop | None = None
+        self._making = threading.Lock()
 
     # --- what the worker says
 
     def start(self, uuid: str, name: str, body: bytes, client: str) -> None:
         """Run a task; `Listener.on_ended` is called once, unless the worker is closed before."""
-        found = self._table.find(name)
-        if found is None:
-            known = ", ".join(self._table.names)[:2000]
-            self._put(uuid, failure(f"there is no task {name[:80]!r}; there are {known}"))
-            return
-        job = self._jobs[uuid] = Job(uuid, name, client, (), self._worker, self)
-        if found.is_async:
-            self._side = self._side or _SideLoop()
-            self._side.call(lambda: self._start_coroutine(found, job, body))
-        else:
-            self._threads.call(lambda: self._run(found, job, body))
+        self._ahead.occupy(uuid)
+        self._begin(uuid, name, body, client)
+
+    def line_up(self, job: Lined) -> None:
+        """Run a task when those before it have ended; `Listener.on_began` is called when it begins."""
+        self._go_on(self._ahead.line_up(job))
+
+    def withdraw(self, uuid: str) -> bool:
+        """Take back a job that was lined up; where it has begun it is cancelled, and False is returned."""
+        if self._ahead.withdraw(uuid):
+            return True
+        self.cancel(uuid, "nobody wants the job any more")
+        return False
 
     def cancel(self, uuid: str, reason: str) -> None:
         """Tell a task that nobody wants it any more."""
@@ -96,6 +127,7 @@ class Runner:
         if found is not None and found.is_async and self._side is not None:
             self._side.close()
             self._side = None
+        self._go_on(self._ahead.leave(uuid))
 
     def give(self, uuid: str, body: bytes) -> None:
         """Give a task what its client sent."""
@@ -106,16 +138,57 @@ class Runner:
     def close(self) -> None:
         """Hear nothing more; tasks that still run are told, and left alone."""
         self._closed = True
+        self._ahead.clear()
         for job in list(self._jobs.values()):
             job.cancel("the worker stops")
         self._threads.close()
         if self._side is not None:
             self._side.close()
 
+    # --- in the threads of tasks, and on the worker's loop
+
+    def _begin(self, uuid: str, name: str, body: bytes, client: str) -> None:
+        found = self._table.find(name)
+        if found is None:
+            known = ", ".join(self._table.names)[:2000]
+            self._end(uuid, failure(f"there is no task {name[:80]!r}; there are {known}"))
+            return
+        job = self._jobs[uuid] = Job(uuid, name, client, (), self._worker, self)
+        if found.is_async:
+            with self._making:  # several threads may be here
+                side = self._side = self._side or _SideLoop()
+            side.call(lambda: self._start_coroutine(found, job, body))
+        else:
+            self._threads.call(lambda: self._run(found, job, body))
+
+    def _end(self, uuid: str, outcome: Outcome) -> None:
+        """Tell how a task has ended, and begin the next one."""
+        self._put(uuid, outcome)
+        self._go_on(self._ahead.leave(uuid))
+
+    def _go_on(self, following: Lined | None) -> None:
+        if following is not None:
+            self._put(following.uuid, Began(self._clock()))
+            self._begin(following.uuid, following.task, following.body, following.client)
+
     # --- in the threads of tasks
 
     def _run(self, found: Task, job: Job, body: bytes) -> None:
-        self._put(job.uuid, self._perform(found, job, body))
+        while True:
+            self._put(job.uuid, self._perform(found, job, body))
+            following = self._ahead.leave(job.uuid)
+            if following is None:
+                return
+            self._put(following.uuid, Began(self._clock()))
+            name, body = following.task, following.body
+            next_found = self._table.find(name)
+            if next_found is None or next_found.is_async:
+                self._begin(following.uuid, name, body, following.client)
+                return
+            found = next_found
+            job = self._jobs[following.uuid] = Job(
+                following.uuid, name, following.client, (), self._worker, self
+            )
 
     def _perform(self, found: Task, job: Job, body: bytes) -> Outcome:
         try:
@@ -146,7 +219,7 @@ class Runner:
         except BaseException as error:  # noqa: BLE001 - as above
             outcome = outcomes.of_error(error)
         self._coroutines.pop(job.uuid, None)
-        self._put(job.uuid, outcome)
+        self._end(job.uuid, outcome)
 
     def say(self, uuid: str, progress: Progress) -> None:
         """See `Outlet.say`."""
@@ -160,7 +233,7 @@ class Runner:
         self._octets += len(data)
         self._put(uuid, data)
 
-    def _put(self, uuid: str, word: Progress | bytes | Outcome) -> None:
+    def _put(self, uuid: str, word: Word) -> None:
         self._words.append((uuid, word))
         if not self._woken:
             self._woken = True
@@ -180,6 +253,8 @@ class Runner:
             if isinstance(word, Outcome):
                 self._jobs.pop(uuid, None)
                 self._listener.on_ended(uuid, word)
+            elif isinstance(word, Began):
+                self._listener.on_began(uuid, word.at)
             elif isinstance(word, Progress):
                 self._listener.on_progress(uuid, word)
             else:
@@ -236,10 +311,14 @@ class _SideLoop:
         self._loop = asyncio.new_event_loop()
         self._calls: deque[Callable[[], None]] = deque()
         self._woken = self._closing = False
-        threading.Thread(target=self._serve, name="norfab coroutines", daemon=True).start()
+        self._thread = threading.Thread(target=self._serve, name="norfab coroutines", daemon=True)
+        self._thread.start()
 
     def call(self, work: Callable[[], None]) -> None:
         """Have `work` done on the loop, which is woken once for many."""
+        if threading.get_ident() == self._thread.ident:
+            work()
+            return
         self._calls.append(work)
         if not self._woken:
             self._woken = True

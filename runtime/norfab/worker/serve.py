@@ -19,6 +19,7 @@ from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.actions import Action
+from specwire.runtime.norfab.worker.ahead import Lined
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.engine import WorkerEngine
 from specwire.runtime.norfab.worker.events import Happening, JobEnded, StoreFailed
@@ -141,7 +142,14 @@ class NorfabWorker:
         )
         plugin = await asyncio.to_thread(make_plugin, self._plugin, self._view)
         table = TaskTable(plugin)
-        self._runner = Runner(table, self._view, self, concurrency=self._settings.concurrency)
+        self._runner = Runner(
+            table,
+            self._view,
+            self,
+            concurrency=self._settings.concurrency,
+            mark=lambda number: self._store.mark(number),
+            clock=self._now,
+        )
         self._engine = self._make_engine(table)
         self._store = WorkerStore(
             self._folder,
@@ -222,6 +230,10 @@ class NorfabWorker:
 
     # --- tasks; see `running.Listener`
 
+    def on_began(self, uuid: str, at: float) -> None:
+        """A task that was lined up has begun."""
+        self._perform(self._engine.began(uuid, at, self._now()))
+
     def on_progress(self, uuid: str, progress: Progress) -> None:
         """A task tells how it goes."""
         self._perform(self._engine.progress(uuid, progress, self._now()))
@@ -253,16 +265,24 @@ class NorfabWorker:
 
     def _perform_one(self, action: Action) -> None:
         match action:
-            case actions.Send(command=command):
-                self._line.send(command)
-            case actions.Store(ticket=ticket, records=records):
-                self._store.write(ticket, records)
-            case actions.Mark(number=number):
-                self._store.mark(number)
-            case actions.Start(uuid=uuid, task=task, body=body, client=client):
-                self._runner.start(uuid, task, body, client.decode(errors="backslashreplace"))
-            case actions.Report(happening=happening):
-                self._tell(happening)
+            case actions.Report():
+                self._tell(action.happening)
+            case actions.Send():
+                self._line.send(action.command)
+            case actions.Store():
+                self._store.write(action.ticket, action.records, patient=action.patient)
+            case actions.Mark():
+                self._store.mark(action.number)
+            case actions.Start():
+                client = action.client.decode(errors="backslashreplace")
+                self._runner.start(action.uuid, action.task, action.body, client)
+            case actions.LineUp():
+                client = action.client.decode(errors="backslashreplace")
+                lined = Lined(action.number, action.uuid, action.task, action.body, client)
+                self._runner.line_up(lined)
+            case actions.Withdraw(uuid=uuid):
+                back = self._runner.withdraw(uuid)
+                self._perform(self._engine.withdrawn(uuid, back, self._now()))
             case actions.Load():
                 self._do(self._load(action))
             case actions.Cancel(uuid=uuid, reason=reason):

@@ -15,13 +15,11 @@ import msgspec
 from specwire import __version__
 from specwire.runtime.capture.counts import TapCounts
 from specwire.runtime.norfab.durations import Durations
-from specwire.runtime.norfab.worker.assignment import Assignment, State
+from specwire.runtime.norfab.worker.assignment import WAITING, Assignment, State
 from specwire.runtime.norfab.worker.engine import WorkerEngine
 
 NEWEST = 20
 """Jobs that are told one by one."""
-
-WAITING = (State.STORING, State.QUEUED, State.MARKING)
 
 
 class AssignedStatus(msgspec.Struct, frozen=True):

@@ -107,9 +107,9 @@ class WorkerStore:
             return int(max(known))
         return max((record.number for record in records), default=0)
 
-    def write(self, ticket: int, records: Sequence[Record]) -> None:
-        """Keep the records, all or none."""
-        self._writer.put(ticket, list(_statements(records)))
+    def write(self, ticket: int, records: Sequence[Record], *, patient: bool = False) -> None:
+        """Keep the records, all or none; `patient` as for `Writer.put`."""
+        self._writer.put(ticket, list(_statements(records)), patient=patient)
 
     def mark(self, number: int) -> None:
         """Note that jobs up to this number have begun."""

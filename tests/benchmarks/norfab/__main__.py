@@ -22,7 +22,7 @@ from tests.benchmarks.norfab.scale import crowd
 from tests.integration.norfab_real import NotInstallableError, python_with_norfab
 
 Row = dict[str, object]
-LESS_IS_BETTER = ("ms", "MiB", "s", "% of a core")
+LESS_IS_BETTER = ("ms", "MiB", "s", "% of a core", "us a job")
 HEADS = ("case", "kind", "unit", "value", "x norfab 0.25.0")
 
 

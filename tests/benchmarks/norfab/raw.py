@@ -1,4 +1,4 @@
-"""Peers of a relay that do nothing but send and receive, and the barest relay, all in pyzmq.
+"""Peers of a relay that do nothing but send and receive, and the barest relay.
 
     python -m tests.benchmarks.norfab.raw relay
     python -m tests.benchmarks.norfab.raw worker ENDPOINT
@@ -6,6 +6,9 @@
 
 The worker answers each POST with one RESPONSE of status 200. The client keeps `window` jobs under way and counts results:
 ``{"jobs": COUNT, "window": W}`` a line. The relay keeps nothing and looks at nothing but where a message goes.
+
+The relay is pyzmq as everybody writes it. The ends, which are the same whatever is between them, take their messages in C
+where that was compiled (`specwire.runtime.transport.messages`): they share two cores with what is measured.
 """
 
 from __future__ import annotations
@@ -18,8 +21,11 @@ from typing import Any
 
 import zmq
 
+from specwire.runtime.transport.messages import Messages
+
 SERVICE = b"bench"
 KEEPALIVE_S = 1.0
+MAX_FRAMES = 16
 BODY = b'{"task":"noop","kwargs":{},"args":[],"timeout":300}'
 RESULT = b'{"raw":{"result":null,"failed":false,"errors":[],"messages":[],"status":"completed"}}'
 
@@ -48,37 +54,52 @@ def relay() -> None:
             socket.send_multipart([client, b"", b"NFPB01", command, SERVICE, uuid, status, body])
 
 
+class End:
+    """A DEALER of this name."""
+
+    def __init__(self, endpoint: str, name: bytes) -> None:
+        self._socket = zmq.Context().socket(zmq.DEALER)
+        self._socket.set_hwm(100_000)
+        self._socket.setsockopt(zmq.ROUTING_ID, name)
+        self._socket.connect(endpoint)
+        self._messages = Messages(self._socket, MAX_FRAMES, False)
+
+    def send(self, frames: list[bytes]) -> None:
+        """Send a message; raises RuntimeError where there is no room for it."""
+        if not self._messages.send(frames):
+            raise RuntimeError("what is between the ends takes no more")
+
+    def receive(self, timeout_s: float | None = None) -> list[bytes]:
+        """Return the frames of the next message; none where none comes in time."""
+        frames = self._messages.receive()
+        if frames or not self._socket.poll(None if timeout_s is None else int(1000 * timeout_s)):
+            return frames
+        return self._messages.receive()
+
+
 def work(endpoint: str) -> None:
     """Answer jobs."""
-    socket: Any = zmq.Context().socket(zmq.DEALER)
-    socket.set_hwm(100_000)
-    socket.identity = b"raw"
-    socket.connect(endpoint)
-    socket.send_multipart([b"", b"NFPW01", b"0x01", SERVICE])
+    end = End(endpoint, b"raw")
+    end.send([b"", b"NFPW01", b"0x01", SERVICE])
     say(worker="raw")
     alive = monotonic()
     while True:
-        if socket.poll(1000 * KEEPALIVE_S):
-            _, _, command, *rest = socket.recv_multipart()
+        if frames := end.receive(KEEPALIVE_S):
+            _, _, command, *rest = frames
             if command == b"0x04":
                 client, _, uuid, _ = rest
-                socket.send_multipart([b"", b"NFPW01", b"0x05", client, b"", uuid, b"200", RESULT])
+                end.send([b"", b"NFPW01", b"0x05", client, b"", uuid, b"200", RESULT])
             elif command == b"0x06":
                 client, _, uuid, _ = rest
-                socket.send_multipart(
-                    [b"", b"NFPW01", b"0x05", client, b"", uuid, b"300", b'{"worker":"raw"}']
-                )
+                end.send([b"", b"NFPW01", b"0x05", client, b"", uuid, b"300", b'{"worker":"raw"}'])
         if monotonic() - alive > KEEPALIVE_S:
             alive = monotonic()
-            socket.send_multipart([b"", b"NFPW01", b"0x02", SERVICE])
+            end.send([b"", b"NFPW01", b"0x02", SERVICE])
 
 
 def ask(endpoint: str) -> None:
     """Post jobs."""
-    socket: Any = zmq.Context().socket(zmq.DEALER)
-    socket.set_hwm(100_000)
-    socket.identity = b"rawclient"
-    socket.connect(endpoint)
+    end = End(endpoint, b"rawclient")
     say(client="raw")
     posted = 0
     for line in sys.stdin:
@@ -89,10 +110,10 @@ def ask(endpoint: str) -> None:
         while done < jobs:
             while posted < last and posted - (last - jobs) - done < window:
                 uuid = b"%032x" % posted
-                socket.send_multipart([b"", b"NFPC01", b"0x04", SERVICE, b"all", uuid, BODY])
+                end.send([b"", b"NFPC01", b"0x04", SERVICE, b"all", uuid, BODY])
                 posted += 1
-            frames = socket.recv_multipart()
-            done += frames[2] == b"0x05" and frames[5] == b"200"
+            frames = end.receive()
+            done += len(frames) > 5 and frames[2] == b"0x05" and frames[5] == b"200"
         say(seconds=perf_counter() - begun)
 
 

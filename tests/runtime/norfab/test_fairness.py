@@ -60,6 +60,23 @@ def test_a_client_with_one_job_does_not_wait_for_another_s_thousand() -> None:
         assert order[:3] == ["many0", "many1", "one"]
 
 
+def test_a_window_that_was_full_is_filled_with_several_jobs_at_a_time_or_in_a_moment() -> None:
+    """Three quarters of 8 are 6: the first that ends makes no room, the second for two; a single one waits for the tick."""
+    lab = Lab(Settings(window=8))
+    lab.ready("w1")
+    for number in range(20):
+        lab.post(f"j{number}", target="w1")
+    assert lab.posts("w1") == [f"j{number}" for number in range(8)]
+    lab.respond("w1", uuid="j0")
+    assert lab.posts("w1") == []
+    lab.respond("w1", uuid="j1")
+    assert lab.posts("w1") == ["j8", "j9"]
+    lab.respond("w1", uuid="j2")
+    assert lab.posts("w1") == []
+    lab.wait(0.25)
+    assert lab.posts("w1") == ["j10"]
+
+
 def test_a_window_bounds_what_a_worker_has() -> None:
     lab = Lab(Settings(window=4))
     lab.ready("w1")

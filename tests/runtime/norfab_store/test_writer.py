@@ -7,6 +7,7 @@ import os
 import sqlite3
 import subprocess
 import sys
+import threading
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from typing import Any
 
 import pytest
 
+from specwire.runtime.norfab.store.batch import carry_out
 from specwire.runtime.norfab.store.errors import StoreError, StoreInUseError, StoreVersionError
 from specwire.runtime.norfab.store.writer import Writer
 
@@ -135,6 +137,52 @@ def test_tickets_that_come_alone_are_kept_one_by_one(
                     assert numbers_in(tmp_path / "s.db") == [*range(1, ticket + 1)]
             assert told.failed == {}
             assert writer.commits == 300
+
+    run(story)
+
+
+def test_what_is_patient_waits_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It joins the commit of the next ticket that is not, of a question, or of the end; else its time comes."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.writer.PATIENCE_S", 1000.0)
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            writer.put(1, [(INSERT, (1, b"x"))], patient=True)
+            for _ in range(10):
+                await asyncio.sleep(0)
+            assert told.committed == 0
+            writer.put(2, [(INSERT, (2, b"x"))])
+            writer.put(3, [(INSERT, (3, b"x"))], patient=True)
+            await told.until(3)
+            assert writer.commits == 1
+            writer.put(4, [(INSERT, (4, b"x"))], patient=True)
+            assert await writer.read(NUMBERS) == [(1,), (2,), (3,), (4,)]
+            writer.put(5, [(INSERT, (5, b"x"))], patient=True)
+        assert numbers_in(tmp_path / "s.db") == [1, 2, 3, 4, 5]
+        monkeypatch.setattr("specwire.runtime.norfab.store.writer.PATIENCE_S", 0.001)
+        async with writing(tmp_path / "s.db") as (writer, told):
+            writer.put(6, [(INSERT, (6, b"x"))], patient=True)
+            await told.until(6)
+
+    run(story)
+
+
+@pytest.mark.parametrize(("busy_s", "commits"), [(1000.0, 1), (0.0, 5)])
+def test_what_goes_on_coming_is_one_commit_for_a_while(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy_s: float, commits: int
+) -> None:
+    """Four tickets in each of five turns of the loop: all are kept when a turn brings none, or when it takes too long."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.writer.BUSY_S", busy_s)
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            for turn in range(5):
+                for number in range(4 * turn + 1, 4 * turn + 5):
+                    writer.put(number, [(INSERT, (number, b"x"))])
+                await asyncio.sleep(0)
+            await told.until(20)
+            assert writer.commits == commits
+            assert numbers_in(tmp_path / "s.db") == [*range(1, 21)]
 
     run(story)
 
@@ -418,3 +466,36 @@ def test_question_that_is_wrong_raises_and_the_writer_goes_on(tmp_path: Path) ->
             assert await writer.read(NUMBERS) == []
 
     run(story)
+
+
+@pytest.mark.parametrize(("deletions", "in_thread"), [(8, False), (9, True)])
+def test_many_deletions_are_left_to_the_thread(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deletions: int, in_thread: bool
+) -> None:
+    """One may be of very many rows, and the event loop has others to see to."""
+    threads: list[str] = []
+
+    def note(connection: sqlite3.Connection, statements: Any) -> None:
+        threads.append(threading.current_thread().name)
+        carry_out(connection, statements)
+
+    monkeypatch.setattr("specwire.runtime.norfab.store.keeper.carry_out", note)
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            assert await writer.read(NUMBERS) == []
+            await at_rest(writer)
+            writer.put(1, [(INSERT, (number, b"x")) for number in range(20)])
+            await told.until(1)
+            writer.put(2, [("DELETE FROM thing WHERE number = ?", (number,)) for number in range(deletions)])
+            await told.until(2)
+            assert numbers_in(tmp_path / "s.db") == [*range(deletions, 20)]
+
+    run(story)
+    assert [name.startswith("store ") for name in threads] == [False, in_thread]
+
+
+async def at_rest(writer: Writer) -> None:
+    """Wait until the writer's thread has nothing to do."""
+    while not writer._resting:
+        await asyncio.sleep(0.001)

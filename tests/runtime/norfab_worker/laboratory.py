@@ -65,7 +65,11 @@ class Disk:
 
 
 class Lab:
-    """An engine in a laboratory. With `commits` the disk is quick; else `commit` makes things durable."""
+    """An engine in a laboratory. With `commits` the disk is quick; else `commit` makes things durable.
+
+    That a job was taken is said at once, unless `acknowledge_s` says otherwise. Jobs are lined up where `ahead` says so;
+    they begin with `begin_next`.
+    """
 
     def __init__(
         self,
@@ -75,15 +79,21 @@ class Lab:
         now: float = START,
         commits: bool = True,
         registered: bool = True,
+        acknowledge_s: float = 0.0,
+        ahead: int = 0,
         **engine: Any,
     ) -> None:
         self.now, self.commits = now, commits
         self.disk = disk or Disk()
+        settings = msgspec.structs.replace(
+            settings or WorkerSettings(), acknowledge_s=acknowledge_s, ahead=ahead
+        )
         self.engine = WorkerEngine("w1", "svc", settings, now=now, **engine)
         self.waiting: list[actions.Store] = []
         self.done: list[Action] = []
         self.sent: list[Command] = []
         self.started: list[Start] = []
+        self.lined: list[actions.LineUp] = []
         self.happened: list[Happening] = []
         self.stopped: Stopped | None = None
         self.connections: list[int] = []
@@ -109,6 +119,12 @@ class Lab:
                     self.disk.begun = number
                 case actions.Start():
                     self.started.append(action)
+                case actions.LineUp():
+                    self.lined.append(action)
+                case actions.Withdraw(uuid=uuid):
+                    before = len(self.lined)
+                    self.lined = [lined for lined in self.lined if lined.uuid != uuid]
+                    self.perform(self.engine.withdrawn(uuid, len(self.lined) < before, self.now))
                 case actions.Report(happening=happening):
                     self.happened.append(happening)
                 case actions.Connect(broker=broker):
@@ -176,6 +192,19 @@ class Lab:
     def fail(self, uuid: str = "j1", why: str = "boom") -> None:
         """Let a task fail."""
         self.end(uuid, failure(why))
+
+    def begin_next(self, *, heard: bool = True) -> str:
+        """Let the next task begin that is lined up; the engine hears of it now or with `hear_beginning`."""
+        lined = self.lined.pop(0)
+        assert lined.number > self.disk.begun
+        self.disk.begun = lined.number
+        if heard:
+            self.hear_beginning(lined.uuid)
+        return lined.uuid
+
+    def hear_beginning(self, uuid: str) -> None:
+        """Let the engine hear that a task has begun."""
+        self.perform(self.engine.began(uuid, self.now, self.now))
 
     # --- time and fate
 
