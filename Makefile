@@ -9,8 +9,9 @@
 JAVA_HOME_FOUND = $(shell cat .venv/java.home 2>/dev/null)
 VENV = $(if $(JAVA_HOME_FOUND),JAVA_HOME='$(JAVA_HOME_FOUND)' ).venv/bin
 
-# Tests that need Spark carry one group name, so one of the two workers runs them all.
-PYTEST = $(VENV)/python -m pytest -n 2 --dist loadgroup
+# Tests that share a Spark session carry one group name, so one of the two workers runs them all.
+PYTEST = $(VENV)/python -m pytest -n $(WORKERS) --dist loadgroup
+WORKERS = 2
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name line; \
@@ -72,8 +73,9 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
 
-fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds
+fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, three times as many
 	@$(VENV)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) $(ARGS)
+	@$(if $(ARGS),,SPECWIRE_FUZZ_COUNT=300 $(PYTEST) -o faulthandler_timeout=0 -m 'hypothesis and not spark')
 
 fuzz-short: setup ## the same for a minute, as a part of check; left out where atheris has no wheel
 	@$(VENV)/python -m tests.fuzz.run --seconds 60 --if-possible
@@ -83,7 +85,7 @@ soak: setup ## peers and brokers killed, cut off and flooded, at full count
 	SPECWIRE_LARGE_OCTETS=5000000000 SPECWIRE_SOAK_SECONDS=600 SPECWIRE_CHAOS_JOBS=5000 \
 	SPECWIRE_FLOOD_JOBS=100000 SPECWIRE_FLOOD_CONNECTIONS=10000 SPECWIRE_WATCH_KILLS=5 \
 	SPECWIRE_PIPELINE_KILLS=1 \
-	$(PYTEST) tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \
+	$(PYTEST) -o faulthandler_timeout=0 tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \
 	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py \
 	tests/integration/test_norfab_floods.py tests/runtime/spark/live/test_killed.py \
 	tests/runtime/spark/live/test_declare.py tests/integration/test_pipeline_killed.py $(ARGS)

@@ -1,6 +1,6 @@
 """What all tests share: how golden files are renewed, no deadlines, and who runs the tests that need Spark.
 
-`pytest --bless` writes what came out as what is expected. Tests that need Spark go to one worker.
+`pytest --bless` writes what came out as what is expected. Tests that share a Spark session go to one worker.
 
 Tests start some hundred processes. Python keeps what it compiles for them, whatever the environment says, and
 neither Java nor Spark compiles for long runs: none lasts long enough to gain by that.
@@ -12,18 +12,29 @@ import gc
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
+from tests.examples import examples
+
 # A test says what is right, not how fast the machine is.
-settings.register_profile("specwire", deadline=None)
+settings.register_profile("specwire", deadline=None, max_examples=examples(40))
 settings.load_profile("specwire")
 
-BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"
+# A session that all tests share comes to more code than the quick compiler keeps by itself, 48 MB: it would throw away and
+# compile again, for an eighth of all the time that Java takes.
+BRIEF_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC -XX:ReservedCodeCacheSize=240m"
 BRIEF_SPARK = Path(__file__).parent / "spark_defaults"
+
+LONGEST_ID = 150
+"""Characters of a text that is a parameter, in the name of its test."""
+
+LONGEST_ROOT = 24
+"""Octets of the folder for temporary files: the name of a socket has 107, of which pytest's folders and the test take 80."""
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -34,7 +45,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     """Tell golden tests whether they write or compare; see to it that an interrupt arrives and processes are quick.
 
-    A shell starts a job in the background with SIGINT ignored, and every program inherits that.
+    A shell starts a job in the background with SIGINT ignored, and every program inherits that. Where temporary files
+    have long names, those of tests go to /tmp, sockets among them.
     """
     if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
         signal.signal(signal.SIGINT, signal.default_int_handler)
@@ -42,6 +54,8 @@ def pytest_configure(config: pytest.Config) -> None:
         os.environ["SPECWIRE_BLESS"] = "1"
     os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
     sys.dont_write_bytecode = False
+    if len(os.fsencode(tempfile.gettempdir())) > LONGEST_ROOT and os.access("/tmp", os.W_OK):
+        os.environ["TMPDIR"], tempfile.tempdir = "/tmp", None
     for name in ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS"):
         os.environ.setdefault(name, BRIEF_JAVA)
     os.environ["SPARK_CONF_DIR"] = str(BRIEF_SPARK)
@@ -60,15 +74,27 @@ def pytest_collection() -> Generator[None, object, object]:
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give all tests that need Spark to one worker, and put them first; xdist reads the group after this.
+    """Give all tests of the shared Spark session to one worker, and put what needs Spark first; xdist reads it after this.
 
-    They share a session, and two Sparks at a time only hinder each other; the other worker has the tests of peers,
-    which mostly wait, beside them.
+    Modules whose tests start Spark as processes of their own are a group each, which the other worker may take: all
+    together they would take one worker longer than all other tests take the other.
     """
+    shared = {item.path for item in items if _shares_spark(item)}
     for item in items:
         if _needs_spark(item):
-            item.add_marker(pytest.mark.xdist_group("spark"))
+            name = "spark" if item.path in shared else f"spark of {item.path.stem}"
+            item.add_marker(pytest.mark.xdist_group(name))
     items.sort(key=lambda item: not _needs_spark(item))
+
+
+def pytest_make_parametrize_id(val: object) -> str | None:
+    """Name a long text by its beginning: names go from worker to worker with each report, and one may have megabytes."""
+    return f"{val[:LONGEST_ID]}..." if isinstance(val, str) and len(val) > LONGEST_ID else None
+
+
+def _shares_spark(item: pytest.Item) -> bool:
+    """Whether a test uses the session that is shared, or what the tests of clusters share."""
+    return not {"spark", "server", "package"}.isdisjoint(getattr(item, "fixturenames", ()))
 
 
 def _needs_spark(item: pytest.Item) -> bool:

@@ -16,20 +16,95 @@ EXPRESSIONS = Expressions(
     levels=(
         MappingProxyType(
             {
-                "_sql_last_frame": "get(_frames, size(_frames) - 1)",
+                "_sql_last_frame": "try_element_at(_frames, -1)",
             }
         ),
         MappingProxyType(
             {
-                "_sql_flags": "cast(conv(hex(substring(_sql_last_frame, 4, 1)), 16, 10) AS SMALLINT)",
-                "_sql_word_4": "cast(conv(hex(substring(_sql_last_frame, 5, 8)), 16, -10) AS BIGINT)",
-                "_sql_word_12": "cast(conv(hex(substring(_sql_last_frame, 13, 8)), 16, -10) AS BIGINT)",
+                "_sql_hash_0": "cast(hash(coalesce(substring(_sql_last_frame, 1, 4), X'')) AS BIGINT) & 4294967295",
+                "_sql_hash_4": "cast(hash(coalesce(substring(_sql_last_frame, 5, 4), X'')) AS BIGINT) & 4294967295",
+                "_sql_hash_8": "cast(hash(coalesce(substring(_sql_last_frame, 9, 4), X'')) AS BIGINT) & 4294967295",
+                "_sql_hash_12": "cast(hash(coalesce(substring(_sql_last_frame, 13, 4), X'')) AS BIGINT) & 4294967295",
+                "_sql_hash_16": "cast(hash(coalesce(substring(_sql_last_frame, 17, 4), X'')) AS BIGINT) & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_0_2": "(_sql_hash_0 ^ shiftright(_sql_hash_0, 16)) * 2127672349 & 4294967295",
+                "_sql_hash_4_2": "(_sql_hash_4 ^ shiftright(_sql_hash_4, 16)) * 2127672349 & 4294967295",
+                "_sql_hash_8_2": "(_sql_hash_8 ^ shiftright(_sql_hash_8, 16)) * 2127672349 & 4294967295",
+                "_sql_hash_12_2": "(_sql_hash_12 ^ shiftright(_sql_hash_12, 16)) * 2127672349 & 4294967295",
+                "_sql_hash_16_2": "(_sql_hash_16 ^ shiftright(_sql_hash_16, 16)) * 2127672349 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_0_3": "(_sql_hash_0_2 ^ shiftright(_sql_hash_0_2, 13) ^ shiftright(_sql_hash_0_2, 26)) * -1513385405 & 4294967295",
+                "_sql_hash_4_3": "(_sql_hash_4_2 ^ shiftright(_sql_hash_4_2, 13) ^ shiftright(_sql_hash_4_2, 26)) * -1513385405 & 4294967295",
+                "_sql_hash_8_3": "(_sql_hash_8_2 ^ shiftright(_sql_hash_8_2, 13) ^ shiftright(_sql_hash_8_2, 26)) * -1513385405 & 4294967295",
+                "_sql_hash_12_3": "(_sql_hash_12_2 ^ shiftright(_sql_hash_12_2, 13) ^ shiftright(_sql_hash_12_2, 26)) * -1513385405 & 4294967295",
+                "_sql_hash_16_3": "(_sql_hash_16_2 ^ shiftright(_sql_hash_16_2, 13) ^ shiftright(_sql_hash_16_2, 26)) * -1513385405 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_0_4": "((_sql_hash_0_3 ^ shiftright(_sql_hash_0_3, 16) ^ 4) - 3864292196) * -858993459 & 4294967295",
+                "_sql_hash_4_4": "((_sql_hash_4_3 ^ shiftright(_sql_hash_4_3, 16) ^ 4) - 3864292196) * -858993459 & 4294967295",
+                "_sql_hash_8_4": "((_sql_hash_8_3 ^ shiftright(_sql_hash_8_3, 16) ^ 4) - 3864292196) * -858993459 & 4294967295",
+                "_sql_hash_12_4": "((_sql_hash_12_3 ^ shiftright(_sql_hash_12_3, 16) ^ 4) - 3864292196) * -858993459 & 4294967295",
+                "_sql_hash_16_4": "((_sql_hash_16_3 ^ shiftright(_sql_hash_16_3, 16) ^ 4) - 3864292196) * -858993459 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_0_5": "(((shiftright(_sql_hash_0_4, 13) | shiftleft(_sql_hash_0_4, 19)) & 4294967295) ^ 42) * 1458385051 & 4294967295",
+                "_sql_hash_4_5": "(((shiftright(_sql_hash_4_4, 13) | shiftleft(_sql_hash_4_4, 19)) & 4294967295) ^ 42) * 1458385051 & 4294967295",
+                "_sql_hash_8_5": "(((shiftright(_sql_hash_8_4, 13) | shiftleft(_sql_hash_8_4, 19)) & 4294967295) ^ 42) * 1458385051 & 4294967295",
+                "_sql_hash_12_5": "(((shiftright(_sql_hash_12_4, 13) | shiftleft(_sql_hash_12_4, 19)) & 4294967295) ^ 42) * 1458385051 & 4294967295",
+                "_sql_hash_16_5": "(((shiftright(_sql_hash_16_4, 13) | shiftleft(_sql_hash_16_4, 19)) & 4294967295) ^ 42) * 1458385051 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_0_6": "((shiftright(_sql_hash_0_5, 15) | shiftleft(_sql_hash_0_5, 17)) & 4294967295) * -555664463 & 4294967295",
+                "_sql_hash_4_6": "((shiftright(_sql_hash_4_5, 15) | shiftleft(_sql_hash_4_5, 17)) & 4294967295) * -555664463 & 4294967295",
+                "_sql_hash_8_6": "((shiftright(_sql_hash_8_5, 15) | shiftleft(_sql_hash_8_5, 17)) & 4294967295) * -555664463 & 4294967295",
+                "_sql_hash_12_6": "((shiftright(_sql_hash_12_5, 15) | shiftleft(_sql_hash_12_5, 17)) & 4294967295) * -555664463 & 4294967295",
+                "_sql_hash_16_6": "((shiftright(_sql_hash_16_5, 15) | shiftleft(_sql_hash_16_5, 17)) & 4294967295) * -555664463 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_number_0": "shiftleft(_sql_hash_0_6 & 255, 24) | shiftleft(_sql_hash_0_6 & 65280, 8) | (shiftright(_sql_hash_0_6, 8) & 65280) | shiftright(_sql_hash_0_6, 24)",
+                "_sql_number_4": "shiftleft(_sql_hash_4_6 & 255, 24) | shiftleft(_sql_hash_4_6 & 65280, 8) | (shiftright(_sql_hash_4_6, 8) & 65280) | shiftright(_sql_hash_4_6, 24)",
+                "_sql_number_8": "shiftleft(_sql_hash_8_6 & 255, 24) | shiftleft(_sql_hash_8_6 & 65280, 8) | (shiftright(_sql_hash_8_6, 8) & 65280) | shiftright(_sql_hash_8_6, 24)",
+                "_sql_number_12": "shiftleft(_sql_hash_12_6 & 255, 24) | shiftleft(_sql_hash_12_6 & 65280, 8) | (shiftright(_sql_hash_12_6, 8) & 65280) | shiftright(_sql_hash_12_6, 24)",
+                "_sql_number_16": "shiftleft(_sql_hash_16_6 & 255, 24) | shiftleft(_sql_hash_16_6 & 65280, 8) | (shiftright(_sql_hash_16_6, 8) & 65280) | shiftright(_sql_hash_16_6, 24)",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_flags": "cast(_sql_number_0 & 255 AS SMALLINT)",
             }
         ),
         MappingProxyType(
             {
                 "_sql_stack_end": "if((_sql_flags & 8) = 8, cast(array_position(_frames, X'') AS INT), 0)",
                 "_sql_with_payload": "if((_sql_flags & 2) = 2, 1, 0)",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_routes": "if((_sql_flags & 8) = 8, slice(_frames, 1, greatest(_sql_stack_end - 1, 0)), NULL)",
+                "_sql_topic": "try_element_at(_frames, _sql_stack_end + 1)",
+                "_sql_payload": "if(_sql_with_payload = 1, try_element_at(_frames, _sql_stack_end + 2), NULL)",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_routes_fits": "(_sql_stack_end <= 1 OR NOT arrays_overlap(_sql_routes, array(X'')))",
+                "_sql_topic_fits": "is_valid_utf8(cast(_sql_topic AS STRING))",
+                "_sql_topic_text": "cast(_sql_topic AS STRING)",
             }
         ),
     ),
@@ -39,30 +114,30 @@ CASE
     AND size(_frames) = _sql_stack_end + _sql_with_payload + 2
     AND (_sql_flags & 1) IN (1)
     AND (_sql_stack_end > 0 OR NOT ((_sql_flags & 8) = 8))
-    AND (_sql_stack_end <= 1 OR NOT arrays_overlap(slice(_frames, 1, greatest(_sql_stack_end - 1, 0)), array(X'')))
-    AND get(_frames, _sql_stack_end) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, _sql_stack_end) AS STRING))
-    AND (_sql_with_payload = 0 OR get(_frames, _sql_stack_end + 1) IS NOT NULL)
+    AND _sql_routes_fits
+    AND _sql_topic IS NOT NULL
+    AND _sql_topic_fits
+    AND (_sql_with_payload = 0 OR _sql_payload IS NOT NULL)
     AND octet_length(_sql_last_frame) = 20
   THEN 'Request'
   WHEN startswith(_sql_last_frame, X'8e0102')
     AND size(_frames) = _sql_stack_end + _sql_with_payload + 2
     AND (_sql_flags & 1) IN (1)
     AND (_sql_stack_end > 0 OR NOT ((_sql_flags & 8) = 8))
-    AND (_sql_stack_end <= 1 OR NOT arrays_overlap(slice(_frames, 1, greatest(_sql_stack_end - 1, 0)), array(X'')))
-    AND get(_frames, _sql_stack_end) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, _sql_stack_end) AS STRING))
-    AND (_sql_with_payload = 0 OR get(_frames, _sql_stack_end + 1) IS NOT NULL)
+    AND _sql_routes_fits
+    AND _sql_topic IS NOT NULL
+    AND _sql_topic_fits
+    AND (_sql_with_payload = 0 OR _sql_payload IS NOT NULL)
     AND octet_length(_sql_last_frame) = 20
   THEN 'Response'
   WHEN startswith(_sql_last_frame, X'8e0104')
     AND size(_frames) = _sql_stack_end + _sql_with_payload + 2
     AND (_sql_flags & 1) IN (1)
     AND (_sql_stack_end > 0 OR NOT ((_sql_flags & 8) = 8))
-    AND (_sql_stack_end <= 1 OR NOT arrays_overlap(slice(_frames, 1, greatest(_sql_stack_end - 1, 0)), array(X'')))
-    AND get(_frames, _sql_stack_end) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, _sql_stack_end) AS STRING))
-    AND (_sql_with_payload = 0 OR get(_frames, _sql_stack_end + 1) IS NOT NULL)
+    AND _sql_routes_fits
+    AND _sql_topic IS NOT NULL
+    AND _sql_topic_fits
+    AND (_sql_with_payload = 0 OR _sql_payload IS NOT NULL)
     AND octet_length(_sql_last_frame) = 20
     AND substring(_sql_last_frame, 17, 4) = X'00000000'
   THEN 'Event'
@@ -76,43 +151,43 @@ END""",
         {
             "Request": """\
 named_struct(
-  'routes', if((_sql_flags & 8) = 8, slice(_frames, 1, greatest(_sql_stack_end - 1, 0)), NULL),
-  'topic', cast(get(_frames, _sql_stack_end) AS STRING),
-  'payload', if(_sql_with_payload = 1, get(_frames, _sql_stack_end + 1), NULL),
+  'routes', _sql_routes,
+  'topic', _sql_topic_text,
+  'payload', if(_sql_with_payload = 1, _sql_payload, NULL),
   'flags', _sql_flags,
-  'userid', shiftrightunsigned(_sql_word_4, 32),
-  'rolemask', _sql_word_4 & 4294967295,
-  'nodeid', shiftrightunsigned(_sql_word_12, 32),
-  'matchtag', _sql_word_12 & 4294967295
+  'userid', _sql_number_4,
+  'rolemask', _sql_number_8,
+  'nodeid', _sql_number_12,
+  'matchtag', _sql_number_16
 )""",
             "Response": """\
 named_struct(
-  'routes', if((_sql_flags & 8) = 8, slice(_frames, 1, greatest(_sql_stack_end - 1, 0)), NULL),
-  'topic', cast(get(_frames, _sql_stack_end) AS STRING),
-  'payload', if(_sql_with_payload = 1, get(_frames, _sql_stack_end + 1), NULL),
+  'routes', _sql_routes,
+  'topic', _sql_topic_text,
+  'payload', if(_sql_with_payload = 1, _sql_payload, NULL),
   'flags', _sql_flags,
-  'userid', shiftrightunsigned(_sql_word_4, 32),
-  'rolemask', _sql_word_4 & 4294967295,
-  'errnum', shiftrightunsigned(_sql_word_12, 32),
-  'matchtag', _sql_word_12 & 4294967295
+  'userid', _sql_number_4,
+  'rolemask', _sql_number_8,
+  'errnum', _sql_number_12,
+  'matchtag', _sql_number_16
 )""",
             "Event": """\
 named_struct(
-  'routes', if((_sql_flags & 8) = 8, slice(_frames, 1, greatest(_sql_stack_end - 1, 0)), NULL),
-  'topic', cast(get(_frames, _sql_stack_end) AS STRING),
-  'payload', if(_sql_with_payload = 1, get(_frames, _sql_stack_end + 1), NULL),
+  'routes', _sql_routes,
+  'topic', _sql_topic_text,
+  'payload', if(_sql_with_payload = 1, _sql_payload, NULL),
   'flags', _sql_flags,
-  'userid', shiftrightunsigned(_sql_word_4, 32),
-  'rolemask', _sql_word_4 & 4294967295,
-  'sequence', cast(conv(hex(substring(_sql_last_frame, 13, 4)), 16, 10) AS BIGINT)
+  'userid', _sql_number_4,
+  'rolemask', _sql_number_8,
+  'sequence', _sql_number_12
 )""",
             "Keepalive": """\
 named_struct(
   'flags', _sql_flags,
-  'userid', shiftrightunsigned(_sql_word_4, 32),
-  'rolemask', _sql_word_4 & 4294967295,
-  'errnum', shiftrightunsigned(_sql_word_12, 32),
-  'status', _sql_word_12 & 4294967295
+  'userid', _sql_number_4,
+  'rolemask', _sql_number_8,
+  'errnum', _sql_number_12,
+  'status', _sql_number_16
 )""",
         }
     ),

@@ -16,12 +16,18 @@ EXPRESSIONS = Expressions(
     levels=(
         MappingProxyType(
             {
-                "_sql_frame_0": "get(_frames, 0)",
+                "_sql_frame_0": "try_element_at(_frames, 1)",
             }
         ),
         MappingProxyType(
             {
                 "_sql_size": "cast(conv(hex(substring(_sql_frame_0, 4, 1)), 16, 10) AS BIGINT)",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_path_fits": "is_valid_utf8(cast(substring(_sql_frame_0, 5, cast(least(_sql_size, 2147483647) AS INT)) AS STRING))",
+                "_sql_path_text": "cast(substring(_sql_frame_0, 5, cast(least(_sql_size, 2147483647) AS INT)) AS STRING)",
             }
         ),
     ),
@@ -60,17 +66,17 @@ CASE
   WHEN startswith(_sql_frame_0, X'aaa380')
     AND size(_frames) = 1
     AND octet_length(_sql_frame_0) = _sql_size + 4
-    AND is_valid_utf8(cast(substring(_sql_frame_0, 5, cast(least(_sql_size, 2147483647) AS INT)) AS STRING))
+    AND _sql_path_fits
   THEN 'Srsly'
   WHEN startswith(_sql_frame_0, X'aaa381')
     AND size(_frames) = 1
     AND octet_length(_sql_frame_0) = _sql_size + 4
-    AND is_valid_utf8(cast(substring(_sql_frame_0, 5, cast(least(_sql_size, 2147483647) AS INT)) AS STRING))
+    AND _sql_path_fits
   THEN 'Rtfm'
   WHEN startswith(_sql_frame_0, X'aaa382')
     AND size(_frames) = 1
     AND octet_length(_sql_frame_0) = _sql_size + 4
-    AND is_valid_utf8(cast(substring(_sql_frame_0, 5, cast(least(_sql_size, 2147483647) AS INT)) AS STRING))
+    AND _sql_path_fits
   THEN 'Wat'
 END""",
     structs=MappingProxyType(
@@ -105,15 +111,15 @@ named_struct(
 )""",
             "Srsly": """\
 named_struct(
-  'reason', cast(substring(_sql_frame_0, 5, cast(least(_sql_size, 2147483647) AS INT)) AS STRING)
+  'reason', _sql_path_text
 )""",
             "Rtfm": """\
 named_struct(
-  'reason', cast(substring(_sql_frame_0, 5, cast(least(_sql_size, 2147483647) AS INT)) AS STRING)
+  'reason', _sql_path_text
 )""",
             "Wat": """\
 named_struct(
-  'reason', cast(substring(_sql_frame_0, 5, cast(least(_sql_size, 2147483647) AS INT)) AS STRING)
+  'reason', _sql_path_text
 )""",
         }
     ),

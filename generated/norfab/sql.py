@@ -16,14 +16,40 @@ EXPRESSIONS = Expressions(
     levels=(
         MappingProxyType(
             {
-                "_sql_frame_1": "get(_frames, 1)",
-                "_sql_frame_2": "get(_frames, 2)",
+                "_sql_frame_1": "try_element_at(_frames, 2)",
+                "_sql_frame_2": "try_element_at(_frames, 3)",
+                "_sql_frame_0": "try_element_at(_frames, 1)",
+                "_sql_frame_3": "try_element_at(_frames, 4)",
                 "_sql_with_service": "if(size(_frames) > 3, 1, 0)",
+                "_sql_frame_4": "try_element_at(_frames, 5)",
+                "_sql_frame_5": "try_element_at(_frames, 6)",
+                "_sql_frame_6": "try_element_at(_frames, 7)",
+                "_sql_more": "slice(_frames, 8, greatest(size(_frames) - (7), 0))",
+                "_sql_frame_7": "try_element_at(_frames, 8)",
+                "_sql_more_2": "slice(_frames, 9, greatest(size(_frames) - (8), 0))",
             }
         ),
         MappingProxyType(
             {
+                "_sql_frame_3_fits": "is_valid_utf8(cast(_sql_frame_3 AS STRING))",
+                "_sql_frame_3_text": "cast(_sql_frame_3 AS STRING)",
+                "_sql_service": "if(_sql_with_service = 1, try_element_at(_frames, 4), NULL)",
                 "_sql_with_body": "if(size(_frames) > _sql_with_service + 3, 1, 0)",
+                "_sql_frame_4_fits": "is_valid_utf8(cast(_sql_frame_4 AS STRING))",
+                "_sql_frame_4_text": "cast(_sql_frame_4 AS STRING)",
+                "_sql_frame_5_fits": "is_valid_utf8(cast(_sql_frame_5 AS STRING))",
+                "_sql_frame_5_text": "cast(_sql_frame_5 AS STRING)",
+                "_sql_more_fits": "(size(_frames) = 7 OR get(sort_array(_sql_more), 0) IS NOT NULL)",
+                "_sql_frame_6_fits": "is_valid_utf8(cast(_sql_frame_6 AS STRING))",
+                "_sql_frame_6_text": "cast(_sql_frame_6 AS STRING)",
+                "_sql_more_fits_2": "(size(_frames) = 8 OR get(sort_array(_sql_more_2), 0) IS NOT NULL)",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_service_fits": "is_valid_utf8(cast(_sql_service AS STRING))",
+                "_sql_service_text": "cast(_sql_service AS STRING)",
+                "_sql_body": "if(_sql_with_body = 1, try_element_at(_frames, _sql_with_service + 4), NULL)",
             }
         ),
     ),
@@ -31,181 +57,181 @@ EXPRESSIONS = Expressions(
 CASE
   WHEN (_sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'00' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'00' OR _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'00')
     AND size(_frames) = 4
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
   THEN 'Open'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'01'
     AND size(_frames) = 4
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
   THEN 'Ready'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'02' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'02')
     AND size(_frames) = 4
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
   THEN 'Keepalive'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'03' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'03')
     AND size(_frames) = _sql_with_service + _sql_with_body + 3
-    AND get(_frames, 0) IN (X'')
-    AND (_sql_with_service = 0 OR get(_frames, 3) IS NOT NULL)
-    AND (_sql_with_service = 0 OR is_valid_utf8(cast(get(_frames, 3) AS STRING)))
-    AND (_sql_with_body = 0 OR get(_frames, _sql_with_service + 3) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND (_sql_with_service = 0 OR _sql_service IS NOT NULL)
+    AND (_sql_with_service = 0 OR _sql_service_fits)
+    AND (_sql_with_body = 0 OR _sql_body IS NOT NULL)
   THEN 'Disconnect'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'04'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'PostClient'
   WHEN _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'04'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'PostWorker'
   WHEN _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'05'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'ResponseClient'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'05'
     AND size(_frames) >= 8
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 6) AS STRING))
-    AND get(_frames, 7) IS NOT NULL
-    AND (size(_frames) = 8 OR get(sort_array(slice(_frames, 9, greatest(size(_frames) - (8), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_frame_6_fits
+    AND _sql_frame_7 IS NOT NULL
+    AND _sql_more_fits_2
   THEN 'ResponseWorker'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'06'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'GetClient'
   WHEN _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'06'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'GetWorker'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'07'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'DeleteClient'
   WHEN _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'07'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'DeleteWorker'
   WHEN _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'08'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'EventClient'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'08'
     AND size(_frames) >= 8
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 6) AS STRING))
-    AND get(_frames, 7) IS NOT NULL
-    AND (size(_frames) = 8 OR get(sort_array(slice(_frames, 9, greatest(size(_frames) - (8), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_frame_6_fits
+    AND _sql_frame_7 IS NOT NULL
+    AND _sql_more_fits_2
   THEN 'EventWorker'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'11'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'MmiClient'
   WHEN _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'11'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'MmiBroker'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'11'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'MmiWorker'
 END""",
     structs=MappingProxyType(
@@ -213,122 +239,122 @@ END""",
             "Open": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'body', get(_frames, 3)
+  'body', _sql_frame_3
 )""",
             "Ready": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING)
+  'service', _sql_frame_3_text
 )""",
             "Keepalive": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'service', cast(get(_frames, 3) AS STRING)
+  'service', _sql_frame_3_text
 )""",
             "Disconnect": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'service', if(_sql_with_service = 1, cast(get(_frames, 3) AS STRING), NULL),
-  'body', if(_sql_with_body = 1, get(_frames, _sql_with_service + 3), NULL)
+  'service', if(_sql_with_service = 1, _sql_service_text, NULL),
+  'body', if(_sql_with_body = 1, _sql_body, NULL)
 )""",
             "PostClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "PostWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "ResponseClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'uuid', cast(get(_frames, 4) AS STRING),
-  'status', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'uuid', _sql_frame_4_text,
+  'status', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "ResponseWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'status', cast(get(_frames, 6) AS STRING),
-  'body', get(_frames, 7),
-  'more', slice(_frames, 9, greatest(size(_frames) - (8), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'status', _sql_frame_6_text,
+  'body', _sql_frame_7,
+  'more', _sql_more_2
 )""",
             "GetClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "GetWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "DeleteClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "DeleteWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "EventClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'uuid', cast(get(_frames, 4) AS STRING),
-  'status', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'uuid', _sql_frame_4_text,
+  'status', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "EventWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'status', cast(get(_frames, 6) AS STRING),
-  'body', get(_frames, 7),
-  'more', slice(_frames, 9, greatest(size(_frames) - (8), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'status', _sql_frame_6_text,
+  'body', _sql_frame_7,
+  'more', _sql_more_2
 )""",
             "MmiClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "MmiBroker": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'uuid', cast(get(_frames, 4) AS STRING),
-  'status', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'uuid', _sql_frame_4_text,
+  'status', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "MmiWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
         }
     ),

@@ -16,8 +16,30 @@ EXPRESSIONS = Expressions(
     levels=(
         MappingProxyType(
             {
-                "_sql_frame_1": "get(_frames, 1)",
-                "_sql_frame_2": "get(_frames, 2)",
+                "_sql_frame_1": "try_element_at(_frames, 2)",
+                "_sql_frame_2": "try_element_at(_frames, 3)",
+                "_sql_frame_0": "try_element_at(_frames, 1)",
+                "_sql_frame_3": "try_element_at(_frames, 4)",
+                "_sql_frame_4": "try_element_at(_frames, 5)",
+                "_sql_frame_5": "try_element_at(_frames, 6)",
+                "_sql_frame_6": "try_element_at(_frames, 7)",
+                "_sql_more": "slice(_frames, 8, greatest(size(_frames) - (7), 0))",
+                "_sql_frame_7": "try_element_at(_frames, 8)",
+                "_sql_more_2": "slice(_frames, 9, greatest(size(_frames) - (8), 0))",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_frame_3_fits": "is_valid_utf8(cast(_sql_frame_3 AS STRING))",
+                "_sql_frame_3_text": "cast(_sql_frame_3 AS STRING)",
+                "_sql_frame_4_fits": "is_valid_utf8(cast(_sql_frame_4 AS STRING))",
+                "_sql_frame_4_text": "cast(_sql_frame_4 AS STRING)",
+                "_sql_frame_5_fits": "is_valid_utf8(cast(_sql_frame_5 AS STRING))",
+                "_sql_frame_5_text": "cast(_sql_frame_5 AS STRING)",
+                "_sql_more_fits": "(size(_frames) = 7 OR get(sort_array(_sql_more), 0) IS NOT NULL)",
+                "_sql_frame_6_fits": "is_valid_utf8(cast(_sql_frame_6 AS STRING))",
+                "_sql_frame_6_text": "cast(_sql_frame_6 AS STRING)",
+                "_sql_more_fits_2": "(size(_frames) = 8 OR get(sort_array(_sql_more_2), 0) IS NOT NULL)",
             }
         ),
     ),
@@ -25,228 +47,228 @@ EXPRESSIONS = Expressions(
 CASE
   WHEN (_sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783030' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783030' OR _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783030')
     AND size(_frames) = 4
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
   THEN 'Open'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783031'
     AND size(_frames) = 4
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
   THEN 'Ready'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783032' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783032')
     AND size(_frames) = 4
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
   THEN 'Keepalive'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783033' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783033')
     AND size(_frames) = 4
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
   THEN 'Disconnect'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783034'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'PostClient'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783034' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783034')
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'PostWorker'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783035' OR _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783035')
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'ResponseClient'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783035'
     AND size(_frames) >= 8
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 6) AS STRING))
-    AND get(_frames, 7) IS NOT NULL
-    AND (size(_frames) = 8 OR get(sort_array(slice(_frames, 9, greatest(size(_frames) - (8), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_frame_6_fits
+    AND _sql_frame_7 IS NOT NULL
+    AND _sql_more_fits_2
   THEN 'ResponseWorker'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783036'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'GetClient'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783036' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783036')
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'GetWorker'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783037'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'DeleteClient'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783037' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783037')
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'DeleteWorker'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783038' OR _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783038')
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'EventClient'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783038'
     AND size(_frames) >= 8
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 6) AS STRING))
-    AND get(_frames, 7) IS NOT NULL
-    AND (size(_frames) = 8 OR get(sort_array(slice(_frames, 9, greatest(size(_frames) - (8), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_frame_6_fits
+    AND _sql_frame_7 IS NOT NULL
+    AND _sql_more_fits_2
   THEN 'EventWorker'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783039' OR _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783039')
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'StreamClient'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783039'
     AND size(_frames) >= 8
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 6) AS STRING))
-    AND get(_frames, 7) IS NOT NULL
-    AND (size(_frames) = 8 OR get(sort_array(slice(_frames, 9, greatest(size(_frames) - (8), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_frame_6_fits
+    AND _sql_frame_7 IS NOT NULL
+    AND _sql_more_fits_2
   THEN 'StreamWorker'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783130'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'PutClient'
   WHEN (_sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783130' OR _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783130')
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'PutWorker'
   WHEN _sql_frame_1 = X'4e4650433031' AND _sql_frame_2 = X'30783131'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'MmiClient'
   WHEN _sql_frame_1 = X'4e4650423031' AND _sql_frame_2 = X'30783131'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 3) AS STRING))
-    AND get(_frames, 4) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 4) AS STRING))
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND _sql_frame_3_fits
+    AND _sql_frame_4 IS NOT NULL
+    AND _sql_frame_4_fits
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'MmiBroker'
   WHEN _sql_frame_1 = X'4e4650573031' AND _sql_frame_2 = X'30783131'
     AND size(_frames) >= 7
-    AND get(_frames, 0) IN (X'')
-    AND get(_frames, 3) IS NOT NULL
-    AND octet_length(get(_frames, 3)) >= 1
-    AND get(_frames, 4) IN (X'')
-    AND get(_frames, 5) IS NOT NULL
-    AND is_valid_utf8(cast(get(_frames, 5) AS STRING))
-    AND get(_frames, 6) IS NOT NULL
-    AND (size(_frames) = 7 OR get(sort_array(slice(_frames, 8, greatest(size(_frames) - (7), 0))), 0) IS NOT NULL)
+    AND _sql_frame_0 IN (X'')
+    AND _sql_frame_3 IS NOT NULL
+    AND octet_length(_sql_frame_3) >= 1
+    AND _sql_frame_4 IN (X'')
+    AND _sql_frame_5 IS NOT NULL
+    AND _sql_frame_5_fits
+    AND _sql_frame_6 IS NOT NULL
+    AND _sql_more_fits
   THEN 'MmiWorker'
 END""",
     structs=MappingProxyType(
@@ -254,159 +276,159 @@ END""",
             "Open": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'body', get(_frames, 3)
+  'body', _sql_frame_3
 )""",
             "Ready": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING)
+  'service', _sql_frame_3_text
 )""",
             "Keepalive": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'service', cast(get(_frames, 3) AS STRING)
+  'service', _sql_frame_3_text
 )""",
             "Disconnect": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'service', cast(get(_frames, 3) AS STRING)
+  'service', _sql_frame_3_text
 )""",
             "PostClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "PostWorker": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "ResponseClient": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'service', cast(get(_frames, 3) AS STRING),
-  'uuid', cast(get(_frames, 4) AS STRING),
-  'status', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'uuid', _sql_frame_4_text,
+  'status', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "ResponseWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'status', cast(get(_frames, 6) AS STRING),
-  'body', get(_frames, 7),
-  'more', slice(_frames, 9, greatest(size(_frames) - (8), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'status', _sql_frame_6_text,
+  'body', _sql_frame_7,
+  'more', _sql_more_2
 )""",
             "GetClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "GetWorker": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "DeleteClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "DeleteWorker": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "EventClient": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'service', cast(get(_frames, 3) AS STRING),
-  'uuid', cast(get(_frames, 4) AS STRING),
-  'status', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'uuid', _sql_frame_4_text,
+  'status', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "EventWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'status', cast(get(_frames, 6) AS STRING),
-  'body', get(_frames, 7),
-  'more', slice(_frames, 9, greatest(size(_frames) - (8), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'status', _sql_frame_6_text,
+  'body', _sql_frame_7,
+  'more', _sql_more_2
 )""",
             "StreamClient": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'service', cast(get(_frames, 3) AS STRING),
-  'uuid', cast(get(_frames, 4) AS STRING),
-  'status', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'uuid', _sql_frame_4_text,
+  'status', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "StreamWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'status', cast(get(_frames, 6) AS STRING),
-  'body', get(_frames, 7),
-  'more', slice(_frames, 9, greatest(size(_frames) - (8), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'status', _sql_frame_6_text,
+  'body', _sql_frame_7,
+  'more', _sql_more_2
 )""",
             "PutClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "PutWorker": """\
 named_struct(
   'header', cast(_sql_frame_1 AS STRING),
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "MmiClient": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'target', cast(get(_frames, 4) AS STRING),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'target', _sql_frame_4_text,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "MmiBroker": """\
 named_struct(
-  'service', cast(get(_frames, 3) AS STRING),
-  'uuid', cast(get(_frames, 4) AS STRING),
-  'status', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'service', _sql_frame_3_text,
+  'uuid', _sql_frame_4_text,
+  'status', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
             "MmiWorker": """\
 named_struct(
-  'client_address', get(_frames, 3),
-  'uuid', cast(get(_frames, 5) AS STRING),
-  'body', get(_frames, 6),
-  'more', slice(_frames, 8, greatest(size(_frames) - (7), 0))
+  'client_address', _sql_frame_3,
+  'uuid', _sql_frame_5_text,
+  'body', _sql_frame_6,
+  'more', _sql_more
 )""",
         }
     ),

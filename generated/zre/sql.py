@@ -16,13 +16,47 @@ EXPRESSIONS = Expressions(
     levels=(
         MappingProxyType(
             {
-                "_sql_frame_0": "get(_frames, 0)",
+                "_sql_frame_0": "try_element_at(_frames, 1)",
+                "_sql_content": "slice(_frames, 2, greatest(size(_frames) - (1), 0))",
             }
         ),
         MappingProxyType(
             {
-                "_sql_word_3": "cast(conv(hex(substring(_sql_frame_0, 4, 3)), 16, 10) AS BIGINT)",
+                "_sql_hash_2": "cast(hash(coalesce(substring(_sql_frame_0, 3, 4), X'')) AS BIGINT) & 4294967295",
                 "_sql_size": "cast(conv(hex(substring(_sql_frame_0, 7, 1)), 16, 10) AS BIGINT)",
+                "_sql_content_fits": "(size(_frames) = 1 OR get(sort_array(_sql_content), 0) IS NOT NULL)",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_2_2": "(_sql_hash_2 ^ shiftright(_sql_hash_2, 16)) * 2127672349 & 4294967295",
+                "_sql_endpoint_fits": "is_valid_utf8(cast(substring(_sql_frame_0, 8, cast(least(_sql_size, 2147483647) AS INT)) AS STRING))",
+                "_sql_endpoint_text": "cast(substring(_sql_frame_0, 8, cast(least(_sql_size, 2147483647) AS INT)) AS STRING)",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_2_3": "(_sql_hash_2_2 ^ shiftright(_sql_hash_2_2, 13) ^ shiftright(_sql_hash_2_2, 26)) * -1513385405 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_2_4": "((_sql_hash_2_3 ^ shiftright(_sql_hash_2_3, 16) ^ 4) - 3864292196) * -858993459 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_2_5": "(((shiftright(_sql_hash_2_4, 13) | shiftleft(_sql_hash_2_4, 19)) & 4294967295) ^ 42) * 1458385051 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_hash_2_6": "((shiftright(_sql_hash_2_5, 15) | shiftleft(_sql_hash_2_5, 17)) & 4294967295) * -555664463 & 4294967295",
+            }
+        ),
+        MappingProxyType(
+            {
+                "_sql_number_2": "shiftleft(_sql_hash_2_6 & 255, 24) | shiftleft(_sql_hash_2_6 & 65280, 8) | (shiftright(_sql_hash_2_6, 8) & 65280) | shiftright(_sql_hash_2_6, 24)",
             }
         ),
     ),
@@ -31,23 +65,23 @@ CASE
   WHEN startswith(_sql_frame_0, X'aaa102')
     AND size(_frames) >= 1
     AND octet_length(_sql_frame_0) = 6
-    AND (size(_frames) = 1 OR get(sort_array(slice(_frames, 2, greatest(size(_frames) - (1), 0))), 0) IS NOT NULL)
+    AND _sql_content_fits
   THEN 'Whisper'
   WHEN startswith(_sql_frame_0, X'aaa103')
     AND size(_frames) >= 1
     AND octet_length(_sql_frame_0) = _sql_size + 7
-    AND is_valid_utf8(cast(substring(_sql_frame_0, 8, cast(least(_sql_size, 2147483647) AS INT)) AS STRING))
-    AND (size(_frames) = 1 OR get(sort_array(slice(_frames, 2, greatest(size(_frames) - (1), 0))), 0) IS NOT NULL)
+    AND _sql_endpoint_fits
+    AND _sql_content_fits
   THEN 'Shout'
   WHEN startswith(_sql_frame_0, X'aaa104')
     AND size(_frames) = 1
     AND octet_length(_sql_frame_0) = _sql_size + 8
-    AND is_valid_utf8(cast(substring(_sql_frame_0, 8, cast(least(_sql_size, 2147483647) AS INT)) AS STRING))
+    AND _sql_endpoint_fits
   THEN 'Join'
   WHEN startswith(_sql_frame_0, X'aaa105')
     AND size(_frames) = 1
     AND octet_length(_sql_frame_0) = _sql_size + 8
-    AND is_valid_utf8(cast(substring(_sql_frame_0, 8, cast(least(_sql_size, 2147483647) AS INT)) AS STRING))
+    AND _sql_endpoint_fits
   THEN 'Leave'
   WHEN startswith(_sql_frame_0, X'aaa106')
     AND size(_frames) = 1
@@ -62,40 +96,40 @@ END""",
         {
             "Whisper": """\
 named_struct(
-  'version', cast(shiftrightunsigned(_sql_word_3, 16) AS SMALLINT),
-  'sequence', cast(_sql_word_3 & 65535 AS INT),
-  'content', slice(_frames, 2, greatest(size(_frames) - (1), 0))
+  'version', cast(shiftrightunsigned(_sql_number_2, 16) & 255 AS SMALLINT),
+  'sequence', cast(_sql_number_2 & 65535 AS INT),
+  'content', _sql_content
 )""",
             "Shout": """\
 named_struct(
-  'version', cast(shiftrightunsigned(_sql_word_3, 16) AS SMALLINT),
-  'sequence', cast(_sql_word_3 & 65535 AS INT),
-  'group', cast(substring(_sql_frame_0, 8, cast(least(_sql_size, 2147483647) AS INT)) AS STRING),
-  'content', slice(_frames, 2, greatest(size(_frames) - (1), 0))
+  'version', cast(shiftrightunsigned(_sql_number_2, 16) & 255 AS SMALLINT),
+  'sequence', cast(_sql_number_2 & 65535 AS INT),
+  'group', _sql_endpoint_text,
+  'content', _sql_content
 )""",
             "Join": """\
 named_struct(
-  'version', cast(shiftrightunsigned(_sql_word_3, 16) AS SMALLINT),
-  'sequence', cast(_sql_word_3 & 65535 AS INT),
-  'group', cast(substring(_sql_frame_0, 8, cast(least(_sql_size, 2147483647) AS INT)) AS STRING),
+  'version', cast(shiftrightunsigned(_sql_number_2, 16) & 255 AS SMALLINT),
+  'sequence', cast(_sql_number_2 & 65535 AS INT),
+  'group', _sql_endpoint_text,
   'status', cast(conv(hex(substring(_sql_frame_0, cast(least(_sql_size + 8, 2147483647) AS INT), 1)), 16, 10) AS SMALLINT)
 )""",
             "Leave": """\
 named_struct(
-  'version', cast(shiftrightunsigned(_sql_word_3, 16) AS SMALLINT),
-  'sequence', cast(_sql_word_3 & 65535 AS INT),
-  'group', cast(substring(_sql_frame_0, 8, cast(least(_sql_size, 2147483647) AS INT)) AS STRING),
+  'version', cast(shiftrightunsigned(_sql_number_2, 16) & 255 AS SMALLINT),
+  'sequence', cast(_sql_number_2 & 65535 AS INT),
+  'group', _sql_endpoint_text,
   'status', cast(conv(hex(substring(_sql_frame_0, cast(least(_sql_size + 8, 2147483647) AS INT), 1)), 16, 10) AS SMALLINT)
 )""",
             "Ping": """\
 named_struct(
-  'version', cast(shiftrightunsigned(_sql_word_3, 16) AS SMALLINT),
-  'sequence', cast(_sql_word_3 & 65535 AS INT)
+  'version', cast(shiftrightunsigned(_sql_number_2, 16) & 255 AS SMALLINT),
+  'sequence', cast(_sql_number_2 & 65535 AS INT)
 )""",
             "PingOk": """\
 named_struct(
-  'version', cast(shiftrightunsigned(_sql_word_3, 16) AS SMALLINT),
-  'sequence', cast(_sql_word_3 & 65535 AS INT)
+  'version', cast(shiftrightunsigned(_sql_number_2, 16) & 255 AS SMALLINT),
+  'sequence', cast(_sql_number_2 & 65535 AS INT)
 )""",
         }
     ),

@@ -9,18 +9,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from specwire.generator import ir
-from specwire.generator.emit.sql_text import (
-    WORD,
-    Lets,
-    NotCovered,
-    Sum,
-    cut,
-    integer,
-    literal,
-    part_of_word,
-    valid_text,
-    word,
-)
+from specwire.generator.emit.sql_numbers import WORD, by_text, integer, integers
+from specwire.generator.emit.sql_text import Lets, NotCovered, Sum, cut, literal, valid_text
 
 PREFIX_OCTETS = 4
 """A length of more octets is nowhere used, and would not be a BIGINT."""
@@ -71,13 +61,9 @@ class Run:
     def _words(self, fields: list[ir.Field]) -> None:
         """Integers that are read together."""
         sizes = [octets_of(field.type) for field in fields]
-        whole = sum(sizes)
-        name = self.lets.let(f"word_{self.at}", word(self.octets, self.at, whole))
-        behind = whole
-        for field, size in zip(fields, sizes, strict=True):
-            behind -= size
-            self.columns.append((field.name, part_of_word(name, behind, size, whole)))
-        self.at = self.at.plus(whole)
+        values = integers(self.lets, self.octets, self.at, sizes)
+        self.columns += ((field.name, value) for field, value in zip(fields, values, strict=True))
+        self.at = self.at.plus(sum(sizes))
 
     def _field(self, field: ir.Field) -> None:
         match field.type:
@@ -104,7 +90,7 @@ class Run:
                 raise NotCovered
 
     def _integer(self, field: ir.Field, size: int) -> None:
-        value = integer(self.octets, self.at, size)
+        value = integer(self.lets, self.octets, self.at, size)
         assert isinstance(field.type, ir.IntegerType)
         named = (enum.members for enum in self.protocol.enums if enum.name == field.type.enum)
         values = tuple(number for members in named for _, number in members) or field.type.values
@@ -125,21 +111,21 @@ class Run:
             return cut(self.octets, start, length.octets)
         if length.octets > PREFIX_OCTETS:
             raise NotCovered
-        size = self.lets.let(
-            "size", f"cast(conv(hex({cut(self.octets, start, length.octets)}), 16, 10) AS BIGINT)"
-        )
+        size = self.lets.let("size", f"cast({by_text(self.octets, start, length.octets)} AS BIGINT)")
         start = start.plus(length.octets)
         self.at = start.plus(size)
         return cut(self.octets, start, size)
 
     def _text(self, field: ir.Field, octets: str, terminated: bool) -> None:
-        value = octets
+        value, checks = octets, [valid_text(octets)]
         if terminated:
             shorter = f"substring({octets}, 1, octet_length({octets}) - 1)"
-            self.conditions.append(f"NOT contains({shorter}, X'00')")
+            checks.insert(0, f"NOT contains({shorter}, X'00')")
             value = f"if(endswith({octets}, X'00'), {shorter}, {octets})"
-        self.conditions.append(valid_text(octets))
-        self.columns.append((field.name, f"cast({value} AS STRING)"))
+        # A whole frame may be another field of other messages.
+        name = octets.removeprefix("_sql_") if octets == self.octets else field.name
+        self.conditions.append(self.lets.let(f"{name}_fits", " AND ".join(checks)))
+        self.columns.append((field.name, self.lets.let(f"{name}_text", f"cast({value} AS STRING)")))
 
 
 def _together(fields: list[ir.Field]) -> list[ir.Field]:

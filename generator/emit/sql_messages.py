@@ -11,7 +11,8 @@ from __future__ import annotations
 from specwire.generator import ir
 from specwire.generator.emit.layout import selected
 from specwire.generator.emit.sql_fields import Run, octets_of
-from specwire.generator.emit.sql_text import NUL, Lets, NotCovered, Sum, integer, literal, quoted
+from specwire.generator.emit.sql_numbers import integer
+from specwire.generator.emit.sql_text import NUL, Lets, NotCovered, Sum, frame_at, literal, quoted
 from specwire.generator.emit.tables import PRESENT
 
 
@@ -59,11 +60,8 @@ class MessageText:
         return f"startswith({head}, {literal(octets)})" if selector.octets else f"{head} = {literal(octets)}"
 
     def _head(self, frame: int) -> str:
-        if frame >= 0:
-            return self.lets.let(f"frame_{frame}", f"get(_frames, {frame})")
-        return self.lets.let(
-            "last_frame" if frame == -1 else "frame", f"get(_frames, size(_frames) - {-frame})"
-        )
+        name = "last_frame" if frame == -1 else "frame" if frame < 0 else f"frame_{frame}"
+        return self.lets.let(name, frame_at(frame))
 
     def _flags(self) -> str:
         """The name of the flags, and the condition that they announce nothing that cannot be."""
@@ -76,7 +74,8 @@ class MessageText:
                     if self._known(index) == 0:
                         raise NotCovered
                     name = self.lets.let(
-                        "flags", integer(self._octets(part, index), Sum(offset), field.type.octets)
+                        "flags",
+                        integer(self.lets, self._octets(part, index), Sum(offset), field.type.octets),
                     )
                     self._check_flags(name)
                     return name
@@ -100,13 +99,14 @@ class MessageText:
         if announcing & ~known:
             self.conditions.append(f"({name} & {announcing & ~known}) = 0")
 
-    def _octets(self, part: ir.Frame, index: int) -> str:
-        """The octets of a frame: by its number where a selector has it, else where it is."""
+    def _octets(self, part: ir.Frame, index: int, there: str = "") -> str:
+        """The octets of a frame: by its number where a selector has it, else where it is; NULL where it is not there."""
         for selector in self.protocol.selectors:
             if selector.frame in (index, index - len(self.message.parts)):
                 return self._head(selector.frame)
-        found = f"get(_frames, {self.at})"
-        return found if len(part.fields) == 1 else self.lets.let("frame", found)
+        name = _name(part.name) if self.at.terms or there else f"frame_{self.at}"
+        found = frame_at(self.at)
+        return self.lets.let(name, f"if({there} = 1, {found}, NULL)" if there else found)
 
     def _there(self, presence: ir.Presence, name: str, index: int) -> str:
         """The name of 1 where a part is there and 0 where it is not; empty where it always is."""
@@ -122,7 +122,7 @@ class MessageText:
     def _frame(self, part: ir.Frame, index: int) -> None:
         there = self._there(part.presence, _name(part.name), index)
         known = self._known(index)
-        run = Run(self.protocol, self.lets, self._octets(part, index), known)
+        run = Run(self.protocol, self.lets, self._octets(part, index, there), known)
         run.read(part.fields)
         for condition in run.conditions:
             self.conditions.append(f"({there} = 0 OR {condition})" if there else condition)
@@ -147,17 +147,18 @@ class MessageText:
             found = f"if({condition}, {found}, 0)"
         end = self.lets.let("stack_end", found)
         items = f"slice(_frames, 1, greatest({end} - 1, 0))"
+        if condition != "true":
+            items = f"if({condition}, {items}, NULL)"
+        items = self.lets.let(part.field.name, items)
         self.conditions.append(f"({end} > 0 OR NOT ({condition}))" if condition != "true" else f"{end} > 0")
         # An item is never empty: so there is an answer, which is NULL where an item is.
         sure = f"NOT arrays_overlap({items}, array(X''))"
-        value = self._items(part.field, items, sure, f"{end} <= 1")
-        self.columns.append(
-            (part.field.name, value if condition == "true" else f"if({condition}, {value}, NULL)")
-        )
+        self.columns.append((part.field.name, self._items(part.field, items, sure, f"{end} <= 1")))
         self.at = self.at.plus(end)
 
     def _rest(self, part: ir.Rest) -> None:
         items = f"slice(_frames, {self.at.plus(1)}, greatest(size(_frames) - ({self.at}), 0))"
+        items = self.lets.let(part.field.name, items)
         # NULL is sorted to the front.
         sure = f"get(sort_array({items}), 0) IS NOT NULL"
         self.columns.append(
@@ -168,18 +169,22 @@ class MessageText:
         """Add the condition that frames are what they are to be, and return them."""
         match field.type:
             case ir.OctetsType(length=ir.Length(kind="rest"), minimum=0 | 1, maximum=None):
-                self.conditions.append(f"({none} OR {sure})")
+                self.conditions.append(self._fits(field, f"({none} OR {sure})"))
                 return items
             case ir.TextType(length=ir.Length(kind="rest")) | ir.JsonType():
-                texts = f"cast({items} AS ARRAY<STRING>)"
+                texts = self.lets.let(f"{field.name}_text", f"cast({items} AS ARRAY<STRING>)")
                 # Between the texts stands what is no part of a character.
                 together = f"array_join({texts}, ',')"
                 checks = [sure, f"is_valid_utf8({together})"]
                 if isinstance(field.type, ir.TextType) and field.type.terminated:
                     checks.append(f"NOT contains({together}, {NUL})")
-                self.conditions.append(f"({none} OR ({' AND '.join(checks)}))")
+                self.conditions.append(self._fits(field, f"({none} OR ({' AND '.join(checks)}))"))
                 return texts
         raise NotCovered
+
+    def _fits(self, field: ir.Field, condition: str) -> str:
+        """A name for the condition that a field has a value: messages share their fields, and what is written for them."""
+        return self.lets.let(f"{field.name}_fits", condition)
 
 
 def _name(part: str) -> str:

@@ -1,25 +1,18 @@
-"""Pieces of Spark's SQL: octets, integers and positions as expressions, and names for what is used more than once.
+"""Pieces of Spark's SQL: octets and positions as expressions, and names for what is used more than once.
 
-Spark has no function from octets to an integer. Octets are written in hexadecimal and read as a number of that base;
-eight at a time, as a signed one, because that is what BIGINT holds. None of the expressions here fails, whatever the
-octets are: what is missing is NULL or shorter, so that they can be computed before a message is known to be whole.
+None of the expressions here fails, whatever the octets are: what is missing is NULL or shorter, so that they can be
+computed before a message is known to be whole.
+
+Frames are pointed at by `try_element_at`, not by `get`: Spark takes `get` for something so cheap that it writes it
+out again wherever its name stands, and each time the frame's octets are copied.
 """
 
 from __future__ import annotations
 
 import re
+from itertools import chain, count
 from typing import NamedTuple
 
-from specwire.generator.emit.tables import INTEGERS, Scalar
-
-TYPES: dict[Scalar, str] = {
-    "int16": "SMALLINT",
-    "int32": "INT",
-    "int64": "BIGINT",
-    "uint64": "DECIMAL(20, 0)",
-}
-WORD = 8
-"""The most octets that are read together."""
 NUL = "cast(X'00' AS STRING)"
 _NAME = re.compile(r"\b_sql_\w+")
 _LARGEST = 0x7FFFFFFF
@@ -40,8 +33,8 @@ class Lets:
         """Return the name of an expression; the same expression has one name."""
         if expression not in self._names:
             stem = f"_sql_{hint}"
-            count = sum(name == stem or name.startswith(f"{stem}_") for name in self._levels)
-            name = f"{stem}_{count + 1}" if count else stem
+            others = (f"{stem}_{number}" for number in count(2))
+            name = next(name for name in chain([stem], others) if name not in self._levels)
             used = (self._levels[other] for other in _NAME.findall(expression))
             self._names[expression], self._levels[name] = name, 1 + max(used, default=-1)
         return self._names[expression]
@@ -54,8 +47,8 @@ class Lets:
         while new:
             needed |= new
             new = {name for one in new for name in _NAME.findall(texts[one])} - needed
-        count = 1 + max((self._levels[name] for name in needed), default=-1)
-        rows: list[list[tuple[str, str]]] = [[] for _ in range(count)]
+        height = 1 + max((self._levels[name] for name in needed), default=-1)
+        rows: list[list[tuple[str, str]]] = [[] for _ in range(height)]
         for name, expression in texts.items():
             if name in needed:
                 rows[self._levels[name]].append((name, expression))
@@ -88,6 +81,11 @@ def quoted(text: str) -> str:
     return f"'{text}'"
 
 
+def frame_at(place: Sum | int) -> str:
+    """Return the frame at a position from 0, or so many from the end; NULL where there is none."""
+    return f"try_element_at(_frames, {place.plus(1) if isinstance(place, Sum) else place + (place >= 0)})"
+
+
 def cut(octets: str, start: Sum, size: int | str | None) -> str:
     """Return `size` of the octets from `start` on, all that are left where it is None."""
     if size is None and not start.terms:
@@ -102,25 +100,6 @@ def cut(octets: str, start: Sum, size: int | str | None) -> str:
 def _as_int(number: str) -> str:
     """A number of a peer may be larger than any position: no octets are there."""
     return f"cast(least({number}, {_LARGEST}) AS INT)"
-
-
-def integer(octets: str, start: Sum, size: int) -> str:
-    """Return an unsigned integer in the type of its column."""
-    return f"cast(conv(hex({cut(octets, start, size)}), 16, 10) AS {TYPES[INTEGERS[size]]})"
-
-
-def word(octets: str, start: Sum, size: int) -> str:
-    """Return up to eight octets as a BIGINT, whose first bit may be its sign."""
-    return f"cast(conv(hex({cut(octets, start, size)}), 16, {-10 if size == WORD else 10}) AS BIGINT)"
-
-
-def part_of_word(name: str, behind: int, size: int, whole: int) -> str:
-    """Return an unsigned integer of `size` octets out of a word of `whole`, so many of them `behind` it."""
-    found = f"shiftrightunsigned({name}, {8 * behind})" if behind else name
-    if size + behind < whole:
-        found = f"{found} & {256**size - 1}"
-    type = TYPES[INTEGERS[size]]
-    return found if type == "BIGINT" else f"cast({found} AS {type})"
 
 
 def valid_text(octets: str) -> str:

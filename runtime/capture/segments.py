@@ -196,6 +196,8 @@ def list_all(folder: Path) -> tuple[list[Path], list[Path]]:
 
 def read_footer(path: Path) -> Segment:
     """Return what a segment's footer says; CaptureError if the file is cut off or is not a segment."""
+    if not path.is_file() and path.exists():  # a pipe would have us wait
+        raise CaptureError(f"{path}: not a file, so not a segment")
     try:
         footer = pq.read_metadata(path)
         schema = footer.schema.to_arrow_schema()

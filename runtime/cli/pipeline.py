@@ -23,6 +23,7 @@ from rich.text import Text
 from specwire.runtime.cli.console import fail, messages, output
 from specwire.runtime.cli.pipeline_declare import declare
 from specwire.runtime.cli.pipeline_package import package as write_package
+from specwire.runtime.cli.pipeline_payloads import Payloads, read_payloads
 from specwire.runtime.cli.pipeline_session import Master, Package, Remote, target_of
 from specwire.runtime.cli.pipeline_watch import watch
 
@@ -78,6 +79,7 @@ def run(
     layers: Annotated[
         str, typer.Option(help="Layers to write, of frames, typed and answers; typed is needed.")
     ] = "frames,typed,answers",
+    payloads: Payloads = None,
     backend: Annotated[str, typer.Option(help="What decodes: auto, jvm, arrow, sql or python.")] = "auto",
     master: Master = None,
     remote: Remote = None,
@@ -93,7 +95,8 @@ def run(
     from specwire.runtime.spark.errors import InputError, PipelineError
 
     try:
-        summary, set_aside = _run(capture, out, _Options(protocol, mode.upper(), layers, backend), target)
+        options = _Options(protocol, mode.upper(), layers, backend, payloads)
+        summary, set_aside = _run(capture, out, options, target)
     except (CaptureError, InputError) as error:
         fail(str(error), status=BAD_INPUT)
     except PipelineError as error:
@@ -111,6 +114,7 @@ class _Options(NamedTuple):
     mode: str
     layers: str
     backend: str
+    payloads: list[Path] | None
 
 
 def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[Summary, bool]:
@@ -122,7 +126,8 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
 
     named = {name.strip() for name in options.layers.split(",") if name.strip()}
     layers = (*(name for name in LAYERS if name in named), *sorted(named.difference(LAYERS)))
-    request = Request(capture, Asked(options.protocol, options.mode, layers), options.backend)
+    payloads = read_payloads(options.payloads, options.protocol)
+    request = Request(capture, Asked(options.protocol, options.mode, layers, payloads), options.backend)
     with show_progress() as listener:
         done = run_pipeline(request, out, target=target, progress=listener)
     if done is not None:

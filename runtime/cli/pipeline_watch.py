@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from specwire.runtime.cli.config_option import config_option
 from specwire.runtime.cli.console import fail, messages
+from specwire.runtime.cli.pipeline_payloads import Payloads, read_payloads
 from specwire.runtime.cli.pipeline_session import Master, Package, Remote, target_of
 from specwire.runtime.cli.pipeline_watch_options import (
     AlertLines,
@@ -44,6 +45,7 @@ def watch(
     capture: Capture,
     out: Out,
     protocol: Protocol = None,
+    payloads: Payloads = None,
     once: Once = False,
     every: Every = 1.0,
     answers_every: AnswersEvery = 300.0,
@@ -73,7 +75,8 @@ def watch(
     view: View = Lines(write_line) if json else Screen(messages())
     timing = _Timing(every, answers_every, gap, once)
     try:
-        request = _request(capture, out, protocol, timing, alerts=alerts, silent_after=silent_after)
+        asked = asked_of(out, protocol, payloads)
+        request = _request(capture, out, asked, timing, alerts=alerts, silent_after=silent_after)
         with asked_to_stop() as stop, view:
             _watch(request, target_of(master, remote, package), stop, view, alert_lines)
     except (CaptureError, InputError) as error:
@@ -92,7 +95,7 @@ class _Timing(NamedTuple):
 def _request(
     capture: Path,
     out: Path,
-    protocol: str | None,
+    asked: Asked,
     timing: _Timing,
     *,
     alerts: bool,
@@ -104,7 +107,7 @@ def _request(
     from specwire.runtime.spark.pipeline.request import Request
 
     return Watch(
-        Request(capture, _asked(out, protocol)),
+        Request(capture, asked),
         out,
         every_s=timing.every,
         answers_s=timing.answers_every,
@@ -114,14 +117,21 @@ def _request(
     )
 
 
-def _asked(out: Path, protocol: str | None) -> Asked:
-    """What the folder was begun with, if it was: a watch goes on with that."""
+def asked_of(out: Path, protocol: str | None, payloads: list[Path] | None) -> Asked:
+    """Return what the folder was begun with, if it was, and what is asked for now in its place.
+
+    Raises InputError for a folder or a profile that cannot be used.
+    """
     import msgspec
 
     from specwire.runtime.spark.pipeline.store import Store
 
-    before = Store(out).manifest.asked
-    return before if protocol is None else msgspec.structs.replace(before, protocol=protocol)
+    asked = Store(out).manifest.asked
+    if protocol is not None:
+        asked = msgspec.structs.replace(asked, protocol=protocol)
+    if payloads:
+        asked = msgspec.structs.replace(asked, payloads=read_payloads(payloads, asked.protocol))
+    return asked
 
 
 def _watch(

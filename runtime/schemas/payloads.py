@@ -49,6 +49,7 @@ class _Table(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Profile(msgspec.Struct, frozen=True):
+    name: str | None = None
     payload: tuple[_Table, ...] = ()
 
 
@@ -81,16 +82,28 @@ def load_payloads(profile: Path, package: ModuleType) -> tuple[Payload, ...]:
     Raises:
         PayloadError: the profile or a schema cannot be read, or speaks of what the package has not.
     """
-    try:
-        tables = msgspec.convert(tomllib.loads(_read(profile)), _Profile).payload
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
-        raise PayloadError(f"{profile}: {error}; a payload is `topic` and `json-schema`") from error
-    found = tuple(_payload(table, profile, package) for table in tables)
+    found = tuple(_payload(table, profile, package) for table in _read_profile(profile).payload)
     names = [payload.column for payload in found]
     for name in names:
         if names.count(name) > 1:
             raise PayloadError(f"{profile}: two payloads become the column {name}: give one a `name`")
     return found
+
+
+def protocol_of(profile: Path) -> str | None:
+    """Return the protocol that a profile says it is of; None where it does not say.
+
+    Raises:
+        PayloadError: the profile cannot be read.
+    """
+    return _read_profile(profile).name
+
+
+def _read_profile(profile: Path) -> _Profile:
+    try:
+        return msgspec.convert(tomllib.loads(_read(profile)), _Profile)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError) as error:
+        raise PayloadError(f"{profile}: {error}; a payload is `topic` and `json-schema`") from error
 
 
 def _payload(table: _Table, profile: Path, package: ModuleType) -> Payload:

@@ -26,6 +26,7 @@ from specwire.generated.layout import ListOf, ProtocolLayout, Record, Type, Unio
 from specwire.generated.messages import Message, restore
 from specwire.generated.messages import Record as RecordBase
 from tests.cases import each_case
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import fields_of
 from tests.generated.builds import package, twins
@@ -77,7 +78,7 @@ def pure_of(value: Any, codec: Any) -> Any:
 
 
 @every_package
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_a_message_is_its_twin(name: str, data: st.DataObject) -> None:
     module = package(name, "native")

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from specwire.generated.errors import EncodeError
 from specwire.generated.messages import Message
 from specwire.generated.unfit import explain_encode
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import assert_agreement, layout_of
 from tests.generated.builds import package
@@ -55,7 +56,7 @@ def assert_letter(module: ModuleType, message: Message) -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_fitting_message_comes_back(name: str, build: str, data: st.DataObject) -> None:
     module = package(name, build)
@@ -67,7 +68,7 @@ def test_fitting_message_comes_back(name: str, build: str, data: st.DataObject) 
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_any_values_encode_or_are_refused_by_both_paths(name: str, build: str, data: st.DataObject) -> None:
     module = package(name, build)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from specwire.generated import filemq, flux
 from specwire.generated.errors import CodecError, DecodeError, EncodeError, Violation
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import assert_agreement, layout_of
 from tests.generated.builds import package
@@ -137,14 +138,14 @@ def test_violation_is_a_value() -> None:
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(frames=strategies.frame_lists())
 def test_any_frames(name: str, build: str, frames: list[bytes]) -> None:
     assert_agreement(package(name, build), frames)
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(data=st.data())
 def test_any_content_behind_a_right_tag(name: str, build: str, data: st.DataObject) -> None:
     """Tags of a message, anything after them: most of the random frames above do not get so far."""
@@ -163,7 +164,7 @@ def test_any_content_behind_a_right_tag(name: str, build: str, data: st.DataObje
 
 
 @pytest.mark.parametrize("name", PACKAGES)
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(data=st.data())
 def test_views_and_byte_arrays_are_frames_too(name: str, build: str, data: st.DataObject) -> None:
     """Whatever holds the octets, the message holds octets of its own, or the refusal is the same."""

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 
 from specwire.generated import cmb1_json, filemq, flux, libfilemq, norfab, zmtp, zre
 from specwire.generated.errors import DecodeError, EncodeError
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.builds import package
 from tests.generated.vectors import PACKAGES
 
-FEW = settings(max_examples=100, deadline=None)
+FEW = settings(max_examples=examples(40), deadline=None)
 
 
 @pytest.mark.parametrize("name", PACKAGES)

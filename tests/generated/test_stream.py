@@ -18,6 +18,7 @@ from specwire.generated.errors import DecodeError
 from specwire.generated.flux.stream import FRAMING
 from specwire.generated.messages import Message
 from tests.cases import each_case
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.vectors import Vector, entries, recorded
 
@@ -211,7 +212,7 @@ def outcome(flux: Any, octets: bytes, cuts: list[int]) -> tuple[list[Message], s
     return messages, None
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(
     data=st.data(),
     tail=st.sampled_from(

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 
 from specwire.generated.errors import DecodeError
 from specwire.generated.stream import Head, MessageStream, UnitFraming
+from tests.examples import examples
 
 FRAMING = UnitFraming(
     protocol="demo",
@@ -42,7 +43,7 @@ def decoder(max_octets: int = 100) -> MessageStream[bytes]:
 units = st.lists(st.sampled_from((SHORT, LONG, GREETING, SKIPPING, b"\x04\x00")), max_size=6)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(units, st.lists(st.integers(1, 9), min_size=1, max_size=20))
 def test_cut_anywhere(messages: list[bytes], sizes: list[int]) -> None:
     octets = b"".join(messages)

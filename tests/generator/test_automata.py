@@ -26,6 +26,7 @@ from specwire.generator.passes.automata import (
     labels_of,
     map_labels,
 )
+from tests.examples import examples
 
 LETTERS = "abc"
 A, B, C = (Symbol(letter) for letter in LETTERS)
@@ -57,7 +58,7 @@ def expressions() -> st.SearchStrategy[Regex]:
     )
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(regex=expressions(), words=st.lists(st.text(LETTERS, max_size=7), max_size=20))
 def test_automaton_accepts_what_the_expression_matches(regex: Regex, words: list[str]) -> None:
     """Python's own regular expressions are the oracle."""
@@ -67,7 +68,7 @@ def test_automaton_accepts_what_the_expression_matches(regex: Regex, words: list
         assert automaton.accepts(word) == bool(pattern.fullmatch(word)), word
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(80), deadline=None)
 @given(regex=expressions())
 def test_automaton_is_minimal(regex: Regex) -> None:
     """Every state is reached, leads to acceptance, and differs from every other."""
@@ -78,7 +79,7 @@ def test_automaton_is_minimal(regex: Regex) -> None:
     assert all(_differ(automaton, one, other) for one, other in combinations(states, 2))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 @given(regex=expressions())
 def test_equal_languages_give_equal_automata(regex: Regex) -> None:
     """Two spellings of a language give one table where they name the labels in the same order."""

@@ -11,6 +11,7 @@ from specwire.generator import ir
 from specwire.generator.compare import compare
 from specwire.generator.compare.comparison import Verdict, worst
 from specwire.generator.compare.matching import Pair, Place, match_layouts
+from tests.examples import examples
 from tests.generator.editions import editions, field, message, protocol, text
 from tests.generator.interpreter import Chosen, Content, Contents, Refused, decode, encode, read, write
 
@@ -243,7 +244,7 @@ EMPTY = message("other", 2)
         protocol(message("demo", 1, field("alpha", ir.ConstantType("0568656c6c6f"))), EMPTY),
     )
 )
-@settings(max_examples=300, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(120), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_verdicts_are_what_happens_on_the_wire(pair: tuple[ir.Protocol, ir.Protocol]) -> None:
     old, new = pair
     comparison = compare(old, new)
@@ -261,7 +262,7 @@ def test_verdicts_are_what_happens_on_the_wire(pair: tuple[ir.Protocol, ir.Proto
 
 
 @given(editions())
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(40), deadline=None)
 def test_the_other_way_round_the_readers_change_places(pair: tuple[ir.Protocol, ir.Protocol]) -> None:
     forth, back = compare(*pair), compare(*pair[::-1])
     assert (forth.old_reads_new, forth.new_reads_old) == (back.new_reads_old, back.old_reads_new)

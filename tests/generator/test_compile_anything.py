@@ -34,6 +34,7 @@ from specwire.generator.syntax import (
     Rulelist,
 )
 from specwire.generator.targets import choose_targets
+from tests.examples import examples
 
 GRAMMARS = Path(__file__).resolve().parents[2] / "grammars"
 NOWHERE = Span(Source("", ""), 1, 1, 1, 1)
@@ -58,7 +59,7 @@ COMMENTS = ("ZeroMQ frame", "a number", "written name=value", 'three """ quotes 
 PIECES = ("OCTET", "4OCTET", "*OCTET", "1*VCHAR", "%x01", "(", ")", "[", "]", "/", "|", "=", "=/", "FRAME", "C:", '"', ";", "\0",
           "\udc80", "\t", "\r", "9" * 5000, "999999999OCTET", "'''", '"""', "true", "-1", "nan", "[[rules]]", "type = 'octets'",
           "frame = true", "default = 7", "constant = 'x'", "presence = 'flag-topic'", "base = 'norfab'", "[types.a]")  # fmt: skip
-BOUNDED = settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+BOUNDED = settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 
 references = st.builds(
     Reference, st.sampled_from(NAMES), st.sampled_from([None, None, "C", "S"]), st.just(NOWHERE)

@@ -17,6 +17,7 @@ from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.dialogs import Dialog, DialogSettings
 from specwire.generator.passes.dialog import build_dialogs
 from specwire.generator.passes.resolve import resolve_names
+from tests.examples import examples
 
 LABELS = {"C:ASK": "a", "C:SAY": "b", "S:TELL": "c", "S:HEAR": "d"}
 """Each message with its sender, and the character that stands for it in the oracle's patterns."""
@@ -123,7 +124,7 @@ def accepts(dialog: Dialog, word: str) -> bool:
 words = st.lists(st.text("".join(LABELS.values()), max_size=8), max_size=20)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(rule=rules(), words=words)
 def test_strict_reading_is_the_rule_to_the_letter(rule: Written, words: list[str]) -> None:
     """Python's own regular expressions are the oracle, over the words drawn and over some that match."""
@@ -135,7 +136,7 @@ def test_strict_reading_is_the_rule_to_the_letter(rule: Written, words: list[str
         assert accepts(dialog, word) == bool(pattern.fullmatch(word)), (rule.abnf, word)
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(rule=rules(), repeat=st.booleans())
 def test_concurrent_reading_accepts_all_that_the_strict_one_does(rule: Written, repeat: bool) -> None:
     """Peers that do wait for each other are in order, unless a warning says that a message can mean two things."""
@@ -165,7 +166,7 @@ def _words_of(dialog: Dialog, *, limit: int) -> Iterable[str]:
     return found
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 @given(alternatives=st.lists(rules(), min_size=1, max_size=3), data=st.data())
 def test_exchanges_may_overlap_in_any_way(alternatives: list[Written], data: st.DataObject) -> None:
     """Words of the alternatives of a repetition are in order however they are shuffled into each other."""

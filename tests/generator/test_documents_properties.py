@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from specwire.generator.abnf import parse_grammar
 from specwire.generator.diagnostics import Diagnostics, Source, SpecError
 from specwire.generator.documents.importing import import_document
+from tests.examples import examples
 
 PIECES = (
     "# Title", "**Bold**", "", "", "prose = of some kind, it says", "```", "```abnf", "~~~~~", "::", ".. code:: abnf",
@@ -25,7 +26,9 @@ PIECES = (
 )  # fmt: skip
 
 
-@settings(max_examples=150, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 @given(st.lists(st.sampled_from(PIECES), max_size=40), st.booleans())
 def test_any_document_is_imported_or_refused(tmp_path: Path, lines: list[str], comments: bool) -> None:
     path = tmp_path / "document.txt"

@@ -28,6 +28,7 @@ from specwire.generated.refusal import explain_decode
 from specwire.generator import ir
 from specwire.generator.packages import package_files
 from specwire.generator.pipeline import compile_protocol
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import assert_agreement, layout_of, mutated, truncations
 from tests.generated.column_agreement import assert_same_columns
@@ -39,7 +40,7 @@ from tests.generator.interpreter import Chosen, Content, Contents, Refused
 from tests.generator.layout_grammars import grammars
 
 RANDOM = settings(
-    max_examples=25,
+    max_examples=examples(12),
     deadline=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )

@@ -18,13 +18,14 @@ from hypothesis import strategies as st
 
 from specwire.generator import ir
 from specwire.generator.emit.java import EMITTER
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generated.agreement import mutated, truncations
 from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, wanted_rows
 from tests.generator import layouts
 from tests.generator.test_layouts import generated
 
-PROTOCOLS = 8
+PROTOCOLS = examples(5)
 MESSAGES = 6
 MOST = 300
 """Messages of a protocol, spoilt ones included."""

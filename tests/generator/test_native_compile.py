@@ -21,6 +21,7 @@ from specwire.generated.builds import PURE
 from specwire.generated.errors import CodecError
 from specwire.generator import ir
 from specwire.generator.packages import package_files
+from tests.examples import examples
 from tests.generated import strategies
 from tests.generator.layouts import field, message, protocol
 from tests.house.repository import ROOT, has_compiler
@@ -134,7 +135,7 @@ def compiled(source: Path) -> None:
         assert done.returncode == 0 and "warning" not in done.stderr, done.stderr
 
 
-MANY = settings(max_examples=200, deadline=None, suppress_health_check=list(HealthCheck))
+MANY = settings(max_examples=examples(80), deadline=None, suppress_health_check=list(HealthCheck))
 
 
 def told(work: Any, *arguments: Any) -> Any:

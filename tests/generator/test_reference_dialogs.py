@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from specwire.generator.dialogs import Dialog
 from specwire.generator.emit.reference.graph import LARGEST, Arrow, Graph, Line, Node, draw_graph
 from specwire.generator.emit.reference.layered import Box, place
+from tests.examples import examples
 from tests.generator.reference_pages import NAMES, compilation, drawings, page_of
 
 DIALOGS = [(name, dialog) for name in NAMES for dialog in compilation(name).protocol.dialogs]
@@ -115,7 +116,7 @@ def _overlap(one: list[float], other: list[float]) -> bool:
     return not apart
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(st.data())
 def test_any_graph_has_its_places(data: st.DataObject) -> None:
     """Graphs of any shape, with loops and parts that do not hang together, are placed without overlap."""

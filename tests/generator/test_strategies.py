@@ -16,6 +16,7 @@ from specwire.generator.documents.importing import import_document
 from specwire.generator.documents.store import write_imported
 from specwire.generator.emit.strategies import emit
 from specwire.generator.pipeline import compile_protocol
+from tests.examples import examples
 from tests.generator.documents import write_document
 from tests.generator.layouts import field, message, protocol
 from tests.generator.test_layouts import generated, home
@@ -24,7 +25,9 @@ from tests.generator.test_without_profile import TRADE
 __all__ = ("home",)
 
 REST = ir.Length("rest")
-CASES = settings(max_examples=100, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+CASES = settings(
+    max_examples=examples(40), deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
+)
 
 
 def named(number: int, class_name: str, *fields: ir.Field) -> ir.Message:

@@ -19,7 +19,7 @@ from pyspark.sql.types import BinaryType, BooleanType, StringType, StructField, 
 
 from specwire.runtime.spark.answers.messages import kept, latest, shape, together
 from specwire.runtime.spark.answers.schemas.shared import LONG, TEXT, column
-from specwire.runtime.spark.answers.step import Frames, Step
+from specwire.runtime.spark.answers.step import OPEN, Frames, Step
 
 Word = dict[str, Any]
 """A message as a folder gets it: the columns of the words, by name."""
@@ -83,14 +83,13 @@ def fold(
 
     folded = ordered.mapInArrow(fold_batches, out).persist()
 
-    def rows_of(table: str, is_open: bool) -> DataFrame:
-        chosen = folded.where((F.col("table") == table) & (F.col("open") == is_open))
-        return shape(chosen.select(f"{table}.*"), protocol, tables[table])
+    def rows_of(table: str) -> DataFrame:
+        chosen = folded.where(F.col("table") == table).select(f"{table}.*", F.col("open").alias(OPEN))
+        return shape(chosen, protocol, tables[table], is_open=F.col(OPEN))
 
     known = folded.where(F.col("table") == "state").select(*state_schema(keys).fieldNames())
     return Step(
-        closed={table: rows_of(table, False) for table in tables},
-        open={table: rows_of(table, True) for table in tables},
+        rows={table: rows_of(table) for table in tables},
         state={state_name: known},
         cached=(folded,),
     )

@@ -50,10 +50,10 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
         *_kind(numbers),
         "filtered",
     )
-    table = shape(found, protocol, GAPS)
+    table = shape(found, protocol, GAPS, is_open=F.lit(False))
     latest_words = rows.where("is_latest and lives").withColumn("number", F.coalesce("number", "was"))
     counts = latest_words.select(*COUNTS.fieldNames())
-    return Step({"gaps": table}, {"gaps": table.where("false")}, {"counts": counts}, (rows,))
+    return Step({"gaps": table}, {"counts": counts}, (rows,))
 
 
 def _words(typed: Frames, protocol: str, numbers: Numbers) -> DataFrame:

@@ -34,15 +34,12 @@ def advance(
     known = connections(words, kept(state, "connections")).persist()
     taps = known.groupBy("tap").agg(F.max("tap_mono").alias("tap_mono"))
     watched = watch(words, kept(state, "sides"), taps, threshold_s).persist()
-    silent = shape(silent_sides(watched, protocol, threshold_s), protocol, SILENCES)
-    came = new_connections(known)
-    reconnects = together([second_greetings(watched), came.where("is_certain")])
-    lasting = F.col("outcome") == "silent"
+    silent = silent_sides(watched, protocol, threshold_s)
+    came = together([second_greetings(watched), new_connections(known)])
     return Step(
-        closed={"silences": silent.where(~lasting), "reconnects": shape(reconnects, protocol, RECONNECTS)},
-        open={
-            "silences": silent.where(lasting),
-            "reconnects": shape(came.where("not is_certain"), protocol, RECONNECTS),
+        rows={
+            "silences": shape(silent, protocol, SILENCES, is_open=F.col("outcome") == "silent"),
+            "reconnects": shape(came, protocol, RECONNECTS, is_open=~F.col("is_certain")),
         },
         state={
             "sides": kept_sides(watched),

@@ -13,7 +13,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.answers.step import Frames
+from specwire.runtime.spark.answers.step import OPEN, Frames
 from specwire.runtime.spark.decoding.noted import NOTED, name_noted
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_schemas
@@ -71,10 +71,11 @@ def latest(rows: DataFrame) -> DataFrame:
     return rows.groupBy("tap").agg(F.max("mono").alias("tap_mono"))
 
 
-def shape(rows: DataFrame, protocol: str, schema: StructType) -> DataFrame:
+def shape(rows: DataFrame, protocol: str, schema: StructType, *, is_open: Column | None = None) -> DataFrame:
     """Return the columns of an answer table in its order, types and with its comments.
 
-    `protocol` is filled in, and `date` from `ts` where the rows have none.
+    `protocol` is filled in, and `date` from `ts` where the rows have none. `is_open` becomes the column `OPEN` of a
+    step's rows.
     """
     made: dict[str, Column] = {"protocol": F.lit(protocol)}
     if "date" not in rows.columns:
@@ -85,7 +86,8 @@ def shape(rows: DataFrame, protocol: str, schema: StructType) -> DataFrame:
             .cast(field.dataType)
             .alias(field.name, metadata=field.metadata)
             for field in schema
-        )
+        ),
+        *([] if is_open is None else [is_open.alias(OPEN)]),
     )
 
 

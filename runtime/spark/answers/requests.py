@@ -12,7 +12,7 @@ A request that passes through three brokers is three calls to their three taps, 
 to one tap that sees it come and go on; `hops` and `conversation` tell them apart.
 
 A call is open until its last response; after `GIVEN_UP_S` without a word it is given up. The open calls are all
-the state there is.
+the state there is, so closed and open rows are one pass over the messages, and nothing is held in between.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from specwire.runtime.spark.answers.messages import kept, latest, shape, take, t
 from specwire.runtime.spark.answers.particulars import Calls, particulars_of
 from specwire.runtime.spark.answers.registry import Continued
 from specwire.runtime.spark.answers.schemas.requests import REQUESTS
-from specwire.runtime.spark.answers.step import Frames, Step
+from specwire.runtime.spark.answers.step import OPEN, Frames, Step
 from specwire.runtime.spark.protocols import load_machine, load_schemas
 
 GIVEN_UP_S = 86_400
@@ -38,9 +38,12 @@ KEY = ("tap", "conversation", "asker", "requester", "matchtag")
 """Whose messages may belong together. They are partitioned and sorted by two hashes of it, which is what makes this quick: names
 of taps and connections all begin alike. That two of ten thousand million keys agree in both has a chance of 10^-18."""
 
-BEGUN = ("asks", "topic", "nodeid", "userid", "ts", "seq", "mono", "streaming", "first_mono")
+BEGUN = ("topic", "nodeid", "userid", "ts", "seq", "mono", "streaming", "first_mono")
 """What a call takes from the message that it begins with. Each goes along by itself: a struct would be copied with every
 message."""
+
+SUMMED = ("responses", "octets")
+"""What is counted over all messages of a call."""
 
 STAND_INS: Mapping[str, int | str] = {"topic": "\0", "nodeid": -1, "userid": -1, "first_mono": -1}
 """What goes along in the place of null, for which the value of the call before would be taken."""
@@ -52,15 +55,10 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     assert calls is not None, f"{protocol} has no requests"
     words = _words(typed, protocol, calls)
     carried = [_carry(rows) for rows in kept(state, "requests")]
-    rows = _fold(together([words, *carried]), latest(words), calls).persist()
-    still = F.col("outcome") == "open"
-    closed, opened = (_table(rows.where(chosen), protocol) for chosen in (~still, still))
-    return Step({"requests": closed}, {"requests": opened}, {"requests": opened}, (rows,))
-
-
-def _table(rows: DataFrame, protocol: str) -> DataFrame:
+    rows = _fold(together([words, *carried]), latest(words), calls)
     made = rows.withColumns({"service": F.substring_index("topic", ".", 1), **_durations()})
-    return shape(made, protocol, REQUESTS)
+    table = shape(made, protocol, REQUESTS, is_open=F.col("outcome") == "open")
+    return Step({"requests": table}, {"requests": table.where(OPEN).drop(OPEN)})
 
 
 def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
@@ -134,8 +132,8 @@ def _carry(table: DataFrame) -> DataFrame:
 def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     """Cut the messages of each key into calls; the last message of each becomes its row.
 
-    Every message learns in three steps over one order what came before it: whether it begins a call, how much there was
-    when that call began, and what it began with. So the messages are sorted once, and nothing is grouped.
+    Every message learns in two steps over one order: from its neighbours whether it begins a call and whether it ends
+    one, and then what its call began with. So the messages are sorted once, and nothing is grouped.
     """
     paired = F.col("alone").isNull()
     hashed = F.when(paired, F.xxhash64(*KEY)).otherwise(F.xxhash64("tap", "seq"))
@@ -144,36 +142,45 @@ def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     in_order = Window.partitionBy("key", "key2").orderBy("seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     limit = F.lit(GIVEN_UP_S * 1_000_000_000)
-    silent = F.col("mono") - F.lag("last_mono").over(in_order) > limit
-    begins = F.col("asks") | F.coalesce(F.lag("ends").over(in_order), F.lit(True)) | silent
-    cut = keyed.withColumn("begins", begins)
-    counted = cut.withColumns(
+    beside = keyed.withColumns(
         {
-            **{f"all_{name}": F.sum(name).over(so_far) for name in ("responses", "octets")},
-            "was_begin": F.lag("begins").over(in_order),
-            "next_begins": F.lead("begins").over(in_order),
+            **{f"all_{name}": F.sum(name).over(so_far) for name in SUMMED},
+            **{f"was_{name}": F.lag(name).over(in_order) for name in ("ends", "last_mono")},
+            **{f"next_{name}": F.lead(name).over(in_order) for name in ("asks", "mono")},
         }
     )
-    first = {f"begun_{name}": _stand_in(name) for name in BEGUN}
-    first |= {f"before_{name}": F.col(f"all_{name}") - F.col(name) for name in ("responses", "octets")}
-    second = F.col("was_begin") & ~F.col("begins")
-    kept_on = {name: F.when(F.col("begins"), value) for name, value in first.items()}
-    kept_on |= {f"second_{name}": F.when(second, F.col(name)) for name in ("seq", "mono")}
-    told = counted.withColumns(
-        {name: F.last(value, ignorenulls=True).over(so_far) for name, value in kept_on.items()}
+    cut = beside.withColumns(
+        {
+            "begins": F.col("asks") | _is_over("was_ends", F.col("mono") - F.col("was_last_mono"), limit),
+            "is_latest": F.col("next_asks").isNull(),
+            "next_begins": F.col("next_asks")
+            | _is_over("ends", F.col("next_mono") - F.col("last_mono"), limit),
+        }
+    ).withColumn("is_last", F.col("is_latest") | F.col("next_begins"))
+    # Of a call that was carried over the first response is known; else it is the message after the request.
+    follows = F.when(~F.col("is_last"), F.col("next_mono"))
+    first = cut.withColumn("first_mono", F.coalesce("first_mono", follows))
+    begun = {f"begun_{name}": _stand_in(name) for name in BEGUN}
+    begun |= {f"before_{name}": F.col(f"all_{name}") - F.col(name) for name in SUMMED}
+    told = first.withColumns(
+        {
+            name: F.last(F.when(F.col("begins"), value), ignorenulls=True).over(so_far)
+            for name, value in begun.items()
+        }
     )
-    ended = told.where(F.coalesce("next_begins", F.lit(True)))
-    return _rows(ended, taps, limit, calls)
+    return _rows(told.where("is_last"), taps, limit, calls)
+
+
+def _is_over(ends: str, silence: Column, limit: Column) -> Column:
+    """Return whether the message that comes after one belongs to another call, whatever it is."""
+    return F.coalesce(ends, F.lit(True)) | (silence > limit)
 
 
 def _rows(ended: DataFrame, taps: DataFrame, limit: Column, calls: Calls) -> DataFrame:
     """Return the calls from their last messages."""
     begun = {name: F.col(f"begun_{name}") for name in BEGUN}
     begun |= {name: F.nullif(begun[name], F.lit(value)) for name, value in STAND_INS.items()}
-    # Of a call that was carried over the first response is known; else it is the message after the request.
-    second = F.when(F.col("second_seq") > begun["seq"], F.col("second_mono"))
-    begun["first_mono"] = F.coalesce(begun["first_mono"], second)
-    sums = ((F.col(f"all_{name}") - F.col(f"before_{name}")).alias(name) for name in ("responses", "octets"))
+    sums = ((F.col(f"all_{name}") - F.col(f"before_{name}")).alias(name) for name in SUMMED)
     rows = ended.join(F.broadcast(taps), "tap", "left").select(
         *KEY,
         "peer",
@@ -184,10 +191,12 @@ def _rows(ended: DataFrame, taps: DataFrame, limit: Column, calls: Calls) -> Dat
         "answered_ts",
         F.when(F.col("ends") | F.col("alone").isNotNull(), F.col("errnum")).alias("errnum"),
         F.col("ends").alias("ended"),
-        F.col("next_begins").isNull().alias("is_latest"),
+        "is_latest",
         "tap_mono",
     )
-    return rows.withColumn("outcome", _outcome(limit, calls))
+    return rows.withColumns({"asks": F.col("nodeid").isNotNull()}).withColumn(
+        "outcome", _outcome(limit, calls)
+    )
 
 
 def _stand_in(name: str) -> Column:

@@ -5,8 +5,8 @@ is a function `advance`: given the typed tables of new messages and the state th
 returns a `Step`. Run over a capture in portions, each in order, it gives in the end the same rows, closed and
 open together, as run once over everything.
 
-The frames of a step are plans over data that the step holds in Spark's cache (`cached`): write them all, then
-call `release`.
+The frames of a step are plans. Those that would be computed more than once stand on data that the step holds in
+Spark's cache (`cached`): write them all, then call `release`.
 """
 
 from __future__ import annotations
@@ -15,6 +15,10 @@ from collections.abc import Mapping
 from typing import NamedTuple, Protocol
 
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
+
+OPEN = "_open"
+"""A column beside those of an answer table: whether what the row tells of is not over, so that the row may change."""
 
 Frames = Mapping[str, DataFrame]
 """DataFrames by the name of their table."""
@@ -23,22 +27,33 @@ Frames = Mapping[str, DataFrame]
 class Step(NamedTuple):
     """One step of an answer.
 
+    Closed and open rows are one frame, because they come out of one pass over the messages; whoever writes them takes them
+    apart as they come.
+
     Attributes:
-        closed: by answer table, rows that never change again; they are appended to the table.
-        open: by answer table, rows as they stand of what is not over; the next step's `open` replaces them.
-            It has the same tables as `closed`.
-        state: by state table, what the next step needs; it replaces the state that was given.
+        rows: by answer table, its rows with the column `OPEN` after its own.
+        state: by state table, what the next step needs; it replaces the state that was given. A state table that
+            has the name of an answer table is its open rows, and need not be computed where these were written.
         cached: what was persisted, so that the frames above are computed once.
     """
 
-    closed: Frames
-    open: Frames
+    rows: Frames
     state: Frames
     cached: tuple[DataFrame, ...] = ()
 
+    @property
+    def closed(self) -> dict[str, DataFrame]:
+        """By answer table, rows that never change again; they are appended to the table."""
+        return {name: rows.where(~F.col(OPEN)).drop(OPEN) for name, rows in self.rows.items()}
+
+    @property
+    def open(self) -> dict[str, DataFrame]:
+        """By answer table, rows as they stand of what is not over; those of the next step replace them."""
+        return {name: rows.where(OPEN).drop(OPEN) for name, rows in self.rows.items()}
+
     def whole(self) -> dict[str, DataFrame]:
         """Return each answer table as it stands now: what is closed and what is open."""
-        return {name: rows.unionByName(self.open[name]) for name, rows in self.closed.items()}
+        return {name: rows.drop(OPEN) for name, rows in self.rows.items()}
 
     def release(self) -> None:
         """Give back what is cached, once everything is written."""

@@ -6,17 +6,17 @@ What takes the time is the way to Python and back, row by row on Java's side, so
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, TypeAlias
 
 import pyarrow as pa
-from pyspark.sql import Column, DataFrame, SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
 
 from specwire.runtime.spark.decoding.noted import FRAMES, noted_name
-from specwire.runtime.spark.decoding.returned import OCTETS, returned_for
-from specwire.runtime.spark.protocols import load_columns, load_schemas
+from specwire.runtime.spark.decoding.returned import returned_for
+from specwire.runtime.spark.protocols import load_columns, load_layout, load_schemas
 
 Arrays: TypeAlias = "pa.Array[Any]"
 DecodeArrays = Callable[[Arrays, Arrays], pa.RecordBatch]
@@ -32,13 +32,12 @@ def available(spark: SparkSession, protocol: str) -> str | None:
 
 def decode(frame: DataFrame, protocol: str) -> DataFrame:
     """See `specwire.runtime.spark.decoding.backends.Backend`."""
-    return decode_by(columns_of(protocol), frame, protocol, {})
+    return decode_by(columns_of(protocol), frame, protocol)
 
 
 def decode_counted(frame: DataFrame, protocol: str, octets: str) -> DataFrame:
     """See `specwire.runtime.spark.decoding.backends.CountingBackend`."""
-    counted = F.coalesce(F.col(_DECODED)[OCTETS.name], F.lit(0).cast("long"))  # never null, and said to be so
-    return decode_by(columns_of(protocol), frame, protocol, {octets: counted})
+    return decode_by(columns_of(protocol), frame, protocol, octets)
 
 
 def columns_of(protocol: str) -> DecodeArrays:
@@ -51,22 +50,28 @@ def columns_of(protocol: str) -> DecodeArrays:
 
 
 def decode_by(
-    decode_arrays: DecodeArrays, frame: DataFrame, protocol: str, more: Mapping[str, Column]
+    decode_arrays: DecodeArrays, frame: DataFrame, protocol: str, octets: str | None = None
 ) -> DataFrame:
-    """Return `frame` decoded by a function in a Python worker, which is sent frames and senders and nothing else.
+    """Return `frame` decoded by a function in a Python worker, which is sent frames, and senders where they matter.
 
-    Columns of `more` come before the decoded ones; they are made of what the worker gave back.
+    The octets of all frames come before the decoded columns where a name for them is given.
     """
-    returned = returned_for(load_schemas(protocol).DECODED)
+    layout = load_layout(protocol)
+    returned = returned_for(load_schemas(protocol).DECODED, layout)
 
     # Spark takes what is annotated as `pa.Array` and nothing else for a function of arrays.
-    def decode_struct(frames: pa.Array, senders: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+    def decode_sent(frames: pa.Array, senders: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         return returned.pack(decode_arrays(frames, senders), frames)
 
+    def decode_frames(frames: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+        return decode_sent(frames, pa.nulls(len(frames), pa.string()))
+
     make: Callable[..., Any] = arrow_udf  # its stub knows no structs
+    by_sender = any(shape.senders for _, shape in layout.shapes)
+    sent = [F.col(FRAMES), *([F.col(noted_name(protocol, "sender"))] if by_sender else [])]
     # A filter above would be pushed below, with a decoding of its own, if Spark might repeat this one.
-    decode_frames: Callable[..., Column] = make(decode_struct, returned.type).asNondeterministic()
+    function = make(decode_sent if by_sender else decode_frames, returned.type).asNondeterministic()
     others = [F.col(name) for name in frame.columns if name != FRAMES]
-    found = decode_frames(F.col(FRAMES), F.col(noted_name(protocol, "sender"))).alias(_DECODED)
-    added = (column.alias(name) for name, column in more.items())
-    return frame.select("*", found).select(*others, *added, *returned.unpack(F.col(_DECODED)))
+    counted = [] if octets is None else [returned.octets(F.col(_DECODED)).alias(octets)]
+    decoded = frame.select("*", function(*sent).alias(_DECODED))
+    return decoded.select(*others, *counted, *returned.unpack(F.col(_DECODED)))

@@ -28,4 +28,4 @@ def decode(frame: DataFrame, protocol: str) -> DataFrame:
             known = [sender or None for sender in senders.to_pylist()]
         return decode_rows(frames.to_pylist(), columns.SCHEMA, codec.decode, columns.ATTRIBUTES, known)
 
-    return decode_by(decode_arrays, frame, protocol, {})
+    return decode_by(decode_arrays, frame, protocol)

@@ -79,7 +79,7 @@ def _bundle(batch: pa.RecordBatch, override: str | None) -> Iterator[Bundle]:
     stamps = batch.column(batch.schema.get_field_index("ts")).cast(pa.int64()).to_pylist()
     found: dict[tuple[str, str, str], list[Noticed]] = {}
     peers: dict[tuple[str, str, str], str] = {}
-    for row, ts in zip(batch.drop_columns(["ts"]).to_pylist(), stamps, strict=True):
+    for row, ts in zip(_rows(batch.drop_columns(["ts"])), stamps, strict=True):
         protocol = override or row["protocol"]
         if ts is None or row["seq"] is None or row["tap"] is None or protocol not in known_protocols():
             continue
@@ -89,6 +89,25 @@ def _bundle(batch: pa.RecordBatch, override: str | None) -> Iterator[Bundle]:
         peers[key] = row["peer"] or ""
     for key, messages in found.items():
         yield Bundle(*key, peers[key], tuple(sorted(messages, key=lambda message: message.seq)))
+
+
+def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
+    """The rows of a batch; texts of another tool may be no UTF-8, and are made so, as the tables have them."""
+    try:
+        return batch.to_pylist()
+    except UnicodeDecodeError:
+        raw = batch.cast(pa.schema([(field.name, _octets(field.type)) for field in batch.schema]))
+        return [
+            {
+                name: value.decode(errors="replace") if isinstance(value, bytes) else value
+                for name, value in row.items()
+            }
+            for row in raw.to_pylist()
+        ]
+
+
+def _octets(type: pa.DataType) -> pa.DataType:
+    return pa.binary() if pa.types.is_string(type) else type
 
 
 @cache

@@ -42,8 +42,9 @@ from specwire.runtime.spark.live.running import (
 from specwire.runtime.spark.live.source import FORMAT, SegmentSource, source_options
 from specwire.runtime.spark.live.telling import forget_told
 from specwire.runtime.spark.live.work import PAUSE, Listener, Watch, Work
-from specwire.runtime.spark.pipeline.commit import check_own
-from specwire.runtime.spark.pipeline.request import check_request
+from specwire.runtime.spark.pipeline.commit import begin, check_own
+from specwire.runtime.spark.pipeline.manifest import read_manifest
+from specwire.runtime.spark.pipeline.request import check_request, check_same
 
 LOCK = ".lock"
 
@@ -84,19 +85,26 @@ def watch(
 
 
 def check(request: Watch) -> None:
-    """Raise InputError or CaptureError for what can be seen to be wrong without Spark."""
+    """Raise InputError, CaptureError or JobError for what can be seen to be wrong without Spark."""
     check_request(request.request, request.out)
     check_own(request.out)
+    check_same(request.request.asked, read_manifest(request.out), request.out)
     if not request.capture.is_dir():
         raise CaptureError(f"{request.capture}: there is no such capture folder")
+    if not (request.out / FOLDER).is_dir():
+        with begin(request.out):
+            pass  # It can be made and written; a folder that has a watch already is left alone.
 
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
     """Hold the folder against other watches for the time of a block; InputError where there is one."""
     folder = out / FOLDER
-    folder.mkdir(mode=0o700, exist_ok=True)
-    lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    try:
+        folder.mkdir(mode=0o700, exist_ok=True)
+        lock = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise InputError(f"{folder}: a watch cannot write there: {error.strerror}") from error
     try:
         try:
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

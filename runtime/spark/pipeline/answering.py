@@ -4,7 +4,8 @@ A continued answer gets the typed rows of the runs that it does not know, and th
 gives is staged, and the state and the open rows of before go when the run commits. A roll-up gets the whole
 typed and answer tables of each date at which something changed, and its rows of these dates are replaced.
 
-Where everything is made anew, an answer gets all typed rows and no state, and all its tables are replaced.
+Where everything is made anew, an answer gets all typed rows and no state, and all its tables are replaced. So is an
+answer alone that the folder lacks, because it was begun before there was one: it is made for all its days.
 """
 
 from __future__ import annotations
@@ -21,12 +22,26 @@ from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.gathering import Part, stage
 from specwire.runtime.spark.pipeline.steps import Steps
 from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store
+from specwire.runtime.spark.pipeline.unknown import UNKNOWN
 from specwire.runtime.spark.pipeline.view import View, partition, partition_date, run_number
-from specwire.runtime.spark.pipeline.writing import without, write_empty
+from specwire.runtime.spark.pipeline.writing import copy_open, without, write_empty
 
 PARTITIONS = (PROTOCOL.name, DATE.name)
 NO_DATE = "1970-01-01"
 """Where a table without rows lies that has no better place."""
+
+
+def lacks_answers(store: Store) -> bool:
+    """Whether a folder was begun before there were some of the answers for its protocols.
+
+    Whoever has made an answer has left its tables, with or without rows.
+    """
+    wanted: set[str] = set()
+    for protocol in store.protocols():
+        if protocol != UNKNOWN:
+            wanted.update(name for answer in continued(protocol) for name in answer.writes)
+            wanted.update(name for answer in roll_ups(protocol) for name in answer.writes)
+    return not wanted.issubset(store.answers())
 
 
 class Answering:
@@ -43,6 +58,7 @@ class Answering:
         self._rebuild = rebuild
         self._few = few
         self._since = 0 if rebuild else run.before.answered
+        self._there = frozenset(store.answers())
         self._octets = 0
 
     def answer_all(self, protocols: Iterable[str]) -> None:
@@ -52,45 +68,60 @@ class Answering:
 
     def _answer(self, protocol: str) -> None:
         self._steps.begin(f"answering {protocol}")
-        files = self._new_files(protocol)
+        answers = tuple(continued(protocol))
+        lacking = any(map(self._lacks, answers))
+        files = self._new_files(protocol, since=0 if lacking else self._since)
         # Compressed; as a measure of how many tasks share in the answers it will do.
         self._octets = sum(path.stat().st_size for path in files)
         dates = {partition_date(path) for path in files}
-        for answer in continued(protocol):
+        for answer in answers:
             dates |= self._continue(answer, protocol)
-        if dates:
-            for roll_up in roll_ups(protocol):
-                self._roll_up(roll_up, protocol, dates)
+        for roll_up in roll_ups(protocol):
+            touched = dates | self._earlier_dates(protocol) if self._lacks(roll_up) else dates
+            if touched:
+                self._roll_up(roll_up, protocol, touched)
 
-    def _new_files(self, protocol: str) -> list[Path]:
-        """The typed files that the answers do not know; where everything is made anew, all."""
+    def _lacks(self, answer: Continued | RollUp) -> bool:
+        return not self._there.issuperset(answer.writes)
+
+    def _earlier_dates(self, protocol: str) -> set[str]:
+        """The dates of which a protocol has messages or answers that were there before."""
+        answers = (path for path in self._store.files(ANSWERS) if partition(path, PROTOCOL.name) == protocol)
+        return set(map(partition_date, (*self._store.files(f"{TYPED}/{protocol}"), *answers)))
+
+    def _new_files(self, protocol: str, *, since: int) -> list[Path]:
+        """The typed files of the runs after `since`."""
         root = f"{TYPED}/{protocol}"
-        files = [path for path in self._store.files(root) if run_number(path) > self._since]
+        files = [path for path in self._store.files(root) if run_number(path) > since]
         return [*files, *self._run.staged(root)]
 
     def _continue(self, answer: Continued, protocol: str) -> set[str]:
         """Stage a step of an answer; return the dates whose rows change."""
-        typed = self._typed(protocol, answer.reads(protocol), since=self._since)
-        state = None if self._rebuild else self._store.state(self._spark, protocol, answer.name)
+        anew = self._rebuild or self._lacks(answer)
+        typed = self._typed(protocol, answer.reads(protocol), since=0 if anew else self._since)
+        state = None if anew else self._store.state(self._spark, protocol, answer.name)
         self._run.replace(self._store.files(f"{STATE}/{protocol}/{answer.name}"))
         for name in answer.writes:
-            self._drop_answers(name, protocol)
+            self._drop_answers(name, protocol, every=anew)
         step = answer.advance(typed, protocol, state)
         root = f"{STATE}/{protocol}/{answer.name}"
         parts = [
             *(
-                Part(f"{ANSWERS}/{name}", rows, step.open[name], Area.ADDED, PARTITIONS, self._octets)
-                for name, rows in step.closed.items()
+                Part(f"{ANSWERS}/{name}", rows, None, PARTITIONS, self._octets)
+                for name, rows in step.rows.items()
             ),
             *(
-                Part(f"{root}/{name}", rows, area=Area.OPEN, octets=self._octets)
+                Part(f"{root}/{name}", rows, Area.OPEN, octets=self._octets)
                 for name, rows in step.state.items()
+                if name not in step.rows
             ),
         ]
         try:
             stage(self._run, parts, few=self._few)
         finally:
             step.release()
+        for name in step.state.keys() & step.rows.keys():
+            copy_open(self._run, f"{ANSWERS}/{name}", f"{root}/{name}", f"{PROTOCOL.name}={protocol}")
         dates: set[str] = set()
         for name in answer.writes:
             dates |= self._view.dates(f"{ANSWERS}/{name}", protocol)
@@ -131,13 +162,12 @@ class Answering:
         }
         return {name: table for name, table in found.items() if table is not None}
 
-    def _drop_answers(self, name: str, protocol: str) -> None:
-        """Have the open rows of a table replaced; where everything is made anew, all rows."""
+    def _drop_answers(self, name: str, protocol: str, *, every: bool) -> None:
+        """Have the open rows of a table replaced, or `every` row."""
         self._run.replace(
             path
             for path in self._store.files(f"{ANSWERS}/{name}")
-            if partition(path, PROTOCOL.name) == protocol
-            and (self._rebuild or path.name.startswith(f"{Area.OPEN}-"))
+            if partition(path, PROTOCOL.name) == protocol and (every or path.name.startswith(f"{Area.OPEN}-"))
         )
 
     def _write_empties(self, schemas: Mapping[str, StructType], protocol: str, date: str) -> None:

@@ -1,6 +1,9 @@
 """All of a run or nothing of it: how files come into an output folder.
 
-A run writes into ``.staging-N`` inside the folder; hidden names are passed over by Spark, Arrow and DuckDB.
+A run writes into ``.staging-N-…`` inside the folder; hidden names are passed over by Spark, Arrow and DuckDB. The end
+of its name is by chance: where a program is killed, a Spark on other machines writes on for a while, and the run
+that has the number next must not find that among its own.
+
 To commit, the staged files and the folders that name them are synced, then a journal is written that lists what
 moves where and what goes, and synced: from here on the run counts. The moves are made, files that the run
 replaces are removed, ``manifest.json`` moves last, and the journal is removed. Whoever begins the next run finds
@@ -18,6 +21,7 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import os
+import secrets
 import shutil
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
@@ -61,7 +65,7 @@ class Run:
         self.out = out
         self.before = before
         self.number = before.run + 1
-        self.staging = out / f"{STAGING}{self.number:06d}"
+        self.staging = out / f"{STAGING}{self.number:06d}-{secrets.token_hex(4)}"
         self.replaced: set[Path] = set()
 
     def folder(self, area: Area, table: str) -> Path:
@@ -149,6 +153,8 @@ def begin(out: Path) -> Iterator[Run]:
                 # A journal means that the run counts, whatever went wrong after it: its files must stay.
                 if not (out / JOURNAL).exists():
                     shutil.rmtree(run.staging, ignore_errors=True)
+        except ConnectionError:
+            raise  # Spark has gone, which is nothing about the folder.
         except OSError as error:
             raise JobError(f"{error.filename or out}: {error.strerror or error}") from error
 
@@ -163,7 +169,7 @@ def _locked(out: Path) -> Iterator[None]:
             with contextlib.suppress(FileNotFoundError):
                 lock = _lock(out)
     except OSError as error:
-        raise InputError(f"{out}: the output folder cannot be made: {error.strerror}") from error
+        raise InputError(f"{out}: the output folder cannot be made or written: {error.strerror}") from error
     try:
         yield
     finally:

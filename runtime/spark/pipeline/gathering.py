@@ -16,15 +16,15 @@ from typing import Any, NamedTuple
 import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame
+from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
+from specwire.runtime.spark.answers.step import OPEN
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.pipeline.writing import (
-    AREA,
     open_table,
-    with_areas,
     without,
     write_all,
     write_both,
@@ -45,17 +45,15 @@ class Part(NamedTuple):
 
     Attributes:
         table: its path in the output folder.
-        rows: the rows that stay, or those of `area`.
-        still_open: rows that the next run replaces, where there may be such in the same table.
-        area: what becomes of `rows`.
+        rows: its rows.
+        area: what becomes of them; None where their column `OPEN` tells it of each.
         partitions: its partition columns.
         octets: about how large it is, 0 for small.
     """
 
     table: str
     rows: DataFrame
-    still_open: DataFrame | None = None
-    area: Area = Area.ADDED
+    area: Area | None = Area.ADDED
     partitions: tuple[str, ...] = ()
     octets: int = 0
 
@@ -84,28 +82,28 @@ def _can_come(kind: DataType, *, nullable: bool) -> bool:
 
 
 def _write(run: Run, part: Part) -> None:
-    table, rows, still_open, area, partitions, octets = part
-    if still_open is None:
-        write_table(run, rows, table, area=area, partitions=partitions, octets=octets)
+    table, rows, area, partitions, octets = part
+    if area is None:
+        write_both(run, rows, table, partitions=partitions, octets=octets)
     else:
-        write_both(run, rows, still_open, table, partitions=partitions, octets=octets)
+        write_table(run, rows, table, area=area, partitions=partitions, octets=octets)
 
 
 def _gather(run: Run, part: Part) -> None:
     """Stage a table whose rows are few."""
-    if part.still_open is None:
-        _write_rows(run, part.rows.toArrow(), part.rows, part, part.area)
+    if part.area is not None:
+        _write_rows(run, part.rows.toArrow(), part, part.area)
         return
-    found = with_areas(part.rows, part.still_open).toArrow()
+    found = part.rows.withColumn(OPEN, F.coalesce(OPEN, F.lit(False))).toArrow()
     for area in Area:
-        own = found.filter(pc.equal(found[AREA], pa.scalar(str(area))))
-        _write_rows(run, own, part.rows, part, area)
+        marked = pc.equal(found[OPEN], pa.scalar(area is Area.OPEN))
+        _write_rows(run, found.filter(marked), part, area)
 
 
-def _write_rows(run: Run, rows: pa.Table, frame: DataFrame, part: Part, area: Area) -> None:
-    """Stage rows of a frame as Spark would; without partition columns there is a file even where there are no rows."""
-    kept = without(frame.schema, part.partitions)
-    stated = {ROW_SCHEMA: kept.json().encode(), VERSION: frame.sparkSession.version.encode()}
+def _write_rows(run: Run, rows: pa.Table, part: Part, area: Area) -> None:
+    """Stage rows as Spark would; without partition columns there is a file even where there are no rows."""
+    kept = without(part.rows.schema, (*part.partitions, OPEN))
+    stated = {ROW_SCHEMA: kept.json().encode(), VERSION: part.rows.sparkSession.version.encode()}
     arrow = pa.schema([field.remove_metadata() for field in to_arrow_schema(kept, timezone="UTC")])
     for place, chosen in _split(rows, part.partitions):
         folder = run.folder(area, part.table) / place

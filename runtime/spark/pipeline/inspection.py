@@ -139,7 +139,7 @@ def _find_holdings(path: Path, rows: int, ranges: dict[str, _Range]) -> tuple[Ho
     if tap.least == tap.most and seq.most - seq.least + 1 == rows:
         return (Holding(str(tap.least), ((seq.least, seq.most),), rows),)
     by_tap: dict[str, list[int]] = {}
-    for row in _read(path, ["tap", "seq"]).to_pylist():
+    for row in _values(path, ["tap", "seq"]):
         by_tap.setdefault(row["tap"], []).append(row["seq"])
     return tuple(Holding(name, runs_of(seqs), len(seqs)) for name, seqs in sorted(by_tap.items()))
 
@@ -147,7 +147,7 @@ def _find_holdings(path: Path, rows: int, ranges: dict[str, _Range]) -> tuple[Ho
 def _find_protocols(path: Path, found: _Range) -> tuple[str | None, ...]:
     if not found.nulls and found.least == found.most:
         return (str(found.least),)
-    return _sorted(_read(path, ["protocol"])["protocol"].unique().to_pylist())
+    return _sorted({row["protocol"] for row in _values(path, ["protocol"])})
 
 
 def _check_dates(path: Path) -> None:
@@ -169,6 +169,14 @@ def _read(path: Path, names: list[str]) -> pa.Table:
         return pq.read_table(path, columns=names)
     except (OSError, pa.ArrowException) as error:
         raise CaptureError(f"{path}: the segment's columns cannot be read: {error}") from error
+
+
+def _values(path: Path, names: list[str]) -> list[dict[str, Any]]:
+    """Rows of some columns; CaptureError where the first, a text, is not UTF-8 in one."""
+    try:
+        return _read(path, names).to_pylist()
+    except UnicodeDecodeError as error:
+        raise CaptureError(f"{path}: a row's {names[0]!r} is not UTF-8: {error}") from error
 
 
 def _micros(value: object) -> int:

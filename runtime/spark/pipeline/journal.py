@@ -45,8 +45,7 @@ def recover(out: Path) -> None:
     if (out / JOURNAL).exists():
         perform(out, _read_journal(out / JOURNAL))
     (out / ASIDE).unlink(missing_ok=True)
-    for path in out.glob(f"{STAGING}*"):
-        shutil.rmtree(path)
+    _drop_staged(out)
 
 
 def perform(out: Path, journal: Journal) -> None:
@@ -71,7 +70,13 @@ def perform(out: Path, journal: Journal) -> None:
     for folder in folders:
         sync(folder)
     (out / JOURNAL).unlink(missing_ok=True)
-    shutil.rmtree(out / f"{STAGING}{journal.run:06d}", ignore_errors=True)
+    _drop_staged(out)
+
+
+def _drop_staged(out: Path) -> None:
+    """Remove what was staged, as far as it can be: what a Spark of a killed program still writes goes next time."""
+    for path in out.glob(f"{STAGING}*"):
+        shutil.rmtree(path, ignore_errors=True)
 
 
 def _read_journal(path: Path) -> Journal:

@@ -13,6 +13,7 @@ from pathlib import Path
 import msgspec
 
 from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.pipeline.payloads import PayloadColumn
 
 NAME = "manifest.json"
 FORMAT = 1
@@ -29,11 +30,13 @@ class Asked(msgspec.Struct, frozen=True):
         mode: ``PERMISSIVE`` keeps rows that do not decode in `_errors`, ``DROPMALFORMED`` only counts them,
             ``FAILFAST`` fails the run at the first.
         layers: those of `LAYERS` that are written.
+        payloads: columns of the typed tables for payloads that have schemas of their own.
     """
 
     protocol: str | None = None
     mode: str = "PERMISSIVE"
     layers: tuple[str, ...] = LAYERS
+    payloads: tuple[PayloadColumn, ...] = ()
 
 
 class Manifest(msgspec.Struct, frozen=True):

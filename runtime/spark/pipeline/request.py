@@ -13,10 +13,12 @@ import msgspec
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.pipeline.answering import lacks_answers
 from specwire.runtime.spark.pipeline.commit import Run
 from specwire.runtime.spark.pipeline.intake import Intake, take_in
 from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
-from specwire.runtime.spark.pipeline.manifest import LAYERS, MODES, Asked
+from specwire.runtime.spark.pipeline.manifest import LAYERS, MODES, Asked, Manifest
+from specwire.runtime.spark.pipeline.payloads import name_differences
 from specwire.runtime.spark.pipeline.store import LATE, Store
 from specwire.runtime.spark.protocols import load_schemas
 
@@ -50,7 +52,7 @@ class Work(msgspec.Struct, frozen=True):
 
     Attributes:
         ledger: as it was before.
-        unanswered: whether earlier runs left answers to be computed.
+        unanswered: whether earlier runs left answers to be computed, or knew fewer of them than there are.
         waiting: whether late messages are worked in.
     """
 
@@ -88,7 +90,7 @@ def find_work(request: Request, paths: Sequence[Path], store: Store, run: Run) -
     Raises InputError where the folder was begun with another request, and CaptureError where it is new and no
     segment holds a message that can be read.
     """
-    _check_same(request.asked, run.before.asked, run, store.out)
+    check_same(request.asked, run.before, store.out)
     ledger = store.ledger
     intake = take_in(paths, ledger, run.number)
     if run.before.run == 0 and not intake.rows:
@@ -96,21 +98,28 @@ def find_work(request: Request, paths: Sequence[Path], store: Store, run: Run) -
     return Work(
         intake=intake,
         ledger=ledger,
-        unanswered=request.answering and run.before.answered < run.before.run,
+        unanswered=request.answering and (run.before.answered < run.before.run or lacks_answers(store)),
         waiting=request.answering and request.late == "rebuild" and bool(store.files(LATE)),
     )
 
 
-def _check_same(asked: Asked, before: Asked, run: Run, out: Path) -> None:
-    if run.before.run == 0 or asked == before:
+def check_same(asked: Asked, manifest: Manifest, out: Path) -> None:
+    """Raise InputError where a folder was begun with another request."""
+    before = manifest.asked
+    if manifest.run == 0 or asked == before:
         return
-    for name in Asked.__struct_fields__:
+    for name in ("protocol", "mode", "layers"):
         ours, theirs = getattr(asked, name), getattr(before, name)
         if ours != theirs:
             raise InputError(
                 f"{out}: this output was begun with {name} {_show(theirs)}, not {_show(ours)}; "
                 "ask for the same or name another folder"
             )
+    differences = name_differences(asked.payloads, before.payloads)
+    raise InputError(
+        f"{out}: this output was begun with other payload columns: {differences}; "
+        "ask for the same or name another folder"
+    )
 
 
 def _show(value: object) -> str:

@@ -17,6 +17,9 @@ from specwire.runtime.spark.reading.capture import CAPTURE, literal_path
 SEGMENT = StructField("segment", StringType(), metadata={"comment": "file that the message was captured in"})
 STATED = StructField("stated", StringType(), metadata={"comment": "protocol as the tap stated it"})
 
+NAMES = ("conversation", "sender", "peer")
+"""Texts that a file of another tool may have in no UTF-8; where `tap` or `protocol` is none, the file is set aside."""
+
 KEPT = StructType([*(field for field in CAPTURE if field.name != "protocol"), STATED, SEGMENT])
 """The columns of the layer `frames`, beside its partition columns `protocol` (what a message is read as) and date."""
 
@@ -86,7 +89,13 @@ def _read_as(override: str | None) -> Column:
 def _read(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
     paths = [literal_path(portion.path) for portion in portions]
     rows = spark.read.schema(CAPTURE).parquet(*paths)
-    return rows.select(*CAPTURE.names, F.col("_metadata.file_name").alias(SEGMENT.name))
+    columns = (_valid(name) if name in NAMES else F.col(name) for name in CAPTURE.names)
+    return rows.select(*columns, F.col("_metadata.file_name").alias(SEGMENT.name))
+
+
+def _valid(name: str) -> Column:
+    """A column as UTF-8. Spark takes any octets that a file has for text, and Python fails at them later."""
+    return F.make_valid_utf8(name).alias(name, metadata=CAPTURE[name].metadata)
 
 
 def _is_known(portion: Portion) -> Column:

@@ -17,6 +17,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark.decoding.decode import decode
+from specwire.runtime.spark.decoding.payloads import with_payloads
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline import unknown
@@ -24,6 +25,7 @@ from specwire.runtime.spark.pipeline.commit import Run
 from specwire.runtime.spark.pipeline.counts import choose_width_ms, count_rows
 from specwire.runtime.spark.pipeline.gathering import GATHERED_OCTETS, Part, stage
 from specwire.runtime.spark.pipeline.intake import Portion
+from specwire.runtime.spark.pipeline.payloads import payloads_of
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.rows import keep, read_kept, read_portions, rows_of
 from specwire.runtime.spark.pipeline.sorting import Sorted
@@ -97,10 +99,7 @@ class Taking:
             width_ms = choose_width_ms(self._last_us - self._first_us)
             counted = count_rows(decoded, protocol, width_ms)
             self._steps.begin(f"writing {protocol} tables")
-            typed = (
-                tables(decoded, protocol) if protocol != UNKNOWN else {ERRORS: unknown.error_rows(decoded)}
-            )
-            self._write(protocol, typed, counted)
+            self._write(protocol, self._type(decoded, protocol), counted)
         finally:
             decoded.unpersist()
         return counted
@@ -111,6 +110,12 @@ class Taking:
         # The pipeline counts what does not decode; it leaves such rows out of the tables itself.
         mode = "FAILFAST" if self._asked.mode == "FAILFAST" else "PERMISSIVE"
         return decode(rows, protocol, backend=self._request.backend, mode=mode)
+
+    def _type(self, decoded: DataFrame, protocol: str) -> dict[str, DataFrame]:
+        """The typed tables of decoded rows; payloads are read where their table is written, not before."""
+        if protocol == UNKNOWN:
+            return {ERRORS: unknown.error_rows(decoded)}
+        return tables(with_payloads(decoded, payloads_of(self._asked.payloads, protocol)), protocol)
 
     def _write(self, protocol: str, typed: Mapping[str, DataFrame], counted: pa.Table) -> None:
         """Stage the typed tables of a protocol, and hold their rows against what was counted."""

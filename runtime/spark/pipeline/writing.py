@@ -9,6 +9,7 @@ written here, without a job of Spark.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
@@ -21,6 +22,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from specwire.runtime.spark.answers.step import OPEN
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import local_path
@@ -83,13 +85,11 @@ def write_table(
     files.write.mode("append").options(**OPTIONS).partitionBy(*partitions).parquet(folder)
 
 
-def write_both(
-    run: Run, closed: DataFrame, still_open: DataFrame, table: str, *, partitions: Iterable[str], octets: int
-) -> None:
-    """Stage the rows of a table that stay and those that are still open, with one job for both."""
-    both = with_areas(closed, still_open)
+def write_both(run: Run, rows: DataFrame, table: str, *, partitions: Iterable[str], octets: int) -> None:
+    """Stage the rows of a table that stay and those that are still open, with one pass; `OPEN` tells which is which."""
+    marked = F.when(F.col(OPEN), str(Area.OPEN)).otherwise(str(Area.ADDED))
     folder = run.staging / "both" / table
-    files = both.coalesce(1 + octets // FILE_OCTETS)
+    files = rows.withColumn(AREA, marked).drop(OPEN).coalesce(1 + octets // FILE_OCTETS)
     files.write.mode("append").options(**OPTIONS).partitionBy(AREA, *partitions).parquet(local_path(folder))
     for area in Area:
         for part in sorted(folder.glob(f"{AREA}={area}/*=*")):
@@ -98,11 +98,11 @@ def write_both(
             part.rename(target)
 
 
-def with_areas(closed: DataFrame, still_open: DataFrame) -> DataFrame:
-    """Return the rows of both, with a column that tells what becomes of each."""
-    return closed.withColumn(AREA, F.lit(str(Area.ADDED))).unionByName(
-        still_open.withColumn(AREA, F.lit(str(Area.OPEN)))
-    )
+def copy_open(run: Run, table: str, target: str, place: str) -> None:
+    """Stage the open rows that were staged for a table as those of another; only what lies in its folder `place`."""
+    source, folder = (run.folder(Area.OPEN, name) / place for name in (table, target))
+    if source.exists():
+        shutil.copytree(source, folder)
 
 
 def write_all(writes: Sequence[Callable[[], None]]) -> None:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from py4j.protocol import Py4JError  # type: ignore[import-untyped]  # py4j has no types
 from pyspark.errors import PySparkException, PythonException
@@ -15,13 +16,31 @@ _TRACEBACK = "Traceback (most recent call last)"
 _ABSENT = re.compile(r"No module named '?(specwire|msgspec|numpy|pyarrow|pandas)\b")
 
 
+_OUT_OF_MEMORY = b"java.lang.OutOfMemoryError"
+_LOOKED_AT_OCTETS = 4 << 20
+"""Of the end of a log."""
+
+
 @contextmanager
-def as_job_errors(place: str) -> Iterator[None]:
-    """Turn what Spark raises in the block into JobError; `place` says where to look, in parentheses."""
+def as_job_errors(place: str, log: Path | None = None) -> Iterator[None]:
+    """Turn what Spark raises in the block into JobError; `place` says where to look, in parentheses.
+
+    Java that has run out of memory ends without an answer: only its log, where it is given, says why.
+    """
     try:
         yield
     except (PySparkException, Py4JError, ConnectionError) as error:
-        raise JobError(f"{describe_failure(error)} ({place})") from error
+        told = describe_failure(error)
+        if log is not None and _ran_out_of_memory(log):
+            told = f"Spark has run out of memory: give its driver more, by `spark-submit --driver-memory`; {told}"
+        raise JobError(f"{told} ({place})") from error
+
+
+def _ran_out_of_memory(log: Path) -> bool:
+    with suppress(OSError), log.open("rb") as file:
+        file.seek(max(0, log.stat().st_size - _LOOKED_AT_OCTETS))
+        return _OUT_OF_MEMORY in file.read(_LOOKED_AT_OCTETS)
+    return False
 
 
 def describe_failure(error: Exception) -> str:

@@ -102,12 +102,12 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
         conf = _configure(target, {**own, **shipping_settings(package), **settings})
         environment = _worker_environment(java, target)
         stack.enter_context(quiet_driver())
-        stack.enter_context(as_job_errors(place))
+        stack.enter_context(as_job_errors(place, log))
         context = stack.enter_context(java_process(conf, environment, log, folder))
         session = SparkSession(context)
         stack.callback(_stop, session)
         # Here too, because Spark's errors can be read only while Java runs.
-        with as_job_errors(place):
+        with as_job_errors(place, log):
             yield session
 
 

@@ -54,9 +54,7 @@ def measure(bench: Bench) -> Iterator[Row]:
     }
 
     def ours() -> None:
-        step = advance(typed, "flux")
-        consume(step.closed["requests"])
-        step.release()
+        consume(advance(typed, "flux").rows["requests"])
 
     def scan() -> None:
         for table in typed.values():

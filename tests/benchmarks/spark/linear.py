@@ -7,6 +7,7 @@ linear.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from functools import partial
 
 from specwire.runtime.spark.decoding.backends import AUTO
@@ -14,6 +15,8 @@ from tests.benchmarks.spark.captures import flux_requests, in_segments
 from tests.benchmarks.spark.decode import decoded, there
 from tests.benchmarks.spark.harness import Bench, Row
 
+ROUNDS = 2
+"""As many at most: a round takes a minute."""
 SHARES = (0.2, 1.0, 4.0)
 """Of the rows asked for."""
 WANTED = 1.1
@@ -22,6 +25,7 @@ SLOW = ("python",)
 
 def measure(bench: Bench) -> Iterator[Row]:
     """Yield a row for each number of messages, for each backend that ``auto`` takes."""
+    bench = replace(bench, rounds=min(bench.rounds, ROUNDS))
     counts = [in_segments(bench.rows * share) for share in SHARES]
     segments = bench.capture("flux", "flux", counts[-1], flux_requests)
     for name in there(bench, "flux"):

@@ -9,12 +9,16 @@ import signal
 from collections.abc import Mapping
 from pathlib import Path
 
+import msgspec
 import pytest
 from rich.console import Console
 
-from specwire.runtime.cli.pipeline_watch import asked_to_stop, write_line
+from specwire.runtime.cli.pipeline_watch import asked_of, asked_to_stop, write_line
 from specwire.runtime.cli.pipeline_watch_view import Lines, Screen
 from specwire.runtime.spark.live.work import Batch
+from specwire.runtime.spark.pipeline.commit import begin
+from specwire.runtime.spark.pipeline.manifest import Asked
+from specwire.runtime.spark.pipeline.payloads import PayloadColumn
 from specwire.runtime.spark.pipeline.summary import Summary, TapCount, Timeline
 from tests.runtime.cli.commands import specwire
 
@@ -55,6 +59,18 @@ ALERT = {
             ("--capture", "capture", "--out", "out", "--alert-lines", "capture"),
             "capture: alerts cannot be written there: Is a directory",
         ),
+        (
+            ("--capture", "capture", "--out", "out", "--payloads", "nosuch.toml"),
+            "nosuch.toml cannot be read: No such file or directory",
+        ),
+        (
+            ("--capture", "capture", "--out", "begun", "--protocol", "flux"),
+            "begun with protocol filemq, not flux",
+        ),
+        (
+            ("--capture", "capture", "--out", "begun", "--payloads", "profile.toml"),
+            "profile.toml: it is of flux, and every message is read as filemq",
+        ),
     ],
 )
 def test_a_slip_is_said_before_spark_is_started(
@@ -66,11 +82,28 @@ def test_a_slip_is_said_before_spark_is_started(
     (tmp_path / "capture").mkdir()
     (tmp_path / "mine").mkdir()
     (tmp_path / "mine" / "notes.txt").write_text("kept")
+    (tmp_path / "profile.toml").write_text('name = "flux"\n')
+    with begin(tmp_path / "begun") as run:
+        run.commit(msgspec.structs.replace(run.before, asked=Asked(protocol="filemq")))
     ran = specwire(capfd, "pipeline", "watch", *options)
     assert ran.status == 2
     assert sentence in ran.err
     assert not (tmp_path / "out").exists()
     assert [path.name for path in (tmp_path / "mine").iterdir()] == ["notes.txt"]
+
+
+def test_a_watch_goes_on_with_what_a_folder_was_begun_with(tmp_path: Path) -> None:
+    """Its protocol and the columns of payloads; what is said now holds before that, and may be refused."""
+    column = PayloadColumn("flux", "_payload_a", {"type": "struct", "fields": []}, "topic", "a", ())
+    before = Asked(protocol="flux", layers=("typed",), payloads=(column,))
+    with begin(tmp_path) as run:
+        run.commit(msgspec.structs.replace(run.before, asked=before))
+    assert asked_of(tmp_path, None, None) == before
+    (tmp_path / "s.json").write_text('{"properties": {"id": {}}}')
+    profile = tmp_path / "profile.toml"
+    profile.write_text('[[payload]]\ntopic = "b"\njson-schema = "s.json"\n')
+    asked = asked_of(tmp_path, None, [profile])
+    assert (asked.layers, [one.column for one in asked.payloads]) == (("typed",), ["_payload_b"])
 
 
 def test_a_declarative_pipeline_is_written(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

@@ -39,6 +39,7 @@ from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
 from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.server import ServerEngine
+from tests.examples import examples
 
 PEER = b"\x00peer"
 TIMES = {"heartbeat": 1.0, "expiry": 1e9, "reconnect": 0.5}
@@ -160,7 +161,7 @@ def test_server_takes_anything_and_keeps_the_dialog(story: list[list[bytes] | st
         store.perform(store.engine.tick(now + 0.5))
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 @given(st.data())
 def test_ticks_between_commands_change_nothing(data: st.DataObject) -> None:
     """The same commands, differently interleaved with ticks, lead to the same content and credit."""

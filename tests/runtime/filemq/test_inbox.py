@@ -33,6 +33,7 @@ from specwire.runtime.filemq.actions import (
 )
 from specwire.runtime.filemq.inbox import Inbox, InboxError
 from specwire.runtime.filemq.journal import Journal
+from tests.examples import examples
 
 HIDDEN = ".specwire-inbox"
 
@@ -332,7 +333,7 @@ def test_faulty_name_is_refused_by_the_inbox_itself(inbox: Inbox, name: str) -> 
     assert visible(inbox.folder.parent) == {"a": b"precious"}
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     components=st.lists(
         st.sampled_from(["a", "..", ".", "", "link", "file", "\0", "é" * 130]), min_size=1, max_size=5

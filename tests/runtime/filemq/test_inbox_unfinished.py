@@ -32,6 +32,7 @@ from specwire.runtime.filemq.actions import (
 )
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import LONGEST_NAME_OCTETS, fault_in_name
+from tests.examples import examples
 
 HIDDEN = ".specwire-inbox"
 HALF, REST = b"the first half, ", b"and the rest"
@@ -289,7 +290,7 @@ def test_of_several_the_largest_is_kept(tmp_path: Path) -> None:
         assert own_files(tmp_path) == ["journal", "unfinished-7", "unfinished-7.name"]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(name=st.text(min_size=1, max_size=300).map(lambda text: f"/{text}"), cut=st.integers(0, 400))
 def test_note_is_read_back_whole_or_not_at_all(
     tmp_path_factory: pytest.TempPathFactory, name: str, cut: int

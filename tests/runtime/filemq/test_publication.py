@@ -20,6 +20,7 @@ from specwire.runtime.filemq import reading
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.publication import Change, Gone, Publication, Put, Unfit
 from specwire.runtime.filemq.reading import FileMovedError, TransferReader
+from tests.examples import examples
 
 
 def sha1(content: bytes) -> str:
@@ -428,7 +429,7 @@ def short_steps(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.usefixtures("short_steps")
 def test_files_that_come_and_go_during_walks() -> None:
     run_state_machine_as_test(
-        Tree, settings=settings(max_examples=100, stateful_step_count=20, deadline=None)
+        Tree, settings=settings(max_examples=examples(40), stateful_step_count=20, deadline=None)
     )
 
 

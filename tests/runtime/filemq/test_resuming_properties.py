@@ -36,6 +36,7 @@ from specwire.runtime.filemq.dialect import Command
 from specwire.runtime.filemq.inbox import Inbox
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.server import ServerEngine
+from tests.examples import examples
 
 TIMES = {"heartbeat": 1e9, "expiry": 1e9, "reconnect": 0.5}
 KEEP_FROM = 8
@@ -252,7 +253,7 @@ def damage(folder: Path) -> None:
             path.write_bytes(bytes([octets[0] ^ 1]) + octets[1:])
 
 
-@settings(deadline=None, max_examples=150, suppress_health_check=[HealthCheck.too_slow])
+@settings(deadline=None, max_examples=examples(60), suppress_health_check=[HealthCheck.too_slow])
 @given(
     paths=st.sampled_from([["/"], ["/d"], ["/d", "/z"], ["/z", "/d"]]),
     chunk_octets=st.integers(1, 30),

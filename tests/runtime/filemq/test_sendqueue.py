@@ -18,6 +18,7 @@ from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.nameset import NameSet
 from specwire.runtime.filemq.sendqueue import Change, SendQueue
 from specwire.runtime.filemq.server import ServerEngine
+from tests.examples import examples
 
 CREATE, DELETE = Operation.CREATE, Operation.DELETE
 RESYNC = (("RESYNC", "1"), ("PRUNE", "1"))
@@ -74,7 +75,7 @@ steps = st.one_of(
 
 
 @small_blocks
-@settings(max_examples=400)
+@settings(max_examples=examples(160))
 @given(st.lists(steps, max_size=60))
 @example(
     [
@@ -190,7 +191,7 @@ def distribute(story: list[tuple[object, ...]]) -> None:
 
 
 @small_blocks
-@settings(max_examples=300)
+@settings(max_examples=examples(120))
 @given(st.lists(moves, max_size=60))
 @example([("publish", "/a/b"), ("take", 1), ("publish", "/a"), ("resync", "/a/b")])
 def test_client_gets_everything_and_deletions_come_in_time(story: list[tuple[object, ...]]) -> None:
@@ -199,7 +200,7 @@ def test_client_gets_everything_and_deletions_come_in_time(story: list[tuple[obj
 
 @small_blocks
 @patch("specwire.runtime.filemq.sendqueue.MANY_CHANGES", 3)
-@settings(max_examples=300)
+@settings(max_examples=examples(120))
 @given(st.lists(moves, max_size=60))
 def test_so_it_is_with_many_changes_kept_as_bits(story: list[tuple[object, ...]]) -> None:
     distribute(story)

@@ -166,7 +166,8 @@ def broker(script: Callable[[Conversation], None], *, authorisation: bytes = b"\
         def play() -> None:
             with listening.accept()[0] as connection:
                 conversation = Conversation(connection)
-                conversation.say(authorisation)
+                if authorisation:  # who waits for it in vain may be gone already
+                    conversation.say(authorisation)
                 script(conversation)
 
         playing = pool.submit(play)

@@ -14,6 +14,7 @@ from specwire.runtime.flux.hello import HELLO
 from specwire.runtime.flux.services import BUILT_IN
 from specwire.runtime.flux.wire import FLUX, Wire
 from specwire.runtime.flux.wires import WIRES
+from tests.examples import examples
 from tests.runtime.flux.tree import CHAIN, member
 
 NAMES = ("middle", "leaf", "root", "connector", "client", "stranger", "x")
@@ -87,7 +88,7 @@ def hear(wire: Wire, message: AnyMessage) -> AnyMessage | None:
 
 
 @pytest.mark.parametrize("wire", WIRES.values(), ids=WIRES)
-@settings(max_examples=300)
+@settings(max_examples=examples(120))
 @given(st.lists(st.tuples(st.sampled_from(SENDERS), MESSAGES), min_size=1, max_size=20))
 def test_any_message_from_anybody(wire: Wire, sent: list[tuple[str, AnyMessage]]) -> None:
     """From every side, in every order; and the broker goes on to serve."""

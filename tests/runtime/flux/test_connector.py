@@ -21,6 +21,7 @@ from specwire.runtime.flux.connector import HOLD_BACK_OCTETS, MAX_UNREAD_OCTETS,
 from specwire.runtime.flux.local_socket import LocalSocket
 from specwire.runtime.flux.wire import LETTER
 from specwire.runtime.transport.errors import TransportError
+from tests.examples import examples
 from tests.generated.vectors import entries, frames_of
 from tests.runtime.flux.scripted import NATIVE, SPECIFIED, framed, local
 
@@ -334,7 +335,7 @@ def test_malformed_vectors_end_the_connection(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-@settings(max_examples=60)
+@settings(max_examples=examples(30))
 @given(st.lists(st.binary(max_size=60) | st.just(request(1)) | st.just(NATIVE), max_size=6))
 def test_any_octets_leave_the_connector_as_it_was(
     tmp_path_factory: pytest.TempPathFactory, pieces: list[bytes]

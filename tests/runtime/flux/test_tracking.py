@@ -11,6 +11,7 @@ from specwire.generated.flux import Request
 from specwire.runtime.flux.answering import end, respond
 from specwire.runtime.flux.flags import STREAMING
 from specwire.runtime.flux.tracking import Tracker
+from tests.examples import examples
 
 REQUESTS = st.builds(
     Request,
@@ -22,7 +23,7 @@ REQUESTS = st.builds(
 STEPS = st.lists(st.tuples(st.sampled_from(["add", "add", "go on", "end", "lose"]), REQUESTS), max_size=40)
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(200))
 @given(STEPS, st.booleans())
 def test_tracker_is_a_list_of_what_is_pending(steps: list[tuple[str, Request]], by_hop: bool) -> None:
     """Each request is finished once, those with equal keys in order; a lost way takes what came on it."""
@@ -55,7 +56,7 @@ def test_tracker_is_a_list_of_what_is_pending(steps: list[tuple[str, Request]], 
     assert len(tracker) == 0
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(120))
 @given(st.lists(st.tuples(st.booleans(), REQUESTS), max_size=60), st.booleans())
 def test_room_is_shared_out(steps: list[tuple[bool, Request]], by_hop: bool) -> None:
     """A request is refused where its origin has as much as there is room left, and nowhere else."""

@@ -27,6 +27,7 @@ from specwire.runtime.flux.events import EventGap
 from specwire.runtime.flux.flags import NORESPONSE, STREAMING, UPSTREAM
 from specwire.runtime.flux.wire import FLUX, LETTER, Wire
 from specwire.runtime.flux.wires import WIRES
+from tests.examples import examples
 from tests.runtime.flux.tree import LocalClient, Tree
 
 Step = Literal[
@@ -345,7 +346,7 @@ def events_in_order(telling: Telling) -> None:
 SHAPES = {"size": st.integers(1, 9), "fanout": st.integers(0, 3)}
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 @given(story=stories(CALM), **SHAPES)
 def test_trees_where_nobody_dies(story: Story, size: int, fanout: int) -> None:
     """Any traffic, any order of delivery."""
@@ -353,7 +354,7 @@ def test_trees_where_nobody_dies(story: Story, size: int, fanout: int) -> None:
     assert all(engine.overlay.status.word == "full" for engine in telling.tree.engines.values())
 
 
-@settings(max_examples=200, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(80), suppress_health_check=[HealthCheck.too_slow])
 @given(story=stories(WILD), **SHAPES)
 @example(
     story=[("ask", 0, 0), ("kill", 0, 0), ("start", 0, 0), ("ask", 1, 4), ("deliver", 3, 0)], size=4, fanout=1
@@ -363,7 +364,7 @@ def test_trees_where_brokers_are_killed(story: Story, size: int, fanout: int) ->
     tell(story, size, fanout)
 
 
-@settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(40), suppress_health_check=[HealthCheck.too_slow])
 @given(story=stories(WILD), **SHAPES)
 def test_trees_where_nobody_joins_again(story: Story, size: int, fanout: int) -> None:
     """Brokers that have lost their parent stay alone, and still answer their own clients."""
@@ -376,7 +377,7 @@ OTHERS = [pytest.param(WIRES[name], id=name) for name in ("cmb1", "cmb1_json")] 
 
 
 @pytest.mark.parametrize("wire", OTHERS)
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(30), suppress_health_check=[HealthCheck.too_slow])
 @given(story=stories(WILD), **SHAPES)
 def test_trees_hold_on_every_wire(wire: Wire, story: Story, size: int, fanout: int) -> None:
     """The same engines, and every message on every connection in another edition."""

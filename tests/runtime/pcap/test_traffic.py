@@ -13,6 +13,7 @@ from specwire.generated import filemq, flux, libfilemq
 from specwire.runtime.pcap.packets import Packet
 from specwire.runtime.pcap.rows import Row
 from specwire.runtime.pcap.traffic import Traffic
+from tests.examples import examples
 from tests.runtime.pcap.wire import ETHERNET, Talk, greeting, message
 
 OHAI, OHAI_OK, HUGZ = b"\xaa\xa3\x01\x06FILEMQ\x02", b"\xaa\xa3\x04", b"\xaa\xa3\x09"
@@ -183,7 +184,7 @@ def test_notes_are_few(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(30), deadline=None)
 @given(
     damage=st.lists(st.tuples(st.integers(0, 10_000), st.integers(0, 255)), max_size=8),
     order=st.permutations(range(20)),

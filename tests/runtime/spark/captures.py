@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.names import segment_name
 from specwire.runtime.capture.segments import Source, build_table, write_segment
@@ -39,6 +42,23 @@ BEGUN = 1_700_000_000_000_000
 """Microseconds since 1970 of the first message of a hand-made capture."""
 
 Message = tuple[str, Sequence[bytes]]
+
+NO_TEXT = b"b\x80"
+"""Octets that are not UTF-8: nothing begins with 0x80."""
+AS_TEXT = "b\ufffd"
+"""The same with the replacement character of Unicode."""
+
+
+def put_octets(segment: Path, *columns: str) -> None:
+    """Have the second row of a segment hold `NO_TEXT` in some columns of texts, as a careless tool would."""
+    table = pq.read_table(segment)
+    for name in columns:
+        values = [str(value).encode() for value in table[name].to_pylist()]
+        values[1] = NO_TEXT
+        octets = pa.array(values, pa.binary())
+        text = pa.Array.from_buffers(pa.string(), len(values), octets.buffers())
+        table = table.set_column(table.schema.get_field_index(name), table.schema.field(name), text)
+    pq.write_table(table, segment)
 
 
 def write_capture(

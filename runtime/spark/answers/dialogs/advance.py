@@ -34,7 +34,7 @@ from specwire.runtime.spark.answers.schemas.conversations import (
     VIOLATIONS,
     WATCHED,
 )
-from specwire.runtime.spark.answers.step import Frames, Step
+from specwire.runtime.spark.answers.step import OPEN, Frames, Step
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_schemas
 
@@ -70,12 +70,14 @@ def advance(
     wholes = folded.where("whole is not null")
     with unweighed(rows.sparkSession) if before is None or _is_small(before) else nullcontext():
         is_over = _is_over(wholes, before, idle_s)
-    closed, still = wholes.where(is_over), wholes.where(~is_over)
-    carried = still.select("tap", "conversation", "peer", F.col("whole.carried").alias("carried"))
-    violations = _violations(folded, protocol)
+    carried = wholes.where(~is_over).select(
+        "tap", "conversation", "peer", F.col("whole.carried").alias("carried")
+    )
     return Step(
-        closed={"conversations": _conversations(closed, protocol), "violations": violations},
-        open={"conversations": _conversations(still, protocol), "violations": violations.limit(0)},
+        rows={
+            "conversations": _conversations(wholes, protocol, (~is_over).alias(OPEN)),
+            "violations": _violations(folded, protocol, F.lit(False).alias(OPEN)),
+        },
         state={STATE: _described(carried, OPEN_CONVERSATIONS)},
         cached=(folded,),
     )
@@ -140,7 +142,7 @@ def _look_at_taps(wholes: DataFrame, before: DataFrame | None) -> dict[str, tupl
     return {row["tap"]: (row["mono"], row["ts"], row["new"]) for row in latest.collect()}
 
 
-def _conversations(wholes: DataFrame, protocol: str) -> DataFrame:
+def _conversations(wholes: DataFrame, protocol: str, *more: Column) -> DataFrame:
     whole = F.col("whole")
     first_ts = F.timestamp_micros(whole["first_ts"])
     given: dict[str, Column] = {
@@ -159,11 +161,12 @@ def _conversations(wholes: DataFrame, protocol: str) -> DataFrame:
                 field.name, metadata=field.metadata
             )
             for field in CONVERSATIONS
-        )
+        ),
+        *more,
     )
 
 
-def _violations(folded: DataFrame, protocol: str) -> DataFrame:
+def _violations(folded: DataFrame, protocol: str, *more: Column) -> DataFrame:
     violation = F.col("violation")
     ts = F.timestamp_micros(violation["ts"])
     given = {"protocol": F.lit(protocol), "date": F.to_date(ts), "ts": ts}
@@ -174,7 +177,8 @@ def _violations(folded: DataFrame, protocol: str) -> DataFrame:
                 field.name, metadata=field.metadata
             )
             for field in VIOLATIONS
-        )
+        ),
+        *more,
     )
 
 

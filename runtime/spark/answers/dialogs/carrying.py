@@ -23,6 +23,9 @@ from specwire.runtime.spark.answers.dialogs.watching import Watched
 
 Part: TypeAlias = "Text | str"
 
+NO_TOKENS = "[]}"
+"""How the text of a track without tokens ends."""
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -41,19 +44,22 @@ def write_all(
 
 
 def _track(automaton: Automaton, watched: Watched, count: int) -> list[Part]:
-    configurations = [_encoder.encode(node.configurations).decode() for node in automaton.nodes]
-    from_middle: Any = pc.if_else(pa.array(watched.from_middle[:count]), "true", "false")
-    return [
-        '{"configurations":',
-        pa.array(configurations, pa.string()).take(watched.node[:count]),
-        ',"from_middle":',
-        from_middle,
-        *(',"restarts":', _digits(watched.restarts[:count])),
-        *(',"violations":', _digits(watched.violations[:count])),
-        *(',"waiting":', _digits(watched.waiting[:count])),
-        *(',"tokens":', _tokens(watched.kept, watched.resting, count)),
-        "}",
-    ]
+    """Return one track, most of which is the same text for thousands of conversations: each such text is made once."""
+    columns = (watched.node, watched.from_middle, watched.restarts, watched.violations, watched.waiting)
+    alike, firsts = _group([column[:count].astype(np.int64) for column in columns])
+    tracks = (watched.track(automaton, first) for first in firsts.tolist())
+    texts = [_encoder.encode(msgspec.structs.replace(track, tokens=())).decode() for track in tracks]
+    heads: Text = pa.array([text.removesuffix(NO_TOKENS) for text in texts], pa.string())
+    return [heads.take(alike), _tokens(watched.kept, watched.resting, count), "}"]
+
+
+def _group(columns: Sequence[Longs]) -> tuple[Longs, Longs]:
+    """Return for each row the number of its group, of rows that are equal in all columns, and a row of each group."""
+    group = np.zeros(len(columns[0]), np.int64)
+    for column in columns:
+        numbered: Any = pa.array(group * (column.max() + 1) + column).dictionary_encode()
+        group = numbered.indices.to_numpy().astype(np.int64)
+    return group, np.unique(group, return_index=True)[1]
 
 
 def _tokens(kept: Mapping[int, Held], resting: Resting | None, count: int) -> Part:

@@ -1,12 +1,13 @@
 """All readings in one run: a node is a node of each automaton.
 
-Running over messages is a dictionary look-up for each, in C; so it is done once for all readings, and what each of them
-says is read off the numbers of the nodes with arrays.
+What each reading says is read off the numbers of the nodes with arrays, so one run is enough for all. Most conversations
+are short and a batch has thousands of them: they go side by side, the second messages of all at once in a table,
+then the third ones. The few that are longer go by themselves after that, a dictionary look-up for each message.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping
 from itertools import accumulate
 from operator import attrgetter, getitem
 
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Node
+from specwire.runtime.spark.answers.dialogs.batches import Longs
 from specwire.runtime.spark.answers.dialogs.opened import Opened
 from specwire.runtime.spark.answers.dialogs.readings import ConcurrentReading, StrictReading
 
@@ -22,12 +24,17 @@ NODES_KEPT = 4096
 """Above this many nodes the tables are made anew: conversations with many open requests have a node for each number."""
 
 
-class JointNode(dict[int, "JointNode"]):
-    """A node of each automaton, and the nodes that symbols lead to.
+SIDE_BY_SIDE = 128
+"""Where fewer conversations than this go on, a step with arrays takes longer than one look-up after another."""
 
-    Beside messages there are symbols for a message that begins a conversation (by the size of the alphabet above
-    the message), and for going to a node whatever it is (`Joint.place`).
-    """
+UNKNOWN = -1
+"""In the table: nobody has asked yet."""
+
+Numbers = npt.NDArray[np.int32]
+
+
+class JointNode(dict[int, "JointNode"]):
+    """A node of each automaton, and the nodes that symbols lead to."""
 
     __slots__ = ("_joint", "number", "parts")
 
@@ -38,8 +45,6 @@ class JointNode(dict[int, "JointNode"]):
         self.parts = parts
 
     def __missing__(self, symbol: int) -> JointNode:
-        if symbol < 0:
-            return self._joint.nodes[~symbol]
         node = self._joint.lead(self, symbol)
         self[symbol] = node
         return node
@@ -54,6 +59,7 @@ class Joint:
         self.automata = tuple(Automaton(alphabet, reading) for reading in readings)
         self.nodes: list[JointNode] = []
         self._numbers: dict[tuple[int, ...], int] = {}
+        self._table = np.full((64, len(alphabet)), UNKNOWN, np.int32)
         self._start = self._node(tuple(automaton.start for automaton in self.automata))
 
     def renewed(self) -> Joint:
@@ -61,25 +67,63 @@ class Joint:
         return self if len(self.nodes) <= NODES_KEPT else Joint(self.alphabet)
 
     def place(self, opened: Opened) -> int:
-        """Return the symbol that leads to where an open conversation is."""
+        """Return the number of the node where an open conversation is."""
         pairs = zip(self.automata, opened.tracks, strict=True)
-        return ~self._node(tuple(automaton.node(track.configurations) for automaton, track in pairs)).number
+        return self._node(tuple(automaton.node(track.configurations) for automaton, track in pairs)).number
 
-    def run(self, symbols: Sequence[int]) -> list[npt.NDArray[np.int32]]:
-        """Return for each automaton the number of its node after each symbol."""
-        nodes = accumulate(symbols, getitem, initial=self._start)
-        numbers = np.fromiter(map(attrgetter("number"), nodes), np.int32, len(symbols) + 1)[1:]
+    def run(self, symbols: Longs, starts: Longs, places: Mapping[int, int]) -> list[Numbers]:
+        """Return for each automaton the number of its node after each row.
+
+        `starts` are the rows with which conversations begin, or go on: those are at the nodes in `places`, by row.
+        """
+        numbers = self._run(symbols, starts, places)
         parts = np.array([[part.number for part in node.parts] for node in self.nodes], np.int32)
         return [parts[numbers, place] for place in range(len(self.automata))]
 
     def lead(self, node: JointNode, symbol: int) -> JointNode:
         """Return where a symbol leads."""
-        if symbol >= len(self.alphabet):
-            return self._start[symbol - len(self.alphabet)]
         return self._node(tuple(part[symbol] for part in node.parts))
+
+    def _run(self, symbols: Longs, starts: Longs, places: Mapping[int, int]) -> Numbers:
+        numbers = np.empty(len(symbols), np.int32)
+        numbers[starts] = self._follow(np.full(len(starts), self._start.number, np.int32), symbols[starts])
+        numbers[list(places)] = list(places.values())
+        lengths = np.diff(starts, append=len(symbols))
+        longest_first = np.argsort(-lengths, kind="stable")
+        starts, lengths = starts[longest_first], lengths[longest_first]
+        at, step, shortness = numbers[starts], 1, -lengths
+        while (going := int(np.searchsorted(shortness, -step))) >= SIDE_BY_SIDE:
+            rows = starts[:going] + step
+            at = self._follow(at[:going], symbols[rows])
+            numbers[rows] = at
+            step += 1
+        for start, length in zip(starts[:going].tolist(), lengths[:going].tolist(), strict=True):
+            self._go_on(numbers, symbols, start + step, start + length)
+        return numbers
+
+    def _go_on(self, numbers: Numbers, symbols: Longs, begin: int, end: int) -> None:
+        """Go from the node after the row before `begin` through the rows of one conversation up to `end`."""
+        nodes = accumulate(symbols[begin:end].tolist(), getitem, initial=self.nodes[numbers[begin - 1]])
+        numbers[begin - 1 : end] = np.fromiter(map(attrgetter("number"), nodes), np.int32, end - begin + 1)
+
+    def _follow(self, before: Numbers, symbols: Longs) -> Numbers:
+        """Return where symbols lead from nodes, one from each."""
+        found: Numbers = self._table[before, symbols]
+        unknown = np.flatnonzero(found == UNKNOWN)
+        if not len(unknown):
+            return found
+        for number, symbol in dict.fromkeys(
+            zip(before[unknown].tolist(), symbols[unknown].tolist(), strict=True)
+        ):
+            then = self.nodes[number][symbol].number  # which may make the table larger
+            self._table[number, symbol] = then
+        known: Numbers = self._table[before, symbols]
+        return known
 
     def _node(self, parts: tuple[Node, ...]) -> JointNode:
         number = self._numbers.setdefault(tuple(part.number for part in parts), len(self.nodes))
         if number == len(self.nodes):
             self.nodes.append(JointNode(self, number, parts))
+            if number == len(self._table):
+                self._table = np.pad(self._table, ((0, number), (0, 0)), constant_values=UNKNOWN)
         return self.nodes[number]

@@ -9,10 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from itertools import zip_longest
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 import numpy.typing as npt
+import pyarrow as pa
 
 from specwire.generated.session import OPEN_LIMIT
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
@@ -157,8 +158,9 @@ def _are_quick(automaton: Automaton, words: _Words, opened: Mapping[int, Tokens]
 
 def _chain(words: _Words) -> Longs:
     """Return a number from 0 for each word that those of its epoch and key share."""
-    chain: Longs = np.unique(words.key ^ (words.epoch * MIXER), return_inverse=True)[1]
-    return chain
+    # By hashing, which takes a third of the time of sorting.
+    chain: Any = pa.array(words.key ^ (words.epoch * MIXER)).dictionary_encode()
+    return cast(Longs, chain.indices.to_numpy().astype(np.int64))
 
 
 def _pair_at_once(words: _Words, chain: Longs, waiting: Longs, places: int) -> dict[int, int]:

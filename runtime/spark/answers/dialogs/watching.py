@@ -58,10 +58,8 @@ class Watched(NamedTuple):
 
 def watch_all(joint: Joint, batch: Batch, *, keep: bool) -> list[Watched]:
     """Run over a batch that has rows, in each reading; `keep`: the tokens of all conversations are wanted."""
-    symbols = batch.symbol + len(joint.alphabet) * batch.begins
-    for row, opened in batch.opened.items():
-        symbols[row] = joint.place(opened)
-    after = joint.run(symbols.tolist())
+    places = {row: joint.place(opened) for row, opened in batch.opened.items()}
+    after = joint.run(batch.symbol, np.flatnonzero(batch.begins | ~batch.is_message), places)
     return [
         _watch(automaton, batch, number, after[number], keep)
         for number, automaton in enumerate(joint.automata)

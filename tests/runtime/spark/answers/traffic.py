@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import DataFrame, SparkSession
 
-from specwire.runtime.spark.answers.step import Advance, Frames
+from specwire.runtime.spark.answers.step import OPEN, Advance, Frames
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_columns, load_schemas
 
@@ -112,9 +112,11 @@ def in_portions(advance: Advance, portions: Sequence[Frames], protocol: str) -> 
     for typed in portions:
         step = advance(typed, protocol, state)
         state = {name: _kept(frame) for name, frame in step.state.items()}
-        for name, closed in step.closed.items():
-            rows.setdefault(name, []).extend(as_dicts(closed))
-            last[name] = as_dicts(step.open[name])
+        for name, frame in step.rows.items():
+            found = as_dicts(frame)
+            still = [row.pop(OPEN) for row in found]
+            rows.setdefault(name, []).extend(row for row, mark in zip(found, still, strict=True) if not mark)
+            last[name] = [row for row, mark in zip(found, still, strict=True) if mark]
         step.release()
     return {name: closed_rows + last[name] for name, closed_rows in rows.items()}
 

@@ -5,6 +5,7 @@ That every vector, truncation and mutation gives the rows of the codec is `test_
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import pytest
@@ -114,6 +115,22 @@ def test_numbers_are_unsigned_at_both_ends(spark: SparkSession) -> None:
     ]
 
 
+def test_each_bit_of_a_number_is_where_it_was(spark: SparkSession) -> None:
+    """Numbers of four octets are found by their hash; of any other hash they would be other numbers."""
+    bits = [1 << bit for bit in range(32)]
+    sent = [
+        (bit, 0xFFFFFFFF ^ bit, (0x9E3779B9 * bit) % 2**32, 0xFFFFFFFF - 7 * n) for n, bit in enumerate(bits)
+    ]
+    head = bytes.fromhex("8e010100")
+    rows = [[head + b"".join(number.to_bytes(4, "big") for number in numbers)] for numbers in sent]
+    found = [row["Request"] for row in collect(decode(captured(spark, rows), "flux", "sql"))]
+    names = ("userid", "rolemask", "nodeid", "matchtag")
+    assert [tuple(row[name] for name in names) for row in found] == sent  # type: ignore[index]
+    flags = [[head[:3] + bytes([flags]) + rows[0][0][4:]] for flags in range(0, 256, 16)]
+    found = [row["Request"] for row in collect(decode(captured(spark, flags), "flux", "sql"))]
+    assert [row["flags"] for row in found] == list(range(0, 256, 16))  # type: ignore[index]
+
+
 def test_frames_that_are_octets_are_never_read_as_text(spark: SparkSession) -> None:
     """CMB1's routes may be any octets; a null among them is no message."""
     sent = cmb1.Request(
@@ -132,6 +149,15 @@ def test_python_is_asked_once_whatever_is_done_with_the_rows(spark: SparkSession
         0
     ][0]
     assert plan.count("ArrowEvalPython") == 1
+
+
+def test_what_waits_for_python_is_decoded(spark: SparkSession) -> None:
+    """Neither the frames' pieces nor what was found on the way to them are queued beside the structs."""
+    decode(captured(spark, [[HEADER]]), "flux", "sql").createOrReplaceTempView("sql_decoded")
+    plan = spark.sql("EXPLAIN SELECT * FROM sql_decoded").collect()[0][0]
+    above, below = plan.split("ArrowEvalPython", 1)
+    assert "_sql_" in above and not re.findall(r"_sql_(?!message|left)\w+", above)
+    assert "Request" in below and "_sql_number_4" in below
 
 
 def test_a_protocol_that_sql_does_not_cover_is_refused(spark: SparkSession) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,9 @@ from specwire.runtime.spark.live.messages import follow, local_file
 from tests.runtime.spark import captures
 from tests.runtime.spark.live.growing import add_segment
 
+LIMIT_S = 600
+"""For what takes seconds on a machine that has nothing else to do."""
+
 DOCUMENT = Path(__file__).parents[4] / "docs" / "live.md"
 
 
@@ -26,8 +30,11 @@ def test_names_of_files_are_taken_as_spark_writes_them() -> None:
 
 @pytest.mark.spark
 def test_a_capture_is_followed(spark: SparkSession, tmp_path: Path) -> None:
-    """Decoded rows, documented columns, and a row for a segment that was cut off; old files are not too old."""
-    capture, checkpoint = tmp_path / "a (capture) of 100%", tmp_path / "checkpoint"
+    """Decoded rows, documented columns, and a row for a segment that was cut off; old files are not too old.
+
+    Spark takes the age of a file from the newest one that it has seen in an earlier batch.
+    """
+    capture, found = tmp_path / "a (capture) of 100%", tmp_path / "found"
     add_segment(capture, 0, [("C", captures.OHAI), ("C", captures.SHORT_NOM)], first=0)
     (capture / "cut-1-0-000000.parquet").write_bytes(b"PAR1")
     messages = follow(spark, capture, "filemq")
@@ -35,12 +42,18 @@ def test_a_capture_is_followed(spark: SparkSession, tmp_path: Path) -> None:
     ohai = tables(messages, "filemq", schema=messages.schema)["Ohai"]
     assert "protocol" in ohai.columns
 
-    query = messages.select("_message", "_error.kind").writeStream.format("memory").queryName("followed")
-    query.option("checkpointLocation", str(checkpoint)).trigger(availableNow=True).start().awaitTermination(
-        300
-    )
-    found = [(row["_message"], row["kind"]) for row in spark.table("followed").collect()]
-    assert sorted(found, key=str) == [("Ohai", None), (None, "length"), (None, "segment")]
+    def take() -> list[tuple[str | None, str | None]]:
+        query = messages.select("_message", "_error.kind").writeStream.format("parquet")
+        query.option("checkpointLocation", str(tmp_path / "checkpoint")).trigger(availableNow=True)
+        assert query.start(str(found)).awaitTermination(LIMIT_S)
+        rows = spark.read.parquet(str(found)).collect()
+        return sorted(((row["_message"], row["kind"]) for row in rows), key=str)
+
+    first: list[tuple[str | None, str | None]] = [("Ohai", None), (None, "length"), (None, "segment")]
+    assert take() == first
+    old = add_segment(capture, 1, [("C", captures.NOM)], first=2)
+    os.utime(old, (10**9, 10**9))
+    assert take() == [("Nom", None), *first]
 
 
 @pytest.mark.spark

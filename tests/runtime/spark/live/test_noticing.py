@@ -13,6 +13,17 @@ from tests.runtime.spark import captures
 from tests.runtime.spark.live.growing import add_segment
 
 
+def test_texts_that_are_not_utf_8_are_made_so(tmp_path: Path) -> None:
+    """And the messages are looked at as ever."""
+    path = add_segment(tmp_path, 0, [("C", captures.NOM)] * 3, first=0)
+    captures.put_octets(path, "conversation", "sender", "peer")
+    whole, odd = notice(path)
+    assert [message.seq for message in whole.messages] == [0, 2]
+    assert (odd.conversation, odd.peer) == (captures.AS_TEXT, captures.AS_TEXT)
+    (message,) = odd.messages
+    assert (message.seq, message.sender, message.name) == (1, captures.AS_TEXT, "Nom")
+
+
 def test_frames_that_are_missing_or_hold_null_are_faults(tmp_path: Path) -> None:
     """Told in the words of the tables; the messages around them are looked at as ever."""
     path = add_segment(tmp_path, 0, [("C", captures.NOM)] * 5, first=0)

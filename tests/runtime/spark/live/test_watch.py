@@ -192,3 +192,20 @@ def test_two_watches_do_not_share_a_folder(tmp_path: Path) -> None:
         fcntl.flock(lock, fcntl.LOCK_EX)
         with pytest.raises(InputError, match="another watch is at work there"):
             watch(cast(SparkSession, None), Watch(Request(capture), out), threading.Event())
+
+
+def test_a_folder_that_cannot_be_written_is_told_before_spark(tmp_path: Path) -> None:
+    """One that cannot be made, one that another run is at work in, and one whose watch cannot be noted; nothing is left."""
+    capture, out = tmp_path / "capture", tmp_path / "out"
+    capture.mkdir()
+    (tmp_path / "file").write_text("")
+    with pytest.raises(InputError, match="file/out: the output folder cannot be made or written: Not a dir"):
+        check(Watch(Request(capture), tmp_path / "file" / "out"))
+    with begin(out), pytest.raises(InputError, match="another run is at work there"):
+        check(Watch(Request(capture), out))
+    check(Watch(Request(capture), out))
+    assert not out.exists()
+    (out / "live" / ".lock").mkdir(parents=True)
+    (out / "manifest.json").write_bytes(Manifest(run=1).to_json())
+    with pytest.raises(InputError, match="live: a watch cannot write there: Is a directory"):
+        watch(cast(SparkSession, None), Watch(Request(capture), out), threading.Event())

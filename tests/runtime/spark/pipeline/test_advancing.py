@@ -20,7 +20,7 @@ from pyspark.sql.types import DataType, DateType, LongType, StringType, StructFi
 from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.segments import Source, build_table, list_files, write_segment
 from specwire.runtime.spark.answers.registry import Continued, RollUp
-from specwire.runtime.spark.answers.step import Step
+from specwire.runtime.spark.answers.step import OPEN, Step
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline import answering
@@ -69,8 +69,7 @@ def count_talks(
     )
     shown = talks.withColumn("protocol", F.lit(protocol)).select(*TALKS.names, "over")
     return Step(
-        closed={"talks": shown.where("over").drop("over")},
-        open={"talks": shown.where("not over").drop("over")},
+        rows={"talks": shown.withColumn(OPEN, ~F.col("over")).drop("over")},
         state={"open_talks": talks.where("not over").select(*OPEN_TALKS.names)},
     )
 
@@ -255,6 +254,30 @@ def test_late_messages_wait_or_are_worked_in(spark: SparkSession, tmp_path: Path
     assert done.totals == Totals(captured=12, typed=11, errors=1)
     assert scene.store.late(spark) is None
     assert [(told.outcome, told.name) for told in done.segments.told] == [("read", "t-1-0-000001.parquet")]
+
+
+def test_an_answer_that_a_folder_lacks_is_made_for_all_its_days(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By the next run, with new segments or without: one that goes on from portion to portion, and one by the day."""
+    scene = Scene(spark, tmp_path)
+    write(scene.capture, 0, 1)
+    with monkeypatch.context() as earlier:
+        earlier.setattr(answering, "continued", lambda protocol: iter(()))
+        earlier.setattr(answering, "roll_ups", lambda protocol: iter(()))
+        scene.run()
+        assert scene.store.answers() == []
+        scene.run()
+        assert scene.store.manifest.run == 1, "there is nothing to do"
+    with monkeypatch.context() as earlier:
+        earlier.setattr(answering, "roll_ups", lambda protocol: iter(()))
+        scene.run()
+        assert (scene.store.manifest.run, scene.store.answers()) == (2, ["talks"])
+    write(scene.capture, 2)
+    scene.run()
+    assert scene.content() == WHOLE
+    scene.run()
+    assert scene.store.manifest.run == 3
 
 
 def test_messages_that_do_not_add_up_fail_the_run(

@@ -23,6 +23,7 @@ from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Totals
+from tests.runtime.spark import captures
 from tests.runtime.spark.captures import BEGUN
 
 pytestmark = pytest.mark.spark
@@ -71,6 +72,22 @@ def test_large_frames_and_jumping_clocks(spark: SparkSession, tmp_path: Path) ->
     ]
     files = list((tmp_path / "out" / "frames").rglob("*.parquet"))
     assert sum(pq.read_metadata(file).num_rows for file in files) == 5
+
+
+def test_names_of_another_tool_are_made_texts(spark: SparkSession, tmp_path: Path) -> None:
+    """All layers take them, and the message is decoded as any other; a second run goes on from what is open."""
+    folder, out = tmp_path / "capture", Store(tmp_path / "out")
+    captures.write_capture(folder, [("C", captures.OHAI), ("C", captures.NOM)], tap="a-1-0")
+    captures.put_octets(folder / "a-1-0-000000.parquet", "conversation", "sender", "peer")
+    for tap in ("b-2-0", "c-3-0"):
+        done = advance(spark, out, list_files(folder), Request(folder))
+        captures.write_capture(folder, [("C", captures.NOM)], tap=tap)
+    assert done is not None and done.totals == Totals(captured=3, typed=3)
+    found = out.typed(spark, "filemq")["Nom"].where("tap = 'a-1-0'").collect()
+    assert [(row.conversation, row.sender, row.peer) for row in found] == [(captures.AS_TEXT,) * 3]
+    talks = out.answer(spark, "conversations")
+    assert talks is not None
+    assert {row.conversation for row in talks.collect()} == {"c1", captures.AS_TEXT}
 
 
 @pytest.fixture

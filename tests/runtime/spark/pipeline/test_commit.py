@@ -112,6 +112,24 @@ def test_a_killed_run_is_all_or_nothing(tmp_path: Path, dying: list[int]) -> Non
     assert seen[0] == 1 and seen[-1] == 2 and len(seen) > 10
 
 
+def test_what_a_killed_run_still_writes_is_not_found(tmp_path: Path) -> None:
+    """Spark on another machine writes on after its program was killed: not into the run that has the number next."""
+    out = tmp_path / "out"
+    first_run(out)
+    with begin(out) as killed:
+        pass
+    with begin(out) as run:
+        assert (run.number, run.staging.parent) == (killed.number, killed.staging.parent)
+        stage(run, Area.ADDED, TABLE, 4)
+        stage(killed, Area.ADDED, TABLE, 9)
+        run.commit(run.before)
+    assert rows_of(out, TABLE) == [1, 2, 4]
+    stage(killed, Area.ADDED, TABLE, 9)
+    assert rows_of(out, TABLE) == [1, 2, 4]
+    with begin(out):
+        assert not killed.staging.exists()
+
+
 def test_a_killed_first_run_leaves_the_folder_ours(tmp_path: Path, dying: list[int]) -> None:
     """Killed before each call that changes the folder, the journal's among them; another run can begin."""
     seen: list[int] = []
@@ -205,7 +223,9 @@ def test_all_that_a_journal_names_is_synced_before_it(
     monkeypatch.setattr(os, "fsync", note)
     first_run(out)
     before = {Path(name) for name in synced[: synced.index(str(out / ASIDE))]}
-    staging = out / f"{STAGING}000001"
+    (staging,) = {
+        parent for path in before for parent in path.parents if parent.name.startswith(f"{STAGING}000001-")
+    }
     partition = staging / Area.ADDED / TABLE / "date=2026-01-02"
     up = {partition, *(path for path in partition.parents if path.is_relative_to(tmp_path))}
     files = {partition / "part-0.parquet", staging / "files" / "summary.json"}
@@ -250,6 +270,16 @@ def test_a_full_disk_is_one_sentence(tmp_path: Path) -> None:
     first_run(out)
     with pytest.raises(JobError, match=r"part-0\.parquet: No space left on device"), begin(out) as run:
         raise OSError(28, os.strerror(28), str(run.staging / "part-0.parquet"))
+    assert state_of(out) == FIRST
+
+
+def test_a_lost_connection_is_none_of_the_disk(tmp_path: Path) -> None:
+    """It is left as it is for whoever knows where Spark was; the folder is as it was."""
+    out = tmp_path / "out"
+    first_run(out)
+    with pytest.raises(ConnectionRefusedError), begin(out) as run:
+        stage(run, Area.ADDED, TABLE, 9)
+        raise ConnectionRefusedError(111, os.strerror(111))
     assert state_of(out) == FIRST
 
 

@@ -11,6 +11,7 @@ import pytest
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
+from specwire.runtime.spark.answers.step import OPEN
 from specwire.runtime.spark.pipeline import merging
 from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
 from specwire.runtime.spark.pipeline.gathering import VERSION, Part, stage
@@ -50,12 +51,12 @@ def parts_of(spark: SparkSession) -> list[Part]:
     rows = mixed(spark)
     strict = rows.select("number", F.expr("if(number = 1, null, named_struct('x', number)) as strict"))
     variant = rows.select("number", F.expr("if(number = 1, null, parse_json('[1]')) as json"))
-    still = rows.where("number > 3 or number = 0")
+    marked = rows.withColumn(OPEN, F.expr("number in (0, 3)"))
     nothing = rows.where("number > 9")
     by = ("protocol", "date")
     return [
-        Part("answers/both", rows, still, partitions=by),
-        Part("answers/none", nothing, still, partitions=by),
+        Part("answers/both", marked, None, by),
+        Part("answers/none", rows.withColumn(OPEN, F.lit(True)), None, by),
         Part("typed/a/b", rows.drop("protocol"), partitions=("date",)),
         Part("state/a/rows", rows, area=Area.OPEN),
         Part("state/a/strict", strict, area=Area.OPEN),

@@ -171,6 +171,31 @@ def test_messages_that_cannot_be_placed_are_set_aside(
     assert sentence in found.entries[0].reason
 
 
+def test_what_is_no_file_is_set_aside(tmp_path: Path) -> None:
+    """A pipe that nobody writes to is not waited for; a link that leads nowhere is nothing."""
+    segment(tmp_path, "a.parquet", [0])
+    os.mkfifo(tmp_path / "b.parquet")
+    (tmp_path / "c.parquet").mkdir()
+    (tmp_path / "d.parquet").symlink_to(tmp_path / "nowhere")
+    found, _ = take(tmp_path)
+    assert outcomes(found) == {"a.parquet": "read", "b.parquet": "quarantined", "c.parquet": "quarantined"}
+    assert {entry.reason.partition(": ")[2] for entry in found.entries[:2]} == {
+        "not a file, so not a segment"
+    }
+
+
+@pytest.mark.parametrize("column", ["tap", "protocol"])
+def test_names_that_are_not_utf_8_are_set_aside(tmp_path: Path, column: str) -> None:
+    """Between others, so that neither the least nor the greatest name in the footer shows it."""
+    path = segment(tmp_path, "a.parquet", [0, 1, 2])
+    names: dict[str, list[object]] = {column: ["a", "b", "c"]}
+    rewrite(path, **names)
+    captures.put_octets(path, column)
+    found, _ = take(tmp_path)
+    assert outcomes(found) == {"a.parquet": "quarantined"}
+    assert f"a row's '{column}' is not UTF-8" in found.entries[0].reason
+
+
 def test_foreign_files_are_set_aside(tmp_path: Path) -> None:
     """Parquet that is no capture, a capture with another type, and no Parquet at all."""
     pq.write_table(pa.table({"name": ["x"]}), tmp_path / "a.parquet")

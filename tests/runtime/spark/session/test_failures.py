@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import pytest
 from pyspark.errors import AnalysisException, PySparkException, PythonException
 
@@ -54,6 +56,23 @@ def test_a_lost_java_process_is_said_to_be_one() -> None:
     assert str(caught.value) == (
         "Spark's Java process does not answer: [Errno 111] Connection refused (Spark's log: here)"
     )
+
+
+def test_memory_that_ran_out_is_told(tmp_path: Path) -> None:
+    """Java does not answer then, and its log says why; a log that is not there says nothing."""
+    log = tmp_path / "spark.log"
+    for text, begins in (
+        (None, "Spark's Java process does not answer"),
+        ("WARN NativeCodeLoader: no native library\n", "Spark's Java process does not answer"),
+        (
+            "ERROR Utils: Aborting task\njava.lang.OutOfMemoryError: Java heap space\n",
+            "Spark has run out of mem",
+        ),
+    ):
+        if text is not None:
+            log.write_text(text)
+        with pytest.raises(JobError, match=f"^{begins}"), as_job_errors("here", log):
+            raise ConnectionRefusedError(111, "Connection refused")
 
 
 def test_what_is_not_sparks_goes_through() -> None:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import signal
+import threading
+import weakref
 from contextlib import suppress
+from typing import Any
 
 import pytest
 
@@ -24,6 +27,21 @@ def test_a_swallowed_interrupt_comes_at_the_end_at_the_latest() -> None:
     """So the work cannot be taken for done."""
     with pytest.raises(KeyboardInterrupt), heeded_interrupts(), suppress(KeyboardInterrupt):
         signal.raise_signal(signal.SIGINT)
+
+
+def test_an_interrupt_in_a_clean_up_of_py4j_comes_a_moment_later() -> None:
+    """There Python would print its trace, and go on."""
+    names: dict[str, Any] = {"interrupt": lambda: signal.raise_signal(signal.SIGINT)}
+    code = "def _garbage_collect_object(reference):\n    interrupt()\n    done.append(1)\n"
+    names["done"] = done = list[int]()
+    exec(compile(code, "/somewhere/py4j/java_gateway.py", "exec"), names)  # noqa: S102
+    with pytest.raises(KeyboardInterrupt), heeded_interrupts():
+        collected = {1}  # a plain set can be referred to weakly
+        reference = weakref.ref(collected, names["_garbage_collect_object"])
+        del collected
+        assert reference() is None and done, "the clean-up came to its end"
+        threading.Event().wait(60.0)
+        pytest.fail("the interrupt must come by itself")
 
 
 def test_a_handler_of_somebody_else_is_left_alone() -> None:

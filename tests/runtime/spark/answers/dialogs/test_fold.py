@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from specwire.generated.dialog import Reading
+from specwire.runtime.spark.answers.dialogs import joint
 from tests.runtime.spark.answers.dialogs.rows import Conversations, narrow, run
 from tests.runtime.spark.answers.dialogs.sessions import Broken, Said, Verdict, dialogs_of, follow, improvise
 
@@ -59,11 +60,18 @@ def make(protocol: str, dialog: str, seed: int, count: int) -> Conversations:
     }
 
 
+@pytest.mark.parametrize("side_by_side", [1, 5, 1000])
 @pytest.mark.parametrize(("protocol", "dialog"), DIALOGS)
-def test_machines_say_what_sessions_say(protocol: str, dialog: str) -> None:
-    """State, violations with state and expectations, restarts and waiting requests are those of a session."""
+def test_machines_say_what_sessions_say(
+    protocol: str, dialog: str, side_by_side: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """State, violations with state and expectations, restarts and waiting requests are those of a session.
+
+    However many conversations are followed side by side, and however few rows are given at once.
+    """
+    monkeypatch.setattr(joint, "SIDE_BY_SIDE", side_by_side)
     conversations = make(protocol, dialog, 7, 60)
-    found = verdicts(run(protocol, narrow(protocol, conversations), size=97))
+    found = verdicts(run(protocol, narrow(protocol, conversations), size=97 * side_by_side))
     compared = 0
     for (tap, name), said in conversations.items():
         for reading in READINGS:

@@ -1,0 +1,122 @@
+"""Payloads with schemas of their own in the typed tables: what profiles say of them, as an output folder keeps it.
+
+The manifest has the columns themselves and not the files that asked for them. So a watch goes on without these, and a
+profile that is put in other words and gives the same columns is the same request.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Iterator, Sequence
+from importlib import import_module
+from pathlib import Path
+from typing import Any, cast
+
+import msgspec
+import pyarrow as pa
+from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
+from pyspark.sql.types import StructType
+
+from specwire.runtime.schemas.payloads import Payload, PayloadError, load_payloads, protocol_of
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.protocols import load_schemas
+
+
+class PayloadColumn(msgspec.Struct, frozen=True):
+    """A column of the typed tables of one protocol.
+
+    Attributes:
+        protocol: whose messages have such payloads.
+        column: what it is called.
+        type: its type, in the words of Spark's JSON.
+        by: the field that says which kind a message is of.
+        pattern: a regular expression for the whole value of that field.
+        places: message class and field that hold such payloads.
+    """
+
+    protocol: str
+    column: str
+    type: dict[str, Any]
+    by: str
+    pattern: str
+    places: tuple[tuple[str, str], ...]
+
+
+def read_profiles(profiles: Iterable[Path], protocol: str | None = None) -> tuple[PayloadColumn, ...]:
+    """Return the columns that the ``[[payload]]`` tables of profiles give, sorted.
+
+    `protocol` is what every message is read as, None for what its tap stated.
+
+    Raises:
+        InputError: a profile or schema cannot be used, is of another protocol, or gives no column of its own.
+    """
+    found = [column for profile in profiles for column in _read(profile, protocol)]
+    seen: set[tuple[str, str]] = set()
+    for column in found:
+        key = column.protocol, column.column.casefold()
+        if key in seen:
+            raise InputError(f"two payloads become the column {column.column}: give one a `name`")
+        seen.add(key)
+    return tuple(sorted(found, key=lambda column: (column.protocol, column.column)))
+
+
+def payloads_of(columns: Iterable[PayloadColumn], protocol: str) -> tuple[Payload, ...]:
+    """Return what `with_payloads` takes for the messages of one protocol."""
+    return tuple(
+        Payload(
+            one.column, to_arrow_type(StructType.fromJson(one.type)), one.by, one.pattern, one.places
+        )
+        for one in columns
+        if one.protocol == protocol
+    )  # fmt: skip
+
+
+def name_differences(ours: Sequence[PayloadColumn], theirs: Sequence[PayloadColumn]) -> str:
+    """Say which columns one request has and the other has not, or has otherwise."""
+    asked, there = ({(one.protocol, one.column): one for one in columns} for columns in (ours, theirs))
+    names = sorted({key for key in (*asked, *there) if asked.get(key) != there.get(key)})
+
+    def say(key: tuple[str, str]) -> str:
+        state = "is new" if key not in there else "is missing" if key not in asked else "is another"
+        return f"{key[1]} of {key[0]} {state}"
+
+    return ", ".join(map(say, names))
+
+
+def _read(profile: Path, protocol: str | None) -> Iterator[PayloadColumn]:
+    try:
+        stated = protocol_of(profile)
+        name = stated or protocol
+        if name is None:
+            raise InputError(
+                f"{profile}: it does not say whose payloads these are: add `name`, as in name = \"flux\""
+            )  # fmt: skip
+        if protocol not in (None, name):
+            raise InputError(f"{profile}: it is of {name}, and every message is read as {protocol}")
+        load_schemas(name)
+        payloads = load_payloads(profile, import_module(f"specwire.generated.{name}"))
+    except PayloadError as error:
+        raise InputError(str(error)) from error
+    if not payloads:
+        raise InputError(f"{profile}: it has no [[payload]]; a payload is `topic` and `json-schema`")
+    for payload in payloads:
+        _check_names(payload.type, f"{profile}: {payload.column}")
+        type = json.loads(cast(StructType, from_arrow_type(payload.type)).json())
+        yield PayloadColumn(name, payload.column, type, payload.by, payload.pattern, payload.places)
+
+
+def _check_names(type: pa.DataType, place: str) -> None:
+    """Raise InputError where Spark cannot tell the columns of a type apart, or name one."""
+    if isinstance(type, pa.ListType):
+        _check_names(type.value_type, place)
+    if not isinstance(type, pa.StructType):
+        return
+    folded = [field.name.casefold() for field in type]
+    for field in type:
+        if not field.name:
+            raise InputError(f"{place}: a property has no name, and no column has none: leave it out")
+        if folded.count(field.name.casefold()) > 1:
+            raise InputError(
+                f"{place}: Spark does not tell {field.name!r} from its like in other case: leave one out of the schema"
+            )
+        _check_names(field.type, f"{place}.{field.name}")

@@ -1,0 +1,63 @@
+"""A message of 100 MiB goes through a run as its user begins it, with the memory that a driver has by itself."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import random
+import subprocess
+import sys
+from pathlib import Path
+
+import pyarrow.parquet as pq
+import pytest
+
+from specwire.generated import flux
+from specwire.runtime.capture.link import Captured
+from specwire.runtime.capture.segments import Source, build_table, write_segment
+from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.session.installed_java import find_java
+from tests.runtime.spark.captures import BEGUN
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.spark,
+    pytest.mark.skipif(find_java() is None, reason="Spark needs Java 17 or newer"),
+]
+
+COMMAND = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", "pipeline", "run"]
+LARGE = 100 << 20
+LIMIT_S = 600
+OF_TESTS = ("SPARK_LAUNCHER_OPTS", "SPARK_SUBMIT_OPTS", "SPARK_CONF_DIR")
+"""Variables by which tests have Spark start sooner; the collector of garbage that a user has is another."""
+
+
+def test_a_message_of_100_mib_is_decoded_as_others(tmp_path: Path) -> None:
+    """With small ones before and after, octet for octet, though nothing of it compresses."""
+    payloads = [b"{}", random.Random(1).randbytes(LARGE), b"{}"]
+    capture, out = tmp_path / "capture", tmp_path / "out"
+    capture.mkdir()
+    messages = (flux.Request(topic="kvs.put", payload=payload) for payload in payloads)
+    rows = [
+        Captured(BEGUN + number, number, number, "c", "C", "x", tuple(message.encode()), 0)
+        for number, message in enumerate(messages)
+    ]
+    write_segment(capture, "a-1-0-000000.parquet", build_table(rows, Source("a-1-0", "flux", "1"), 0))
+    options = ["--layers", "frames,typed", "--master", "local[2]", "--json"]
+    ran = subprocess.run(
+        [*COMMAND, "--capture", str(capture), "--out", str(out), *options],
+        env={name: value for name, value in os.environ.items() if name not in OF_TESTS},
+        capture_output=True,
+        timeout=LIMIT_S,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr.decode()
+    assert json.loads(ran.stdout)["totals"]["typed"] == len(payloads)
+    found: dict[int, str] = {}
+    for path in Store(out).files("typed/flux/Request"):
+        for batch in pq.ParquetFile(path).iter_batches(1, columns=["seq", "payload", "payload_json"]):
+            for row in batch.to_pylist():
+                found[row["seq"]] = hashlib.sha256(row["payload"]).hexdigest()
+                assert (row["payload_json"] is None) == (len(row["payload"]) > 2)
+    assert found == {number: hashlib.sha256(payload).hexdigest() for number, payload in enumerate(payloads)}
