@@ -84,11 +84,13 @@ class Part:
         self._said_at = self._waits_since = now
 
     def hear(self, frames: Sequence[bytes], now: float) -> None:
-        """Take what the other side says."""
+        """Take what the other side says; once this is over nothing any more, for how the recording went on nobody knows."""
+        if self.over:
+            return
         message = self._decode(frames)
         if message is not None and self._language.habits.is_beat(message):
             answer = self._language.habits.beat_answers.get(type(message).__name__)
-            if answer is not None and not self.over:
+            if answer is not None:
                 self._urgent.append(self._language.package.MESSAGES[answer]().encode())
             return
         self.live.append(list(frames))

@@ -56,6 +56,17 @@ def test_each_line_waits_for_what_was_heard_before_it() -> None:
     assert part.live == part.recorded
 
 
+def test_what_comes_after_the_recording_is_not_compared() -> None:
+    """A recording that ends before an answer came does not say that none comes."""
+    cut = script((10.0, "C", filemq.Ohai()), (10.5, "S", filemq.OhaiOk()), (11.0, "C", filemq.Nom(credit=1)))
+    part = part_of(cut)
+    said(part, 0.0)
+    part.hear(filemq.OhaiOk().encode(), 0.0)
+    assert said(part, 0.0) == [filemq.Nom(credit=1)]
+    part.hear(filemq.Rtfm(reason="no").encode(), 0.1)
+    assert part.live == part.recorded == [filemq.OhaiOk().encode()]
+
+
 def test_content_counts_by_its_octets_and_not_by_its_pieces() -> None:
     part = part_of(FETCH)
     said(part, 0.0)

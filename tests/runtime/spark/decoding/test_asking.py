@@ -84,7 +84,7 @@ def test_messages_are_decoded_once(
     decoded = decode(captured, "filemq", backend, mode="FAILFAST", message="Nom")
     decoded.where("_message = 'Nom' and Nom.credit > 3").explain()
     plan = capfd.readouterr().out
-    assert plan.count("decode_struct(") + plan.count("filemq.Decode.invoke(") == 1
+    assert plan.count("decode_frames(") + plan.count("filemq.Decode.invoke(") == 1
 
 
 def test_some_messages(captured: DataFrame) -> None:
