@@ -96,7 +96,7 @@ class Runner:
     def start(self, uuid: str, name: str, body: bytes, client: str) -> None:
         """Run a task; `Listener.on_ended` is called once, unless the worker is closed before."""
         self._ahead.occupy(uuid)
-        self._begin(uuid, name, body, client)
+        self._begin(self._new_job(uuid, name, client), body)
 
     def line_up(self, job: Lined) -> None:
         """Run a task when those before it have ended; `Listener.on_began` is called when it begins."""
@@ -147,14 +147,22 @@ class Runner:
 
     # --- in the threads of tasks, and on the worker's loop
 
-    def _begin(self, uuid: str, name: str, body: bytes, client: str) -> None:
-        found = self._table.find(name)
+    def _new_job(self, uuid: str, name: str, client: str) -> Job:
+        job = self._jobs[uuid] = Job(uuid, name, client, (), self._worker, self)
+        return job
+
+    def _admit(self, lined: Lined) -> Job:
+        """Tell that a job begins; who hears of it may cancel it, so it is there before."""
+        job = self._new_job(lined.uuid, lined.task, lined.client)
+        self._put(lined.uuid, Began(self._clock()))
+        return job
+
+    def _begin(self, job: Job, body: bytes) -> None:
+        found = self._table.find(job.task)
         if found is None:
             known = ", ".join(self._table.names)[:2000]
-            self._end(uuid, failure(f"there is no task {name[:80]!r}; there are {known}"))
-            return
-        job = self._jobs[uuid] = Job(uuid, name, client, (), self._worker, self)
-        if found.is_async:
+            self._end(job.uuid, failure(f"there is no task {job.task[:80]!r}; there are {known}"))
+        elif found.is_async:
             with self._making:  # several threads may be here
                 side = self._side = self._side or _SideLoop()
             side.call(lambda: self._start_coroutine(found, job, body))
@@ -168,8 +176,7 @@ class Runner:
 
     def _go_on(self, following: Lined | None) -> None:
         if following is not None:
-            self._put(following.uuid, Began(self._clock()))
-            self._begin(following.uuid, following.task, following.body, following.client)
+            self._begin(self._admit(following), following.body)
 
     # --- in the threads of tasks
 
@@ -179,16 +186,12 @@ class Runner:
             following = self._ahead.leave(job.uuid)
             if following is None:
                 return
-            self._put(following.uuid, Began(self._clock()))
-            name, body = following.task, following.body
-            next_found = self._table.find(name)
+            job, body = self._admit(following), following.body
+            next_found = self._table.find(job.task)
             if next_found is None or next_found.is_async:
-                self._begin(following.uuid, name, body, following.client)
+                self._begin(job, body)
                 return
             found = next_found
-            job = self._jobs[following.uuid] = Job(
-                following.uuid, name, following.client, (), self._worker, self
-            )
 
     def _perform(self, found: Task, job: Job, body: bytes) -> Outcome:
         try:

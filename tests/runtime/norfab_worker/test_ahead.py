@@ -252,6 +252,30 @@ def test_what_is_taken_back_does_not_run() -> None:
     story(tell)
 
 
+@pytest.mark.parametrize("first", ["add", "gentle"])
+def test_a_beginning_is_told_of_what_can_be_cancelled(first: str) -> None:
+    """Whoever hears that a job begins may cancel it there and then: the clock, which is asked for the beginning, does."""
+
+    async def whole() -> None:
+        worker: Any = "the worker"
+        ear = Ear()
+
+        def cancelling() -> float:
+            runner.cancel("j1", "gone")
+            return 0.0
+
+        runner = Runner(TaskTable(Hostile()), worker, ear, concurrency=1, clock=cancelling)
+        try:
+            runner.start("j0", first, job(first, args=[1, 2] if first == "add" else [4]), "c1")
+            runner.line_up(lined(1, args=[1, 2]))
+            await asyncio.wait_for(ear.until(3), 60)
+            assert sorted(ear.heard) == [("began", "j1"), ("ended", "j0"), ("failed", "j1")]
+        finally:
+            runner.close()
+
+    asyncio.run(whole())
+
+
 def test_the_place_of_a_task_that_is_given_up_goes_to_the_next() -> None:
     async def tell(runner: Runner, ear: Ear, plugin: Hostile, marked: list[int]) -> None:
         runner.start("j0", "block", job("block"), "c1")
