@@ -27,6 +27,9 @@ FLOOD, PAD = 5_000, "x" * 16_000
 EVENTS, EVENT_OCTETS = 74, 1 << 20
 """More than it keeps even so: then it takes the neighbour for lost."""
 
+JOINED = "is in the tree"
+"""What a broker says when its parent has taken it in, which those above know a moment before."""
+
 pytestmark = pytest.mark.peers
 
 
@@ -60,6 +63,7 @@ def test_killed_brokers_cost_what_went_through_them_and_no_more() -> None:
             await asyncio.gather(instance.start(1), instance.start(3))
             assert (await instance.brokers[1].line_with("rank 2")).split()[4] != first
             await until_full(top)
+            await instance.brokers[2].until_lines(JOINED, 2)
             for rank in range(4):
                 assert (await low.rpc("desk.double", {"n": rank}, nodeid=rank)).json() == {"n": 2 * rank}
 
