@@ -76,7 +76,7 @@ def choose_width_ms(span_us: int) -> int:
 
 
 def count_rows(decoded: DataFrame, protocol: str, width_ms: int) -> pa.Table:
-    """Count decoded rows of a protocol; one job."""
+    """Count decoded rows of a protocol: one job, and another over what did not decode, if there is any."""
     noted = noted_columns(protocol) if protocol in known_protocols() else [F.col("*")]
     rows = decoded.select(*noted, "_message", "_error").select(
         F.lit(protocol).alias("protocol"),
@@ -92,15 +92,29 @@ def count_rows(decoded: DataFrame, protocol: str, width_ms: int) -> pa.Table:
         F.unix_micros("ts").alias("at"),
         F.col("_error")["text"].alias("text"),
     )
-    counted = rows.groupBy(*KEY).agg(
+    numbers = (
         F.count("*").alias("messages"),
         F.sum("octets").alias("octets"),
         F.min("at").alias("first"),
         F.max("at").alias("last"),
-        F.min("text").alias("text"),
         F.lit(width_ms).cast("long").alias("width_ms"),
     )
-    return counted.toArrow().cast(SCHEMA)
+    counted = rows.groupBy(*KEY).agg(*numbers).toArrow()
+    # Apart, because Spark sorts all rows where the least of texts is asked for, in place of a hash table.
+    wrong = pc.is_valid(counted["wrong_kind"])
+    if pc.any(wrong).as_py():
+        told = rows.where(F.col("wrong_kind").isNotNull()).groupBy(*KEY).agg(F.min("text").alias("text"))
+        counted = _with_texts(counted, told.toArrow())
+    else:
+        counted = counted.append_column("text", pa.nulls(counted.num_rows, pa.string()))
+    return counted.select(SCHEMA.names).cast(SCHEMA)
+
+
+def _with_texts(counted: pa.Table, told: pa.Table) -> pa.Table:
+    """Return counts with the texts that are told for their keys; a join of Arrow's would take no null for a key."""
+    texts = {tuple(key): text for *key, text in map(dict.values, told.select([*KEY, "text"]).to_pylist())}
+    found = [texts.get(tuple(row.values())) for row in counted.select(KEY).to_pylist()]
+    return counted.append_column("text", pa.array(found, pa.string()))
 
 
 def _known_sender(protocol: str) -> Column:

@@ -42,6 +42,10 @@ SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     # So many partitions are written side by side; only beyond them rows are sorted, which copies each of them.
     "spark.sql.maxConcurrentOutputFileWriters": "8",
+    # Decoded rows are kept while they are counted and written, in memory as far as a task's rows fit, else on the disk.
+    # Java's serialization, which puts them there, holds a hundred batches of rows at a time.
+    "spark.sql.files.maxPartitionBytes": str(16 << 20),
+    "spark.sql.inMemoryColumnarStorage.batchSize": "1000",
 }
 """What the tables depend on, whatever session the caller has."""
 

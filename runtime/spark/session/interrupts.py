@@ -68,6 +68,11 @@ def heeded_interrupts() -> Iterator[Interrupts]:
     signal.signal(signal.SIGINT, interrupts.note)
     try:
         yield interrupts
+    except Exception:
+        # What was broken off fails in its own way, and then that is what is raised.
+        interrupts.heed()
+        raise
+    else:
         interrupts.heed()
     finally:
         interrupts.end()

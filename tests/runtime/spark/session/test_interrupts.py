@@ -29,6 +29,21 @@ def test_a_swallowed_interrupt_comes_at_the_end_at_the_latest() -> None:
         signal.raise_signal(signal.SIGINT)
 
 
+def test_what_an_interrupt_made_fail_is_an_interrupt() -> None:
+    """Spark's answer comes through a socket; where reading it is broken off, asking for the rest raises an error."""
+    with pytest.raises(KeyboardInterrupt), heeded_interrupts():
+        try:
+            signal.raise_signal(signal.SIGINT)
+        finally:
+            raise ConnectionError("Broken pipe")
+    assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+
+
+def test_a_failure_without_an_interrupt_is_raised_as_it_is() -> None:
+    with pytest.raises(ConnectionError, match="of its own"), heeded_interrupts():
+        raise ConnectionError("of its own")
+
+
 def test_an_interrupt_in_a_clean_up_of_py4j_comes_a_moment_later() -> None:
     """There Python would print its trace, and go on."""
     names: dict[str, Any] = {"interrupt": lambda: signal.raise_signal(signal.SIGINT)}
