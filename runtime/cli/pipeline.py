@@ -51,6 +51,8 @@ BAD_INPUT = 2
 SET_ASIDE = 3
 
 SEGMENTS_SHOWN = 20
+BOUNDLESS = 10_000
+"""Columns; wider than any table of a few taps."""
 
 
 @app.callback()
@@ -169,7 +171,11 @@ def show_summary(summary: Summary, out: Path) -> None:
     from specwire.runtime.spark.report.tables import error_table, type_table
 
     console = output()
-    console.print(_rich_table(type_table(summary)))
+    types = _rich_table(type_table(summary))
+    # In a console without an edge, because a width is measured as what is left of it at most.
+    if console.measure(types, options=console.options.update(max_width=BOUNDLESS)).maximum > console.width:
+        types = _rich_table(type_table(summary, by_tap=False))
+    console.print(types)
     if summary.errors:
         console.print(_rich_table(error_table(summary)))
     console.print(

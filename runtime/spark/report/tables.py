@@ -35,13 +35,13 @@ class Table(msgspec.Struct, frozen=True):
         return tuple("word" if at < self.labels else "figure" for at in range(len(self.head)))
 
 
-def type_table(summary: Summary) -> Table:
-    """Return messages by type and sender, a column for each tap where the taps are few.
+def type_table(summary: Summary, *, by_tap: bool = True) -> Table:
+    """Return messages by type and sender, `by_tap` with a column for each tap where the taps are few.
 
     A cell is empty where the tap saw nothing of the protocol.
     """
     names = short_names([tap.tap for tap in summary.taps if tap.messages])
-    apart = 1 < len(names) <= TAP_COLUMNS
+    apart = by_tap and 1 < len(names) <= TAP_COLUMNS
     speaks = {(tap.tap, tap.protocol) for tap in summary.taps}
     protocols: dict[tuple[str, ...], str] = {}
     counts: dict[tuple[str, ...], dict[str, int]] = {}
@@ -56,12 +56,11 @@ def type_table(summary: Summary) -> Table:
         counts.setdefault(key, dict.fromkeys(names, 0))[item.tap] += item.messages
         octets[key] = octets.get(key, 0) + item.octets
     rows: list[tuple[str, ...]] = []
-    for key, by_tap in sorted(counts.items(), key=lambda item: (UNDECODED in item[0], item[0])):
+    for key, found in sorted(counts.items(), key=lambda item: (UNDECODED in item[0], item[0])):
         protocol = protocols[key]
-        each = (count_text(messages) if (tap, protocol) in speaks else "" for tap, messages in by_tap.items())
-        rows.append(
-            (*key, *(each if apart else ()), count_text(sum(by_tap.values())), size_text(octets[key]))
-        )
+        each = (count_text(messages) if (tap, protocol) in speaks else "" for tap, messages in found.items())
+        total = count_text(sum(found.values()))
+        rows.append((*key, *(each if apart else ()), total, size_text(octets[key])))
     labels = (*if_several(summary, "Protocol"), "Message", "Sent by")
     taps = (*names.values(), "All taps") if apart else ("Messages",)
     note = "A message that two taps saw is counted for each of them." if len(names) > 1 else ""

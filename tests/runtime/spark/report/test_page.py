@@ -85,6 +85,9 @@ def test_types_are_counted_for_each_tap() -> None:
         ("(undecoded)", "client", "1", "0", "1", "6 B"),
     )
     assert table.kinds == ("word", "word", "figure", "figure", "figure", "figure")
+    narrow = type_table(SUMMARY, by_tap=False)
+    assert narrow.head == ("Message", "Sent by", "Messages", "Octets")
+    assert narrow.rows[0] == ("Nom", "client", f"1{THIN_SPACE}202", "4.0 KiB")
 
 
 def test_several_protocols_have_a_column() -> None:
