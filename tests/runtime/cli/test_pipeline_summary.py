@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from specwire.runtime.cli.console import output
 from specwire.runtime.cli.pipeline import show_summary
 from tests.runtime.spark.report.test_page import SUMMARY
 
@@ -15,7 +16,7 @@ def test_columns_of_taps_are_there_where_they_have_room(
     columns: int, by_tap: bool, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """Else they would cut names and numbers in pieces; the report has them in any case."""
-    monkeypatch.setenv("COLUMNS", str(columns))
+    monkeypatch.setattr(output(), "width", columns)
     show_summary(SUMMARY, Path("out"))
     told = capsys.readouterr().out
     head = next(line for line in told.splitlines() if "Message" in line and "Octets" in line)
