@@ -56,6 +56,7 @@ class Dealer:
         max_frame_octets: a server that sends a larger frame loses the connection.
         give_up_s: a TCP connection on which nothing is acknowledged for so long is lost.
         connect_s: a TCP connection that does not come about in so long is none; None: the system's time.
+        on_rest: called when what has come in a wake-up was handed over.
 
     Raises:
         ShortageError: there are not enough descriptors, or memory.
@@ -79,6 +80,7 @@ class Dealer:
         max_frame_octets: int = MAX_FRAME_OCTETS,
         give_up_s: float | None = None,
         connect_s: float | None = None,
+        on_rest: Callable[[], None] | None = None,
     ) -> None:
         self._on_sent, self._on_lost = on_sent, on_lost
         self._loss: str | None = None
@@ -96,6 +98,7 @@ class Dealer:
             security=security,
             max_frames=max_frames,
             give_up_s=give_up_s,
+            on_rest=on_rest,
         )
         if identity:
             self._link.socket.setsockopt(zmq.ROUTING_ID, identity)

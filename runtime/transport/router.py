@@ -41,6 +41,7 @@ class Router:
         max_frames: frames of a message that are kept, the routing id among them.
         give_up_s: a TCP connection on which nothing is acknowledged for so long is lost.
         backlog: connections that the system holds until they are accepted; more have to knock again.
+        on_rest: called when what has come in a wake-up was handed over.
         max_waiting_octets: what may wait here for all peers together; one may have half of what the others leave, and
             is given up beyond it. One message waits for anybody, however large.
     """
@@ -62,6 +63,7 @@ class Router:
         give_up_s: float | None = None,
         backlog: int = BACKLOG,
         max_waiting_octets: int | None = None,
+        on_rest: Callable[[], None] | None = None,
     ) -> None:
         self._receive, self._on_sent, self._on_room, self._on_gone = on_message, on_sent, on_room, on_gone
         self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
@@ -79,6 +81,7 @@ class Router:
             security=security,
             max_frames=max_frames,
             give_up_s=give_up_s,
+            on_rest=on_rest,
         )
         self._link.socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._link.socket.setsockopt(zmq.BACKLOG, backlog)

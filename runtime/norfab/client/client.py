@@ -4,8 +4,8 @@
     for worker, version in result.values().items():
         print(worker, version)
 
-A job is on disk before it is sent, and its result when it comes; a client that is killed goes on with its jobs when it is
-started again in the same folder. Without a folder everything is in memory.
+A job is on disk before it is sent, and its result soon after it came; a client that is killed goes on with its jobs when it is
+started again in the same folder, and asks the broker for what it had not kept. Without a folder everything is in memory.
 """
 
 from __future__ import annotations

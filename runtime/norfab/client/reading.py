@@ -27,6 +27,17 @@ class Said(msgspec.Struct, frozen=True):
     entries: Mapping[str, bytes] = {}
 
 
+class _Dispatched(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """What a broker says when workers have a job, and nothing else."""
+
+    workers: tuple[str, ...]
+    uuid: str = ""
+    target: str = ""
+    status: str = ""
+    service: str = ""
+
+
+_DISPATCHED = msgspec.json.Decoder(_Dispatched)
 _FIELDS = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _DECODER = msgspec.json.Decoder()
 _UNREADABLE = (msgspec.DecodeError, UnicodeDecodeError, RecursionError)
@@ -45,8 +56,19 @@ def _read(body: bytes | msgspec.Raw) -> Any:
         return None
 
 
-def read_response(body: bytes) -> Said:
-    """Return what a response says. Entries are not decoded: a result may be large, or nested as deep as it likes."""
+def read_response(body: bytes, status: int = 0) -> Said:
+    """Return what a response says. Entries are not decoded: a result may be large, or nested as deep as it likes.
+
+    Args:
+        status: of the response; 202 most often has the same few words.
+    """
+    if status == 202:
+        try:
+            usual = _DISPATCHED.decode(body)
+        except _UNREADABLE:
+            pass
+        else:
+            return Said(True, usual.workers, status=usual.status)
     try:
         fields = _FIELDS.decode(body)
     except _UNREADABLE:

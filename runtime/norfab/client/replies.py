@@ -61,7 +61,7 @@ class Replies:
 
     def response(self, job: Job, command: Response) -> bool:
         """Take a response about a job of the table; return whether it says that the job is deleted."""
-        said = read_response(command.body)
+        said = read_response(command.body, command.status)
         kind = self._engine.asking.answered(job.uuid)
         deleted = command.status == 200 and said.status == "DELETED" and not said.entries
         if deleted:

@@ -5,9 +5,9 @@ Ended jobs are kept for a time, up to a number, and up to so many octets of resu
 
 from __future__ import annotations
 
-import asyncio
 import sqlite3
 from collections.abc import Callable, Sequence
+from itertools import count
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -26,9 +26,12 @@ from specwire.runtime.norfab.client.records import (
 )
 from specwire.runtime.norfab.client.states import State
 from specwire.runtime.norfab.store.database import Durability
+from specwire.runtime.norfab.store.gathering import Gathering
 from specwire.runtime.norfab.store.writer import Writer
 
 NAME = "client.db"
+RESULTS_S = 0.02
+"""How long results wait for others to be kept with. A client that is killed meanwhile asks the broker for them again."""
 
 SCHEMA = (
     """CREATE TABLE jobs (uuid TEXT PRIMARY KEY, service TEXT, task TEXT, target TEXT, body BLOB,
@@ -76,6 +79,8 @@ _BY_OCTETS = (
     "DELETE FROM states WHERE uuid IN (SELECT uuid FROM (SELECT uuid, sum(octets) OVER "
     "(ORDER BY ended_at DESC, uuid) AS total FROM states WHERE ended_at > 0) WHERE total > ?)"
 )
+
+_AWAITED: frozenset[type[Record]] = frozenset({JobRecord, ForgottenRecord})
 
 _ORDER = {kind: place for place, kind in enumerate((JobRecord, ResultRecord, EventRecord, StateRecord))}
 
@@ -128,52 +133,75 @@ class DiskStore:
         self._writer = Writer(
             folder / NAME, SCHEMA, durability, self._kept, self._not_kept, on_damaged=on_damaged
         )
+        self._gathering = Gathering(self._commit, patience_s=RESULTS_S)
         self._gathered: list[Record] = []
         self._tickets: list[int] = []
-        self._together: dict[int, list[int]] = {}
+        self._numbers = count(1)
+        self._put_as: dict[int, Sequence[int]] = {}
 
     async def open(self) -> None:
         """Open the file; raises StoreError."""
         await self._writer.open()
-        self._loop = asyncio.get_running_loop()
 
     def write(self, ticket: int, records: Sequence[Record]) -> None:
-        """Keep the records, together.
+        """Keep the records, together; of a job that is written after a pause it is told before this returns.
 
-        What is written in one turn of the event loop is one ticket of the `Writer`, ordered by kind: rows of one kind that
+        Nobody waits until results are kept: the broker has them, too. So they wait a moment (`RESULTS_S`), and do not join a job
+        for which somebody waits. What is written together is one ticket of the `Writer`, ordered by kind: rows of one kind that
         follow each other are one call of SQLite.
         """
-        if not self._tickets:
-            self._loop.call_soon(self._flush)
+        if (
+            len(records) == 1
+            and type(records[0]) is JobRecord
+            and self._gathering.idle
+            and self._writer.gathering.idle
+        ):
+            self._put([ticket], _statements(records[0]), now=True)
+            return
         self._tickets.append(ticket)
         self._gathered.extend(records)
+        self._gathering.add(patient=_AWAITED.isdisjoint(map(type, records)))
 
-    def _flush(self) -> None:
+    def _commit(self) -> None:
+        self._flush(now=True)
+
+    def _flush(self, *, now: bool = False) -> None:
+        self._gathering.clear()
         if not self._tickets:
             return
         records, tickets = self._gathered, self._tickets
         self._gathered, self._tickets = [], []
         if not any(isinstance(record, ForgottenRecord) for record in records):
             records.sort(key=lambda record: _ORDER[type(record)])
-        if len(tickets) > 1:
-            self._together[tickets[-1]] = tickets
-        self._writer.put(tickets[-1], [statement for record in records for statement in _statements(record)])
+        self._put(tickets, [statement for record in records for statement in _statements(record)], now=now)
 
-    def _kept(self, ticket: int) -> None:
-        while self._together and (first := next(iter(self._together))) <= ticket:
-            del self._together[first]
-        self._on_committed(ticket)
+    def _put(self, tickets: Sequence[int], statements: Sequence[Statement], *, now: bool = False) -> None:
+        """Have the `Writer` keep them, under a number of its own: a job may have overtaken what is patient."""
+        number = next(self._numbers)
+        self._put_as[number] = tickets
+        if now:
+            self._writer.gathering.hold()
+        self._writer.put(number, statements)
+        if now:
+            self._writer.gathering.finish()
 
-    def _not_kept(self, ticket: int, reason: str) -> None:
-        for one in self._together.pop(ticket, [ticket]):
-            self._on_failed(one, reason)
+    def _kept(self, number: int) -> None:
+        last = 0
+        while self._put_as and (first := next(iter(self._put_as))) <= number:
+            last = max(last, self._put_as.pop(first)[-1])
+        if last:
+            self._on_committed(last)
+
+    def _not_kept(self, number: int, reason: str) -> None:
+        for ticket in self._put_as.pop(number, ()):
+            self._on_failed(ticket, reason)
 
     def prune(self, ticket: int, now: float) -> None:
         """Drop what is kept no longer."""
         self._flush()
         settings = self._settings
-        self._writer.put(
-            ticket,
+        self._put(
+            [ticket],
             [
                 (_BY_AGE, (now - settings.kept_s,)),
                 (_BY_NUMBER, (settings.kept_jobs,)),
@@ -217,8 +245,7 @@ class DiskStore:
 
     async def close(self) -> None:
         """Write what waits, and close."""
-        if self._tickets:
-            self._flush()
+        self._flush()
         await self._writer.close()
 
 

@@ -253,6 +253,7 @@ class NorfabBroker:
             on_sent=serving.on_sent,
             on_gone=serving.on_gone,
             on_turned_away=serving.on_turned_away,
+            on_rest=serving.on_rest,
         )
 
     async def _attend(self) -> None:

@@ -58,6 +58,7 @@ class Entrance:
         on_sent: called with the socket, the routing id, and the frames that were taken.
         on_gone: called with the socket, the routing id, and the reason when a message had to be dropped.
         on_turned_away: called with the reason when somebody did not get in.
+        on_rest: called when the messages that had come were handed over.
     """
 
     def __init__(
@@ -71,11 +72,12 @@ class Entrance:
         on_sent: Callable[[Door, bytes, Sequence[bytes]], None],
         on_gone: Callable[[Door, bytes, str], None],
         on_turned_away: Callable[[str], None],
+        on_rest: Callable[[], None],
     ) -> None:
         self._security, self._names, self._insecure = security, names, insecure
         self._frame_octets = frame_octets
         self._on_message, self._on_sent, self._on_gone = on_message, on_sent, on_gone
-        self._on_turned_away = on_turned_away
+        self._on_turned_away, self._on_rest = on_turned_away, on_rest
         self._routers: dict[Role, Router] = {}
         self._open: list[tuple[Router, Arrivals]] = []
         self._bound: list[tuple[Router, tuple[str, ...]]] = []
@@ -141,6 +143,7 @@ class Entrance:
             max_frames=MAX_FRAMES,
             give_up_s=GIVE_UP_S,
             backlog=BACKLOG,
+            on_rest=self._on_rest,
         )
         try:
             arrivals = Arrivals(context, router.link, self._on_turned_away)

@@ -18,7 +18,7 @@ from pathlib import Path
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
 from specwire.runtime.norfab.broker import BrokerEngine
-from specwire.runtime.norfab.commands import Command, Delete, Role
+from specwire.runtime.norfab.commands import Command, Delete, Response, Role
 from specwire.runtime.norfab.events import Dropped, Refused
 from specwire.runtime.norfab.records import DeletedRecord
 from specwire.runtime.norfab.serve.agenda import Agenda
@@ -43,7 +43,7 @@ STOP_S = 10.0
 TICK_S = 0.25
 TEND_S = 30.0
 FEW = 4
-"""Actions that are performed in the order in which they came."""
+"""Actions that are not worth being brought into the order of their peers."""
 
 _HEADERS: Mapping[bytes, Role] = {b"NFPC01": "client", b"NFPW01": "worker"}
 
@@ -90,6 +90,7 @@ class Serving:
             on_failed=lambda ticket, reason: self._perform(engine.not_stored(ticket, reason, self._now())),
             on_damaged=lambda sentence: tell(Noticed(sentence)),
         )
+        self._gathering = self._store.gathering
         self._dialects = Dialects()
         self._agenda = Agenda(self._do)
         self._handlers = Handlers(
@@ -162,6 +163,7 @@ class Serving:
 
     def on_message(self, door: Door, peer: bytes, frames: list[bytes], user: str) -> None:
         """Take a message."""
+        self._gathering.hold()
         self._counters.count_in(frames)
         if self._tap is not None:
             self._record("W" if _header(frames) == b"NFPW01" else "C", door, peer, frames)
@@ -183,12 +185,18 @@ class Serving:
             self._tell(Refused(peer, f"{user} may not come in under this name"))
         else:
             command = received.command
-            if (managed := find_management(peer, user, command, self._engine.access)) is not None:
-                self._tell(managed)
+            if type(command) is not Response:  # what comes most often, and does nothing
+                managed = find_management(peer, user, command, self._engine.access)
+                if managed is not None:
+                    self._tell(managed)
             actions = self._engine.receive(peer, received.sender, command, self._now(), user)
             if type(command) is Delete:
                 self._tell_deletions(peer, user, actions)
             self._perform(actions)
+
+    def on_rest(self) -> None:
+        """The messages that had come were taken."""
+        self._gathering.settle()
 
     def _tell_deletions(self, peer: bytes, user: str, actions: Sequence[Action]) -> None:
         for action in actions:
@@ -258,6 +266,8 @@ class Serving:
             actions = [action for action in actions if type(action) is not Report]
         if len(actions) > FEW:
             self._agenda.add(by_peer(actions))
+        elif len(actions) > 1:
+            self._agenda.add(workers_first(actions))
         elif actions:
             self._agenda.add(actions)
 
@@ -291,6 +301,18 @@ class Serving:
             self._tell(Dropped(peer, "unexpected", f"cannot be told {type(command).__name__}: {error}"))
             return
         self._entrance.send(peer, role, frames)
+
+
+def workers_first(actions: Sequence[Action]) -> list[Action]:
+    """Return the actions in an order in which a worker has its job before its client is told so, and works meanwhile."""
+    return sorted(actions, key=_place)
+
+
+def _place(action: Action) -> int:
+    """What ends the broker, or begins something new, comes after what was to be sent."""
+    if type(action) is Send:
+        return int(action.role == "client")
+    return 0 if type(action) is Store else 2
 
 
 def by_peer(actions: Sequence[Action]) -> list[Action]:

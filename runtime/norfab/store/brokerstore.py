@@ -25,6 +25,7 @@ from specwire.runtime.norfab.records import AssignedRecord, ForgottenRecord, Hel
 from specwire.runtime.norfab.store.batch import Statement
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.store.gathering import Gathering
 from specwire.runtime.norfab.store.keeper import Rows
 from specwire.runtime.norfab.store.rows import (
     EVENT,
@@ -88,6 +89,11 @@ class BrokerStore:
         self._writer = Writer(
             self.path, SCHEMA, durability, on_stored, on_failed, on_damaged=on_damaged or logger.warning
         )
+
+    @property
+    def gathering(self) -> Gathering:
+        """When what was written is committed."""
+        return self._writer.gathering
 
     @property
     def waiting(self) -> int:

@@ -28,6 +28,7 @@ from typing import NamedTuple
 from specwire.runtime.norfab.store.batch import Parameters, Statement
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.store.gathering import Gathering
 from specwire.runtime.norfab.store.keeper import Keeper, Rows, Ticket
 from specwire.runtime.norfab.store.lock import StoreLock
 
@@ -44,13 +45,6 @@ QUICK_OCTETS = 512 * 1024
 QUICK_OTHERS = 8
 """What is committed on the event loop, where a commit does not wait for the disk: rows that are added, within a millisecond or
 two, and few other statements, as a deletion may be of many rows."""
-
-PATIENCE_S = 0.004
-"""How long what is patient waits for others to be committed with."""
-
-MANY = 4
-BUSY_S = 0.02
-"""Where so many tickets come in a turn of the loop the next turn is waited for, for so long at most."""
 
 CLOSE_S = 30.0
 """How long a disk that answers nothing may keep a peer from ending."""
@@ -74,6 +68,8 @@ class Writer:
         version: of the schema; a file of another version is refused.
         max_waiting, max_octets: what may wait for the disk; beyond it tickets fail.
 
+    Attributes:
+        gathering: when what was put is committed.
     """
 
     def __init__(
@@ -96,12 +92,14 @@ class Writer:
         self._on_damaged = on_damaged or logger.warning
         self._max_waiting, self._max_octets = max_waiting, max_octets
         self._gathered: list[Ticket] = []
+        self._weight = self._others = 0  # of what has gathered
+        self.gathering = Gathering(self._commit_gathered)
         self._queue: deque[Ticket | _Question] = deque()
         self._octets = 0
-        self._wanted = threading.Condition()
-        self._turn: asyncio.Handle | None = None
-        self._late_at, self._looked_at = 0.0, 0
-        self._hurried = self._closing = self._resting = False
+        self._handed_over = 0  # tickets that the thread has, or of which it has not told yet
+        self._lock = threading.Lock()
+        self._wanted = threading.Condition(self._lock)
+        self._closing = self._resting = False
         self._thread: threading.Thread | None = None
 
     @property
@@ -132,11 +130,11 @@ class Writer:
             self.path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         except OSError as error:
             raise StoreError(f"{self.path.parent} cannot be made: {error.strerror}") from None
-        self._lock = StoreLock(self.path)
+        self._file_lock = StoreLock(self.path)
         try:
             await asyncio.to_thread(self._keeper.open)
         except BaseException:
-            self._lock.release()
+            self._file_lock.release()
             raise
         self._thread = threading.Thread(target=self._work, name=f"store {self.path.name}", daemon=True)
         self._thread.start()
@@ -145,7 +143,7 @@ class Writer:
         """Have the statements committed together; tickets count up. Returns at once.
 
         Args:
-            patient: more is about to come, and this may wait for it a moment (`PATIENCE_S`).
+            patient: more is about to come, and this may wait for it a moment; see `Gathering`.
         """
         octets = others = 0
         for sql, row in statements:
@@ -156,18 +154,11 @@ class Writer:
         if full := self._full(octets):
             self._loop.call_soon(self._on_failed, ticket, full)
             return
-        if not self._gathered:
-            self._late_at = self._loop.time() + BUSY_S
-        self._gathered.append(Ticket(ticket, statements, octets, others))
+        self._gathered.append(Ticket(ticket, statements, octets))
         self._octets += octets
-        if not patient and not self._hurried:
-            # Not at once: what else comes in this turn of the loop joins the commit.
-            self._hurried = True
-            if self._turn is not None:
-                self._turn.cancel()
-            self._turn = self._loop.call_soon(self._end_turn)
-        elif self._turn is None:
-            self._turn = self._loop.call_later(PATIENCE_S, self._end_turn)
+        self._weight += octets
+        self._others += others
+        self.gathering.add(patient=patient)
 
     async def read(self, sql: str, parameters: Parameters = ()) -> Rows:
         """Return the rows of a question, asked when everything that was put before is done.
@@ -197,38 +188,38 @@ class Writer:
             await asyncio.to_thread(thread.join, CLOSE_S)
             if thread.is_alive():
                 logger.error("%s: the disk has not taken what waits within %g s", self.path, CLOSE_S)
-            self._lock.release()
+            self._file_lock.release()
             await asyncio.sleep(0)  # what the thread said last is heard
 
-    def _end_turn(self) -> None:
+    def _commit_gathered(self) -> None:
         """Commit what has gathered: here where it is not much and does not wait, else in the thread."""
-        gathered = self._gathered
-        if len(gathered) - self._looked_at >= MANY and self._loop.time() < self._late_at:
-            # A peer that says much at once says more; and who is told of this together works on it together.
-            self._looked_at = len(gathered)
-            self._turn = self._loop.call_soon(self._end_turn)
-            return
-        self._turn, self._hurried, self._looked_at = None, False, 0
-        if self._quick and 0 < len(gathered) <= QUICK_TICKETS:
-            octets = sum([ticket.octets for ticket in gathered])
-            others = sum([ticket.others for ticket in gathered])
-            if octets <= QUICK_OCTETS and others <= QUICK_OTHERS:
-                with self._wanted:  # a thread that rests does so until this is let go
-                    rests = self._resting and not self._queue and not self._closing
-                    done = rests and self._keeper.keep_quickly(gathered)
-                if done:
-                    self._gathered = []
-                    self._hear((), gathered[-1].number, octets)
-                    return
+        gathered, octets = self._gathered, self._weight
+        if (
+            self._quick
+            and 0 < len(gathered) <= QUICK_TICKETS
+            and octets <= QUICK_OCTETS
+            and self._others <= QUICK_OTHERS
+        ):
+            with self._lock:  # a thread that rests does so until this is let go
+                rests = self._resting and not self._queue and not self._closing and not self._handed_over
+                done = rests and self._keeper.keep_quickly(gathered, octets)
+            if done:
+                self._gathered, self._weight, self._others = [], 0, 0
+                self._hear((), gathered[-1].number, octets)
+                return
         self._hand_over()
 
     def _hand_over(self) -> None:
         """Give the thread what has gathered."""
+        self.gathering.clear()
         gathered, self._gathered = self._gathered, []
-        with self._wanted:
-            self._queue.extend(gathered)
-            if self._resting:
-                self._wanted.notify()
+        self._weight = self._others = 0
+        if gathered:
+            self._handed_over += len(gathered)
+            with self._wanted:
+                self._queue.extend(gathered)
+                if self._resting:
+                    self._wanted.notify()
 
     async def _ask(self, ask: Callable[[sqlite3.Connection], Rows]) -> Rows:
         answer: asyncio.Future[Rows] = self._loop.create_future()
@@ -297,7 +288,7 @@ class Writer:
 
     def _tell(self, tickets: Sequence[Ticket], failures: Sequence[tuple[int, str]], last: int | None) -> None:
         octets = sum(ticket.octets for ticket in tickets)
-        self._call(partial(self._hear, failures, last, octets))
+        self._call(partial(self._hear_thread, len(tickets), failures, last, octets))
 
     def _tell_damage(self, sentence: str) -> None:
         self._call(partial(self._on_damaged, sentence))
@@ -307,6 +298,12 @@ class Writer:
             self._loop.call_soon_threadsafe(callback)
 
     # --- on the loop
+
+    def _hear_thread(
+        self, tickets: int, failures: Sequence[tuple[int, str]], last: int | None, octets: int
+    ) -> None:
+        self._handed_over -= tickets
+        self._hear(failures, last, octets)
 
     def _hear(self, failures: Sequence[tuple[int, str]], last: int | None, octets: int) -> None:
         for ticket, reason in failures:

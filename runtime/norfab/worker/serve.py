@@ -14,6 +14,7 @@ from typing import Any, Self
 from specwire import __version__
 from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.norfab.commands import Command
 from specwire.runtime.norfab.durations import Durations, copy_durations, note_duration
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.wire import Dialect
@@ -166,9 +167,10 @@ class NorfabWorker:
             dialect=DIALECTS[self._protocol],
             tap=self._tap,
             max_frame_octets=self._settings.body_octets + (1 << 20),
-            on_command=lambda command: self._perform(self._engine.receive(command, self._now())),
+            on_command=self._on_command,
             on_malformed=lambda why: self._perform(self._engine.malformed(why, self._now())),
             on_lost=lambda why: self._perform(self._engine.lost(why, self._now())),
+            on_rest=self._store.gathering.settle,
         )
         try:
             self._perform(self._engine.restore(records, begun, self._now()))
@@ -227,6 +229,10 @@ class NorfabWorker:
         while True:
             await asyncio.sleep(pause)
             self._perform(self._engine.tick(self._now()))
+
+    def _on_command(self, command: Command) -> None:
+        self._store.gathering.hold()
+        self._perform(self._engine.receive(command, self._now()))
 
     # --- tasks; see `running.Listener`
 

@@ -11,6 +11,7 @@ from typing import Any
 
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.store.gathering import Gathering
 from specwire.runtime.norfab.store.writer import Writer
 from specwire.runtime.norfab.worker.mark import BeginningMark, read_mark
 from specwire.runtime.norfab.worker.records import (
@@ -70,6 +71,11 @@ class WorkerStore:
             folder / DATABASE, SCHEMA, durability, on_stored, on_failed, on_damaged=on_damaged
         )
         self._mark: BeginningMark | None = None
+
+    @property
+    def gathering(self) -> Gathering:
+        """When what was written is committed."""
+        return self._writer.gathering
 
     async def open(self) -> tuple[list[Record], int]:
         """Return what is stored, and the number up to which jobs have begun; raises StoreError."""

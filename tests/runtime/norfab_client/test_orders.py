@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.orders import client_name, make_job, target_of
@@ -106,10 +108,28 @@ def test_entries_of_workers(body: bytes, entries: set[str]) -> None:
     assert set(read_response(body).entries) == entries
 
 
+ODD = st.none() | st.integers() | st.text(max_size=3) | st.lists(st.text(max_size=3) | st.none(), max_size=2)
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(
+            ["workers", "worker", "uuid", "target", "status", "service", "error", "missing", "w1"]
+        ),
+        ODD | st.just({"result": 1}),
+    )
+    | st.fixed_dictionaries({"workers": st.lists(st.text(max_size=3)), "status": st.text(max_size=3)})
+)
+def test_the_usual_words_of_202_are_read_like_all_others(said: dict[str, object]) -> None:
+    """The quick way and the slow one say the same, whatever is in it."""
+    body = json.dumps(said).encode()
+    assert read_response(body, 202) == read_response(body)
+
+
 def test_odd_bodies() -> None:
     """Nothing raises."""
     for body in (b"", b"\xff", b"[]", b"7", b"{", b'{"workers":{}}', b"[" * 200_000):
-        read_response(body)
+        assert read_response(body, 202) == read_response(body)
         read_progress("u", "s", body, 0.0)
         read_entry("w", 200, body)
         says_failed(body)

@@ -6,6 +6,7 @@ import asyncio
 import sqlite3
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -113,13 +114,61 @@ def test_what_is_written_is_found(tmp_path: Path, kind: str) -> None:
     tell(story)
 
 
+def test_a_job_overtakes_what_is_patient_and_both_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the thread commits them together, as it does while the file was locked by somebody."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.gathering.monotonic", count(100.0, 1.0).__next__)
+    monkeypatch.setattr("specwire.runtime.norfab.client.store.RESULTS_S", 1000.0)
+
+    async def story() -> None:
+        async with desk_at("disk", tmp_path) as desk:
+            with sqlite3.connect(tmp_path / NAME, isolation_level=None) as other:
+                other.execute("BEGIN IMMEDIATE")
+                desk.write(job("u1"))
+                desk.write(StateRecord("u1", "STARTED", ("w1",), 61.0))
+                desk.write(job("u2"))
+                finding = asyncio.create_task(desk.store.find("u1"))
+                await asyncio.sleep(0)
+                other.execute("ROLLBACK")
+            found = await finding
+            assert found is not None and found.state.state == "STARTED"
+            assert max(desk.committed) == 3 and not desk.failed
+
+    tell(story)
+
+
+def test_a_job_that_is_written_alone_is_told_at_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that follows at once is told in a later turn of the loop, and not before it is kept."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.gathering.monotonic", count(100.0, 1.0).__next__)
+
+    async def story() -> None:
+        async with desk_at("disk", tmp_path) as desk:
+            assert await desk.store.find("u1") is None
+            while not desk.committed:  # until the store's thread rests
+                await asyncio.sleep(0.001)
+                desk.write(job("u0"))
+            before = desk.committed[-1]
+            desk.write(job("u1"))
+            assert desk.committed[-1] == before + 1
+            monkeypatch.setattr("specwire.runtime.norfab.store.gathering.monotonic", lambda: 0.0)
+            desk.write(job("u2"))
+            assert desk.committed[-1] == before + 1
+            while desk.committed[-1] == before + 1:
+                await asyncio.sleep(0)
+            assert await desk.left() == ["u0", "u1", "u2"]
+
+    tell(story)
+
+
 def test_a_file_that_cannot_be_written(tmp_path: Path) -> None:
     """Every ticket is told, also of those that were written together."""
 
     async def story() -> None:
         desk = Desk("disk", tmp_path)
         await desk.store.open()
-        desk.end("u1", 8.0)
+        desk.write(ResultRecord("u1", "w1", 200, b"{}", 6.0))
+        desk.write(ResultRecord("u1", "w2", 200, b"{}", 7.0))
         with sqlite3.connect(tmp_path / NAME) as connection:
             connection.execute("DROP TABLE results")
         async with asyncio.timeout(30):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specwire.runtime.norfab.actions import Action, Ask, Fetch, Send, Stopped, Store
 from specwire.runtime.norfab.commands import Disconnect, Post, Role
-from specwire.runtime.norfab.serve.serving import by_peer
+from specwire.runtime.norfab.serve.serving import by_peer, workers_first
 
 
 def send(peer: bytes, number: int, role: Role = "worker") -> Send:
@@ -37,3 +37,16 @@ def test_records_go_first_and_the_end_comes_last() -> None:
     fetch, ask, stopped = Fetch(1, "j1", "w1"), Ask(1, "svc", "task", b"[]", b"{}", ""), Stopped(False, "")
     wanted: list[Action] = [fetch, send(b"w1", 1), first, ask, goodbye, second, stopped]
     assert by_peer(wanted) == [first, second, send(b"w1", 1), goodbye, fetch, ask, stopped]
+
+
+def test_a_worker_has_its_job_before_the_client_is_told() -> None:
+    """What each of them is sent keeps its order, and what is to be kept goes first."""
+    told, more = send(b"c1", 1, "client"), send(b"c1", 2, "client")
+    assert workers_first([Store(1, ()), told, send(b"w1", 1), more]) == [
+        Store(1, ()),
+        send(b"w1", 1),
+        told,
+        more,
+    ]
+    stopped = Stopped(False, "")
+    assert workers_first([told, stopped]) == [told, stopped], "the end comes last"

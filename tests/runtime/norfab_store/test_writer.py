@@ -8,8 +8,10 @@ import sqlite3
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -143,7 +145,7 @@ def test_tickets_that_come_alone_are_kept_one_by_one(
 
 def test_what_is_patient_waits_for_others(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """It joins the commit of the next ticket that is not, of a question, or of the end; else its time comes."""
-    monkeypatch.setattr("specwire.runtime.norfab.store.writer.PATIENCE_S", 1000.0)
+    monkeypatch.setattr("specwire.runtime.norfab.store.gathering.PATIENCE_S", 1000.0)
 
     async def story() -> None:
         async with writing(tmp_path / "s.db") as (writer, told):
@@ -159,7 +161,7 @@ def test_what_is_patient_waits_for_others(tmp_path: Path, monkeypatch: pytest.Mo
             assert await writer.read(NUMBERS) == [(1,), (2,), (3,), (4,)]
             writer.put(5, [(INSERT, (5, b"x"))], patient=True)
         assert numbers_in(tmp_path / "s.db") == [1, 2, 3, 4, 5]
-        monkeypatch.setattr("specwire.runtime.norfab.store.writer.PATIENCE_S", 0.001)
+        monkeypatch.setattr("specwire.runtime.norfab.store.gathering.PATIENCE_S", 0.001)
         async with writing(tmp_path / "s.db") as (writer, told):
             writer.put(6, [(INSERT, (6, b"x"))], patient=True)
             await told.until(6)
@@ -172,7 +174,7 @@ def test_what_goes_on_coming_is_one_commit_for_a_while(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, busy_s: float, commits: int
 ) -> None:
     """Four tickets in each of five turns of the loop: all are kept when a turn brings none, or when it takes too long."""
-    monkeypatch.setattr("specwire.runtime.norfab.store.writer.BUSY_S", busy_s)
+    monkeypatch.setattr("specwire.runtime.norfab.store.gathering.BUSY_S", busy_s)
 
     async def story() -> None:
         async with writing(tmp_path / "s.db") as (writer, told):
@@ -183,6 +185,73 @@ def test_what_goes_on_coming_is_one_commit_for_a_while(
             await told.until(20)
             assert writer.commits == commits
             assert numbers_in(tmp_path / "s.db") == [*range(1, 21)]
+
+    run(story)
+
+
+def test_what_comes_alone_is_told_before_settle_returns(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is in the file by then; of two that come together, and of one that follows at once, it is told later."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.gathering.monotonic", count(100.0, 1.0).__next__)
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db") as (writer, told):
+            await at_rest(writer)
+            writer.gathering.hold()
+            writer.put(1, [(INSERT, (1, b"x"))], patient=True)
+            writer.put(2, [(INSERT, (2, b"x"))])
+            assert told.committed == 0
+            writer.gathering.settle()
+            assert told.committed == 2
+            assert numbers_in(tmp_path / "s.db") == [1, 2]
+            writer.gathering.hold()
+            writer.put(3, [(INSERT, (3, b"x"))])
+            writer.put(4, [(INSERT, (4, b"x"))])
+            writer.gathering.settle()
+            assert told.committed == 2
+            await told.until(4)
+            writer.gathering.hold()
+            writer.put(5, [(INSERT, (5, b"x"))])
+            writer.gathering.settle()
+            assert told.committed == 4
+            await told.until(5)
+            assert writer.commits == 3
+
+    run(story)
+
+
+def test_what_has_failed_is_told_before_what_was_committed_later(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where the thread has done with the one before the loop comes to hear of it."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.gathering.monotonic", count(100.0, 1.0).__next__)
+
+    async def story() -> None:
+        order: list[str] = []
+        path = tmp_path / "s.db"
+        writer = Writer(
+            path,
+            SCHEMA,
+            on_committed=lambda ticket: order.append(f"committed {ticket}"),
+            on_failed=lambda ticket, reason: order.append(f"failed {ticket}"),
+        )
+        await writer.open()
+        await at_rest(writer)
+        writer.gathering.hold()
+        writer.put(1, [("INSERT INTO nothing VALUES (?)", (1,))])
+        writer.gathering.settle()
+        wait_without_the_loop(writer)
+        for ticket in (2, 3):
+            writer.gathering.hold()
+            writer.put(ticket, [(INSERT, (ticket, b"x"))])
+            writer.gathering.settle()
+        assert order == []
+        while len(order) < 2 or not order[-1].endswith("3"):
+            await asyncio.sleep(0.001)
+        assert order[0] == "failed 1"
+        assert numbers_in(path) == [2, 3]
+        await writer.close()
 
     run(story)
 
@@ -493,6 +562,12 @@ def test_many_deletions_are_left_to_the_thread(
 
     run(story)
     assert [name.startswith("store ") for name in threads] == [False, in_thread]
+
+
+def wait_without_the_loop(writer: Writer) -> None:
+    """Wait until the writer's thread has done what it has, of which the loop is not to hear."""
+    while writer._queue or not writer._resting:
+        time.sleep(0.001)
 
 
 async def at_rest(writer: Writer) -> None:

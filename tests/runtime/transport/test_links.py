@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import os
+import select
+import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
@@ -102,6 +104,82 @@ def test_messages_keep_their_order_in_both_directions() -> None:
             assert len(e.sent) == 900
 
     asyncio.run(story())
+
+
+def test_who_wants_to_know_is_told_when_all_that_came_was_handed_over() -> None:
+    """Also where the last of it could not be handled; and what is sent there arrives, as does what comes after it."""
+
+    async def story() -> None:
+        context = TransportContext()
+        told: list[str] = []
+        back: asyncio.Queue[list[bytes]] = asyncio.Queue()
+
+        def take(peer: bytes, frames: list[bytes]) -> None:
+            told.append(frames[0].decode())
+            if frames[0] == b"bad":
+                raise ValueError
+
+        def rest() -> None:
+            if told and told[-1] != "rest":
+                told.append("rest")
+                router.send(b"d", [b"answer"])
+
+        asyncio.get_running_loop().set_exception_handler(lambda loop, told: None)
+        router = Router(
+            context,
+            on_message=take,
+            on_sent=lambda peer, frames: None,
+            on_room=lambda peer: None,
+            on_gone=lambda peer, reason: None,
+            on_rest=rest,
+        )
+        dealer = Dealer(
+            context,
+            router.bind("tcp://127.0.0.1:*"),
+            on_message=back.put_nowait,
+            on_sent=lambda frames: None,
+            on_lost=lambda reason: None,
+            identity=b"d",
+        )
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                for text in (b"1", b"bad", b"2", b"bad", b"3"):
+                    dealer.send([text])
+                    assert await back.get() == [b"answer"]
+        finally:
+            dealer.close()
+            router.close()
+            await asyncio.wait_for(context.close(), TIMEOUT_S)
+        assert told == ["1", "rest", "bad", "rest", "2", "rest", "bad", "rest", "3", "rest"]
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("messages", [1, 2])
+def test_what_is_sent_hides_nothing_that_came_before(messages: int) -> None:
+    """libzmq takes back its signal that a message has come when something is sent before the loop has seen it."""
+
+    async def story() -> None:
+        async with ends() as e:
+            dealer, got = e.dealer()
+            dealer.send([b"first"])
+            peer, _ = await e.heard.get()
+            dealer.send([b"second"])
+            wait_for_signal(e.router)
+            for _ in range(messages):
+                e.router.send(peer, [b"back"])
+            assert await e.heard.get() == (peer, [b"second"])
+            for _ in range(messages):
+                assert await got.get() == [b"back"]
+
+    asyncio.run(story())
+
+
+def wait_for_signal(router: Router) -> None:
+    """Wait until a message has come of which the loop does not know, and for so long that libzmq looks when it sends."""
+    ready, _, _ = select.select([router.link.socket.fileno()], [], [], TIMEOUT_S)
+    assert ready
+    time.sleep(0.02)
 
 
 def test_full_peer_gets_everything_later_and_holds_back_nobody() -> None:
