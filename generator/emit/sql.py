@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from specwire.generator import ir
+from specwire.generator.emit.sql_errors import error_of
 from specwire.generator.emit.sql_messages import MessageText
 from specwire.generator.emit.sql_text import Lets, NotCovered, quoted
 from specwire.generator.emit.write import Emitter, header, render
@@ -32,6 +33,7 @@ def emit(protocol: ir.Protocol) -> str:
         levels=lets.levels("\n".join([choice, *(struct for _, struct in structs)])),
         message=choice,
         structs=structs,
+        error="" if left else error_of(protocol),
     )
 
 

@@ -2,8 +2,8 @@
 
 Covered are messages whose values stand where SQL can point without a loop: at a fixed place of a frame, or behind
 texts and octets whose lengths stand before them; whole frames; a stack of frames and the frames that are left. The
-condition is exact: a message that fits is what the codec reads, but for a few that it would read too (a stack with
-NUL behind a text), which are left to the codec like everything that does not fit.
+condition is exact: a message that fits is what the codec reads, and what does not fit is left to it (of frames up to
+the end that are texts, one with NUL behind it too, which the codec would read).
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from specwire.generator import ir
 from specwire.generator.emit.layout import selected
 from specwire.generator.emit.sql_fields import Run, octets_of
 from specwire.generator.emit.sql_numbers import integer
-from specwire.generator.emit.sql_text import NUL, Lets, NotCovered, Sum, frame_at, literal, quoted
+from specwire.generator.emit.sql_text import BREAK, NUL, Lets, NotCovered, Sum, frame_at, literal, quoted
 from specwire.generator.emit.tables import PRESENT
 
 
@@ -153,7 +153,9 @@ class MessageText:
         self.conditions.append(f"({end} > 0 OR NOT ({condition}))" if condition != "true" else f"{end} > 0")
         # An item is never empty: so there is an answer, which is NULL where an item is.
         sure = f"NOT arrays_overlap({items}, array(X''))"
-        self.columns.append((part.field.name, self._items(part.field, items, sure, f"{end} <= 1")))
+        self.columns.append(
+            (part.field.name, self._items(part.field, items, sure, f"{end} <= 1", stack=True))
+        )
         self.at = self.at.plus(end)
 
     def _rest(self, part: ir.Rest) -> None:
@@ -162,10 +164,10 @@ class MessageText:
         # NULL is sorted to the front.
         sure = f"get(sort_array({items}), 0) IS NOT NULL"
         self.columns.append(
-            (part.field.name, self._items(part.field, items, sure, f"size(_frames) = {self.at}"))
+            (part.field.name, self._items(part.field, items, sure, f"size(_frames) = {self.at}", stack=False))
         )
 
-    def _items(self, field: ir.Field, items: str, sure: str, none: str) -> str:
+    def _items(self, field: ir.Field, items: str, sure: str, none: str, *, stack: bool) -> str:
         """Add the condition that frames are what they are to be, and return them."""
         match field.type:
             case ir.OctetsType(length=ir.Length(kind="rest"), minimum=0 | 1, maximum=None):
@@ -177,10 +179,24 @@ class MessageText:
                 together = f"array_join({texts}, ',')"
                 checks = [sure, f"is_valid_utf8({together})"]
                 if isinstance(field.type, ir.TextType) and field.type.terminated:
+                    if stack:
+                        return self._terminated(field, texts, none, checks)
                     checks.append(f"NOT contains({together}, {NUL})")
                 self.conditions.append(self._fits(field, f"({none} OR ({' AND '.join(checks)}))"))
                 return texts
         raise NotCovered
+
+    def _terminated(self, field: ir.Field, texts: str, none: str, checks: list[str]) -> str:
+        """Add the condition that texts have NUL at their ends only, and are more than that; return them without."""
+        joined = f"replace(concat(array_join({texts}, {BREAK}), {BREAK}), cast(X'00ff' AS STRING), {BREAK})"
+        some = f"contains(array_join({texts}, ','), {NUL})"
+        ended = self.lets.let(f"{field.name}_ended", f"if({some}, {joined}, NULL)")
+        checks.append(
+            f"({ended} IS NULL OR (NOT arrays_overlap({texts}, array({NUL})) AND NOT contains({ended}, {NUL})))"
+        )
+        self.conditions.append(self._fits(field, f"({none} OR ({' AND '.join(checks)}))"))
+        bare = f"split(rtrim({NUL}, replace({ended}, {BREAK}, {NUL})), {NUL})"
+        return self.lets.let(f"{field.name}_bare", f"if({ended} IS NULL, {texts}, {bare})")
 
     def _fits(self, field: ir.Field, condition: str) -> str:
         """A name for the condition that a field has a value: messages share their fields, and what is written for them."""

@@ -10,10 +10,13 @@ out again wherever its name stands, and each time the frame's octets are copied.
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from itertools import chain, count
 from typing import NamedTuple
 
 NUL = "cast(X'00' AS STRING)"
+BREAK = "cast(X'ff' AS STRING)"
+"""What no text has in it: the octet is no part of UTF-8."""
 _NAME = re.compile(r"\b_sql_\w+")
 _LARGEST = 0x7FFFFFFF
 
@@ -54,6 +57,11 @@ class Lets:
                 rows[self._levels[name]].append((name, expression))
         return rows
 
+    @staticmethod
+    def owned(text: str, owners: Mapping[str, str]) -> str:
+        """Return a text in which each name stands behind its owner's."""
+        return _NAME.sub(lambda found: f"{owners[found[0]]}.{found[0]}", text)
+
 
 class Sum(NamedTuple):
     """A position: a number known now, and expressions that are added to it."""
@@ -77,8 +85,9 @@ def literal(octets: bytes) -> str:
 
 
 def quoted(text: str) -> str:
-    """Return a name as a text; names have no quotes."""
-    return f"'{text}'"
+    """Return a text as SQL writes it."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def frame_at(place: Sum | int) -> str:

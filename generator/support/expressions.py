@@ -1,8 +1,8 @@
 """Messages as expressions of Spark's SQL, for tables of captured frames.
 
 The expressions are texts, so that they do for DataFrames (`pyspark.sql.functions.expr`), for Spark Connect, for views
-and for plain SQL. They are of Spark 4, never fail whatever the frames are, and say nothing of errors: a row that is
-none of the covered messages is NULL everywhere.
+and for plain SQL. They are of Spark 4, never fail whatever the frames are, and the query says nothing of errors: a
+row that is none of the covered messages is NULL everywhere.
 """
 
 from __future__ import annotations
@@ -19,11 +19,14 @@ class Expressions(NamedTuple):
             before it.
         message: the name of the row's message class, NULL where it is none of them.
         structs: for each class the struct of its fields, to be computed in rows of that class only.
+        error: the column `_error` of a row that is no message, to be computed in such rows only; empty where SQL does
+            not say it, because it does not cover all messages.
     """
 
     levels: tuple[Mapping[str, str], ...]
     message: str
     structs: Mapping[str, str]
+    error: str = ""
 
     def query(self, relation: str, frames: str = "frames") -> str:
         """Return a query that decodes the rows of a table, view or query in parentheses.

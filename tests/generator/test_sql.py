@@ -7,9 +7,10 @@ from typing import Self
 
 import pytest
 
-from specwire.generator.emit import sql
+from specwire.generated.limits import MAX_FRAMES
+from specwire.generator.emit import sql, sql_errors
 from specwire.generator.emit.sql_numbers import SEED, integer, integers, number
-from specwire.generator.emit.sql_text import Lets, Sum, frame_at
+from specwire.generator.emit.sql_text import Lets, Sum, frame_at, quoted
 from specwire.generator.pipeline import compile_protocol
 from tests.house.repository import ROOT
 
@@ -35,6 +36,23 @@ def test_messages_without_lists_are_covered(name: str) -> None:
 
 def test_messages_told_by_patterns_are_left() -> None:
     assert sql.emit(compile_protocol(ROOT / "grammars" / "zmtp").protocol) == ""
+
+
+@pytest.mark.parametrize(
+    "name", ["cmb1", "cmb1_json", "filemq", "flux", "libfilemq", "norfab", "norfab_ascii", "zre"]
+)
+def test_errors_are_written_where_all_messages_are(name: str) -> None:
+    """A message that is left to the package's decoder may be a good one: there SQL cannot say that it is none."""
+    written = sql.emit(compile_protocol(ROOT / "grammars" / name).protocol)
+    assert ("error=r" in written) == (name not in LEFT)
+
+
+def test_the_codec_looks_at_as_many_frames() -> None:
+    assert sql_errors.MAX_FRAMES == MAX_FRAMES
+
+
+def test_quotes_and_backslashes_are_part_of_a_text() -> None:
+    assert quoted("'a' or \\") == r"'\'a\' or \\'"
 
 
 def test_what_is_used_stands_on_a_lower_level() -> None:

@@ -1,14 +1,16 @@
 """The SQL backend: the expressions of the package's generated ``sql`` module, which need neither a jar nor Python.
 
-They cover messages whose fields stand at fixed places, and say only that a row is no such message. So what is
-left (messages with lists, and everything that does not decode) goes to the package's `columns.decode` in a Python
-worker; of a row that was decoded nothing does.
+They cover messages whose fields stand at fixed places. Where these are all messages of a protocol, the module has the
+errors of the other rows too, and no Python is asked: the error is an expression that Spark evaluates for bad rows only,
+in a step of its own above the decoding, because it is too long to be compiled with it.
 
-Every row waits for the worker's answer in a queue, which is what the backend costs beside the expressions. So little
-waits there (the structs, not what they are made of), and what goes to the worker and comes back is NULL for rows that
-were decoded: a text, because Spark weighs a batch after each row, and to weigh NULL in a column of lists takes it as
-long as there are such rows; and a list of one struct, because Arrow spends as much on each field of a struct that is
-NULL as on one that is there, and on a list that is NULL four octets.
+Of other protocols what is left (messages with lists, and everything that does not decode) goes to the package's
+`columns.decode` in a Python worker; of a row that was decoded nothing does. Every row waits for the worker's answer in
+a queue, which costs as much as the expressions. So little waits there (the structs, not what they are made of), and
+what goes to the worker and comes back is NULL for rows that were decoded: a text, because Spark weighs a batch after
+each row, and to weigh NULL in a column of lists takes it as long as there are such rows; and a list of one struct,
+because Arrow spends as much on each field of a struct that is NULL as on one that is there, and on a list that is NULL
+four octets.
 
 The union of two queries, one for each kind of row, reads the capture twice and was measured to be slower.
 """
@@ -60,6 +62,12 @@ def decode(frame: DataFrame, protocol: str) -> DataFrame:
     frames = F.expr(f"if({_MESSAGE} IS NULL, {FRAMES}, NULL)").alias(FRAMES)
     # These are worked out below the function, and not above it, because it uses what is used again: the frames.
     rows = rows.select(*others, _MESSAGE, frames, *structs)
+    if expressions.error:
+        error = F.expr(f"if({_MESSAGE} IS NULL, {expressions.error}, NULL)")
+        told = {"_message": F.col(_MESSAGE), "_error": error}
+        return rows.select(
+            *others, *(told.get(field.name, F.col(field.name)).alias(field.name) for field in decoded)
+        )
     left = F.expr(f"if({_MESSAGE} IS NULL, to_json(named_struct('frames', {FRAMES})), NULL)")
     rows = rows.select("*", _decoder(protocol, decoded)(left).alias(_LEFT))
     return rows.select(*others, *(_column(field.name, expressions) for field in decoded))

@@ -9,6 +9,7 @@ import re
 from collections.abc import Sequence
 
 import pytest
+from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from specwire.generated import cmb1, flux, libfilemq, zre
@@ -18,6 +19,7 @@ from specwire.runtime.spark.decoding.backends import find_backend
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.capture import CAPTURE
+from specwire.runtime.spark.session.failures import describe_failure
 
 pytestmark = pytest.mark.spark
 
@@ -144,20 +146,83 @@ def test_frames_that_are_octets_are_never_read_as_text(spark: SparkSession) -> N
 
 def test_python_is_asked_once_whatever_is_done_with_the_rows(spark: SparkSession) -> None:
     """A filter on a decoded column does not decode a second time below."""
-    decode(captured(spark, [[HEADER]]), "flux", "sql").createOrReplaceTempView("sql_decoded")
-    plan = spark.sql("EXPLAIN SELECT Request.userid FROM sql_decoded WHERE _message = 'Request'").collect()[
-        0
-    ][0]
-    assert plan.count("ArrowEvalPython") == 1
+    assert plan_of(spark, "zre", "Join.group", "_message = 'Join'").count("ArrowEvalPython") == 1
 
 
 def test_what_waits_for_python_is_decoded(spark: SparkSession) -> None:
     """Neither the frames' pieces nor what was found on the way to them are queued beside the structs."""
-    decode(captured(spark, [[HEADER]]), "flux", "sql").createOrReplaceTempView("sql_decoded")
-    plan = spark.sql("EXPLAIN SELECT * FROM sql_decoded").collect()[0][0]
-    above, below = plan.split("ArrowEvalPython", 1)
+    above, below = plan_of(spark, "zre", "*").split("ArrowEvalPython", 1)
     assert "_sql_" in above and not re.findall(r"_sql_(?!message|left)\w+", above)
-    assert "Request" in below and "_sql_number_4" in below
+    assert "Join" in below and "_sql_size" in below
+
+
+@pytest.mark.parametrize("protocol", ["cmb1", "cmb1_json", "flux", "norfab", "norfab_ascii"])
+def test_python_is_not_asked_where_sql_covers_all(spark: SparkSession, protocol: str) -> None:
+    """Errors stand in a step of their own, which is not compiled together with the decoding: no `*` before it."""
+    plan = plan_of(spark, protocol, "*")
+    above, below = [line for line in plan.splitlines() if "Project" in line][:2]
+    assert "zip_with(" in above and "zip_with(" not in below
+    assert not re.search(r"\*\(\d+\) Project", above) and "Python" not in plan
+
+
+def test_rows_with_errors_are_dropped_or_named(spark: SparkSession) -> None:
+    """What is done with errors is done on the expression, which Spark moves below the rows that are left."""
+    rows = captured(spark, [[b"", HEADER], [b"", HEADER[:-1]], [HEADER]])
+    kept = decode(rows, "flux", "sql", mode="DROPMALFORMED").orderBy("seq").collect()
+    assert [row["seq"] for row in kept] == [0] and kept[0]["_message"] == "Request"
+    with pytest.raises(PySparkException) as caught:
+        decode(rows.where("seq = 1"), "flux", "sql", mode="FAILFAST").collect()
+    fault = "request.matchtag at octet 16 in frame 1: expected 4 octets, found 3 [Flux v1 matchtag]"
+    assert fault in describe_failure(caught.value)
+
+
+def test_errors_say_what_the_codec_says(spark: SparkSession) -> None:
+    """What is found is shown in quotes up to 40 octets, in hexadecimal up to 16; a text of NUL alone is no route."""
+    odd = [
+        b"N",
+        b"NF",
+        b"NFP",
+        b"NFPC01'\\",
+        b"x" * 40,
+        b"x" * 41,
+        b"\xff" * 16,
+        b"\xff" * 17,
+        b"a\nb",
+        b"abc\n",
+    ]
+    rows: list[Frames] = [[b"", one, b"\x04"] for one in odd]
+    rows += [[b"", b"NFPC01", one] for one in odd]
+    rows += [[one, b"NFPC01", b"\x04", b"s", b"t", b"u", b"b"] for one in odd]
+    rows += [[b"", b"NFPW01", b"\x04"], [b""], [], None, [b"", None, b""], [b"", b"NFPC01", b"\x04", b"s"]]
+    rows += [[b"", b"NFPC01", b"\x04", *texts] for texts in ([b"\xff"], [b"s", b"a\xe2\x82"], [b""] * 3)]
+    assert_errors(spark, "norfab", rows)
+
+
+def test_errors_in_front_of_a_header_say_what_the_codec_says(spark: SparkSession) -> None:
+    """Flags that announce what is not there, or what the message has not; and frames that are too many."""
+    heads = [HEADER[:2] + bytes([number, flags]) + HEADER[4:] for number in (1, 8, 3) for flags in range(16)]
+    rows: list[Frames] = [
+        [*front, head] for head in heads for front in ([], [b"a"], [b"", b"b"], [b"", b"", b""])
+    ]
+    rows += [[HEADER[:size]] for size in range(20)]
+    rows += [[b"", HEADER + b"x"], [b"", HEADER + b"xy"], [b"\0", b"", HEADER], [b"a", b"\0\0", b"", HEADER]]
+    rows += [[b"r"] * 65_535 + [HEADER], [b"r"] * 65_536 + [HEADER], [b"f" * 100_000 + b"\xff", b"", HEADER]]
+    assert_errors(spark, "flux", rows)
+
+
+def assert_errors(spark: SparkSession, protocol: str, rows: list[Frames]) -> None:
+    """Check that there are errors, and that they are those of the row codec."""
+    found = collect(decode(captured(spark, rows), protocol, "sql"))
+    assert sum(row["_error"] is not None for row in found) > len(rows) // 2
+    for mine, other in zip(found, collect(decode(captured(spark, rows), protocol, "python")), strict=True):
+        assert mine == other
+
+
+def plan_of(spark: SparkSession, protocol: str, columns: str, condition: str = "true") -> str:
+    """Return the plan of a query on decoded rows."""
+    decode(captured(spark, [[HEADER]]), protocol, "sql").createOrReplaceTempView("sql_decoded")
+    query = f"SELECT {columns} FROM sql_decoded WHERE {condition}"
+    return str(spark.sql(f"EXPLAIN {query}").collect()[0][0])
 
 
 def test_a_protocol_that_sql_does_not_cover_is_refused(spark: SparkSession) -> None:
