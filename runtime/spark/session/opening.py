@@ -29,7 +29,9 @@ from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.session.failures import as_job_errors
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 from specwire.runtime.spark.session.java import changed_environment, java_process, quiet_driver
+from specwire.runtime.spark.session.known_classes import keep_classes
 from specwire.runtime.spark.session.shipping import shipping_settings, stand_in_python
+from specwire.runtime.spark.session.sockets import socket_settings
 from specwire.runtime.spark.session.target import LOCAL, Target
 
 SETTINGS: Mapping[str, str] = {
@@ -53,8 +55,9 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
     # Or Java leaves methods of more than 8000 octets uncompiled: one that Spark makes of a query over a protocol with
-    # many fields is longer, and takes four times as long then. (Options of the user's come after these.)
-    "spark.driver.defaultJavaOptions": "-XX:-DontCompileHugeMethods",
+    # many fields is longer, and takes four times as long then. And into one that has become so long by the methods that it
+    # calls, Java puts no more of them, not even those of an instruction. (Options of the user's come after these.)
+    "spark.driver.defaultJavaOptions": "-XX:-DontCompileHugeMethods -XX:-ClipInlining",
     "spark.sql.shuffle.partitions": "4",
 }
 
@@ -104,6 +107,7 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
         stack.enter_context(quiet_driver())
         stack.enter_context(as_job_errors(place, log))
         context = stack.enter_context(java_process(conf, environment, log, folder))
+        keep_classes(context._jvm)
         session = SparkSession(context)
         stack.callback(_stop, session)
         # Here too, because Spark's errors can be read only while Java runs.
@@ -129,7 +133,7 @@ def _java_log() -> Iterator[Path]:
 
 @contextmanager
 def _own_files(target: Target) -> Iterator[dict[str, str]]:
-    """Give the settings that name a session's own files: the Java decoders, and what Spark puts down by itself.
+    """Give the settings that name a session's own files: the Java decoders, sockets, and what Spark puts down by itself.
 
     The jar is a copy, because it may be compiled anew while Java has it open. Behind `spark-submit` its line names
     the jar.
@@ -138,11 +142,16 @@ def _own_files(target: Target) -> Iterator[dict[str, str]]:
         yield {}
         return
     with tempfile.TemporaryDirectory(prefix="specwire-session-", ignore_cleanup_errors=True) as name:
-        settings = {"spark.sql.warehouse.dir": str(Path(name, "warehouse"))} if target.local else {}
+        settings: dict[str, str] = {}
         jar = find_jar()
         if jar is not None:
             settings["spark.jars"] = Path(shutil.copy(jar, name)).as_uri()
-        yield settings
+        if not target.local:
+            yield settings
+            return
+        settings["spark.sql.warehouse.dir"] = str(Path(name, "warehouse"))
+        with socket_settings(Path(name)) as sockets:
+            yield {**settings, **sockets}
 
 
 def _stop(session: SparkSession) -> None:
