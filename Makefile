@@ -9,10 +9,9 @@
 JAVA_HOME_FOUND = $(shell cat .venv/java.home 2>/dev/null)
 VENV = $(if $(JAVA_HOME_FOUND),JAVA_HOME='$(JAVA_HOME_FOUND)' ).venv/bin
 
-# Tests that share a Spark session carry one group name, so one worker runs them all. There is one worker more than the two
-# cores of a small machine: tests of peers wait for each other, and somebody else works then.
+# Tests that share a Spark session carry one group name, so one of the two workers runs them all.
 PYTEST = $(VENV)/python -m pytest -n $(WORKERS) --dist loadgroup
-WORKERS = 3
+WORKERS = 2
 
 help: ## list the targets
 	@sed -n 's/^\([a-z-]*\):[^#]*## /\1\t/p' $(MAKEFILE_LIST) | while IFS="$$(printf '\t')" read -r name line; \
@@ -24,7 +23,7 @@ setup: ## make .venv, find or install Java, compile the packages; done once, red
 run: setup ## the main job: generate, transfer files, capture, decode on Spark, report
 	@$(VENV)/specwire run $(ARGS)
 
-test: setup ## all tests, in WORKERS (3) workers
+test: setup ## all tests, in two workers
 	@$(PYTEST) $(ARGS)
 
 generate: setup ## write generated/ from grammars/, and the parts of docs/ that are tables of the code
