@@ -228,10 +228,27 @@ def corpus(name: str) -> tuple[tuple[bytes, ...], ...]:
 
 def truncations(frames: Frames) -> Iterator[tuple[bytes, ...]]:
     """Yield the frames with each left out, and with each cut at each of its octets."""
+    return (_truncated(frames, number) for number in range(_ways_to_truncate(frames)))
+
+
+def some_truncations(frames: Frames, most: int, chance: random.Random) -> Iterator[tuple[bytes, ...]]:
+    """Yield so many of the truncations at most; all those of a frame of 200 kB have 20 GB."""
+    ways = range(_ways_to_truncate(frames))
+    return (_truncated(frames, number) for number in chance.sample(ways, min(most, len(ways))))
+
+
+def _ways_to_truncate(frames: Frames) -> int:
+    return sum(1 + len(frame) for frame in frames)
+
+
+def _truncated(frames: Frames, number: int) -> tuple[bytes, ...]:
+    """Return a truncation by its number: of each frame first the one without it."""
     for index, frame in enumerate(frames):
-        before, after = tuple(frames[:index]), tuple(frames[index + 1 :])
-        yield before + after
-        yield from ((*before, frame[:size], *after) for size in range(len(frame)))
+        if number <= len(frame):
+            cut = [frame[: number - 1]] if number else []
+            return (*frames[:index], *cut, *frames[index + 1 :])
+        number -= 1 + len(frame)
+    raise IndexError(number)
 
 
 ODD = (0x00, 0x01, 0x02, 0x08, 0x3D, 0x7F, 0x80, 0xC3, 0xFF)

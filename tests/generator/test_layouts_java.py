@@ -20,7 +20,7 @@ from specwire.generator import ir
 from specwire.generator.emit.java import EMITTER
 from tests.examples import examples
 from tests.generated import strategies
-from tests.generated.agreement import mutated, truncations
+from tests.generated.agreement import mutated, some_truncations
 from tests.generated.java_rows import Frames, Job, compile_decoders, decoded, wanted_rows
 from tests.generator import layouts
 from tests.generator.test_layouts import generated
@@ -28,7 +28,7 @@ from tests.generator.test_layouts import generated
 PROTOCOLS = examples(5)
 MESSAGES = 6
 MOST = 300
-"""Messages of a protocol, spoilt ones included."""
+"""Messages of a protocol, spoilt ones included; and truncations of a message."""
 
 ONCE = settings(
     max_examples=2,
@@ -44,7 +44,7 @@ def spoilt(messages: list[list[bytes]], chance: Random) -> Iterator[Frames]:
     """Messages, each cut and changed in many ways."""
     for frames in messages:
         yield frames
-        yield from map(list, truncations(tuple(frames)))
+        yield from map(list, some_truncations(frames, MOST, chance))
         yield from (mutated(tuple(frames), chance) for _ in range(30))
 
 
