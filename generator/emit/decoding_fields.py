@@ -50,7 +50,7 @@ class FieldDecoder(Place):
         index = 0
         while index < len(fields):
             stop = index
-            while stop < len(fields) and _is_fixed(fields[stop]):
+            while stop < len(fields) and is_fixed(fields[stop]):
                 stop += 1
             if stop > index:
                 whole = index == 0 and stop == len(fields) and self.place == 0
@@ -282,5 +282,6 @@ def _is_rest(type: ir.Type) -> bool:
     return isinstance(type, ir.TextType | ir.OctetsType) and is_open(type)
 
 
-def _is_fixed(found: ir.Field) -> bool:
+def is_fixed(found: ir.Field) -> bool:
+    """Whether a field is unpacked together with its neighbours, into values that are views of nothing."""
     return fixed_size(found.type) is not None and not found.optional

@@ -12,7 +12,7 @@ from typing import TypeGuard
 import msgspec
 
 from specwire.generator import ir
-from specwire.generator.emit.decoding_fields import FieldDecoder, drop_nul
+from specwire.generator.emit.decoding_fields import FieldDecoder, drop_nul, is_fixed
 from specwire.generator.emit.decoding_state import Decoder, MessageDecoder
 from specwire.generator.emit.decoding_wholes import is_whole, limits, may_end_with_nul, text_of, whole_value
 from specwire.generator.emit.local_names import LocalNames
@@ -73,7 +73,7 @@ def take_fields(
     """
     lines = decoder.lines
     view = any(holds_octets(found.type) for found in fields)
-    if view or (not copied and any(fixed_size(found.type) is None for found in fields)):
+    if view or (not copied and not all(map(is_fixed, fields))):
         if not frame.isidentifier():
             whole, frame = frame, decoder.names.fresh("head", "frame")
             lines.add(f"{frame} = {whole}")

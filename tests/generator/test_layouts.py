@@ -312,3 +312,34 @@ def test_random_grammars(home: Path, grammar: str, data: st.DataObject) -> None:
     """From the text of a grammar, the whole way."""
     protocol = compile_protocol(write(home / "grammars", grammar), shown="demo").protocol
     check_protocol(home, protocol, data)
+
+
+def _field(name: str, of: ir.Type, *, optional: bool = False) -> ir.Field:
+    return ir.Field(
+        name=name, attribute=name, type=of, rule=None, line=0, doc="", unit=None, default=None,
+        required=not optional, nullable=optional, sentinels=(), optional=optional, content=None,
+    )  # fmt: skip
+
+
+def _message(number: int, *fields: ir.Field) -> ir.Message:
+    name, tag = f"MESSAGE-{number}", f"aaa10{number}"
+    mark = _field("mark", ir.ConstantType(hex=tag, text=None, number=None))
+    frame = ir.Frame(name=name, fields=(mark, *fields), presence=ir.Always(mask=0, value=0), letter=None)
+    return ir.Message(
+        name=name, rule=name, class_name=f"Message{number}", doc="", line=0, senders=(), parts=(frame,),
+        tags=(tag,), shadowed=False, shapes=(),
+    )  # fmt: skip
+
+
+def test_padded_text_that_may_be_left_out_is_read_from_a_view(home: Path) -> None:
+    """It is sliced out of its frame, and not unpacked as those are that are always there."""
+    octets = _field("body", ir.OctetsType(ir.Length("rest")))
+    padded = _field("alpha", ir.TextType(ir.Length("fixed", 4), padding="20"), optional=True)
+    protocol = ir.Protocol(
+        ir_version=2, name="demo", title="Demo", edition="Demo v1", source="", digest="0" * 64, roles=(),
+        messages=(_message(1, octets), _message(2, padded)), selectors=(ir.Selector(0, 3, False),), rules=(),
+        flags=(), enums=(), constants=(), timers=(), answers=(), unexpected=(), dialogs=(), stream=None,
+    )  # fmt: skip
+    with generated(home, protocol) as module:
+        assert module.decode([memoryview(b"\xaa\xa1\x02ab  ")], copy=False).alpha == "ab"
+        assert module.decode([memoryview(b"\xaa\xa1\x02")], copy=False).alpha is None
