@@ -1,8 +1,8 @@
 """Sockets of the file system between Java and its Python workers, instead of those of the loopback network.
 
-They take less of the processor, and they do not stand still: since Linux 6.17 a connection of TCP whose both ends have filled
-their queues drops what the other end sends, the news that there is room again included, and neither end goes on. A worker that
-is sent some megabytes and gives as many back comes to that, seldom, and then a query waits for ever.
+A connection of TCP was seen to stand still for ever on Linux 6.18, seldom, where a worker is sent some megabytes and gives as many
+back: both ends have full queues, and the worker's drops what Java sends, the news that there is room again included. Linux refuses
+what comes beyond the window since 6.17, and its counters told so; bare sockets were not brought to it.
 
 Spark takes whoever can reach such a socket for a worker of its own, so sockets are in folders of mode 0700. Their names have 43
 octets behind the folder's, of the 104 that every system has room for; where temporary files have long names, a folder of /tmp
