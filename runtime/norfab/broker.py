@@ -211,7 +211,7 @@ class BrokerEngine:
     def _from_client(self, peer: bytes, user: str, command: Command) -> None:
         self.clients.heard(peer, user, self.now)
         match command:
-            case Mmi() | Get() | Post() if self.management.serves(command.service):
+            case Post() | Mmi() | Get() if self.management.serves(command.service):
                 self.management.call(peer, user, command)
             case Post():
                 self.posting.post(peer, user, command)

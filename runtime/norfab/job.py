@@ -107,22 +107,54 @@ class Job(msgspec.Struct, gc=False, eq=False):
     result_octets: int = 0
 
     @classmethod
-    def of(cls, record: JobRecord, wanted: Target, task: str, resources: tuple[str, ...]) -> Job:
+    def of(
+        cls,
+        uuid: str,
+        client: bytes,
+        user: str,
+        service: str,
+        target: str,
+        body: bytes,
+        accepted_at: float,
+        deadline: float,
+        wanted: Target,
+        task: str,
+        resources: tuple[str, ...],
+    ) -> Job:
         """Return a job that has no workers yet."""
         return cls(
+            uuid,
+            client,
+            user,
+            intern(service),
+            intern(target),
+            body,
+            accepted_at,
+            deadline,
+            wanted,
+            intern(task),
+            resources,
+            {client: user},
+            len(body),
+        )
+
+    @classmethod
+    def from_record(
+        cls, record: JobRecord, wanted: Target, task: str = "", resources: tuple[str, ...] = ()
+    ) -> Job:
+        """Return a job as it was kept, without its parts."""
+        return cls.of(
             record.uuid,
             record.client,
             record.user,
-            intern(record.service),
-            intern(record.target),
+            record.service,
+            record.target,
             record.body,
             record.accepted_at,
             record.deadline,
             wanted,
-            intern(task),
+            task,
             resources,
-            {record.client: record.user},
-            len(record.body),
         )
 
     def add(self, slot: str, worker: str, attempt: int = 0) -> Task:

@@ -15,7 +15,7 @@ from specwire.runtime.norfab.bodies import BodyError, PostBody
 from specwire.runtime.norfab.commands import Post, Response
 from specwire.runtime.norfab.events import JobAccepted, Refused, StoreFailed
 from specwire.runtime.norfab.job import Job
-from specwire.runtime.norfab.names import InvalidNameError, check_service, check_uuid, read_target
+from specwire.runtime.norfab.names import InvalidNameError, Target, check_service, check_uuid, read_target
 from specwire.runtime.norfab.records import JobRecord
 
 if TYPE_CHECKING:
@@ -50,14 +50,24 @@ class Posting:
         elif full := self._too_much(peer, user, command):
             self.refuse(peer, command, 500, full)
         else:
-            record = self._record(peer, user, command, said)
-            self._take(Job.of(record, wanted, said.task, said.resources))
+            self._take(self._make_job(peer, user, command, wanted, said))
 
-    def _record(self, peer: bytes, user: str, command: Post, said: PostBody) -> JobRecord:
+    def _make_job(self, peer: bytes, user: str, command: Post, wanted: Target, said: PostBody) -> Job:
         settings, now = self._engine.settings, self._engine.now
         patience = min(said.timeout_s or settings.job_s, settings.longest_job_s)
-        target = command.target or "all"
-        return JobRecord(command.uuid, peer, user, command.service, target, command.body, now, now + patience)
+        return Job.of(
+            command.uuid,
+            peer,
+            user,
+            command.service,
+            command.target or "all",
+            command.body,
+            now,
+            now + patience,
+            wanted,
+            said.task,
+            said.resources,
+        )
 
     def _take(self, job: Job) -> None:
         engine = self._engine

@@ -78,7 +78,7 @@ def restore(engine: BrokerEngine, records: Iterable[Record | HeldResult]) -> Non
         engine.expected.expect(worker.name, worker.service, engine.now + engine.settings.expiry_s)
     for uuid, deleted in stored.deleted.items():
         tombstone = JobRecord(uuid, b"", "", deleted.service, "all", b"", deleted.at, deleted.at)
-        engine.jobs.restore_deleted(deleted, Job.of(tombstone, Target("all"), "", ()))
+        engine.jobs.restore_deleted(deleted, Job.from_record(tombstone, Target("all")))
     ended = []
     for uuid, record in stored.jobs.items():
         job = _read(record)
@@ -98,7 +98,7 @@ def _read(record: JobRecord) -> Job:
         wanted, said = read_target(record.target), bodies.read_post(record.body)
     except (InvalidNameError, BodyError):  # an older broker took what this one would not
         wanted, said = Target("all"), PostBody()
-    return Job.of(record, wanted, said.task, said.resources)
+    return Job.from_record(record, wanted, said.task, said.resources)
 
 
 def _take_parts(

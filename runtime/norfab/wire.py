@@ -302,7 +302,11 @@ class Dialects:
     def encode(self, peer: bytes, role: Role, command: Command) -> list[bytes]:
         """Return the frames of `command` from the broker as `peer` reads them; raises EncodeError."""
         dialect = self._known.get((role, peer), Dialect.DEPLOYED)
-        return encode(command, dialect, "broker", role)
+        write = dialect.writers.get((type(command), "broker", role))
+        if write is None:
+            return encode(command, dialect, "broker", role)
+        frames: list[bytes] = write(command).encode()
+        return frames
 
 
 __all__ = ["DecodeError", "Dialect", "Dialects", "EncodeError", "Received", "decode", "encode"]

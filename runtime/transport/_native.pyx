@@ -23,7 +23,7 @@ from cpython.buffer cimport PyBUF_SIMPLE, PyBuffer_FillInfo, PyBuffer_Release, P
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
 from cpython.mem cimport PyMem_Free, PyMem_Malloc
 from cpython.memoryview cimport PyMemoryView_FromObject
-from libc.errno cimport EAGAIN, EINTR, ENOTSOCK
+from libc.errno cimport EAGAIN, EINTR, EMSGSIZE, ENOTSOCK
 from libc.string cimport memcpy
 
 import os
@@ -31,7 +31,7 @@ import os
 import zmq
 from zmq.backend.cython import _zmq
 
-BUILD = "messages 1"
+BUILD = "messages 2"
 """Changed with this source: `specwire.runtime.transport.messages` takes no other."""
 
 cdef extern from *:
@@ -107,6 +107,9 @@ cdef int (*getsockopt)(void*, int, void*, size_t*) noexcept nogil
 cdef int (*last_errno)() noexcept nogil
 cdef void (*version)(int*, int*, int*) noexcept nogil
 
+cdef extern from "Python.h":
+    Py_ssize_t PY_SSIZE_T_MAX
+
 cdef enum:
     FEW = 16  # frames of a message for which no memory is asked for
     COPY_LIMIT = 16 * 1024
@@ -134,22 +137,57 @@ cdef class _Held:
 
 
 @cython.final
+cdef class Traffic:
+    """What has passed; see `specwire.runtime.transport.messages.PureTraffic`."""
+
+    cdef readonly long long messages_in, octets_in, messages_out, octets_out
+
+
+@cython.final
 cdef class Messages:
     """The messages of one socket; see `specwire.runtime.transport.messages.PureMessages`."""
 
     cdef object socket
     cdef Py_ssize_t max_frames
-    cdef bint guarded
+    cdef bint guarded, addressed
+    cdef Py_ssize_t viewed  # frames of so many octets are looked at and not copied
+    cdef Traffic traffic
     cdef readonly str user
 
-    def __init__(self, socket not None, Py_ssize_t max_frames, bint guarded):
+    def __init__(
+        self,
+        socket not None,
+        Py_ssize_t max_frames,
+        bint guarded,
+        *,
+        bint copied=False,
+        Traffic traffic=None,
+        bint addressed=False,
+    ):
         self.socket, self.max_frames, self.guarded = socket, max_frames, guarded
+        self.viewed = PY_SSIZE_T_MAX if copied else COPY_LIMIT
+        self.traffic, self.addressed = traffic, addressed
         self.user = ""
 
     def send(self, frames not None):
+        cdef int number = self.put(frames, True)
+        if number and number != EAGAIN:
+            raise trouble(number)
+        return number == 0
+
+    def send_all(self, messages not None, Py_ssize_t at):
+        try:
+            while at < len(messages) and self.put(messages[at], False) == 0:
+                at += 1
+        except zmq.ZMQError:  # `send` says it, too
+            pass
+        return at
+
+    cdef int put(self, frames, bint lending) except -1:
+        """Send a message; return what is wrong, and 0 where nothing is. A large frame is sent only if it may be lent."""
         cdef msg_t few[FEW]
         cdef msg_t* parts = few
-        cdef Py_ssize_t count = len(frames), made = 0, sent = 0, at
+        cdef Py_ssize_t count = len(frames), made = 0, sent = 0, octets = 0, size, at
         cdef void* socket
         cdef int number = 0
         if returned != NULL:
@@ -162,7 +200,11 @@ cdef class Messages:
             for frame in frames:
                 if made == count:
                     break
-                fill(&parts[made], frame)
+                if not lending and len(frame) >= COPY_LIMIT:
+                    return EMSGSIZE
+                size = fill(&parts[made], frame)
+                if made or not self.addressed:
+                    octets += size
                 made += 1
             if made == 0:
                 raise IndexError("a message has a frame at least")
@@ -179,14 +221,16 @@ cdef class Messages:
                 msg_close(&parts[at])
             if parts != few:
                 PyMem_Free(parts)
-        if number and number != EAGAIN:
-            raise trouble(number)
-        return number == 0
+        if number == 0 and self.traffic is not None:
+            self.traffic.messages_out += 1
+            self.traffic.octets_out += octets
+        return number
 
     def receive(self):
         cdef list frames = []
         cdef msg_t part
         cdef bint more = True
+        cdef Py_ssize_t octets = 0, size
         cdef void* socket = self.address()
         cdef int number
         while more:
@@ -196,12 +240,15 @@ cdef class Messages:
             if number:
                 raise trouble(number)
             more = msg_more(&part)
+            size = <Py_ssize_t>msg_size(&part)
+            if frames or not self.addressed:
+                octets += size
             if len(frames) < self.max_frames:
                 try:
                     if self.guarded and not frames:
                         self.user = user_of(&part)
-                    if msg_size(&part) < COPY_LIMIT:
-                        frames.append(PyBytes_FromStringAndSize(<char*>msg_data(&part), <Py_ssize_t>msg_size(&part)))
+                    if size < self.viewed:
+                        frames.append(PyBytes_FromStringAndSize(<char*>msg_data(&part), size))
                     else:
                         frames.append(view_of(&part))
                         socket = self.address()
@@ -211,6 +258,9 @@ cdef class Messages:
                         self.skip()
                     raise
             msg_close(&part)
+        if frames and self.traffic is not None:
+            self.traffic.messages_in += 1
+            self.traffic.octets_in += octets
         return frames
 
     def readable(self):
@@ -300,11 +350,14 @@ cdef str user_of(msg_t* part):
     return name.decode("utf-8")
 
 
-cdef int fill(msg_t* part, object frame) except -1:
-    """Make a message of a frame, which is sent or closed later."""
+cdef Py_ssize_t fill(msg_t* part, object frame) except -1:
+    """Make a message of a frame, which is sent or closed later; return its octets."""
     cdef lent_t* lent
+    cdef Py_ssize_t size
     if type(frame) is bytes and PyBytes_GET_SIZE(frame) < COPY_LIMIT:
-        return copy(part, PyBytes_AS_STRING(frame), PyBytes_GET_SIZE(frame))
+        size = PyBytes_GET_SIZE(frame)
+        copy(part, PyBytes_AS_STRING(frame), size)
+        return size
     lent = <lent_t*>PyMem_Malloc(sizeof(lent_t))
     if lent == NULL:
         raise MemoryError
@@ -313,10 +366,11 @@ cdef int fill(msg_t* part, object frame) except -1:
     except:
         PyMem_Free(lent)
         raise
+    size = lent.buffer.len
     try:
-        if lent.buffer.len < COPY_LIMIT:
-            copy(part, <char*>lent.buffer.buf, lent.buffer.len)
-        elif msg_init_data(part, lent.buffer.buf, lent.buffer.len, give_back, lent) == 0:
+        if size < COPY_LIMIT:
+            copy(part, <char*>lent.buffer.buf, size)
+        elif msg_init_data(part, lent.buffer.buf, size, give_back, lent) == 0:
             lent = NULL
         else:
             raise MemoryError
@@ -324,7 +378,7 @@ cdef int fill(msg_t* part, object frame) except -1:
         if lent != NULL:
             PyBuffer_Release(&lent.buffer)
             PyMem_Free(lent)
-    return 0
+    return size
 
 
 cdef int copy(msg_t* part, const char* octets, Py_ssize_t size) except -1:

@@ -29,7 +29,7 @@ import zmq
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import ShortageError, TransportError
 from specwire.runtime.transport.keys import KeyPair
-from specwire.runtime.transport.messages import Frames, Messages, watch
+from specwire.runtime.transport.messages import Frames, Messages, Traffic, watch
 from specwire.runtime.transport.port import describe_refusal
 from specwire.runtime.transport.security import (
     NULL,
@@ -63,6 +63,7 @@ class Link:
         security: how the two sides prove who they are.
         max_frames: frames of a message that are kept.
         give_up_s: a TCP connection on which nothing is acknowledged for so long is lost; None: the system's time.
+        copied, traffic: see `messages`.
 
     Raises:
         ShortageError: there are not enough descriptors, or memory.
@@ -82,6 +83,8 @@ class Link:
         max_frames: int = MAX_FRAMES,
         give_up_s: float | None = None,
         on_rest: Callable[[], None] | None = None,
+        copied: bool = False,
+        traffic: Traffic | None = None,
     ) -> None:
         self._loop = asyncio.get_running_loop()
         self.socket = _make_socket(context, kind)
@@ -91,7 +94,14 @@ class Link:
         if give_up_s is not None:
             self.socket.setsockopt(zmq.TCP_MAXRT, int(give_up_s * 1000))
         apply_security(self.socket, security)
-        self._messages = Messages(self.socket, max_frames, isinstance(security, PlainServer | CurveServer))
+        self._messages = Messages(
+            self.socket,
+            max_frames,
+            isinstance(security, PlainServer | CurveServer),
+            copied=copied,
+            traffic=traffic,
+            addressed=kind == zmq.ROUTER,
+        )
         self._on_message = on_message
         self._on_room, self._on_rest = on_room, on_rest
         self._paused = self._draining = self._closed = self._looked = False
@@ -165,6 +175,13 @@ class Link:
         elif not self._draining:
             self._look()
         return sent
+
+    def send_all(self, messages: Sequence[Sequence[bytes]], at: int) -> int:
+        """Send messages from number `at` on; return the number of the first that `send` has to decide of."""
+        at = self._messages.send_all(messages, at)
+        if not self._draining:
+            self._look()
+        return at
 
     def pause(self) -> None:
         """Stop receiving: libzmq's queue fills, and the peer is held back by it."""

@@ -24,7 +24,7 @@ from specwire.generated.builds import is_native
 PACKAGE = "specwire.runtime.transport"
 """By what name `specwire.generated.builds` knows which build is in use."""
 
-BUILD = "messages 1"
+BUILD = "messages 2"
 """Changed with the compiled source, which has the same: no other is taken."""
 
 COPY_LIMIT_OCTETS = 16 * 1024
@@ -34,7 +34,17 @@ NOW_AND_MORE = int(zmq.NOBLOCK | zmq.SNDMORE)
 POLLIN = int(zmq.POLLIN)
 
 Frames = list[bytes]
-"""The frames of a message; a large one that came in is a view of libzmq's memory, which lives as long as the view."""
+"""The frames of a message; a large one that came in is a view of libzmq's memory, which lives as long as the view, where
+the socket's `Messages` were not asked for copies."""
+
+
+class PureTraffic:
+    """What has passed through sockets, in messages and in octets of their frames without routing ids; it only grows."""
+
+    __slots__ = ("messages_in", "messages_out", "octets_in", "octets_out")
+
+    def __init__(self) -> None:
+        self.messages_in = self.octets_in = self.messages_out = self.octets_out = 0
 
 
 class PureMessages:
@@ -44,14 +54,27 @@ class PureMessages:
         socket: of this thread; it is closed by who made it.
         max_frames: frames of a message that are kept, one at least.
         guarded: whether a `Guard` answers for the socket, so that each message has a user.
+        copied: large frames that come in are octets of our own, as small ones are, and not views.
+        traffic: counts what passes; of other sockets as well, if it is theirs too.
+        addressed: the first frame of each message is a routing id.
 
     Attributes:
         user: who sent the message that was received last, by the name that the `Guard` knows; empty without one.
     """
 
-    def __init__(self, socket: zmq.Socket[bytes], max_frames: int, guarded: bool) -> None:
+    def __init__(
+        self,
+        socket: zmq.Socket[bytes],
+        max_frames: int,
+        guarded: bool,
+        *,
+        copied: bool = False,
+        traffic: PureTraffic | None = None,
+        addressed: bool = False,
+    ) -> None:
         self.user = ""
         self._socket, self._max_frames, self._guarded = socket, max_frames, guarded
+        self._copied, self._traffic, self._addressed = copied, traffic, addressed
         socket.copy_threshold = COPY_LIMIT_OCTETS
         # pyzmq's own `send` asks for options that only other kinds of sockets have, which takes longer than sending.
         self._put = super(zmq.Socket, socket).send
@@ -75,7 +98,25 @@ class PureMessages:
                 self._put(last, NOW, copy=False)
         except zmq.Again:
             return False
+        if self._traffic is not None:
+            self._traffic.messages_out += 1
+            self._traffic.octets_out += sum(map(len, frames[self._addressed :]))
         return True
+
+    def send_all(self, messages: Sequence[Sequence[bytes]], at: int) -> int:
+        """Send messages from number `at` on; return the number of the first that was not sent, of all where all were.
+
+        It is one for which there is no room or that has a large frame, or whose peer is not known; what to do with it
+        is for `send` to say.
+        """
+        while at < len(messages) and max(map(len, messages[at]), default=0) < COPY_LIMIT_OCTETS:
+            try:
+                if not self.send(messages[at]):
+                    break
+            except zmq.ZMQError:
+                break
+            at += 1
+        return at
 
     def receive(self) -> Frames:
         """Return the frames of the next message; none where there is none.
@@ -89,11 +130,16 @@ class PureMessages:
             return []
         if self._guarded:
             self.user = str(frame.get("User-Id"))
-        frames = [_octets_of(frame)]
+        frames = [self._octets_of(frame)]
+        octets = 0 if self._addressed else len(frame)
         while frame.more:
             frame = self._socket.recv(NOW, copy=False)
+            octets += len(frame)
             if len(frames) < self._max_frames:
-                frames.append(_octets_of(frame))
+                frames.append(self._octets_of(frame))
+        if self._traffic is not None:
+            self._traffic.messages_in += 1
+            self._traffic.octets_in += octets
         return frames
 
     def readable(self) -> bool:
@@ -104,12 +150,11 @@ class PureMessages:
         """
         return int(self._socket.getsockopt(zmq.EVENTS)) & POLLIN != 0
 
-
-def _octets_of(frame: zmq.Frame) -> bytes:
-    """Return the octets of a small frame, and a read-only view of a large one."""
-    if len(frame) < COPY_LIMIT_OCTETS:
-        return frame.bytes
-    return cast("bytes", frame.buffer.toreadonly())
+    def _octets_of(self, frame: zmq.Frame) -> bytes:
+        """Return the octets of a small frame, and a read-only view of a large one."""
+        if self._copied or len(frame) < COPY_LIMIT_OCTETS:
+            return frame.bytes
+        return cast("bytes", frame.buffer.toreadonly())
 
 
 def _watch(loop: asyncio.AbstractEventLoop) -> None:
@@ -125,8 +170,9 @@ def _take_back() -> None:
 
 if TYPE_CHECKING or not is_native(PACKAGE, BUILD):
     Messages, watch, take_back = PureMessages, _watch, _take_back
+    Traffic = PureTraffic
 else:
-    from specwire.runtime.transport._native import Messages, take_back, watch
+    from specwire.runtime.transport._native import Messages, Traffic, take_back, watch
 
 __all__ = [
     "BUILD",
@@ -135,6 +181,8 @@ __all__ = [
     "Frames",
     "Messages",
     "PureMessages",
+    "PureTraffic",
+    "Traffic",
     "take_back",
     "watch",
 ]

@@ -1,6 +1,8 @@
 """The ROUTER of a server: many peers, each with its own queue of what could not be sent yet.
 
 ROUTER_MANDATORY makes libzmq say when a peer is gone or full, where it would otherwise drop without a word.
+Between `gather` and `settle` messages only gather, and are then sent together, which costs the sender less and wakes libzmq's thread once
+and not for each.
 A full peer gets its messages later, in order, and holds back no other peer; a peer that lets more than
 `max_waiting` messages gather does not read what it asked for and is given up. `reserve` says how large a frame
 a peer should be sent, so that all together cost bounded memory (`freight`).
@@ -16,7 +18,7 @@ import zmq
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.freight import Freight, view_largest
 from specwire.runtime.transport.link import MAX_FRAMES, Link
-from specwire.runtime.transport.messages import Frames
+from specwire.runtime.transport.messages import Frames, Traffic
 from specwire.runtime.transport.security import NULL, Security
 from specwire.runtime.transport.waitingoctets import WaitingOctets
 
@@ -24,6 +26,8 @@ HIGH_WATER = 32
 MAX_WAITING = 1000
 BACKLOG = 100
 MAX_FRAME_OCTETS = 1 << 20
+TOGETHER = 32
+"""Messages that are sent together at most: who gets the first one begins to work on it meanwhile."""
 
 
 class Router:
@@ -31,7 +35,7 @@ class Router:
 
     Args:
         on_message: called with the routing id and the frames of each message.
-        on_sent: called with the routing id and the frames when the socket has taken a message.
+        on_sent: called with the routing id and the frames when the socket has taken a message, if anybody wants to know.
         on_room: called with the routing id when everything that waited for this peer has been taken, or it has
             room for more.
         on_gone: called with the routing id and the reason when a message for this peer had to be dropped.
@@ -44,6 +48,7 @@ class Router:
         on_rest: called when what has come in a wake-up was handed over.
         max_waiting_octets: what may wait here for all peers together; one may have half of what the others leave, and
             is given up beyond it. One message waits for anybody, however large.
+        copied, traffic: see `messages`.
     """
 
     def __init__(
@@ -51,7 +56,7 @@ class Router:
         context: TransportContext,
         *,
         on_message: Callable[[bytes, Frames], None],
-        on_sent: Callable[[bytes, Sequence[bytes]], None],
+        on_sent: Callable[[bytes, Sequence[bytes]], None] | None,
         on_room: Callable[[bytes], None],
         on_gone: Callable[[bytes, str], None],
         high_water: int = HIGH_WATER,
@@ -64,10 +69,14 @@ class Router:
         backlog: int = BACKLOG,
         max_waiting_octets: int | None = None,
         on_rest: Callable[[], None] | None = None,
+        copied: bool = False,
+        traffic: Traffic | None = None,
     ) -> None:
         self._receive, self._on_sent, self._on_room, self._on_gone = on_message, on_sent, on_room, on_gone
         self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
         self._octets = WaitingOctets(max_waiting_octets)
+        self._gathering = False
+        self._gathered: list[Sequence[bytes]] = []
         self._max_waiting = max_waiting
         self._paced = paced
         self._freight = Freight(self._tell_room)
@@ -82,6 +91,8 @@ class Router:
             max_frames=max_frames,
             give_up_s=give_up_s,
             on_rest=on_rest,
+            copied=copied,
+            traffic=traffic,
         )
         self._link.socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._link.socket.setsockopt(zmq.BACKLOG, backlog)
@@ -118,8 +129,40 @@ class Router:
         """What was reserved is sent now, or never."""
         self._freight.redeem(peer, octets)
 
+    def gather(self) -> None:
+        """Send nothing until `settle`, but what is more than a few messages."""
+        self._gathering = True
+
+    def settle(self) -> None:
+        """Send what has gathered."""
+        self._gathering = False
+        self._send_gathered()
+
     def send(self, peer: bytes, frames: Sequence[bytes]) -> None:
         """Send to `peer` now, or when it has room again; `on_gone` tells where neither is possible."""
+        if self._gathering:
+            self._gathered.append([peer, *frames])
+            if len(self._gathered) >= TOGETHER:
+                self._send_gathered()
+        else:
+            self._send(peer, frames)
+
+    def _send_gathered(self) -> None:
+        gathered, self._gathered = self._gathered, []
+        at = 0
+        while at < len(gathered):
+            begun = at
+            if not self._waiting:  # else it might overtake what waits for its peer
+                at = self._link.send_all(gathered, at)
+            if self._on_sent is not None:
+                for peer, *frames in gathered[begun:at]:
+                    self._on_sent(peer, frames)
+            if at < len(gathered):
+                peer, *frames = gathered[at]
+                self._send(peer, frames)
+                at += 1
+
+    def _send(self, peer: bytes, frames: Sequence[bytes]) -> None:
         waiting = self._waiting.get(peer)
         if waiting is None:
             if not self._offer(peer, frames):
@@ -159,7 +202,8 @@ class Router:
             return True
         if view is not None:
             self._freight.add(peer, view)
-        self._on_sent(peer, frames)
+        if self._on_sent is not None:
+            self._on_sent(peer, frames)
         return True
 
     def _tell_room(self, peer: bytes) -> None:

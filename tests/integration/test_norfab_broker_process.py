@@ -182,7 +182,11 @@ def test_broker_tells_its_status(tmp_path: Path) -> None:
                 assert status.endpoints == (endpoint,)
                 assert [(w.name, w.service, w.jobs) for w in status.workers] == [("w1", "svc", 1)]
                 assert status.jobs.open == 1
-                assert status.counters.jobs_accepted == 1
+                counters = status.counters
+                assert counters.jobs_accepted == 1
+                # READY, OPEN if it was said, POST came; 202 and POST have left
+                assert counters.messages_in >= 2 and counters.messages_out >= 2
+                assert counters.octets_in > len("svcj1") and counters.octets_out > len("svcj1")
 
     run(story)
 

@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable
 from specwire.runtime.norfab.actions import Action
 
 AT_A_TIME = 512
+FEW = 4
+"""Actions for which no order is sought: what is sent is sent one by one."""
 
 
 class Agenda:
@@ -18,10 +20,16 @@ class Agenda:
 
     Args:
         do: performs one action; it may add others.
+        gather, settle: called before and after more than a `FEW` that are performed in a row.
     """
 
-    def __init__(self, do: Callable[[Action], None]) -> None:
-        self._do = do
+    def __init__(
+        self,
+        do: Callable[[Action], None],
+        gather: Callable[[], None] = lambda: None,
+        settle: Callable[[], None] = lambda: None,
+    ) -> None:
+        self._do, self._gather, self._settle = do, gather, settle
         self._todo: deque[Action] = deque()
         self._at_work = self._closed = False
         self._turn: asyncio.Handle | None = None
@@ -44,12 +52,17 @@ class Agenda:
     def _take_turn(self) -> None:
         self._turn, self._at_work = None, True
         todo, do = self._todo, self._do
+        many = len(todo) > FEW
         try:
+            if many:
+                self._gather()
             for _ in range(AT_A_TIME):
                 if not todo:
                     break
                 do(todo.popleft())
         finally:  # a fault of ours in one action is told by the loop, and costs no other peer
             self._at_work = False
+            if many:
+                self._settle()
             if todo:
                 self._turn = asyncio.get_running_loop().call_soon(self._take_turn)

@@ -39,6 +39,7 @@ from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.messages import Traffic
 from specwire.runtime.transport.security import NULL, CurveServer
 
 if TYPE_CHECKING:
@@ -78,7 +79,6 @@ class NorfabBroker:
     Attributes:
         endpoints: as bound, once started.
         back: the same for workers; empty where they come in with the clients.
-        counters: what was done so far.
 
     Raises:
         ValueError: there is no endpoint, or one that is none, or only one of CURVE and a table of peers.
@@ -114,7 +114,7 @@ class NorfabBroker:
             raise ValueError("CURVE without a table lets anybody in: list the peers with their keys")
         if self._table is not None and not isinstance(security, CurveServer):
             raise ValueError("a table of peers needs CURVE: without it nobody proves to be one of them")
-        self.counters = Counters()
+        self._counters, self._traffic = Counters(), Traffic()
         self._folder, self._durability = folder, durability
         self._security, self._access = security, access
         self._insecure = insecure
@@ -143,6 +143,11 @@ class NorfabBroker:
             captures=count_taps(self._tap),
             durations=copy_durations(self._durations),
         )
+
+    @property
+    def counters(self) -> Counters:
+        """What was done so far."""
+        return self._counters.snapshot(self._traffic)
 
     @property
     def engine(self) -> BrokerEngine:
@@ -225,7 +230,7 @@ class NorfabBroker:
             tell=self._tell,
             after=self._after,
             owns=None if self._table is None else self._table.owns,
-            counters=self.counters,
+            counters=self._counters,
             tap=self._tap,
         )
         self.endpoints, self.back = await self._serving.open(self._make_entrance, self.endpoints, self.back)
@@ -250,10 +255,11 @@ class NorfabBroker:
             insecure=self._insecure,
             frame_octets=self._settings.body_octets + FRAME_SPARE_OCTETS,
             on_message=serving.on_message,
-            on_sent=serving.on_sent,
+            on_sent=None if self._tap is None else serving.on_sent,
             on_gone=serving.on_gone,
             on_turned_away=serving.on_turned_away,
             on_rest=serving.on_rest,
+            traffic=self._traffic,
         )
 
     async def _attend(self) -> None:
@@ -285,7 +291,7 @@ class NorfabBroker:
                 await service.close()
 
     def _tell(self, event: BrokerEvent) -> None:
-        self.counters.count_event(event)
+        self._counters.count_event(event)
         if isinstance(event, JobEnded):
             if (job := self._engine.jobs.by_uuid.get(event.uuid)) is not None:
                 note_duration(self._durations, job.service, self._engine.now - job.accepted_at)

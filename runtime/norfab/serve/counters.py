@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import copy
 
 import msgspec
@@ -18,12 +17,13 @@ from specwire.runtime.norfab.events import (
     WorkerReady,
 )
 from specwire.runtime.norfab.serve.events import BrokerEvent, TurnedAway
+from specwire.runtime.transport.messages import Traffic
 
 
 class Counters(msgspec.Struct):
     """Counts since the start; they only grow, through restarts that management asks for as well.
 
-    `octets_*` are those of all frames. `dropped` are messages by kind, `undelivered` those whose peer had gone.
+    `messages_*` and `octets_*`, those of all frames without routing ids, are of a `snapshot` only: the sockets count them. `dropped` are messages by kind, `undelivered` those whose peer had gone.
     """
 
     messages_in: int = 0
@@ -41,16 +41,6 @@ class Counters(msgspec.Struct):
     store_failures: int = 0
     undelivered: int = 0
     dropped: dict[str, int] = {}
-
-    def count_in(self, frames: Sequence[bytes]) -> None:
-        """Count a message that came in."""
-        self.messages_in += 1
-        self.octets_in += sum(map(len, frames))
-
-    def count_out(self, frames: Sequence[bytes]) -> None:
-        """Count a message that was handed to the network."""
-        self.messages_out += 1
-        self.octets_out += sum(map(len, frames))
 
     def count_event(self, event: BrokerEvent) -> None:
         """Count what an event stands for."""
@@ -75,8 +65,10 @@ class Counters(msgspec.Struct):
             case TurnedAway():
                 self.turned_away += 1
 
-    def snapshot(self) -> Counters:
-        """Return the counts of this moment."""
+    def snapshot(self, traffic: Traffic) -> Counters:
+        """Return the counts of this moment, with what has passed through the sockets."""
         now = copy(self)
         now.dropped = dict(self.dropped)
+        now.messages_in, now.octets_in = traffic.messages_in, traffic.octets_in
+        now.messages_out, now.octets_out = traffic.messages_out, traffic.octets_out
         return now

@@ -16,6 +16,7 @@ from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.guard import Guard
 from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.messages import Traffic
 from specwire.runtime.transport.rekeying import change_keys
 from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import CurveServer, Null, refuse_exposure
@@ -55,10 +56,11 @@ class Entrance:
         insecure: listen beyond this machine even without CURVE.
         frame_octets: a peer that sends a larger frame is disconnected.
         on_message: see `OnMessage`.
-        on_sent: called with the socket, the routing id, and the frames that were taken.
+        on_sent: called with the socket, the routing id, and the frames that were taken, if anybody wants to know.
         on_gone: called with the socket, the routing id, and the reason when a message had to be dropped.
         on_turned_away: called with the reason when somebody did not get in.
         on_rest: called when the messages that had come were handed over.
+        traffic: counts what passes.
     """
 
     def __init__(
@@ -69,11 +71,13 @@ class Entrance:
         insecure: bool,
         frame_octets: int,
         on_message: OnMessage,
-        on_sent: Callable[[Door, bytes, Sequence[bytes]], None],
+        on_sent: Callable[[Door, bytes, Sequence[bytes]], None] | None,
         on_gone: Callable[[Door, bytes, str], None],
         on_turned_away: Callable[[str], None],
         on_rest: Callable[[], None],
+        traffic: Traffic,
     ) -> None:
+        self._traffic = traffic
         self._security, self._names, self._insecure = security, names, insecure
         self._frame_octets = frame_octets
         self._on_message, self._on_sent, self._on_gone = on_message, on_sent, on_gone
@@ -97,6 +101,16 @@ class Entrance:
         if not back:
             return self._listen(context, front, ("worker", "client")), ()
         return self._listen(context, front, ("client",)), self._listen(context, back, ("worker",))
+
+    def gather(self) -> None:
+        """Send nothing until `settle`, but what is more than a few messages."""
+        for router, _ in self._open:
+            router.gather()
+
+    def settle(self) -> None:
+        """Send what has gathered."""
+        for router, _ in self._open:
+            router.settle()
 
     def send(self, peer: bytes, role: Role, frames: Sequence[bytes]) -> None:
         """Send to a peer now, or when it has room."""
@@ -131,7 +145,7 @@ class Entrance:
         router = Router(
             context,
             on_message=lambda peer, frames: self._on_message(door, peer, frames, router.user),
-            on_sent=partial(self._on_sent, door),
+            on_sent=None if self._on_sent is None else partial(self._on_sent, door),
             on_room=_nothing_held_back,
             on_gone=partial(self._on_gone, door),
             high_water=HIGH_WATER,
@@ -144,6 +158,8 @@ class Entrance:
             give_up_s=GIVE_UP_S,
             backlog=BACKLOG,
             on_rest=self._on_rest,
+            copied=True,  # what is kept, and read again later, is our own
+            traffic=self._traffic,
         )
         try:
             arrivals = Arrivals(context, router.link, self._on_turned_away)

@@ -21,7 +21,7 @@ from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import Command, Delete, Response, Role
 from specwire.runtime.norfab.events import Dropped, Refused
 from specwire.runtime.norfab.records import DeletedRecord
-from specwire.runtime.norfab.serve.agenda import Agenda
+from specwire.runtime.norfab.serve.agenda import FEW, Agenda
 from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Door, Entrance
 from specwire.runtime.norfab.serve.events import BrokerEvent, JobDeleted, Noticed, TurnedAway
@@ -42,8 +42,6 @@ STOP_S = 10.0
 
 TICK_S = 0.25
 TEND_S = 30.0
-FEW = 4
-"""Actions that are not worth being brought into the order of their peers."""
 
 _HEADERS: Mapping[bytes, Role] = {b"NFPC01": "client", b"NFPW01": "worker"}
 
@@ -59,7 +57,7 @@ class Serving:
         tell: called with each event.
         owns: whether a user may come in with a routing id; None where nobody proves who it is.
         after: called when what belongs together was told, before any peer hears of it, and at each tick.
-        counters: counts what is received and sent.
+        counters: counts what could not be sent.
         tap: gets every message of every peer, in both directions.
 
     Attributes:
@@ -92,7 +90,7 @@ class Serving:
         )
         self._gathering = self._store.gathering
         self._dialects = Dialects()
-        self._agenda = Agenda(self._do)
+        self._agenda = Agenda(self._do, self._gather, self._settle)
         self._handlers = Handlers(
             services,
             lambda question, status, body: self._perform(engine.answer(question, status, body, self._now())),
@@ -164,14 +162,11 @@ class Serving:
     def on_message(self, door: Door, peer: bytes, frames: list[bytes], user: str) -> None:
         """Take a message."""
         self._gathering.hold()
-        self._counters.count_in(frames)
         if self._tap is not None:
             self._record("W" if _header(frames) == b"NFPW01" else "C", door, peer, frames)
         if self._inmate is not None and peer == self._inmate.peer:
             self._tell(Dropped(peer, "forged", "the name belongs to a worker inside the broker"))
             return
-        # A large frame is a view of libzmq's memory; what is kept, and read again later, is our own.
-        frames = [frame if type(frame) is bytes else bytes(frame) for frame in frames]
         try:
             received = self._dialects.decode(peer, frames)
         except DecodeError as error:
@@ -210,10 +205,8 @@ class Serving:
         self._perform(self._engine.receive(self._inmate.peer, "worker", command, self._now(), USER))
 
     def on_sent(self, door: Door, peer: bytes, frames: Sequence[bytes]) -> None:
-        """Take note of a message that the network has taken."""
-        self._counters.count_out(frames)
-        if self._tap is not None:
-            self._record("B", door, peer, frames)
+        """Take note of a message that the network has taken, where there is a tap."""
+        self._record("B", door, peer, frames)
 
     def on_gone(self, door: Door, peer: bytes, reason: str) -> None:
         """A message could not be sent: its peer is gone."""
@@ -271,9 +264,15 @@ class Serving:
         elif actions:
             self._agenda.add(actions)
 
+    def _gather(self) -> None:
+        self._entrance.gather()
+
+    def _settle(self) -> None:
+        self._entrance.settle()
+
     def _do(self, action: Action) -> None:
         if type(action) is Send:
-            self._send(action.peer, action.role, action.command)
+            self._send(action)
         elif type(action) is Store:
             self._store.write(action.ticket, action.records)
         else:
@@ -291,7 +290,8 @@ class Serving:
                 if not self.stopped.done():
                     self.stopped.set_result(action)
 
-    def _send(self, peer: bytes, role: Role, command: Command) -> None:
+    def _send(self, action: Send) -> None:
+        peer, role, command = action.peer, action.role, action.command
         if self._inmate is not None and role == "worker" and peer == self._inmate.peer:
             self._inmate.receive(command)
             return
@@ -317,12 +317,20 @@ def _place(action: Action) -> int:
 
 def by_peer(actions: Sequence[Action]) -> list[Action]:
     """Return the actions in an order in which what is sent to a peer is sent together, so that it takes it up together."""
-    stores = [action for action in actions if type(action) is Store]
+    stores: list[Action] = []
+    others: list[Action] = []
     sends: dict[bytes, list[Action]] = {}
     for action in actions:
         if type(action) is Send:
-            sends.setdefault(action.peer, []).append(action)
-    others = [action for action in actions if type(action) is not Store and type(action) is not Send]
+            own = sends.get(action.peer)
+            if own is None:
+                sends[action.peer] = [action]
+            else:
+                own.append(action)
+        elif type(action) is Store:
+            stores.append(action)
+        else:
+            others.append(action)
     return [*stores, *chain.from_iterable(sends.values()), *others]
 
 

@@ -152,7 +152,7 @@ def describe(
             engine.jobs.kept_octets,
             len(engine.ledger),
         ),
-        counters=counters.snapshot(),
+        counters=counters,
         refusals=refusals,
         captures=captures,
         durations=durations,

@@ -17,7 +17,7 @@ from specwire.runtime.norfab.events import (
     WorkerGone,
     WorkerReady,
 )
-from specwire.runtime.norfab.serve.agenda import AT_A_TIME, Agenda
+from specwire.runtime.norfab.serve.agenda import AT_A_TIME, FEW, Agenda
 from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Managed, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.narration import Narrator
 
@@ -111,6 +111,25 @@ def test_actions_are_performed_in_order_and_at_once() -> None:
         assert done == ["0", "1", "2", "10", "11"]
 
     asyncio.run(story())
+
+
+def test_what_many_actions_send_gathers() -> None:
+    """Around a few nothing is done; a fault in the middle does not keep back what was gathered."""
+    done: list[str] = []
+
+    def do(action: Action) -> None:
+        assert isinstance(action, Stopped)
+        done.append(action.reason)
+        if action.reason == "5":
+            raise RuntimeError("a fault")
+
+    agenda = Agenda(do, lambda: done.append("gather"), lambda: done.append("settle"))
+    agenda.add(actions(0, FEW))
+    assert done == ["0", "1", "2", "3"]
+    done.clear()
+    with pytest.raises(RuntimeError):
+        agenda.add(actions(1, 1 + FEW + 1))
+    assert done == ["gather", "1", "2", "3", "4", "5", "settle"]
 
 
 def test_long_agenda_lets_others_have_a_turn() -> None:

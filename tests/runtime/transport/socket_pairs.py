@@ -11,7 +11,7 @@ import pytest
 import zmq
 
 from specwire.generated.builds import find_native
-from specwire.runtime.transport.messages import BUILD, COPY_LIMIT_OCTETS, PACKAGE, PureMessages
+from specwire.runtime.transport.messages import BUILD, COPY_LIMIT_OCTETS, PACKAGE, PureMessages, PureTraffic
 
 T = TypeVar("T")
 Context = zmq.Context[zmq.Socket[bytes]]
@@ -37,6 +37,7 @@ class Pair:
         *,
         high_water: int = 1000,
         guarded: bool = False,
+        copied: bool = False,
     ) -> None:
         self.router, self.dealer = context.socket(zmq.ROUTER), context.socket(zmq.DEALER)
         self.router.setsockopt(zmq.ROUTER_MANDATORY, 1)
@@ -45,11 +46,13 @@ class Pair:
             socket.set_hwm(high_water)
         self.router.bind("tcp://127.0.0.1:*" if transport == "tcp" else f"inproc://messages-{next(_places)}")
         self.dealer.connect(self.router.getsockopt_string(zmq.LAST_ENDPOINT))
-        kind = NATIVE.Messages if build == "native" else PureMessages
-        self.server, self.client = (
-            kind(self.router, MAX_FRAMES, guarded),
-            kind(self.dealer, MAX_FRAMES, guarded),
+        native = build == "native"
+        kind, count = (NATIVE.Messages, NATIVE.Traffic) if native else (PureMessages, PureTraffic)
+        self.at_server, self.at_client = count(), count()
+        self.server = kind(
+            self.router, MAX_FRAMES, guarded, copied=copied, traffic=self.at_server, addressed=True
         )
+        self.client = kind(self.dealer, MAX_FRAMES, guarded, copied=copied, traffic=self.at_client)
 
 
 def until(ask: Callable[[], T]) -> T:

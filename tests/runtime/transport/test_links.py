@@ -206,6 +206,38 @@ def test_full_peer_gets_everything_later_and_holds_back_nobody() -> None:
     asyncio.run(story())
 
 
+def test_gathered_messages_are_sent_as_others_are() -> None:
+    """Each peer's in order, large ones among them; a full peer gets them later, of one that is gone is told."""
+
+    async def story() -> None:
+        async with ends(high_water=4) as e:
+            slow, from_slow = e.dealer(high_water=4)
+            slow.send([b"slow"])
+            slow_peer, _ = await e.heard.get()
+            quick, from_quick = e.dealer()
+            quick.send([b"quick"])
+            quick_peer, _ = await e.heard.get()
+            slow.pause()
+            e.router.gather()
+            e.router.send(quick_peer, [b"first"])
+            for i in range(40):
+                e.router.send(slow_peer, [str(i).encode(), bytes((1 << 20) if i % 3 else 10)])
+            assert len(e.sent) > 1, "what is more than a few messages is sent before"
+            e.router.send(b"never seen", [b"x"])
+            e.router.send(quick_peer, [b"last"])
+            e.router.settle()
+            assert await e.gone.get() == (b"never seen", "has disconnected")
+            assert [await from_quick.get() for _ in range(2)] == [[b"first"], [b"last"]]
+            assert not e.router.ready(slow_peer)
+            slow.resume()
+            assert [(await from_slow.get())[0] for _ in range(40)] == [str(i).encode() for i in range(40)]
+            e.router.send(quick_peer, [b"at once"])
+            assert await from_quick.get() == [b"at once"]
+            assert len(e.sent) == 43
+
+    asyncio.run(story())
+
+
 def test_everything_arrives_at_a_peer_that_is_sent_only_what_it_has_room_for() -> None:
     """It has room again when the network has taken something; another peer has room all the while."""
 

@@ -71,6 +71,56 @@ def test_messages_arrive_as_they_were_sent(context: Context, build: str, transpo
 
 
 @pytest.mark.parametrize("build", BUILDS)
+def test_large_frames_are_copied_where_that_is_asked_for(context: Context, build: str) -> None:
+    pair = Pair(context, build, copied=True)
+    pair.client.send([LARGE, b"x"])
+    got = until(pair.server.receive)
+    assert got == [b"peer", LARGE, b"x"] and all(type(frame) is bytes for frame in got)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_what_has_passed_is_counted(context: Context, build: str) -> None:
+    """Without routing ids; with frames that are not kept, and without messages that were not sent."""
+    pair = Pair(context, build)
+    frames = [b"abc", b"", LARGE]
+    pair.client.send(frames)
+    pair.client.send([b"x"] * 3000)
+    for _ in range(2):
+        until(pair.server.receive)
+    pair.server.send([b"peer", *frames])
+    assert pair.server.send_all([[b"peer", b"1"], [b"peer", b"23"], [b"nobody", b"45"]], 0) == 2
+    with pytest.raises(zmq.ZMQError):
+        pair.server.send([b"nobody", b"x"])
+    for _ in range(3):
+        until(pair.client.receive)
+    octets = 3 + len(LARGE)
+    for side, (came, left) in {
+        pair.at_server: ((2, octets + 3000), (3, octets + 3)),
+        pair.at_client: ((3, octets + 3), (2, octets + 3000)),
+    }.items():
+        assert (side.messages_in, side.octets_in) == came
+        assert (side.messages_out, side.octets_out) == left
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_several_are_sent_up_to_the_first_of_which_send_decides(context: Context, build: str) -> None:
+    """What has a large frame, whose peer is not known, and for which there is no room."""
+    pair = Pair(context, build, high_water=2)
+    pair.client.send([b"hello"])
+    until(pair.server.receive)
+    messages: list[Any] = [[b"peer", b"0"], [b"nobody", b"1"], [b"peer", LARGE], [b"peer", b"3"]]
+    assert [pair.server.send_all(messages, at) for at in (0, 1, 2, 4)] == [1, 1, 2, 4]
+    assert until(pair.client.receive) == [b"0"]
+    assert pair.client.receive() == []
+    more = [[b"peer", b"%d" % number] for number in range(100)]
+    sent = pair.server.send_all(more, 90)
+    assert 90 < sent < 100 and not pair.server.send(more[sent])
+    assert [until(pair.client.receive) for _ in range(90, sent)] == [frames[1:] for frames in more[90:sent]]
+    pair.router.close(linger=0)
+    assert pair.server.send_all(more, 7) == 7
+
+
+@pytest.mark.parametrize("build", BUILDS)
 def test_readable_tells_of_a_message(context: Context, build: str) -> None:
     pair = Pair(context, build)
     assert not pair.server.readable()
