@@ -61,8 +61,10 @@ class Agenda:
                     break
                 do(todo.popleft())
         finally:  # a fault of ours in one action is told by the loop, and costs no other peer
-            self._at_work = False
-            if many:
-                self._settle()
-            if todo:
-                self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
+            try:
+                if many:
+                    self._settle()  # what comes of it is not sent before the rest of what has gathered
+            finally:
+                self._at_work = False
+                if todo:
+                    self._turn = asyncio.get_running_loop().call_soon(self._take_turn)

@@ -132,6 +132,27 @@ def test_what_many_actions_send_gathers() -> None:
     assert done == ["gather", "1", "2", "3", "4", "5", "settle"]
 
 
+def test_what_comes_of_sending_waits_for_the_next_turn() -> None:
+    """A peer that is found to be gone, for example: what others are told of it does not overtake what they were sent."""
+
+    async def story() -> None:
+        done: list[str] = []
+
+        def settle() -> None:
+            if "more" not in done:
+                done.append("more")
+                agenda.add(actions(9, 10))
+            done.append("settle")
+
+        agenda = Agenda(lambda action: done.append(getattr(action, "reason", "")), lambda: None, settle)
+        agenda.add(actions(0, FEW + 1))
+        assert done == ["0", "1", "2", "3", "4", "more", "settle"]
+        while "9" not in done:
+            await asyncio.sleep(0)
+
+    asyncio.run(story())
+
+
 def test_long_agenda_lets_others_have_a_turn() -> None:
     """More than a turn's worth is done in several, in order."""
 
