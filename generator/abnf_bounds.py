@@ -8,6 +8,7 @@ of their rules has 5,000), and what is beyond them is something else: generated,
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import BinaryIO
 
 from specwire.generator.abnf_lines import RULE_START, Places, RuleText
 from specwire.generator.diagnostics import Diagnostics
@@ -17,13 +18,23 @@ MAX_LINES = 100_000
 MAX_RULES = 10_000
 MAX_RULE_CHARACTERS = 100_000
 """Characters of one rule, its comments left out."""
+_MAX_OCTETS = 4 * MAX_CHARACTERS
+"""What has more has too many characters, too: a character of UTF-8 has at most four octets."""
+
+
+def read_grammar(stream: BinaryIO) -> str:
+    """Return a grammar's text; of one that is too large no more than shows that.
+
+    Octets that are not UTF-8 stay what they are (``surrogateescape``), and the parser points at them.
+    """
+    return stream.read(_MAX_OCTETS + 1).decode("utf-8", "surrogateescape")
 
 
 def report_large_text(text: str, places: Places, diagnostics: Diagnostics) -> bool:
     """Report (E139) and say whether a text is too large to be cut into rules."""
     lines = text.count("\n") + 1
     if len(text) > MAX_CHARACTERS:
-        _report(f"{len(text):,} characters", f"{MAX_CHARACTERS:,}", 0, places, diagnostics)
+        _report("too many characters", f"{MAX_CHARACTERS:,}", 0, places, diagnostics)
         return True
     if lines > MAX_LINES:
         _report(f"{lines:,} lines", f"{MAX_LINES:,}", 0, places, diagnostics)

@@ -13,6 +13,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import PurePath
 
 from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf_bounds import read_grammar
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Source
 from specwire.generator.errata import read_published
 from specwire.generator.passes.grammar import key_of
@@ -50,8 +51,8 @@ def unread_names(faults: Iterable[Diagnostic]) -> list[str]:
 
 def _published(loaded: LoadedProfile, diagnostics: Diagnostics, shown: str) -> Iterator[Rulelist]:
     try:
-        # Octets that are not UTF-8 stay what they are, and the parser points at them.
-        text = (loaded.folder / GRAMMAR).read_bytes().decode("utf-8", "surrogateescape")
+        with (loaded.folder / GRAMMAR).open("rb") as stream:
+            text = read_grammar(stream)
     except FileNotFoundError:
         if loaded.base is None:
             diagnostics.error(

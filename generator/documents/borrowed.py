@@ -10,6 +10,7 @@ from collections.abc import Iterable, Iterator
 from pathlib import Path
 
 from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf_bounds import read_grammar
 from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.documents.misspellings import speller_of
 from specwire.generator.names import fold
@@ -54,6 +55,7 @@ def _beside(folder: Path | None) -> Iterator[tuple[str, set[str]]]:
         return
     for path in sorted(folder.parent.glob(f"*/{GRAMMAR}"))[:MOST_PROTOCOLS]:
         if path.parent.name != folder.name:
-            text = path.read_bytes().decode("utf-8", "surrogateescape")
+            with path.open("rb") as stream:
+                text = read_grammar(stream)
             rules = parse_grammar(Source("", text), dialect="zeromq", diagnostics=Diagnostics()).rules
             yield path.parent.name, {fold(rule.name) for rule in rules}

@@ -30,6 +30,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from specwire.generator.abnf import parse_grammar
+from specwire.generator.abnf_bounds import read_grammar
 from specwire.generator.diagnostics import Diagnostic, Diagnostics, Severity, Source, Span
 from specwire.generator.documents.blocks import Block, cut_blocks
 from specwire.generator.documents.borrowed import report_borrowed
@@ -40,7 +41,7 @@ from specwire.generator.documents.facts import Facts, clean, read_facts
 from specwire.generator.documents.joining import GrammarText, join_blocks
 from specwire.generator.documents.messages import forgotten_messages
 from specwire.generator.documents.profile_text import edit_edition, edit_source, new_profile
-from specwire.generator.documents.reading import check_size, read_document
+from specwire.generator.documents.reading import check_size, read_document, read_octets
 from specwire.generator.documents.repairs import propose_errata
 from specwire.generator.errata import read_published
 from specwire.generator.profile import Erratum, LoadedProfile, Profile
@@ -92,7 +93,7 @@ def import_document(
         OSError: the document cannot be read.
     """
     diagnostics = Diagnostics()
-    octets = path.read_bytes()
+    octets = read_octets(path)
     source = read_document(path, octets, diagnostics)
     _check_protocol(protocol, source, diagnostics)
     draft = _draft(source, protocol, diagnostics, comments=comments)
@@ -251,8 +252,8 @@ def _published(folder: Path | None, shown: str) -> Rulelist | None:
     """Return the rules that the folder holds now, as far as they can be read."""
     if folder is None or not (folder / GRAMMAR).is_file():
         return None
-    text = (folder / GRAMMAR).read_bytes().decode("utf-8", "surrogateescape")
-    return _unmended(Source(f"{shown}/{GRAMMAR}", text))
+    with (folder / GRAMMAR).open("rb") as stream:
+        return _unmended(Source(f"{shown}/{GRAMMAR}", read_grammar(stream)))
 
 
 def _unmended(source: Source) -> Rulelist:

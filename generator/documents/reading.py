@@ -19,6 +19,12 @@ LONGEST_RULE = 10_000
 """Characters of one rule with its comments."""
 
 
+def read_octets(path: Path) -> bytes:
+    """Return the octets of a document; of one that is too large no more than shows that. Raises OSError."""
+    with path.open("rb") as stream:
+        return stream.read(LARGEST_DOCUMENT + 1)
+
+
 def read_document(path: Path, octets: bytes, diagnostics: Diagnostics) -> Source:
     """Return the document as text; octets that are not UTF-8 stay what they are, and are pointed at later.
 
@@ -29,7 +35,7 @@ def read_document(path: Path, octets: bytes, diagnostics: Diagnostics) -> Source
     whole = Span(source, 1, 1, 1, 2)
     nul = octets.find(b"\0")
     if len(octets) > LARGEST_DOCUMENT:
-        message = f"{len(octets)} octets are more than any specification has"
+        message = f"more than {LARGEST_DOCUMENT:,} octets, which no specification has"
         diagnostics.error("E703", whole, message, "import the document itself, not an archive of it")
     elif nul >= 0:
         message = f"this is not a text: octet {nul} is NUL"

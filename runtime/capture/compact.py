@@ -152,8 +152,7 @@ def _compact(
 
 @contextmanager
 def _alone(folder: Path) -> Iterator[None]:
-    if not folder.is_dir():
-        raise CaptureError(f"{folder}: there is no such capture folder")
+    list_all(folder)  # or a folder that is no capture would be left with a lock in it
     descriptor = os.open(folder / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

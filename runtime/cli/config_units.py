@@ -30,6 +30,15 @@ NOT_RELOADED = ("pipeline.watch",)
 WRITTEN = ("capture", "inbox", "folder", "digests", "out")
 """Settings that name a folder to write to."""
 
+STOPPING = {
+    "pipeline.watch": """\
+# The watch ends its Java process itself, after the batch in hand; the answers that follow may take minutes.
+KillMode=mixed
+TimeoutStopSec=600
+"""
+}
+"""What a section's unit says of its end, where that is not the same as for the others."""
+
 UNIT = """\
 # {name}: `specwire {command}` as a service.
 # It reads {file}{again}.
@@ -46,8 +55,7 @@ ExecStart={program} {command} --config {file}{instance}
 RestartSec=2
 # What is wrong with the configuration does not mend itself.
 RestartPreventExitStatus=2
-TimeoutStopSec=60
-LimitNOFILE=65536
+{stopping}LimitNOFILE=65536
 
 User=specwire
 StateDirectory=specwire
@@ -119,6 +127,7 @@ def unit_of(section: str, file: Path, program: str) -> str:
         reload="ExecReload=/bin/kill -HUP $MAINPID\n" if reloads else "",
         again="; systemctl reload has it read that again" if reloads else "",
         instance=f" {instance}" if instance else "",
+        stopping=STOPPING.get(section, "TimeoutStopSec=60\n"),
         writing=f"ReadWritePaths={' '.join(writing)}\n" if writing else "",
     )
 

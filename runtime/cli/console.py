@@ -17,6 +17,9 @@ from typing import TYPE_CHECKING, Any, NoReturn
 if TYPE_CHECKING:
     from rich.console import Console
 
+BY_SIGNAL = 128
+"""What a shell adds to a signal's number for the status of what it has ended."""
+
 PIPE_COLUMNS = 200
 """Where no terminal says how wide it is; ``COLUMNS`` in the environment may say more."""
 

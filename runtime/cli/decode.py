@@ -106,7 +106,22 @@ def command(
     """Decode messages from frames in hexadecimal, hex dumps, packet captures and capture folders."""
     named, sources = _split(arguments, protocol or [], grammars)
     if not _are_sources(sources):
-        _decode_one(_only(named, sources), sources, grammars, strict=strict, sender=sender, json=json)
+        name = _only(named, sources)
+        of_sources = {
+            "--dump-of": dump_of,
+            "--port": port,
+            "--message": message,
+            "--peer": peer,
+            "--since": since,
+            "--until": until,
+            "--errors": errors,
+            "--limit": limit,
+            "--follow": follow,
+            "--out": out,
+        }
+        for option in filter(of_sources.get, of_sources):
+            fail(f"{option} is for files and folders; a message that is given by its frames is shown")
+        _decode_one(name, sources, grammars, strict=strict, sender=sender, json=json)
         return
     if strict:
         fail("--strict is for one message, given by its frames")

@@ -12,7 +12,7 @@ from typing import Any
 from specwire.generated.errors import CodecError
 from specwire.runtime.cli.console import output
 from specwire.runtime.cli.decode_filter import peer_text
-from specwire.runtime.cli.decode_message import escape, meaning, plain, preview
+from specwire.runtime.cli.decode_message import escape, grammar_name, meaning, plain, preview
 from specwire.runtime.pcap.rows import Row
 
 SHOWN_OCTETS = 24
@@ -90,7 +90,7 @@ class Lines:
     def _fields(self, row: Row) -> str:
         package = self._packages[str(row.protocol)]
         pairs = ((name, value) for name, value in row.message.to_dict().items() if not _is_empty(value))
-        return " ".join(f"{name.rstrip('_')}={self._value(package, name, value)}" for name, value in pairs)
+        return " ".join(f"{grammar_name(name)}={self._value(package, name, value)}" for name, value in pairs)
 
     def _value(self, package: ModuleType, name: str, value: Any) -> str:
         # Bits are told by their names, numbers that have a name by it.

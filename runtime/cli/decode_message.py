@@ -13,15 +13,20 @@ SHOWN_OCTETS = 48
 
 
 def plain(value: Any) -> Any:
-    """Return a value of a field as JSON has it: octets in hexadecimal, pairs and lists as arrays."""
+    """Return a value of a field as JSON has it: octets in hexadecimal, pairs and lists as arrays, the grammar's names."""
     match value:
         case bytes():
             return value.hex()
         case dict():
-            return {name: plain(item) for name, item in value.items()}
+            return {grammar_name(name): plain(item) for name, item in value.items()}
         case tuple() | list():
             return [plain(item) for item in value]
     return value
+
+
+def grammar_name(attribute: str) -> str:
+    """Return what a field is called outside of Python: without the ``_`` of a name that means something else there."""
+    return attribute.rstrip("_")
 
 
 def show_message(package: ModuleType, message: Any, frames: Sequence[bytes]) -> None:
@@ -43,7 +48,7 @@ def show_message(package: ModuleType, message: Any, frames: Sequence[bytes]) -> 
     for name, value in message.to_dict().items():
         shown = message.wire_flags if name == "flags" and hasattr(message, "wire_flags") else value
         lines = "\n".join(map(escape, _value(shown).split("\n")))
-        table.add_row(Text(name.rstrip("_")), Text(lines), Text(meaning(package, name, shown)))
+        table.add_row(Text(grammar_name(name)), Text(lines), Text(meaning(package, name, shown)))
     console.print(table)
 
 
@@ -88,7 +93,7 @@ def meaning(package: ModuleType, name: str, value: Any) -> str:
     if name == "flags" and hasattr(package, "Flags"):
         names = [flag.name or "" for flag in package.Flags if flag & value]
         return f"0x{value:02x}: {' '.join(names).lower()}".rstrip(": ")
-    enum = getattr(package, name.rstrip("_").title().replace("_", ""), None)
+    enum = getattr(package, grammar_name(name).title().replace("_", ""), None)
     if isinstance(enum, type) and issubclass(enum, IntEnum) and value in list(enum):
         return enum(value).name.lower()
     constants = [c for c in dir(package) if c.startswith(f"{name.upper()}_") and getattr(package, c) == value]

@@ -23,6 +23,9 @@ EXIT_STATUSES = "Exit status: 0; 1 where one edition cannot read the other; 2 fo
 BREAKING = 1
 """Exit status where one edition cannot read what the other writes."""
 
+MAX_IR_OCTETS = 64 << 20
+"""Octets of a file that may be the IR of a protocol."""
+
 _STYLES = {"yes": "green", "depends": "yellow", "no": "red"}
 
 
@@ -90,7 +93,10 @@ def _has_grammar(path: Path) -> bool:
 
 
 def _is_json(path: Path) -> bool:
-    return path.suffix == ".json" or path.read_bytes()[:64].lstrip().startswith(b"{")
+    if path.suffix == ".json":
+        return True
+    with path.open("rb") as stream:
+        return stream.read(64).lstrip().startswith(b"{")
 
 
 def _read_document(path: Path, folder: Path | None) -> ir.Protocol:
@@ -110,8 +116,12 @@ def _read_document(path: Path, folder: Path | None) -> ir.Protocol:
 def _read_ir_file(path: Path) -> ir.Protocol:
     from specwire.generator.compare.ir_file import IrFileError, read_ir
 
+    with path.open("rb") as stream:
+        octets = stream.read(MAX_IR_OCTETS + 1)
+    if len(octets) > MAX_IR_OCTETS:
+        fail(f"{path} has more than {MAX_IR_OCTETS:,} octets, which the IR of no protocol has")
     try:
-        return read_ir(path.read_bytes())
+        return read_ir(octets)
     except IrFileError as error:
         fail(f"{path} is {error}")
 

@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from specwire.runtime.cli.console import fail, meant
+from specwire.runtime.cli.protocols import class_of_message
 
 MAX_FILE_OCTETS = 1 << 30
 
@@ -32,15 +33,8 @@ class Fields:
     """
 
     def __init__(self, package: ModuleType, name: str) -> None:
-        known = {
-            spelling.lower(): own for own, cls in package.MESSAGES.items() for spelling in (cls.NAME, own)
-        }
-        if name.lower() not in known:
-            fail(
-                f"there is no message {name!r}{meant(name, package.MESSAGES) or '; there are ' + ', '.join(package.MESSAGES)}"
-            )
         self._package = package
-        self.name = known[name.lower()]
+        self.name = class_of_message(package, name)
         declared = getattr(package.codec, self.name)
         hints = typing.get_type_hints(declared)
         self._types = {field.name: hints[field.name] for field in msgspec.structs.fields(declared)}
@@ -137,8 +131,9 @@ class Fields:
             return value
         if bytes in choices and isinstance(value, str) and str not in choices:
             return _hexadecimal(field, value)
-        if isinstance(value, dict):
-            return self._record(field, choices, value)
+        records = [choice for choice in choices if hasattr(choice, "__match_args__")]
+        if isinstance(value, dict) and records:
+            return self._record(field, records, value)
         if isinstance(value, list):
             kind = next((choice for choice in choices if typing.get_origin(choice) is tuple), None)
             items = typing.get_args(kind)
@@ -147,15 +142,16 @@ class Fields:
             return tuple(self._plain(field, items[0] if items else Any, item) for item in value)
         return value
 
-    def _record(self, field: str, choices: Sequence[Any], value: Mapping[str, Any]) -> Any:
-        records = [choice for choice in choices if hasattr(choice, "__match_args__")]
+    def _record(self, field: str, records: Sequence[Any], value: Mapping[str, Any]) -> Any:
         wanted = value.get("_type")
         kind = next((own for own in records if wanted in (None, own.NAME)), None)
         if kind is None:
-            fail(f"{field.rstrip('_')}: there is no kind {wanted!r} of it")
+            known = ", ".join(own.NAME for own in records)
+            fail(f"{field.rstrip('_')}: there is no kind {wanted!r} of it; there are {known}")
         hints = typing.get_type_hints(kind)
-        parts = {name: item for name, item in value.items() if name != "_type"}
-        unknown = [name for name in parts if name not in hints]
+        own = {name.rstrip("_"): name for name in kind.__match_args__}
+        parts = {own.get(name.rstrip("_"), name): item for name, item in value.items() if name != "_type"}
+        unknown = [name for name in parts if name not in kind.__match_args__]
         if unknown:
             fail(f"{field.rstrip('_')} has no part {unknown[0]!r}")
         made = {name: self._plain(f"{field}.{name}", hints[name], item) for name, item in parts.items()}

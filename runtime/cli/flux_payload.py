@@ -10,6 +10,9 @@ from specwire.runtime.cli.console import fail
 if TYPE_CHECKING:
     from specwire.runtime.flux.views import Notice, Reply
 
+MAX_INPUT_OCTETS = 1 << 30
+"""Octets that standard input may have, which become one message."""
+
 
 def read_content(words: list[str] | None, *, raw: bool, from_input: bool = False) -> str | bytes | None:
     """Return the payload that the user wants sent: octets where it is `raw`, else the text of a JSON object.
@@ -20,7 +23,9 @@ def read_content(words: list[str] | None, *, raw: bool, from_input: bool = False
     if words:
         octets = " ".join(words).encode("utf-8", "surrogateescape")
     elif from_input and sys.stdin is not None and not sys.stdin.isatty():
-        octets = sys.stdin.buffer.read()
+        octets = sys.stdin.buffer.read(MAX_INPUT_OCTETS + 1)
+        if len(octets) > MAX_INPUT_OCTETS:
+            fail(f"standard input has more than {MAX_INPUT_OCTETS:,} octets: a payload is one message")
     else:
         return None
     return octets or None if raw else _check_json(octets.strip())

@@ -19,7 +19,7 @@ from specwire.runtime.cli.capture_options import (
     read_capture_limits,
 )
 from specwire.runtime.cli.config_option import config_option, configured_in
-from specwire.runtime.cli.console import fail, print_error
+from specwire.runtime.cli.console import BY_SIGNAL, fail, print_error
 from specwire.runtime.cli.flux_options import (
     CaptureOption,
     CurveOption,
@@ -50,7 +50,7 @@ if TYPE_CHECKING:
 JOB_FAILED = 1
 ENDING_S = 10.0
 """How long the command may take to end when it is told to."""
-NOT_FOUND, NOT_EXECUTABLE, BY_SIGNAL = 127, 126, 128
+NOT_FOUND, NOT_EXECUTABLE = 127, 126
 """How a shell says that a command was not run, and that a signal ended it."""
 
 

@@ -51,11 +51,11 @@ def is_shipped(grammars: Path) -> bool:
 def protocol_folders(grammars: Path, names: Sequence[str]) -> list[Path]:
     """Return the folders of the protocols in `names`, of all where it is empty, in the order of their names."""
     folders = sorted(path for path in grammars.iterdir() if path.is_dir())
-    known = {
-        path.name: path
-        for path in folders
-        if (path / "grammar.abnf").exists() or (path / "profile.toml").exists()
-    }
+    known = {path.name: path for path in folders if _is_protocol(path)}
+    if not known and _is_protocol(grammars):
+        fail(f"{grammars} is the folder of one protocol; name the folder that it is in")
+    if not known and not names:
+        fail(f"{grammars} holds no protocol: each has a folder there, with grammar.abnf and profile.toml")
     for name in names:
         if name not in known:
             fail(
@@ -83,3 +83,7 @@ def compile_all(folders: Sequence[Path]) -> list[Compilation]:
     if faults:
         raise SpecError(tuple(faults))
     return compiled
+
+
+def _is_protocol(folder: Path) -> bool:
+    return (folder / "grammar.abnf").exists() or (folder / "profile.toml").exists()

@@ -128,13 +128,14 @@ def read_rules_of(grammar: str, dialect: Notation) -> Grammar:
 
 def _read_file(grammar: str, dialect: Notation, diagnostics: Diagnostics) -> list[Rulelist]:
     from specwire.generator.abnf import parse_grammar
+    from specwire.generator.abnf_bounds import read_grammar
     from specwire.generator.diagnostics import Source
 
-    is_input = grammar == STANDARD_INPUT
-    octets = sys.stdin.buffer.read() if is_input else Path(grammar).read_bytes()
-    # Octets that are not UTF-8 stay what they are, and the parser points at them.
-    text = octets.decode("utf-8", "surrogateescape")
-    source = Source("standard input" if is_input else grammar, text)
+    if grammar == STANDARD_INPUT:
+        source = Source("standard input", read_grammar(sys.stdin.buffer))
+    else:
+        with Path(grammar).open("rb") as stream:
+            source = Source(grammar, read_grammar(stream))
     return [parse_grammar(source, dialect=dialect.value, diagnostics=diagnostics)]
 
 

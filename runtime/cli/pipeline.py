@@ -26,6 +26,7 @@ from specwire.runtime.cli.pipeline_package import package as write_package
 from specwire.runtime.cli.pipeline_payloads import Payloads, read_payloads
 from specwire.runtime.cli.pipeline_session import Master, Package, Remote, target_of
 from specwire.runtime.cli.pipeline_watch import watch
+from specwire.runtime.cli.signals import ending_at_sigterm
 
 if TYPE_CHECKING:
     from specwire.runtime.spark.pipeline.steps import Progress as Listener
@@ -98,7 +99,8 @@ def run(
 
     try:
         options = _Options(protocol, mode.upper(), layers, backend, payloads)
-        summary, set_aside = _run(capture, out, options, target)
+        with ending_at_sigterm():
+            summary, set_aside = _run(capture, out, options, target)
     except (CaptureError, InputError) as error:
         fail(str(error), status=BAD_INPUT)
     except PipelineError as error:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from types import ModuleType
+from typing import Any
 
 from specwire import generated
 from specwire.runtime.cli.console import fail, meant
@@ -45,6 +47,20 @@ def load_protocol(name: str, grammars: Path | None = None) -> ModuleType:
     if name not in names:
         fail(f"there is no protocol {name!r}; there are {', '.join(names)}{meant(name, names)}")
     return import_module(f"specwire.generated.{name}")
+
+
+def class_of_message(package: ModuleType, name: str) -> str:
+    """Return the class of a message, which may be named as the class or as the grammar does, in any case.
+
+    A name that is none ends the command.
+    """
+    classes: Mapping[str, Any] = package.MESSAGES
+    known = {spelling.lower(): own for own, cls in classes.items() for spelling in (cls.NAME, own)}
+    if name.lower() not in known:
+        protocol = next(iter(classes.values())).PROTOCOL
+        others = meant(name, classes) or f"; it has {', '.join(classes)}"
+        fail(f"{protocol} has no message {name!r}{others}")
+    return known[name.lower()]
 
 
 def _make(name: str, grammars: Path) -> ModuleType:

@@ -28,12 +28,19 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
 ) -> None:
     """Generate the packages, run FILEMQ peers, capture, decode on Spark, and check that all of it agrees."""
-    _regenerate(grammars)
-    from specwire.runtime.cli.pipeline import show_progress
-    from specwire.runtime.job.job import JobFolderError, run_job
+    from specwire.runtime.job.folder import JobFolderError, check_folder
 
     try:
-        with show_progress() as listener:
+        check_folder(out)
+    except JobFolderError as error:
+        fail(str(error))
+    _regenerate(grammars)
+    from specwire.runtime.cli.pipeline import show_progress
+    from specwire.runtime.cli.signals import ending_at_sigterm
+    from specwire.runtime.job.job import run_job
+
+    try:
+        with show_progress() as listener, ending_at_sigterm():
             result, summary = run_job(
                 out, master=master, small_files=small_files, large_octets=large_octets, progress=listener
             )

@@ -13,7 +13,7 @@ import typer
 
 from specwire.runtime.cli.console import fail, output, print_json
 from specwire.runtime.cli.grammars import PackageGrammarsOption
-from specwire.runtime.cli.protocols import complete_protocol, load_protocol
+from specwire.runtime.cli.protocols import class_of_message, complete_protocol, load_protocol
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -55,8 +55,8 @@ def command(
 ) -> None:
     """Print the table of every message: its fields, a boolean for each flag, the JSON in a field as a variant."""
     package = load_protocol(protocol, grammars)
-    if message is not None and message not in package.MESSAGES:
-        fail(f"{protocol} has no message {message!r}; it has {', '.join(package.MESSAGES)}")
+    if message is not None:
+        message = class_of_message(package, message)
     if payloads is not None and (format is not Format.ARROW or json or message):
         fail("--payloads adds columns to all rows: it goes with --format arrow, without --message and --json")
     if format in (Format.JSON_SCHEMA, Format.AVRO):

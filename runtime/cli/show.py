@@ -91,11 +91,11 @@ def show_blocks(document: Path, *, json: bool) -> None:
     """
     from specwire.generator.diagnostics import Diagnostics
     from specwire.generator.documents.blocks import cut_blocks
-    from specwire.generator.documents.reading import read_document
+    from specwire.generator.documents.reading import read_document, read_octets
 
     if document.is_dir():
         fail(f"{document} is a folder, not a document")
-    blocks = cut_blocks(read_document(document, document.read_bytes(), Diagnostics()))
+    blocks = cut_blocks(read_document(document, read_octets(document), Diagnostics()))
     if json:
         print_json([_block_as_json(block) for block in blocks])
         return

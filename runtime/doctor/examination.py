@@ -17,6 +17,7 @@ from specwire.runtime.doctor.programs import (
     examine_java,
     examine_python,
     examine_system,
+    examine_transport,
 )
 from specwire.runtime.doctor.resources import examine_resources
 from specwire.runtime.doctor.sockets import examine_sockets
@@ -34,6 +35,7 @@ def examine(folder: Path) -> Iterator[Finding]:
         ("python", examine_python),
         ("libraries", examine_libraries),
         ("codecs", examine_codecs),
+        ("transport", examine_transport),
         ("arrow", examine_arrow),
         ("java", examine_java),
         ("jar", examine_jar),

@@ -1,4 +1,4 @@
-"""The system, Python, the codecs in C, and Java."""
+"""The system, Python, what there is in C, and Java."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from specwire.generated.builds import PURE, why_pure
 from specwire.runtime.doctor.finding import Finding, State
 from specwire.runtime.spark.decoding.jar import jar_trouble
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, look_for_java
+from specwire.runtime.transport.messages import PACKAGE as TRANSPORT
 
 OLDEST_PYTHON = (3, 11)
 
@@ -50,6 +51,15 @@ def examine_codecs() -> Finding:
     return Finding(
         "codecs", State.ABSENT, f"{len(pure)} of {len(names)} packages in Python ({words})", _compiling()
     )
+
+
+def examine_transport() -> Finding:
+    """Return whether the sockets hand messages to libzmq in C, or frame by frame through pyzmq."""
+    reason = why_pure(TRANSPORT)
+    if not reason:
+        return Finding("transport", State.OK, "messages go to libzmq and come from it in C")
+    advice = f"unset {PURE}" if os.environ.get(PURE) == "1" else _compiling()
+    return Finding("transport", State.ABSENT, f"messages go through pyzmq, frame by frame ({reason})", advice)
 
 
 def examine_java() -> Finding:

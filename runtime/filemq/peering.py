@@ -3,8 +3,8 @@
 Rules carried out here, from FILEMQ v2:
 
 - a command that the dialog does not allow is answered with RTFM, a malformed one with WAT, and the peering is over;
-- a refused subscription is answered with SRSLY, and every later command of this client is discarded; a sum of
-  credit that does not fit 64 bits is refused in the same way;
+- a refused subscription is answered with SRSLY, and every later command of this client is discarded, up to an OHAI,
+  which begins anew; a sum of credit that does not fit 64 bits is refused in the same way;
 - every command is a sign of life; a HUGZ is answered, and sent where nothing else was sent for a while.
 
 What is sent, and when, is `outflow`'s part.
@@ -69,6 +69,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
 
     Attributes:
         user: the name that the client has proved to have; empty where nobody has to.
+        refused: SRSLY was said, and nothing of this client is heard any more.
     """
 
     def __init__(
@@ -90,7 +91,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         self._files, self._terms, self._dialog = files, terms, dialog
         self._caches: dict[str, ClientCache] = {}
         self._heard = self._sent = self._since = now
-        self._opened = self._refused = self._resumed = self._asked_for_life = False
+        self._opened = self.refused = self._resumed = self._asked_for_life = False
 
     def describe(self, now: float) -> ClientStatus:
         """Tell how this client is."""
@@ -109,7 +110,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
     def obey(self, command: Command, now: float) -> list[ServerAction]:
         """Take a command from the client."""
         self._heard = now
-        if self._refused:
+        if self.refused:
             return []
         violation = self._dialog.receive(command)
         if violation is not None:
@@ -152,12 +153,12 @@ class Peering(ServerHandler[float, list[ServerAction]]):
     def answer_malformed(self, answer: Command, now: float) -> list[ServerAction]:
         """Answer a message that could not be decoded; an error ends the peering, whichever it is."""
         self._heard = now
-        return [] if self._refused else self.end(answer, f"sent a malformed message ({answer.NAME})", now)
+        return [] if self.refused else self.end(answer, f"sent a malformed message ({answer.NAME})", now)
 
     def stop(self, now: float) -> list[ServerAction]:
         """The server stops: say so, unless SRSLY has ended the dialog before, or the dialect has no word for it."""
         reason = "the server stops"
-        silent = self._refused or not self._terms.habits.server_says_goodbye
+        silent = self.refused or not self._terms.habits.server_says_goodbye
         return self.drop(reason) if silent else self.end(Kthxbai(), reason, now)
 
     def end(self, command: Command, reason: str, now: float) -> list[ServerAction]:
@@ -181,7 +182,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
 
     def review(self, now: float) -> list[ServerAction]:
         """What is allowed has changed: refuse a client that has a subscription that it may not have any more."""
-        for path in () if self._refused else self._caches:
+        for path in () if self.refused else self._caches:
             if fault := self._terms.authorise(self.user, path):
                 return self._refuse(path, fault, now)
         return []
@@ -192,7 +193,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
         if silence >= self._terms.expiry_s:
             return self.drop(f"silent for {silence:.1f} s")
         idle = self._terms.habits.server_asks_for_life and now - self._sent >= self._terms.heartbeat_s
-        if idle and not self._refused and not self._asked_for_life:
+        if idle and not self.refused and not self._asked_for_life:
             self._asked_for_life = True
             return [self._send(Hugz(), now)]
         return []
@@ -206,7 +207,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
     def _refuse(self, name: str, reason: str, now: float) -> list[ServerAction]:
         """FILEMQ v2, "The ICANHAZ-OK Command": SRSLY, and nothing of this client is heard any more."""
         srsly = self._send(Srsly(reason=cut_reason(f"{name} {reason}")), now)
-        self._refused = True
+        self.refused = True
         self._caches.clear()
         return [srsly, *self.outflow.stop(), Report(Refused(name, reason, self.label))]
 

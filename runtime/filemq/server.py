@@ -96,6 +96,10 @@ class ServerEngine:
     def obey(self, peer: bytes, command: Command, now: float, *, user: str = "") -> list[ServerAction]:
         """Take a decoded command from `peer`, which has proved to be `user`."""
         peering = self._peerings.get(peer)
+        if peering is not None and peering.refused and isinstance(command, Ohai):
+            # "The SRSLY Command": the client may connect again, with a routing id that may be the one it had.
+            again = self._tidy(peering, peering.drop("begins anew after SRSLY"))
+            return [*again, *self.obey(peer, command, now, user=user)]
         if peering is None:
             if not isinstance(command, Ohai):
                 return [Send(Rtfm(reason=f"{command.NAME} before OHAI"), peer)]

@@ -18,9 +18,7 @@ class Entry:
     """A field of a message or record; `many`: it holds the values of several frames."""
 
     name: str
-    """The grammar's, as columns have it."""
-    attribute: str
-    """Python's, as `to_dict` has it."""
+    """The grammar's, as columns and JSON have it."""
     type: Type
     many: bool
     absent: bool
@@ -49,7 +47,7 @@ def entries_of(message: MessageLayout) -> Iterator[Entry]:
         if isinstance(part, Frame):
             yield from fields_of(part.fields, absent=left_out)
         else:
-            yield Entry(part.field.name, part.field.attribute, part.field.type, many=True, absent=left_out)
+            yield Entry(part.field.name, part.field.type, many=True, absent=left_out)
 
 
 def fields_of(fields: Iterable[Field], *, absent: bool = False) -> Iterator[Entry]:
@@ -57,7 +55,7 @@ def fields_of(fields: Iterable[Field], *, absent: bool = False) -> Iterator[Entr
     for field in fields:
         if not field.implied:
             absent_too = absent or field.optional
-            yield Entry(field.name, field.attribute, field.type, many=False, absent=absent_too)
+            yield Entry(field.name, field.type, many=False, absent=absent_too)
 
 
 def option_name(package: ModuleType, option: Record) -> str:

@@ -75,7 +75,7 @@ def _message(package: ModuleType, layout: MessageLayout, words: Words) -> Schema
     for entry in entries:
         said = words.of_field(layout.class_name, entry.name)
         if "comment" in said:
-            schema["properties"][entry.attribute]["description"] = said["comment"]
+            schema["properties"][entry.name]["description"] = said["comment"]
     return {"title": f"{package.EDITION} {layout.name}", **schema}
 
 
@@ -85,7 +85,7 @@ def _object(package: ModuleType, entries: Iterable[Entry], *, tag: str | None = 
     for entry in entries:
         schema = _value(package, entry.type)
         schema = {"type": "array", "items": schema} if entry.many else schema
-        properties[entry.attribute] = {"anyOf": [schema, {"type": "null"}]} if entry.absent else schema
+        properties[entry.name] = {"anyOf": [schema, {"type": "null"}]} if entry.absent else schema
     return {
         "type": "object",
         "properties": properties,

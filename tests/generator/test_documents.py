@@ -339,6 +339,11 @@ def test_more_than_a_grammar_can_be(tmp_path: Path, octets: bytes) -> None:
     assert codes(path)[0] == "E703"
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
+def test_a_document_without_end_is_read_up_to_a_bound() -> None:
+    assert codes(Path("/dev/zero"))[0] == "E703"
+
+
 def test_octets_that_are_not_utf8_matter_in_rules_only(tmp_path: Path) -> None:
     path = tmp_path / "latin.txt"
     path.write_bytes("Gr\u00f6\u00dfe\n\na = %x01 b\nb = OCTET\n".encode("latin-1"))

@@ -37,7 +37,7 @@ def test_it_is_diagnosed(name: str, tmp_path: Path) -> None:
     [
         ("100,000 rules", "the grammar has 99,999 rules; at most 10,000 are read"),
         ("a million brackets", "the grammar has a rule of 1,000,009 characters; at most 100,000 are read"),
-        ("a comment of 10 MB", "the grammar has 10,000,012 characters; at most 2,000,000 are read"),
+        ("a comment of 10 MB", "the grammar has too many characters; at most 2,000,000 are read"),
         ("a million empty lines", "the grammar has 1,000,001 lines; at most 100,000 are read"),
     ],
 )

@@ -147,6 +147,13 @@ def test_a_profile_without_end_is_read_up_to_a_bound(tmp_path: Path) -> None:
         load_profile(tmp_path, Diagnostics(), shown="x")
 
 
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
+def test_a_grammar_without_end_is_read_up_to_a_bound(tmp_path: Path) -> None:
+    (tmp_path / "grammar.abnf").symlink_to("/dev/zero")
+    with pytest.raises(SpecError, match="too many characters; at most 2,000,000 are read"):
+        rules_of(tmp_path)
+
+
 @pytest.mark.parametrize(("characters", "fits"), [(200_000, True), (200_001, False)])
 def test_a_profile_has_so_many_characters_at_most(tmp_path: Path, characters: int, fits: bool) -> None:
     """Characters, not octets: each of these has three."""

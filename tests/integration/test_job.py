@@ -16,9 +16,11 @@ import pytest
 
 from specwire.runtime.job.files import CHANGED, DOOMED, EMPTY, SPACED, change_files, digest_folder, make_files
 from specwire.runtime.job.findings import compare_counts, compare_files
-from specwire.runtime.job.job import MARK, JobFolderError, run_job
+from specwire.runtime.job.folder import MARK, JobFolderError
+from specwire.runtime.job.job import run_job
 from specwire.runtime.job.transfer import Peer, Transfer
 from specwire.runtime.spark.pipeline.summary import Summary, TapCount, Timeline
+from tests.runtime.cli.commands import specwire
 
 ROOT = Path(__file__).parents[2]
 
@@ -75,6 +77,16 @@ def test_folder_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
     with pytest.raises(JobFolderError, match="not the output of an earlier run"):
         run_job(tmp_path, progress=_quiet)
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
+def test_a_folder_that_is_a_file_is_told_before_anything_is_done(
+    tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """It is a slip of the user's, which costs neither packages nor a start of Spark."""
+    (tmp_path / "out").touch()
+    outcome = specwire(capfd, "run", "--out", str(tmp_path / "out"), "--grammars", str(tmp_path))
+    told = f"specwire: {tmp_path / 'out'} is a file; name a folder with --out\n"
+    assert (outcome.status, outcome.out, outcome.err) == (2, "", told)
 
 
 def test_two_runs_do_not_share_a_folder(tmp_path: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 import signal
 import subprocess
@@ -105,16 +106,21 @@ def test_a_segment_that_cannot_be_read_is_told(capture: Path, tmp_path: Path) ->
 @needs_java
 @pytest.mark.spark
 def test_an_interrupt_leaves_nothing_behind(capture: Path, tmp_path: Path) -> None:
-    """No trace, no half output, and no folder that was not there."""
+    """No trace, no half output, and no folder that was not there; a terminal interrupts the whole group."""
     out = tmp_path / "out"
     arguments = ["--capture", str(capture), "--out", str(out), "--master", "local[2]"]
     with subprocess.Popen(
-        [*COMMAND, *arguments], cwd=tmp_path, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+        [*COMMAND, *arguments],
+        cwd=tmp_path,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        process_group=0,
     ) as process:
         assert process.stderr is not None
         while not process.stderr.readline().startswith("writing"):
             assert process.poll() is None
-        process.send_signal(signal.SIGINT)
+        os.killpg(process.pid, signal.SIGINT)
         _, rest = process.communicate(timeout=LIMIT_S)
     assert process.returncode == 130
     assert "Traceback" not in rest

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -16,6 +15,7 @@ from specwire.runtime.capture.link import Captured
 from specwire.runtime.capture.names import segment_name
 from specwire.runtime.capture.segments import Source, build_table, write_segment
 from specwire.runtime.spark.session.installed_java import find_java
+from tests.processes import kill_all
 
 pytestmark = [
     pytest.mark.slow,
@@ -46,13 +46,12 @@ def write(capture: Path, number: int) -> None:
 
 
 def start(capture: Path, out: Path) -> subprocess.Popen[str]:
-    """Start a run in a process group of its own, so that Java can be killed with it."""
+    """Start a run."""
     return subprocess.Popen(
         [*COMMAND, "--capture", str(capture), "--out", str(out), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
-        start_new_session=True,
     )
 
 
@@ -70,7 +69,7 @@ def kill_at(process: subprocess.Popen[str], step: str) -> None:
     while (line := process.stderr.readline()) and line.strip() != step:
         pass
     assert line, "the run ended before the step"
-    os.killpg(process.pid, signal.SIGKILL)
+    kill_all(process)
     process.communicate(timeout=LIMIT_S)
 
 

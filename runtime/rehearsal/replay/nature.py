@@ -62,12 +62,14 @@ class Ignored(msgspec.Struct, frozen=True):
 def plain_fields(
     message: Any, habits: Habits, ignored: Ignored, *, leave: Collection[str] = ()
 ) -> dict[str, Any]:
-    """Return the fields of a message by name, without what differs by nature and without those in `leave`."""
+    """Return the fields of a message by the grammar's names, without what differs by nature and those in `leave`."""
     name = type(message).__name__
     ignored = Ignored(ignored.paths | habits.fleeting)
+    # Python has a `_` behind a name that means something else there.
+    fields = {attribute.rstrip("_"): value for attribute, value in message.to_dict().items()}
     return {
         field: _plain(value, name, field, ignored)
-        for field, value in message.to_dict().items()
+        for field, value in fields.items()
         if field not in habits.numbered and field not in leave and not ignored.covers(name, field)
     }
 

@@ -12,6 +12,7 @@ from typing import Literal
 import msgspec
 
 from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.spark.decoding.backends import BACKENDS
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline.answering import lacks_answers
 from specwire.runtime.spark.pipeline.commit import Run
@@ -21,6 +22,9 @@ from specwire.runtime.spark.pipeline.manifest import LAYERS, MODES, Asked, Manif
 from specwire.runtime.spark.pipeline.payloads import name_differences
 from specwire.runtime.spark.pipeline.store import LATE, Store
 from specwire.runtime.spark.protocols import load_schemas
+
+AUTO = "auto"
+"""The backend that stands for the best one there is."""
 
 
 class Request(msgspec.Struct, frozen=True):
@@ -37,7 +41,7 @@ class Request(msgspec.Struct, frozen=True):
 
     capture: Path
     asked: Asked = Asked()
-    backend: str = "auto"
+    backend: str = AUTO
     late: Literal["rebuild", "keep"] = "rebuild"
     answers: bool = True
 
@@ -80,6 +84,9 @@ def check_request(request: Request, out: Path) -> None:
     for layer in asked.layers:
         if layer not in LAYERS:
             raise InputError(f"there is no layer {layer!r}; the known ones are {', '.join(LAYERS)}")
+    if request.backend != AUTO and request.backend not in BACKENDS:
+        known = ", ".join((AUTO, *BACKENDS))
+        raise InputError(f"there is no backend {request.backend!r}; the known ones are {known}")
     if "typed" not in asked.layers:
         raise InputError("the layer 'typed' cannot be left out: the answers are made of it")
 

@@ -42,7 +42,10 @@ def java_process(
     gateway: Any = None
     try:
         with changed_environment(environment), log.open("wb") as output, _deferred_interrupt():
-            gateway = launch(conf, {"stdout": output, "stderr": output, "cwd": folder})
+            # In a process group of its own: a SIGTERM to the whole group of this program (`timeout`, a shell's `kill %1`)
+            # would end Java before us. It ends with us all the same, whatever ends us: its standard input does then.
+            options = {"stdout": output, "stderr": output, "cwd": folder, "process_group": 0}
+            gateway = launch(conf, options)
         # Here, because Spark's errors can be read only while Java runs.
         with changed_environment(environment), _kept_interrupt(), as_job_errors(f"Spark's log: {log}"):
             context = SparkContext(conf=conf, gateway=gateway)

@@ -244,6 +244,13 @@ def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     assert not (tmp_path / "none").exists()
 
 
+def test_a_folder_that_is_no_capture(tmp_path: Path) -> None:
+    """Nothing is left in it, no lock either."""
+    with pytest.raises(CaptureError, match="the capture folder holds no segments"):
+        compact(tmp_path, now_s=TUESDAY_S)
+    assert list(tmp_path.iterdir()) == []
+
+
 def test_a_full_disk_leaves_all_as_it_was(capture: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """And is told in one sentence."""
 

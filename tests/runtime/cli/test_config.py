@@ -432,6 +432,14 @@ def test_systemd_finds_no_fault_in_the_units(tmp_path: Path) -> None:
     assert (judged.returncode, judged.stderr) == (0, "")
 
 
+def test_a_watch_is_told_to_stop_before_its_java_process() -> None:
+    """systemd sends SIGTERM to all processes of a unit otherwise; other servers end with those that they have started."""
+    for name in SECTIONS:
+        unit = unit_of(name, Path("/etc/specwire/specwire.toml"), "/usr/bin/specwire")
+        assert ("\nKillMode=mixed\n" in unit) is (name == "pipeline.watch")
+        assert unit.count("\nTimeoutStopSec=") == 1
+
+
 def test_a_unit_may_write_what_its_configuration_names(tmp_path: Path) -> None:
     file = Path(
         write(tmp_path, '[filemq.subscribe]\nserver = "tcp://h:1"\npaths = ["/"]\ninbox = "/srv/in"\n')

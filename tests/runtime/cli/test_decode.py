@@ -36,6 +36,27 @@ def test_cut_frame_says_which_field_ends_where(capfd: pytest.CaptureFixture[str]
     )
 
 
+@pytest.mark.parametrize(
+    "option", [("--out", "folder"), ("--limit", "1"), ("--errors",), ("--message", "Nom")]
+)
+def test_what_is_for_files_is_refused_with_frames(
+    option: tuple[str, ...], capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Instead of being passed over: nobody is to wait for a capture that is not written."""
+    outcome = specwire(capfd, "decode", "filemq", "aaa3070000010000000000", *option)
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"specwire: {option[0]} is for files and folders")
+
+
+def test_json_has_the_names_of_the_grammar(capfd: pytest.CaptureFixture[str]) -> None:
+    """`type` is a word of Python, where the field is `type_`; Flux v1's control: type 1, status 2."""
+    control = "8e0108040000000000000000" + "0000000100000002"
+    outcome = specwire(capfd, "decode", "--json", "flux", control)
+    fields = json.loads(outcome.out)["fields"]
+    assert list(fields) == ["routes", "flags", "userid", "rolemask", "type", "status"]
+    assert (fields["type"], fields["status"]) == (1, 2)
+
+
 def test_json_has_octets_in_hexadecimal(capfd: pytest.CaptureFixture[str]) -> None:
     outcome = specwire(capfd, "decode", "--json", "filemq", "aa:a3:07 0000010000000000")
     assert json.loads(outcome.out) == {"protocol": "filemq", "message": "Nom", "fields": {"credit": 1 << 40}}
@@ -68,6 +89,9 @@ def test_ddl_of_one_message(capfd: pytest.CaptureFixture[str]) -> None:
     pytest.importorskip("pyspark")
     outcome = specwire(capfd, "schema", "filemq", "--format", "ddl", "--message", "Nom")
     assert outcome.out.startswith("  `credit` DECIMAL(20,0) NOT NULL COMMENT '")
+    for spelling in ("nom", "NOM"):
+        named = specwire(capfd, "schema", "filemq", "--format", "ddl", "--message", spelling)
+        assert (named.status, named.out) == (0, outcome.out)
     outcome = specwire(capfd, "schema", "filemq", "--message", "Non")
     assert outcome.status == 2 and "filemq has no message 'Non'" in outcome.err
 

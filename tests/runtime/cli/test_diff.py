@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from specwire.generator import ir
 from specwire.generator.pipeline import compile_protocol
+from specwire.runtime.cli.diff import MAX_IR_OCTETS
 from tests.runtime.cli.commands import Outcome, specwire
 
 GRAMMARS = Path(__file__).parents[3] / "grammars"
@@ -219,6 +221,15 @@ def test_files_that_are_no_edition(
         f"specwire: {path} {sentence}" if sentence.startswith("is") else "specwire: "
     )
     assert sentence in outcome.err and outcome.err.count("\n") == 1
+
+
+def test_a_file_too_large_to_be_an_edition(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    path = tmp_path / "edition.json"
+    path.touch()
+    os.truncate(path, MAX_IR_OCTETS + 1)
+    outcome = diff(capfd, path, GRAMMARS / "filemq")
+    assert (outcome.status, outcome.out) == (2, "")
+    assert outcome.err.startswith(f"specwire: {path} has more than 67,108,864 octets")
 
 
 def test_things_that_are_no_edition(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:

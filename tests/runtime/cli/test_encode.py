@@ -86,7 +86,7 @@ def test_enumeration_and_several_values(capfd: pytest.CaptureFixture[str]) -> No
     [
         ((), "which message? specwire encode PROTOCOL MESSAGE"),
         (("filemk", "Nom"), "there is no protocol 'filemk'"),
-        (("filemq", "Nomm"), "there is no message 'Nomm'; did you mean 'Nom'?"),
+        (("filemq", "Nomm"), "filemq has no message 'Nomm'; did you mean 'Nom'?"),
         (("filemq", "Nom"), "Nom needs credit; its fields are credit"),
         (("filemq", "Nom", "credits=1"), "Nom has no field 'credits'; did you mean 'credit'?"),
         (("filemq", "Nom", "credit"), "'credit' is no FIELD=VALUE; its fields are credit"),
@@ -99,6 +99,7 @@ def test_enumeration_and_several_values(capfd: pytest.CaptureFixture[str]) -> No
         (("filemq", "Nom", "credit=-1"), "NOM.credit: expected 0 to 18446744073709551615, found -1"),
         (("filemq", "Nom", "credit:=[1"), "credit: '[1' is not JSON"),
         (("filemq", "Nom", "credit:=null"), "NOM.credit: expected an integer, found None"),
+        (("filemq", "Nom", 'credit:={"a": 1}'), "NOM.credit: expected an integer, found dict"),
         (("filemq", "Icanhaz", "options=a"), "options=a: expected NAME=VALUE"),
         (("norfab", "Open", "body=hex:0"), "body: '0' is not hexadecimal"),
         (("norfab", "Open", "body=@/nowhere"), "/nowhere: No such file or directory"),
@@ -135,6 +136,17 @@ def test_what_decode_writes_is_what_encode_reads(
         assert json.loads(outcome.out)["frames"] == frames
 
     holds()
+
+
+@pytest.mark.parametrize("name", ["type", "type_"])
+def test_a_field_is_known_by_the_name_of_the_grammar_and_of_python(
+    name: str, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    """Flux v1's control: magic 8E, version 1, type 8, no flags; userid unknown, rolemask 0, type 3, status 0."""
+    control = "8e010800ffffffff000000000000000300000000\n"
+    input_of(monkeypatch, json.dumps({"protocol": "flux", "message": "Control", "fields": {name: 3}}))
+    assert specwire(capfd, "encode", "--json-input", "-").out == control
+    assert specwire(capfd, "encode", "flux", "Control", f"{name}=3").out == control
 
 
 def test_several_messages_of_json(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:

@@ -101,6 +101,19 @@ def test_missing_folder_of_grammars(tmp_path: Path, capfd: pytest.CaptureFixture
     assert outcome.status == 2 and "none is not a folder of grammars" in outcome.err
 
 
+@pytest.mark.parametrize("command", ["check", "generate"])
+def test_a_folder_without_protocols(command: str, workspace: Path, capfd: pytest.CaptureFixture[str]) -> None:
+    """Nothing is wrong with none, but who names such a folder means another; packages beside it stay."""
+    grammars, out = workspace / "grammars", workspace / "generated"
+    assert specwire(capfd, "generate", "--grammars", str(grammars)).status == 0
+    outcome = specwire(capfd, command, "--grammars", str(grammars / "filemq"))
+    assert outcome.status == 2 and "filemq is the folder of one protocol; name the folder that" in outcome.err
+    shutil.rmtree(grammars / "filemq")
+    outcome = specwire(capfd, command, "--grammars", str(grammars))
+    assert outcome.status == 2 and f"{grammars} holds no protocol: each has a folder there" in outcome.err
+    assert (out / "filemq" / "codec.py").is_file()
+
+
 def test_grammars_here_come_before_those_that_specwire_brings(
     workspace: Path, capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

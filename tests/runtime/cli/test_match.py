@@ -6,6 +6,7 @@ import io
 import json
 import sys
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -174,6 +175,17 @@ def test_files_that_are_not_there(tmp_path: Path, capfd: pytest.CaptureFixture[s
     assert specwire(capfd, "match", str(path), "r", "a") == Outcome(
         2, "", f"specwire: {path}: No such file or directory\n"
     )
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
+def test_a_grammar_without_end(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> None:
+    """A file, and standard input."""
+    with Path("/dev/zero").open("rb") as endless:
+        monkeypatch.setattr(sys, "stdin", SimpleNamespace(buffer=endless))
+        for grammar in ("/dev/zero", "-"):
+            outcome = specwire(capfd, "match", grammar, "r", "a")
+            assert (outcome.status, outcome.out) == (2, "")
+            assert "error[E139]: the grammar has too many characters" in outcome.err
 
 
 def test_a_text_that_is_not_utf_8(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:

@@ -78,6 +78,29 @@ def test_codecs_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
     assert (finding.state, finding.advice) == (State.OK, "") and finding.found.endswith("packages in C")
 
 
+def test_sockets_in_python_on_demand(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The reason is the variable, and so is the remedy."""
+    monkeypatch.setenv("SPECWIRE_PURE", "1")
+    monkeypatch.setattr(programs, "why_pure", lambda _: "SPECWIRE_PURE=1 is set")
+    finding = programs.examine_transport()
+    assert (finding.state, finding.advice) == (State.ABSENT, "unset SPECWIRE_PURE")
+
+
+def test_sockets_that_are_not_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """pyzmq does it as well; the package that is asked about is the transport's own."""
+    monkeypatch.delenv("SPECWIRE_PURE", raising=False)
+    monkeypatch.setattr(programs, "why_pure", {"specwire.runtime.transport": "not compiled"}.__getitem__)
+    finding = programs.examine_transport()
+    assert finding.state is State.ABSENT and "through pyzmq" in finding.found
+    assert finding.found.endswith("(not compiled)") and "make setup" in finding.advice
+
+
+def test_sockets_in_c(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(programs, "why_pure", lambda _: "")
+    finding = programs.examine_transport()
+    assert (finding.name, finding.state, finding.advice) == ("transport", State.OK, "")
+
+
 def test_jar_that_is_of_other_sources(monkeypatch: pytest.MonkeyPatch) -> None:
     """Spark decodes all the same."""
     monkeypatch.setattr(programs, "jar_trouble", lambda: "it is old: run `make jar`")

@@ -289,13 +289,14 @@ def test_the_hand_written_entries_are_of_rows_that_exist() -> None:
 
 
 def test_a_refused_client_is_not_heard_any_more() -> None:
-    """After SRSLY no command is answered, whatever it is, until the client is forgotten for its silence."""
+    """After SRSLY no command is answered, but OHAI, until the client is forgotten for its silence."""
     play = ServerPlay("filemq", refusal="is private")
     play.walk(["C:Ohai", "S:OhaiOk"])
     play.present(CONCRETE["Icanhaz"])
     assert play.said == ["Srsly"]
-    for command in CONCRETE.values():
-        play.present(command)
-        assert play.said == [], command
+    for name, command in CONCRETE.items():
+        if name != "Ohai":
+            play.present(command)
+            assert play.said == [], command
     play.perform(play.engine.tick(TIMES["expiry"]))
     assert play.engine.clients == 0

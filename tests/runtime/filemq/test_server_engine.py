@@ -22,9 +22,10 @@ from specwire.generated.filemq import (
     Srsly,
     Wat,
 )
-from specwire.runtime.filemq.actions import Abandon, Close, Pause, ReadChunk, Send, ServerAction
+from specwire.runtime.filemq.actions import Abandon, Close, Pause, ReadChunk, Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
 from specwire.runtime.filemq.dialect import Command, OutOfTurnError
+from specwire.runtime.filemq.events import PeerClosed, PeerOpened
 from specwire.runtime.filemq.outflow import BATCH, MAX_CREDIT, MAX_RESTARTS
 from specwire.runtime.filemq.server import ServerEngine
 
@@ -184,6 +185,19 @@ def test_refused_subscription_silences_the_client(path: str) -> None:
     assert engine.obey(PEER, Hugz(), 0.0) == []
     assert engine.receive(PEER, [b"\xaa\xa3\x07"], 0.0)[:-1] == []
     assert change(engine, entry("/b")) == []
+
+
+def test_refused_client_may_begin_anew() -> None:
+    """A client that got SRSLY may connect again, as "The SRSLY Command" has it; its routing id may be the one it had."""
+    engine = peered(entry("/a"), path=None)
+    assert isinstance(sent(engine.obey(PEER, subscription("relative"), 0.0))[0], Srsly)
+    actions = engine.obey(PEER, Ohai(), 0.0)
+    assert sent(actions) == [OhaiOk()]
+    told = [action.event for action in actions if isinstance(action, Report)]
+    label = PEER.hex()
+    assert told == [PeerClosed(label, "begins anew after SRSLY"), PeerOpened(label)]
+    assert sent(engine.obey(PEER, subscription("/"), 0.0)) == [IcanhazOk()]
+    assert engine.clients == 1
 
 
 def test_access_rules_decide_on_subscriptions() -> None:

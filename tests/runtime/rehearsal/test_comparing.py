@@ -68,6 +68,13 @@ def test_numbers_in_json_are_masked_by_their_name_and_look() -> None:
     }
 
 
+def test_fields_have_the_names_of_the_grammar() -> None:
+    """Where `type` is a word of Python."""
+    control, flux_habits = flux.Control(type_=1, status=2), habits_of("flux")
+    assert plain_fields(control, flux_habits, Ignored())["type"] == 1
+    assert "type" not in plain_fields(control, flux_habits, Ignored(frozenset({"Control.type"})))
+
+
 def test_answers_to_several_requests_come_in_any_order() -> None:
     one, two = answer(1, {"n": 1}), answer(2, {"n": 2})
     assert compared([one, two], [two, one]).differences == []

@@ -27,6 +27,7 @@ from specwire.runtime.spark.live.alert_table import read_alerts
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store
+from tests.processes import kill_all
 from tests.runtime.spark import captures
 from tests.runtime.spark.live.growing import add_segment
 from tests.runtime.spark.live.same import count, read_rows
@@ -68,7 +69,7 @@ def grow(capture: Path, first: int, last: int) -> None:
 
 
 def start(capture: Path, out: Path, log: Path) -> subprocess.Popen[bytes]:
-    """Start a watch in a process group of its own, its words in a file."""
+    """Start a watch in a process group of its own, as shells do, its words in a file."""
     options = [
         "--capture",
         capture,
@@ -83,7 +84,7 @@ def start(capture: Path, out: Path, log: Path) -> subprocess.Popen[bytes]:
     ]
     with log.open("wb") as said:
         return subprocess.Popen(
-            [*COMMAND, *map(str, options), "--json"], stdout=said, stderr=said, start_new_session=True
+            [*COMMAND, *map(str, options), "--json"], stdout=said, stderr=said, process_group=0
         )
 
 
@@ -130,7 +131,7 @@ def test_a_watch_that_is_killed_loses_nothing(spark: SparkSession, tmp_path: Pat
             time.sleep(chance.uniform(0.0, 4.0))
         finally:
             if turn % 2:
-                os.killpg(process.pid, signal.SIGKILL)
+                kill_all(process)
             else:
                 process.kill()
             process.wait(LIMIT_S)
@@ -143,7 +144,7 @@ def test_a_watch_that_is_killed_loses_nothing(spark: SparkSession, tmp_path: Pat
         growing.join(LIMIT_S)
         wait_for(lambda: Store(out).manifest.rows.get("frames") == 3 * SEGMENTS, process, log)
         wait_for(lambda: alerts(out) >= 2, process, log)
-        process.send_signal(signal.SIGTERM)
+        os.killpg(process.pid, signal.SIGTERM)
         assert process.wait(LIMIT_S) == 0, log.read_text()
     finally:
         process.kill()

@@ -223,6 +223,13 @@ def test_a_bad_request_is_refused_before_spark(
     assert not (tmp_path / "out").exists()
 
 
+def test_a_backend_that_there_is_none_of_is_refused_before_spark(tmp_path: Path) -> None:
+    folder = captures.write_capture(tmp_path / "capture", [("C", captures.NOM)])
+    with pytest.raises(InputError, match="there is no backend 'gpu'; the known ones are auto, jvm, arrow"):
+        run(Request(folder, backend="gpu"), tmp_path / "out", target="not a master")
+    assert not (tmp_path / "out").exists()
+
+
 @pytest.mark.parametrize("out", ["capture", "capture/out", "."])
 def test_output_and_capture_lie_apart(tmp_path: Path, out: str) -> None:
     """Or the output would be captured traffic to the next run."""

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.segments import find_segments
@@ -70,6 +71,14 @@ def test_the_environment_is_restored(monkeypatch: pytest.MonkeyPatch) -> None:
         assert os.environ["PYSPARK_PYTHON"] == "python"
     assert os.environ["SPARK_HOME"] == "/elsewhere"
     assert "PYSPARK_PYTHON" not in os.environ
+
+
+@pytest.mark.spark
+def test_java_has_a_process_group_of_its_own(spark: SparkSession) -> None:
+    """What is sent to all of ours, as `timeout` and shells send SIGTERM, ends Java only when we end."""
+    assert SparkContext._gateway is not None
+    java = SparkContext._gateway.proc.pid
+    assert os.getpgid(java) == java != os.getpgrp()
 
 
 @pytest.mark.spark
