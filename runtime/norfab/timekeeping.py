@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specwire.runtime.norfab.job import OWED, Job, State
+from specwire.runtime.norfab.job import OWED, Job, State, Task
 from specwire.runtime.norfab.workers import Worker
 
 if TYPE_CHECKING:
@@ -46,13 +46,15 @@ class Timekeeper:
 
     def _overdue(self, job: Job) -> None:
         self._engine.dispatcher.unqueue(job)
-        cause = f"no result within {job.deadline - job.accepted_at:g} s"
+        waited = f"within {job.deadline - job.accepted_at:g} s"
         if not job.tasks:
-            self._engine.jobs.fail_unassigned(job, 408, cause)
+            self._engine.jobs.fail_unassigned(job, 408, _nobody(job, waited))
             return
         for task in list(job.tasks.values()):
             if task.state not in (State.ENDING, State.DONE):
+                came = task.state is not State.WAITING
                 self._engine.cancel(task)
+                cause = f"no result {waited}" if came else _stayed_away(task, waited)
                 self._engine.jobs.fail(task, 408, cause)
 
     def _expired(self, job: Job) -> None:
@@ -61,11 +63,17 @@ class Timekeeper:
         waited = f"within {self._engine.settings.queue_s:g} s"
         if not job.tasks:
             self._engine.dispatcher.unqueue(job)
-            self._engine.jobs.fail_unassigned(
-                job, 408, f"no worker of {job.service} for {job.target!r} {waited}"
-            )
+            self._engine.jobs.fail_unassigned(job, 408, _nobody(job, waited))
         for task in list(job.tasks.values()):
             if task.state is State.WAITING:
                 self._engine.dispatcher.unqueue(job)
-                who = task.slot if job.wanted.kind == "names" else "another worker"
-                self._engine.jobs.fail(task, 408, f"{who} did not come {waited}")
+                self._engine.jobs.fail(task, 408, _stayed_away(task, waited))
+
+
+def _nobody(job: Job, waited: str) -> str:
+    return f"no worker of {job.service} for {job.target!r} {waited}"
+
+
+def _stayed_away(task: Task, waited: str) -> str:
+    who = task.slot if task.job.wanted.kind == "names" else "another worker"
+    return f"{who} did not come {waited}"

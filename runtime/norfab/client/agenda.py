@@ -48,11 +48,13 @@ class Agenda:
 
     def _check_deadline(self, job: Job) -> None:
         engine = self._engine
-        if job.in_grace or (job.deadline <= engine.now and not self._knows_better(job)):
+        if job.deadline > engine.now:  # of an earlier deadline
+            return
+        if not self._knows_better(job) or 0 < job.grace_until <= engine.now:
             engine.table.give_up(job)
-        elif job.deadline <= engine.now:
-            job.in_grace = True
-            self._remind(engine.now + engine.settings.grace_s, "deadline", job)
+        elif not job.grace_until:
+            job.grace_until = engine.now + engine.settings.grace_s
+            self._remind(job.grace_until, "deadline", job)
 
     def _knows_better(self, job: Job) -> bool:
         """Whether the broker can be expected to say why there is no result."""

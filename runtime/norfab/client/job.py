@@ -53,7 +53,7 @@ class Job:
         unknown_since: since when the broker says that it does not know it; None where it does.
         refusal: why the broker did not take it, or does not answer.
         events: of its progress, that were kept.
-            in_grace: its time is over, and the broker has a little more to say why.
+        grace_until: its time is over, and the broker has until then to say why; 0 before.
     """
 
     __slots__ = (
@@ -65,7 +65,7 @@ class Job:
         "ended_at",
         "error",
         "events",
-        "in_grace",
+        "grace_until",
         "known_at",
         "listed",
         "parts",
@@ -95,7 +95,8 @@ class Job:
         self.state = State.NEW
         self.parts: dict[str, Part] = {}
         self.known_at = self.posted_at = NEVER
-        self.listed = self.asked = self.in_grace = False
+        self.listed = self.asked = False
+        self.grace_until = 0.0
         self.poll_at, self.poll_s, self.retry_s = 0.0, poll_s, retry_s
         self.unknown_since: float | None = None
         self.refusal = self.error = ""

@@ -81,7 +81,7 @@ class Table:
 
     def extend(self, job: Job, deadline: float) -> None:
         """Wait for a job until `deadline`."""
-        job.deadline, job.in_grace = deadline, False
+        job.deadline, job.grace_until = deadline, 0.0
         self._engine.agenda.remind_of_deadline(job)
 
     def resume(self, job: Job, deadline: float) -> None:

@@ -288,6 +288,19 @@ def test_a_job_that_takes_too_long_ends_with_408_and_is_cancelled() -> None:
     assert [ended.status for ended in lab.reported(JobEnded)] == [408]
 
 
+def test_a_job_whose_time_is_over_before_a_worker_comes_says_who_did_not() -> None:
+    """Nobody at all, or one that was named while others are here."""
+    lab = Lab()
+    lab.post(body=job(timeout=20))
+    lab.wait(20)
+    assert lab.told()[-1][1]["error"] == "no worker of svc for 'all' within 20 s"
+    lab.ready("w1")
+    lab.post("j2", target="w1,w9", body=job(timeout=20))
+    lab.respond("w1", uuid="j2")
+    lab.wait(20, alive=["w1"])
+    assert lab.told()[-1][1]["w9"]["errors"] == ["w9 did not come within 20 s"]
+
+
 def test_a_worker_that_keeps_silent_about_a_job_is_asked() -> None:
     lab = Lab(Settings(poll_s=5.0))
     lab.ready("w1")

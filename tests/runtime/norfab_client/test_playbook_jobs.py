@@ -260,6 +260,20 @@ def test_no_answer_in_time_is_408_on_the_clients_side() -> None:
     assert desk.result.missing == ("w2",) and desk.result.results["w1"].result == 3
 
 
+def test_a_wait_that_began_after_the_job_leaves_the_broker_a_moment_too() -> None:
+    """What the broker says then is what is told, and not that the client knows of no worker."""
+    desk = Desk(poll_s=1000.0).begin()
+    desk.submit(timeout=2)
+    desk.now += 0.002
+    desk.collect(wait=2)
+    desk.say(300, worker="", status="PENDING")
+    desk.turn(2.25)
+    assert not desk.tell(JobEnded)
+    desk.refused(408, "no worker of svc for 'all' within 2 s")
+    assert (desk.result.state, desk.result.code) == (State.FAILED, 408)
+    assert desk.result.error == "no worker of svc for 'all' within 2 s"
+
+
 def test_without_a_broker_the_deadline_is_kept_at_once() -> None:
     """Nobody is there to say more; why there is no broker is the cause."""
     desk = Desk().begin()
