@@ -137,10 +137,11 @@ class ServiceHost:
 
     async def close(self) -> None:
         """Cancel what runs, and wait until all of it has been answered."""
-        running = list(self._running)
-        for task in running:
+        for task in self._running:
             task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        while self._running:
+            await asyncio.wait(list(self._running))
+            await asyncio.sleep(0)  # what has ended is answered in the next turn of the loop
 
     def _start(self, request: ServiceRequest, method: Callable[..., Any]) -> None:
         if len(self._running) >= MAX_RUNNING:
