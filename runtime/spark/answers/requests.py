@@ -17,7 +17,7 @@ the state there is, so closed and open rows are one pass over the messages, and 
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
@@ -38,15 +38,15 @@ KEY = ("tap", "conversation", "asker", "requester", "matchtag")
 """Whose messages may belong together. They are partitioned and sorted by two hashes of it, which is what makes this quick: names
 of taps and connections all begin alike. That two of ten thousand million keys agree in both has a chance of 10^-18."""
 
+WHO = (*KEY, "peer", "hops", "alone")
+"""What goes along with every message and nothing asks for on the way. It is one column, a struct: each window writes its
+rows anew, field by field, and a struct in one piece."""
+
 BEGUN = ("topic", "nodeid", "userid", "ts", "seq", "mono", "streaming", "first_mono")
-"""What a call takes from the message that it begins with. Each goes along by itself: a struct would be copied with every
-message."""
+"""What a call takes from the message that it begins with."""
 
 SUMMED = ("responses", "octets")
 """What is counted over all messages of a call."""
-
-STAND_INS: Mapping[str, int | str] = {"topic": "\0", "nodeid": -1, "userid": -1, "first_mono": -1}
-"""What goes along in the place of null, for which the value of the call before would be taken."""
 
 
 def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
@@ -55,52 +55,34 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
     assert calls is not None, f"{protocol} has no requests"
     words = _words(typed, protocol, calls)
     carried = [_carry(rows) for rows in kept(state, "requests")]
-    rows = _fold(together([words, *carried]), latest(words), calls)
+    rows = _fold(_together(words, carried), latest(words), calls)
     made = rows.withColumns({"service": F.substring_index("topic", ".", 1), **_durations()})
     table = shape(made, protocol, REQUESTS, is_open=F.col("outcome") == "open")
     return Step({"requests": table}, {"requests": table.where(OPEN).drop(OPEN)})
 
 
 def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
-    """Return requests and responses as rows of one kind; of those that cannot be paired `alone` says why."""
+    """Return requests and responses as rows of one kind; of those that cannot be paired `alone` says why.
+
+    A request has no `errnum`, a response no `nodeid`. What follows from these is not here: each column goes through the
+    exchange with every message.
+    """
     dialog = _dialog(protocol)
     silent = dialog.unanswered.get("flags", 0)
     streaming = f"flags & {calls.streaming} <> 0" if calls.streaming else "false"
     shared = {"requester": _requester(protocol), "hops": "coalesce(cast(size(routes) as bigint), 0)"}
     shared |= {"matchtag": "matchtag", "topic": "topic", "userid": "userid", "streaming": streaming}
-    asked = take(
-        typed,
-        protocol,
-        "Request",
-        shared
-        | {
-            "nodeid": "nodeid",
-            "asks": "true",
-            "ends": "false",
-            "responses": "0L",
-            "alone": f"case when flags & {silent} <> 0 then 'noresponse' when matchtag = 0 then 'untagged' end",
-        },
-    ).withColumn("asker", F.col("sender"))
+    untagged = "matchtag = 0 then 'untagged' end"
+    alone = f"case when flags & {silent} <> 0 then 'noresponse' when {untagged}"
+    asked = take(typed, protocol, "Request", shared | {"nodeid": "nodeid", "alone": alone})
     answered = take(
-        typed,
-        protocol,
-        "Response",
-        shared
-        | {
-            "errnum": "errnum",
-            "asks": "false",
-            "ends": f"not ({streaming}) or errnum <> 0",
-            "responses": "1L",
-            "alone": "case when matchtag = 0 then 'untagged' end",
-        },
-    ).withColumns(
-        {
-            "asker": _other_side("sender", dialog.roles),
-            "first_mono": F.col("mono"),
-            "answered_ts": F.col("ts"),
-        }
+        typed, protocol, "Response", shared | {"errnum": "errnum", "alone": f"case when {untagged}"}
     )
-    return together([asked, answered]).drop("message", "sender").withColumn("last_mono", F.col("mono"))
+    asker = {"Request": F.col("sender"), "Response": _other_side("sender", dialog.roles)}
+    both = (
+        rows.withColumn("asker", asker[name]) for name, rows in (("Request", asked), ("Response", answered))
+    )
+    return together(both).drop("message", "sender")
 
 
 def _dialog(protocol: str) -> Dialog:
@@ -125,82 +107,99 @@ def _other_side(sender: str, roles: tuple[str, ...]) -> Column:
 
 def _carry(table: DataFrame) -> DataFrame:
     """Return open calls as the messages that they begin with."""
-    started = table.drop("protocol", "date", "service", "outcome", "first_us", "latency_us")
-    return started.withColumns({"asks": F.col("nodeid").isNotNull(), "ends": F.lit(False)})
+    return table.drop("protocol", "date", "service", "outcome", "first_us", "latency_us")
+
+
+def _together(words: DataFrame, carried: Sequence[DataFrame]) -> DataFrame:
+    """Return messages, and the calls that were carried over, if there are any, with two hashes of their keys and `WHO`."""
+    rows = together([words.withColumn("last_mono", F.col("mono")), *carried]) if carried else words
+    paired = F.col("alone").isNull()
+    hashed = F.when(paired, F.xxhash64(*KEY)).otherwise(F.xxhash64("tap", "seq"))
+    other = F.when(paired, F.xxhash64(F.lit("call"), *reversed(KEY))).otherwise(F.xxhash64("seq", "tap"))
+    keyed = rows.withColumns({"key": hashed, "key2": other, "who": F.struct(*WHO)})
+    return keyed.drop(*WHO)
+
+
+def _asks() -> Column:
+    return F.col("nodeid").isNotNull()
+
+
+def _known(rows: DataFrame, name: str, message: Column) -> Column:
+    """Return what a call that was carried over knows of the messages before, and what a message says for itself."""
+    return F.coalesce(name, message) if name in rows.columns else message
 
 
 def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     """Cut the messages of each key into calls; the last message of each becomes its row.
 
-    Every message learns in two steps over one order: from its neighbours whether it begins a call and whether it ends
-    one, and then what its call began with. So the messages are sorted once, and nothing is grouped.
+    Every message learns from its neighbours whether it begins a call and whether it ends one. The others are left out
+    then, so what a call began with is in the row before its last one, if not in that itself. The messages are sorted
+    once, and nothing is grouped. Windows are asked for plain columns: anything else is a column more in the exchange.
     """
-    paired = F.col("alone").isNull()
-    hashed = F.when(paired, F.xxhash64(*KEY)).otherwise(F.xxhash64("tap", "seq"))
-    other = F.when(paired, F.xxhash64(F.lit("call"), *reversed(KEY))).otherwise(F.xxhash64("seq", "tap"))
-    keyed = words.withColumns({"key": hashed, "key2": other})
     in_order = Window.partitionBy("key", "key2").orderBy("seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
     limit = F.lit(GIVEN_UP_S * 1_000_000_000)
-    beside = keyed.withColumns(
+    heard = "last_mono" if "last_mono" in words.columns else "mono"
+    responses = F.count("errnum").over(so_far)
+    if "responses" in words.columns:
+        responses += F.coalesce(F.sum("responses").over(so_far), F.lit(0))
+    beside = words.withColumns(
         {
-            **{f"all_{name}": F.sum(name).over(so_far) for name in SUMMED},
-            **{f"was_{name}": F.lag(name).over(in_order) for name in ("ends", "last_mono")},
-            **{f"next_{name}": F.lead(name).over(in_order) for name in ("asks", "mono")},
+            "all_responses": responses,
+            "all_octets": F.sum("octets").over(so_far),
+            **{f"was_{name}": F.lag(name).over(in_order) for name in ("errnum", "streaming", heard)},
+            **{f"next_{name}": F.lead(name).over(in_order) for name in ("nodeid", "mono")},
         }
     )
+    was_silent = F.col("mono") - F.col(f"was_{heard}")
+    is_silent = F.col("next_mono") - F.col(heard)
+    is_latest = is_silent.isNull()
     cut = beside.withColumns(
         {
-            "begins": F.col("asks") | _is_over("was_ends", F.col("mono") - F.col("was_last_mono"), limit),
-            "is_latest": F.col("next_asks").isNull(),
-            "next_begins": F.col("next_asks")
-            | _is_over("ends", F.col("next_mono") - F.col("last_mono"), limit),
+            "begins": _asks() | was_silent.isNull() | _ends("was_") | (was_silent > limit),
+            "is_latest": is_latest,
+            "is_last": is_latest | F.col("next_nodeid").isNotNull() | _ends() | (is_silent > limit),
         }
-    ).withColumn("is_last", F.col("is_latest") | F.col("next_begins"))
+    ).where("begins or is_last")
     # Of a call that was carried over the first response is known; else it is the message after the request.
-    follows = F.when(~F.col("is_last"), F.col("next_mono"))
-    first = cut.withColumn("first_mono", F.coalesce("first_mono", follows))
-    begun = {f"begun_{name}": _stand_in(name) for name in BEGUN}
-    begun |= {f"before_{name}": F.col(f"all_{name}") - F.col(name) for name in SUMMED}
-    told = first.withColumns(
+    answer = F.when(_asks(), F.when(~F.col("is_last"), F.col("next_mono"))).otherwise(F.col("mono"))
+    own = {"responses": _known(cut, "responses", F.when(_asks(), 0).otherwise(1)), "octets": F.col("octets")}
+    first = cut.withColumns(
         {
-            name: F.last(F.when(F.col("begins"), value), ignorenulls=True).over(so_far)
-            for name, value in begun.items()
+            "first_mono": _known(cut, "first_mono", answer),
+            **{f"before_{name}": F.col(f"all_{name}") - value for name, value in own.items()},
         }
     )
+    taken = (*BEGUN, *(f"before_{name}" for name in SUMMED))
+    told = first.withColumns({f"begun_{name}": F.lag(name).over(in_order) for name in taken})
     return _rows(told.where("is_last"), taps, limit, calls)
 
 
-def _is_over(ends: str, silence: Column, limit: Column) -> Column:
-    """Return whether the message that comes after one belongs to another call, whatever it is."""
-    return F.coalesce(ends, F.lit(True)) | (silence > limit)
+def _ends(which: str = "") -> Column:
+    """Return whether nothing comes after a message, or after the one before it (`was_`); a request has no `errnum`."""
+    errnum, goes_on = F.col(f"{which}errnum"), F.coalesce(f"{which}streaming", F.lit(False))
+    return errnum.isNotNull() & (~goes_on | (errnum != 0))
 
 
 def _rows(ended: DataFrame, taps: DataFrame, limit: Column, calls: Calls) -> DataFrame:
     """Return the calls from their last messages."""
-    begun = {name: F.col(f"begun_{name}") for name in BEGUN}
-    begun |= {name: F.nullif(begun[name], F.lit(value)) for name, value in STAND_INS.items()}
-    sums = ((F.col(f"all_{name}") - F.col(f"before_{name}")).alias(name) for name in SUMMED)
+    ended = ended.select("*", *(F.col(f"who.{name}").alias(name) for name in WHO))
     rows = ended.join(F.broadcast(taps), "tap", "left").select(
-        *KEY,
-        "peer",
-        *("hops", "alone"),
-        *(value.alias(name) for name, value in begun.items()),
-        *sums,
-        "last_mono",
-        "answered_ts",
-        F.when(F.col("ends") | F.col("alone").isNotNull(), F.col("errnum")).alias("errnum"),
-        F.col("ends").alias("ended"),
+        *WHO,
+        *(_begun(name).alias(name) for name in BEGUN),
+        *((F.col(f"all_{name}") - _begun(f"before_{name}")).alias(name) for name in SUMMED),
+        _known(ended, "last_mono", F.col("mono")).alias("last_mono"),
+        _known(ended, "answered_ts", F.when(~_asks(), F.col("ts"))).alias("answered_ts"),
+        F.when(_ends() | F.col("alone").isNotNull(), F.col("errnum")).alias("errnum"),
+        _ends().alias("ended"),
         "is_latest",
         "tap_mono",
     )
-    return rows.withColumns({"asks": F.col("nodeid").isNotNull()}).withColumn(
-        "outcome", _outcome(limit, calls)
-    )
+    return rows.withColumn("outcome", _outcome(limit, calls))
 
 
-def _stand_in(name: str) -> Column:
-    return F.coalesce(name, F.lit(STAND_INS[name])) if name in STAND_INS else F.col(name)
+def _begun(name: str) -> Column:
+    return F.when(F.col("begins"), F.col(name)).otherwise(F.col(f"begun_{name}"))
 
 
 def _outcome(limit: Column, calls: Calls) -> Column:
@@ -208,21 +207,20 @@ def _outcome(limit: Column, calls: Calls) -> Column:
     well = (F.col("errnum") == 0) | (F.col("streaming") & (F.col("errnum") == calls.last))
     return (
         F.when(F.col("alone").isNotNull(), F.col("alone"))
-        .when(~F.col("asks") & F.col("ended"), "unasked")
+        .when(~_asks() & F.col("ended"), "unasked")
         .when(F.col("ended") & well, "answered")
         .when(F.col("ended"), "error")
         .when(recent, "open")
-        .when(F.col("asks"), "unanswered")
+        .when(_asks(), "unanswered")
         .otherwise("unasked")
     )
 
 
 def _durations() -> dict[str, Column]:
-    asked = F.col("nodeid").isNotNull()
     over = F.col("outcome").isin("answered", "error")
     first, last = (F.col(name) - F.col("mono") for name in ("first_mono", "last_mono"))
     return {
-        "first_us": F.when(asked, first / 1000),
+        "first_us": F.when(_asks(), first / 1000),
         "latency_us": F.when(over, last / 1000),
     }
 

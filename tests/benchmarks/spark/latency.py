@@ -15,6 +15,7 @@ from pyspark.sql import functions as F
 
 from specwire.runtime.spark.answers.requests import advance
 from specwire.runtime.spark.protocols import load_schemas
+from tests.benchmarks.spark.conversations import warm_rounds
 from tests.benchmarks.spark.harness import Bench, Row, consume
 
 CONNECTIONS = 1000
@@ -70,6 +71,7 @@ def measure(bench: Bench) -> Iterator[Row]:
         },
         bench.rows,
         wanted={"answers.requests": WANTED},
+        warm=warm_rounds(bench),
     )
 
 

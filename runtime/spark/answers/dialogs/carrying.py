@@ -26,6 +26,9 @@ Part: TypeAlias = "Text | str"
 NO_TOKENS = "[]}"
 """How the text of a track without tokens ends."""
 
+MOST = 1 << 31
+"""So many values of one column, times as many of the next, are numbers that can be told apart."""
+
 _encoder = msgspec.json.Encoder()
 
 
@@ -55,11 +58,22 @@ def _track(automaton: Automaton, watched: Watched, count: int) -> list[Part]:
 
 def _group(columns: Sequence[Longs]) -> tuple[Longs, Longs]:
     """Return for each row the number of its group, of rows that are equal in all columns, and a row of each group."""
-    group = np.zeros(len(columns[0]), np.int64)
+    group, groups = np.zeros(len(columns[0]), np.int64), 1
     for column in columns:
-        numbered: Any = pa.array(group * (column.max() + 1) + column).dictionary_encode()
-        group = numbered.indices.to_numpy().astype(np.int64)
-    return group, np.unique(group, return_index=True)[1]
+        several = int(column.max()) + 1
+        if groups * several > MOST:
+            group, groups = _number(group)
+        group, groups = group * several + column, groups * several
+    group, groups = _number(group)
+    firsts = np.empty(groups, np.int64)
+    firsts[group[::-1]] = np.arange(len(group))[::-1]  # of several the last that is written stays
+    return group, firsts
+
+
+def _number(values: Longs) -> tuple[Longs, int]:
+    """Return for each value a number from 0 that equal ones share, and how many numbers there are."""
+    numbered: Any = pa.array(values).dictionary_encode()
+    return numbered.indices.to_numpy().astype(np.int64), len(numbered.dictionary)
 
 
 def _tokens(kept: Mapping[int, Held], resting: Resting | None, count: int) -> Part:
@@ -90,6 +104,12 @@ def _digits(column: Longs) -> Text:
 
 
 def _join(parts: Sequence[Part]) -> Text:
-    columns: list[Any] = [pa.scalar(part) if isinstance(part, str) else part for part in parts]
+    fewer: list[Any] = []
+    for part in parts:
+        if isinstance(part, str) and fewer and isinstance(fewer[-1], str):
+            fewer[-1] += part
+        else:
+            fewer.append(part)
+    columns: list[Any] = [pa.scalar(part) if isinstance(part, str) else part for part in fewer]
     joined: Any = pc.binary_join_element_wise(*columns, "")
     return cast(Text, joined)

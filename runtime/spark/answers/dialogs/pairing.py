@@ -1,8 +1,9 @@
 """Pair the replies of a batch with their requests, where the dialog pairs by key.
 
-Most conversations are short, begin and end within a batch, and have tokens that stay where they are, for a request may
-have any number of replies. For these a reply is in order where a request with its key came before it: that
-is asked of all of them at once, with arrays. The others go through the loop of `tokens`, message by message.
+In most conversations tokens stay where they are, for a request may have any number of replies. For these a reply is in
+order where a request with its key came before it: that is asked of all of them at once, with arrays. What a conversation
+that goes on has from before comes first, as requests in rows below 0. The others go through the loop of `tokens`,
+message by message.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Paired(NamedTuple):
 class _Words(NamedTuple):
     """Messages that put or take tokens, and violations; all columns have the same length.
 
-    An epoch is a conversation, anew after each restart; `put` is a place or -1, `takes` places, a bit each.
+    An epoch is a conversation, anew after each restart; `put` is a place or -1, `takes` places, a bit each; `tokens`
+    is how many are put, 1 for a message.
     """
 
     row: Longs
@@ -66,6 +68,7 @@ class _Words(NamedTuple):
     key: Longs
     put: Longs
     takes: Longs
+    tokens: Longs
 
     def where(self, chosen: Flags) -> _Words:
         return self if chosen.all() else _Words(*(column[chosen] for column in self))
@@ -103,8 +106,9 @@ def pair(
     waiting = np.zeros(epoch[-1] + 1, np.int64)
     waiting[list(opened)] = [tokens.waiting for tokens in opened.values()]
 
-    quick = _are_quick(automaton, words, opened, len(waiting))[words.epoch]
-    at_once, slow = words.split(quick)
+    quick = _are_quick(automaton, words, opened, len(waiting))
+    at_once, slow = words.split(quick[words.epoch])
+    at_once = _with_held(at_once, {place: tokens for place, tokens in opened.items() if quick[place]})
     chain = _chain(at_once)
     occupied = _pair_at_once(at_once, chain, waiting, len(automaton.reading.places))
     refused = [row for row in occupied if verdict[row] < Verdict.UNEXPECTED]
@@ -114,18 +118,41 @@ def pair(
     waiting[list(paired.waiting)] = list(paired.waiting.values())
 
     ends = epoch[np.append(batch.firsts[1:], len(epoch)) - 1]
-    last = opened.get(int(ends[-1]))
+    numbers = np.full(len(waiting), -1)
+    numbers[ends] = np.arange(len(ends))
+    if not keep:
+        is_last = at_once.epoch == ends[-1]
+        at_once, chain = at_once.where(is_last), chain[is_last]
+    resting = _rest(automaton, at_once, chain, numbers)
+    kept: dict[int, Held] = {}
+    if keep:
+        held = {place: tokens.held() for place, tokens in opened.items() if not quick[place]} | paired.kept
+        kept = {int(numbers[end]): tokens for end, tokens in held.items() if numbers[end] >= 0}
+    last = _held_last(resting, len(ends) - 1) if quick[ends[-1]] else opened.get(int(ends[-1]))
     if paired.last is not None and paired.last[0] == ends[-1]:
         last = paired.last[1]
-    kept: dict[int, Held] = {}
-    resting = None
-    if keep:
-        held = {place: tokens.held() for place, tokens in opened.items()} | paired.kept
-        numbers = np.full(len(waiting), -1)
-        numbers[ends] = np.arange(len(ends))
-        kept = {int(numbers[end]): tokens for end, tokens in held.items() if numbers[end] >= 0}
-        resting = _rest(automaton, at_once, chain, numbers)
-    return Paired(waiting[ends], last, kept, resting, occupied | paired.probed | paired.refused)
+    return Paired(
+        waiting[ends], last, kept, resting if keep else None, occupied | paired.probed | paired.refused
+    )
+
+
+def _with_held(words: _Words, opened: Mapping[int, Tokens]) -> _Words:
+    """Return the words after those that stand for the tokens which epochs begin with."""
+    held = [(epoch, *token) for epoch, tokens in opened.items() for token in tokens.held()]
+    if not held:
+        return words
+    epoch, put, key, tokens = np.array(held, np.int64).T
+    row, nothing = np.arange(-len(held), 0), np.zeros(len(held), np.int64)
+    before = _Words(row, epoch, nothing, key, put, nothing, tokens)
+    return _Words(*map(np.concatenate, zip(before, words, strict=True)))
+
+
+def _held_last(resting: Resting | None, last: int) -> Tokens:
+    """Return the tokens of the last conversation."""
+    if resting is None:
+        return Tokens()
+    begin = int(np.searchsorted(resting.conversation, last))
+    return Tokens(zip(*(column[begin:].tolist() for column in resting[1:]), strict=True))
 
 
 def _find_words(
@@ -138,21 +165,24 @@ def _find_words(
     put = np.array([-1 if each.put is None else each.put for each in automaton.pairs] + [-1], np.int64)
     takes = np.array([sum(1 << place for place, _ in each.takes) for each in automaton.pairs] + [0], np.int64)
     number = number[rows]
-    return _Words(rows, rows, number, batch.key[rows], put[number], takes[number])
+    return _Words(
+        rows, rows, number, batch.key[rows], put[number], takes[number], np.ones(len(rows), np.int64)
+    )
 
 
 def _are_quick(automaton: Automaton, words: _Words, opened: Mapping[int, Tokens], epochs: int) -> Flags:
     """Return for each epoch whether its replies can be paired at once."""
     quick = np.ones(epochs, np.bool_)
-    quick[list(opened)] = False
-    quick[-1] = False  # its tokens are wanted by the next batch
     passing = sum(1 << place for place in automaton.reading.passing)
     if passing:
         is_passing = (words.takes & passing) != 0
         is_passing |= (words.put >= 0) & ((np.int64(1) << np.maximum(words.put, 0)) & passing != 0)
         quick[words.epoch[is_passing]] = False
-    if len(words.put) > OPEN_LIMIT:
-        quick[np.bincount(words.epoch[words.put >= 0], minlength=epochs) > OPEN_LIMIT] = False
+    held = {epoch: tokens.keys for epoch, tokens in opened.items()}
+    if len(words.put) + max(held.values(), default=0) > OPEN_LIMIT:
+        puts = np.bincount(words.epoch[words.put >= 0], minlength=epochs)
+        puts[list(held)] += np.array(list(held.values()), np.int64)
+        quick[puts > OPEN_LIMIT] = False
     return quick
 
 
@@ -168,7 +198,7 @@ def _pair_at_once(words: _Words, chain: Longs, waiting: Longs, places: int) -> d
     if not len(words.row):
         return {}
     is_put, is_reply = words.put >= 0, words.takes != 0
-    waiting += np.bincount(words.epoch[is_put], minlength=len(waiting))
+    waiting += np.bincount(words.epoch[is_put & (words.row >= 0)], minlength=len(waiting))
     found = np.zeros(len(words.row), np.bool_)
     occupied = np.zeros(len(words.row), np.int64)
     for place in range(places):
@@ -210,7 +240,7 @@ def _rest(automaton: Automaton, words: _Words, chain: Longs, numbers: Longs) -> 
         slot = chain * places + np.maximum(place, 0)
         finds = (heard < 0) & (place >= 0) & (first[slot] < words.row)
         heard[finds] = slot[finds]
-    count = np.bincount(heard[is_put], minlength=slots)
+    count = np.bincount(heard[is_put], words.tokens[is_put], minlength=slots).astype(np.int64)
     last = np.zeros(slots, np.int64)
     last[heard[heard >= 0]] = words.row[heard >= 0]
     epoch, key = (np.empty(slots // places, np.int64) for _ in range(2))

@@ -72,6 +72,11 @@ class Tokens:
             return True
         return False
 
+    @property
+    def keys(self) -> int:
+        """How many keys wait, counted in each place."""
+        return sum(map(len, self._places.values()))
+
     def occupied(self) -> int:
         """Return the places that have tokens, a bit each."""
         return sum(1 << place for place, keys in self._places.items() if keys)

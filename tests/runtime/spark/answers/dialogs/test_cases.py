@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from specwire.runtime.spark.answers.dialogs import pairing
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, dialogs_of
 from specwire.runtime.spark.answers.dialogs.tokens import Tokens
 from specwire.runtime.spark.errors import InputError
@@ -163,6 +164,18 @@ def test_a_place_forgets_the_key_that_has_been_silent_longest() -> None:
     assert not tokens.take(((0, None),), 2)
     assert tokens.take(((0, None),), 1) and tokens.take(((0, 1),), 3)
     assert tokens.waiting == 1 and tokens.held() == ((1, 3, 1),)
+
+
+@pytest.mark.parametrize("size", [1, 3, 100])
+def test_a_conversation_with_more_keys_than_are_kept(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where three are kept, the fourth request drives out the first, however many messages come at once."""
+    monkeypatch.setattr(pairing, "OPEN_LIMIT", 3)
+    monkeypatch.setattr(Tokens.__init__, "__defaults__", ((), 3))
+    said = [Said(tag, "C", "Request", {"matchtag": tag, "flags": 0}) for tag in (1, 2, 3, 4)]
+    said += [Said(4 + tag, "S", "Response", {"matchtag": tag, "flags": 0}) for tag in (1, 2)]
+    (whole,), wrong = outcome("flux", said, size=size)
+    assert [item["seq"] for item in wrong if item["reading"] == "concurrent"] == [5]
+    assert whole["concurrent"]["waiting"] == 3
 
 
 @pytest.mark.parametrize(
