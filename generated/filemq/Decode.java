@@ -117,7 +117,7 @@ public final class Decode extends Function {
     }
 
     private static boolean readIcanhaz(Cursor in) {
-        in.begin(3, 328);
+        in.begin(3, 200);
         in.open(0);
         in.constant(3, 0xaaa305L);
         in.text(0, in.length(1));
@@ -144,7 +144,7 @@ public final class Decode extends Function {
     }
 
     private static boolean readCheezburger(Cursor in) {
-        in.begin(6, 208);
+        in.begin(6, 144);
         in.open(0);
         in.constant(3, 0xaaa308L);
         in.decimal(0);

@@ -113,7 +113,7 @@ public final class Decode extends Function {
     }
 
     private static boolean readIcanhaz(Cursor in) {
-        in.begin(3, 328);
+        in.begin(3, 200);
         in.open(0);
         in.constant(3, 0xaaa305L);
         in.text(0, in.length(4));
@@ -141,7 +141,7 @@ public final class Decode extends Function {
     }
 
     private static boolean readCheezburger(Cursor in) {
-        in.begin(7, 208);
+        in.begin(7, 144);
         in.open(0);
         in.constant(3, 0xaaa308L);
         in.decimal(0);

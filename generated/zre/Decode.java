@@ -84,7 +84,7 @@ public final class Decode extends Function {
     }
 
     private static boolean readHello(Cursor in) {
-        in.begin(7, 336);
+        in.begin(7, 160);
         in.open(0);
         in.constant(3, 0xaaa101L);
         in.integer(0, 1);

@@ -125,12 +125,17 @@ def _statements(message: ir.Message, number: int, protocol: ir.Protocol) -> Iter
 
 
 def _room(type: ir.Type) -> int:
-    """How many octets a value usually takes in a row beside its column and what it is on the wire; no bound."""
+    """How many octets a value usually takes in a row beside its column and what it is on the wire; no bound.
+
+    Room that is left over is memory that Java clears for each message: lists are taken to have a few short entries.
+    """
     match type:
         case ir.IntegerType(octets=octets):
             return 16 if octets == WORD else 0
-        case ir.ListType() | ir.PairsType():
-            return 160
+        case ir.ListType():
+            return 48
+        case ir.PairsType():
+            return 96
     return WORD
 
 

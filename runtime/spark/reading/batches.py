@@ -73,15 +73,16 @@ class Reader:
         return self._sift(found, decoded)
 
     def _sift(self, found: pa.RecordBatch, decoded: pa.RecordBatch) -> pa.RecordBatch:
-        """Leave out the rows that were not asked for."""
+        """Leave out the rows that were not asked for; where all were, nothing is copied."""
         faulty = decoded.column("_error").is_valid()
-        if self.asked.mode is Mode.DROPMALFORMED:
-            found, decoded = (batch.filter(_compute.invert(faulty)) for batch in (found, decoded))
-            faulty = decoded.column("_error").is_valid()
         if self.asked.message:
             wanted = _compute.is_in(decoded.column("_message"), pa.array(self.asked.message, pa.string()))
-            found = found.filter(_compute.or_(faulty, wanted))
-        return found
+            kept = wanted if self.asked.mode is Mode.DROPMALFORMED else _compute.or_(faulty, wanted)
+        elif self.asked.mode is Mode.DROPMALFORMED:
+            kept = _compute.invert(faulty)
+        else:
+            return found
+        return found if kept.true_count == len(kept) else found.filter(kept)
 
 
 def count_octets(frames: Arrays) -> Arrays:

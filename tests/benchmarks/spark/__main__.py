@@ -2,8 +2,10 @@
 
     python -m tests.benchmarks.spark [--rows N] [--rounds N] [--only decode …] [--markdown | --json] [--gate]
 
-One session on two cores with the compilers that a user has (tests take quicker ones). Captures are written into a
-temporary folder (`TMPDIR`): 5 million messages are 0.4 GB. Each topic is a module beside this one.
+Sessions have two cores and the compilers that a user has (tests take quicker ones): one for each topic, and where it
+is backends that are compared (`decode`, `packages`, `linear`) one for each of them, a Java process of its own, as users
+have one. Captures are written into a temporary folder (`TMPDIR`): 5 million messages are 0.4 GB. Each topic is a module
+beside this one.
 """
 
 from __future__ import annotations
@@ -16,13 +18,14 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
 from rich.console import Console
 from rich.table import Table
 
-from specwire.runtime.spark.decoding.backends import BACKENDS
 from specwire.runtime.spark.session.installed_java import find_java
 from specwire.runtime.spark.session.opening import open_session
+from tests.benchmarks.spark.decode import SESSIONS
 from tests.benchmarks.spark.harness import Bench, Row
 
 TOPICS = ("decode", "packages", "linear", "conversations", "latency", "pipeline")
@@ -35,12 +38,22 @@ TEXTS = 2
 
 def measure(asked: argparse.Namespace) -> Iterator[Row]:
     """Yield the rows of each topic that was asked for."""
-    with tempfile.TemporaryDirectory() as folder, open_session("local[2]", SETTINGS) as spark:
-        bench = Bench(spark, Path(folder), asked.rows, asked.rounds, asked.backends)
+    with tempfile.TemporaryDirectory() as folder:
         for topic in asked.only:
-            for row in import_module(f"tests.benchmarks.spark.{topic}").measure(bench):
-                print(f"{row.case}, {row.way}: {row.median_s:.2f} s, x {row.ratio:.2f}", file=sys.stderr)
-                yield row
+            module = import_module(f"tests.benchmarks.spark.{topic}")
+            for backends in _sessions(module, asked.backends):
+                with open_session("local[2]", SETTINGS) as spark:
+                    for row in module.measure(Bench(spark, Path(folder), asked.rows, asked.rounds, backends)):
+                        print(
+                            f"{row.case}, {row.way}: {row.median_s:.2f} s, x {row.ratio:.2f}", file=sys.stderr
+                        )
+                        yield row
+
+
+def _sessions(topic: ModuleType, backends: Sequence[str]) -> list[Sequence[str]]:
+    """Return the backends of each session of a topic: one of those that it knows, or all in one session."""
+    known: Sequence[str] | None = getattr(topic, "SESSIONS", None)
+    return [backends] if known is None else [(name,) for name in backends if name in known]
 
 
 def main() -> int:
@@ -95,7 +108,7 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--gate", action="store_true", help="fail where a goal is missed")
     parser.add_argument("--rows", type=int, default=5_000_000, help="messages of the captures")
     parser.add_argument("--rounds", type=int, default=5, help="how often each way is measured")
-    parser.add_argument("--backends", nargs="+", choices=tuple(BACKENDS), default=tuple(BACKENDS))
+    parser.add_argument("--backends", nargs="+", choices=SESSIONS, default=SESSIONS)
     parser.add_argument("--only", nargs="+", choices=TOPICS, default=TOPICS, help="topics")
     return parser.parse_args()
 

@@ -1,9 +1,10 @@
-"""What the benches of Spark share: one session, captures that are written once, and ways that take turns.
+"""What the benches of Spark share: a session, captures that are written once, and ways that take turns.
 
 A topic is a module here with ``measure(bench: Bench) -> Iterator[Row]``, listed in `__main__.TOPICS`. It makes a
 mapping of ways (name to a function without arguments that does the whole work, usually ``consume`` of a
 DataFrame), and `Bench.take_turns` runs each of them once a round. The first way is the yardstick: the ratio of
-a way is its time over the yardstick's in the same round. So what else the machine does falls on both.
+a way is its time over the yardstick's in the same round. So what else the machine does falls on both, and so does
+what Java's compiler has made of the session so far: all ways go first through some rounds that are not measured.
 """
 
 from __future__ import annotations
@@ -57,7 +58,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Bench:
-    """The session and what was asked for: rows of a capture, rounds of each way, backends; a folder for captures."""
+    """The session and what was asked for: rows of a capture, rounds of each way, backends; a folder for captures.
+
+    In a topic that measures each backend in a session of its own, `backends` is the one that this session is for.
+    """
 
     spark: SparkSession
     folder: Path
@@ -85,8 +89,9 @@ class Bench:
         *,
         wanted: Mapping[str, float] | None = None,
         counted: Mapping[str, float] | None = None,
+        warm: int = 1,
     ) -> Iterator[Row]:
-        """Run each way once for warming up, then once a round, and yield its row.
+        """Run each way some times for warming up, then once a round, and yield its row.
 
         Args:
             case: what is measured.
@@ -94,11 +99,12 @@ class Bench:
             rows: what is done with how many messages.
             wanted: the goals, as `Row.wanted` has them.
             counted: ways that do only a part of the work, with what their times are multiplied with.
+            warm: how many rounds come before the measured ones.
         """
         wanted, counted = wanted or {}, counted or {}
         times: dict[str, list[float]] = {name: [] for name in ways}
         peaks = dict.fromkeys(ways, 0.0)
-        for work in ways.values():
+        for work in [*ways.values()] * warm:
             work()
         for _ in range(self.rounds):
             for name, work in ways.items():

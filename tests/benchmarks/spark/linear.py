@@ -1,7 +1,7 @@
 """Decoding grows with the rows and its memory does not: a fifth of the rows, all, and four times as many.
 
 A row's ratio is to the smallest capture, read and decoded by the same backend, for the same number of rows: 1 is
-linear.
+linear. Each backend has a session of its own.
 """
 
 from __future__ import annotations
@@ -10,9 +10,8 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from functools import partial
 
-from specwire.runtime.spark.decoding.backends import AUTO
 from tests.benchmarks.spark.captures import flux_requests, in_segments
-from tests.benchmarks.spark.decode import decoded, there
+from tests.benchmarks.spark.decode import decoded, is_there
 from tests.benchmarks.spark.harness import Bench, Row
 
 ROUNDS = 2
@@ -20,21 +19,22 @@ ROUNDS = 2
 SHARES = (0.2, 1.0, 4.0)
 """Of the rows asked for."""
 WANTED = 1.1
-SLOW = ("python",)
+SESSIONS = ("jvm", "arrow")
+"""A session for each of these."""
 
 
 def measure(bench: Bench) -> Iterator[Row]:
-    """Yield a row for each number of messages, for each backend that ``auto`` takes."""
+    """Yield a row for each number of messages, decoded by the backend that the session is for."""
+    (name,) = bench.backends
+    if not is_there(bench, "flux"):
+        return
     bench = replace(bench, rounds=min(bench.rounds, ROUNDS))
     counts = [in_segments(bench.rows * share) for share in SHARES]
     segments = bench.capture("flux", "flux", counts[-1], flux_requests)
-    for name in there(bench, "flux"):
-        if name in SLOW or name not in AUTO:
-            continue
-        ways: dict[str, Callable[[], object]] = {}
-        for count in counts:
-            ways[f"{count:,}"] = partial(decoded, partial(bench.read, segments, count), "flux", name)
-        counted = {f"{count:,}": counts[0] / count for count in counts}
-        wanted = {f"{count:,}": WANTED for count in counts[1:]}
-        case = f"{name}, seconds for {counts[0]:,}"
-        yield from bench.take_turns(case, ways, counts[0], wanted=wanted, counted=counted)
+    ways: dict[str, Callable[[], object]] = {}
+    for count in counts:
+        ways[f"{count:,}"] = partial(decoded, partial(bench.read, segments, count), "flux", name)
+    counted = {f"{count:,}": counts[0] / count for count in counts}
+    wanted = {f"{count:,}": WANTED for count in counts[1:]}
+    case = f"{name}, seconds for {counts[0]:,}"
+    yield from bench.take_turns(case, ways, counts[0], wanted=wanted, counted=counted)

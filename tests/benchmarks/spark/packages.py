@@ -1,4 +1,8 @@
-"""Decoding messages with variable fields, maps included, by the backends that keep them in Java or in Arrow."""
+"""Decoding messages with variable fields, maps included, by the backends that keep them in Java or in Arrow.
+
+As in `decode`, each has a session of its own. Half as many rows as there: of fewer, the time that Spark needs to plan a
+query would be much of what is measured.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,14 @@ from pyspark.sql import DataFrame
 from specwire.generated import filemq, flux, norfab, zre
 from specwire.generated.messages import Message
 from tests.benchmarks.spark.captures import in_segments, repeating
-from tests.benchmarks.spark.decode import SCAN, decoded, there
+from tests.benchmarks.spark.decode import SCAN, WARM, decoded, is_there
 from tests.benchmarks.spark.harness import Bench, Row, consume
 
 DIFFERENT = 1000
 """So many messages differ; then they come again."""
 WANTED = {"jvm": 2.0}
-SLOW = ("python",)
-"""Backends that are left out here: they decode row by row, which `decode` measures."""
+SESSIONS = ("jvm", "arrow", "sql")
+"""A session for each of these; what decodes row by row is measured by `decode`."""
 UUID = "9af3256275334e2fbef389b82dabfb0d"
 
 
@@ -33,16 +37,17 @@ def messages() -> dict[str, tuple[str, Sequence[Message]]]:
 
 
 def measure(bench: Bench) -> Iterator[Row]:
-    """Yield a row for reading alone and one for each backend, for each kind of message; a fifth of the rows."""
-    count = in_segments(bench.rows / 5)
+    """Yield a row for reading alone and one for the session's backend, for each kind of message; half of the rows."""
+    (name,) = bench.backends
+    count = in_segments(bench.rows / 2)
     for case, (protocol, some) in messages().items():
+        if not is_there(bench, protocol):
+            continue
         segments = bench.capture(case.replace(" ", "-"), protocol, count, repeating(some))
         whole = partial(bench.read, segments)
         ways: dict[str, Callable[[], object]] = {SCAN: partial(scanned, whole)}
-        for name in there(bench, protocol):
-            if name not in SLOW:
-                ways[name] = partial(decoded, whole, protocol, name)
-        yield from bench.take_turns(case, ways, count, wanted=WANTED)
+        ways[name] = partial(decoded, whole, protocol, name)
+        yield from bench.take_turns(f"{case}: {name}", ways, count, wanted=WANTED, warm=WARM)
 
 
 def scanned(frame: Callable[[], DataFrame]) -> None:

@@ -68,9 +68,10 @@ def failure(session: SparkSession, folder: Path, **options: object) -> str:
         {},
         {"mode": "dropmalformed", "record_id": True, "record_frames": True, "input_file": True},
         {"message": "Nom,Hugz", "protocol": "filemq"},
+        {"message": "Nom,Hugz", "mode": "dropmalformed"},
         {"columns": "peer,octets,Nom,Cheezburger.chunk,Cheezburger.offset"},
     ],
-    ids=["all", "beside", "messages", "columns"],
+    ids=["all", "beside", "messages", "good messages", "columns"],
 )
 def test_it_gives_what_decode_gives(session: SparkSession, folder: Path, options: dict[str, object]) -> None:
     """Schema, metadata, values, errors."""
