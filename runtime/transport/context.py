@@ -43,7 +43,7 @@ class TransportContext:
 def _may_change_class() -> bool:
     """Whether threads may be put into the class for batches, tried with this one: libzmq ends the process where not.
 
-    One that somebody has put into another class is left there, and so are those that it starts.
+    Where somebody has put this one into another class, that was done on purpose, and nothing is changed.
     """
     if os.sched_getscheduler(0) != os.SCHED_OTHER:
         return False
