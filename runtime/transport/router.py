@@ -1,11 +1,12 @@
 """The ROUTER of a server: many peers, each with its own queue of what could not be sent yet.
 
 ROUTER_MANDATORY makes libzmq say when a peer is gone or full, where it would otherwise drop without a word.
-Between `gather` and `settle` messages only gather, and are then sent together, which costs the sender less and wakes libzmq's thread once
-and not for each.
 A full peer gets its messages later, in order, and holds back no other peer; a peer that lets more than
 `max_waiting` messages gather does not read what it asked for and is given up. `reserve` says how large a frame
 a peer should be sent, so that all together cost bounded memory (`freight`).
+
+Between `gather` and `settle` messages only gather, and are then sent together: that costs the sender less, and wakes
+libzmq's thread once and not for each.
 """
 
 from __future__ import annotations

@@ -23,7 +23,8 @@ from specwire.runtime.transport.messages import Traffic
 class Counters(msgspec.Struct):
     """Counts since the start; they only grow, through restarts that management asks for as well.
 
-    `messages_*` and `octets_*`, those of all frames without routing ids, are of a `snapshot` only: the sockets count them. `dropped` are messages by kind, `undelivered` those whose peer had gone.
+    `messages_*` and `octets_*`, those of all frames without routing ids, are counted by the sockets and here only in a
+    `snapshot`. `dropped` are messages by kind, `undelivered` those whose peer had gone.
     """
 
     messages_in: int = 0

@@ -61,6 +61,13 @@ class Ends:
         self.dealers.append(dealer)
         return dealer, got
 
+    async def met(self, *, high_water: int = 1000) -> tuple[Dealer, asyncio.Queue[list[bytes]], bytes]:
+        """Return a dealer that the router has heard, what it gets, and how the router calls it."""
+        dealer, got = self.dealer(high_water=high_water)
+        dealer.send([b"hello"])
+        peer, _ = await self.heard.get()
+        return dealer, got, peer
+
     async def close(self) -> None:
         for dealer in self.dealers:
             dealer.close()
@@ -187,12 +194,8 @@ def test_full_peer_gets_everything_later_and_holds_back_nobody() -> None:
 
     async def story() -> None:
         async with ends(high_water=4) as e:
-            slow, from_slow = e.dealer(high_water=4)
-            slow.send([b"slow"])
-            slow_peer, _ = await e.heard.get()
-            quick, from_quick = e.dealer()
-            quick.send([b"quick"])
-            quick_peer, _ = await e.heard.get()
+            slow, from_slow, slow_peer = await e.met(high_water=4)
+            _, from_quick, quick_peer = await e.met()
             slow.pause()
             for i in range(40):
                 e.router.send(slow_peer, [str(i).encode(), bytes(1 << 20)])
@@ -211,12 +214,8 @@ def test_gathered_messages_are_sent_as_others_are() -> None:
 
     async def story() -> None:
         async with ends(high_water=4) as e:
-            slow, from_slow = e.dealer(high_water=4)
-            slow.send([b"slow"])
-            slow_peer, _ = await e.heard.get()
-            quick, from_quick = e.dealer()
-            quick.send([b"quick"])
-            quick_peer, _ = await e.heard.get()
+            slow, from_slow, slow_peer = await e.met(high_water=4)
+            _, from_quick, quick_peer = await e.met()
             slow.pause()
             e.router.gather()
             e.router.send(quick_peer, [b"first"])
