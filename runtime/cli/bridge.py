@@ -141,14 +141,14 @@ def _subject(relay: Relay, bridged: Bridged, protocols: Sequence[str]) -> Subjec
 
 
 def _print_counts(counts: dict[str, Any]) -> None:
-    from specwire.runtime.filemq.quantities import count
+    from specwire.runtime.quantities import show_count
 
-    whole = (count(counts["connections"], "connection"), count(counts["to_server"], "message"))
+    whole = (show_count(counts["connections"], "connection"), show_count(counts["to_server"], "message"))
     lines = [f"{', '.join(whole)} to the server, {counts['to_clients']:,} to clients"]
     lines += [f"not passed on: {number:,} ({why})" for why, number in counts["not_passed_on"].items()]
     if counts["ended"]:
-        lines.append(f"{count(counts['ended'], 'connection')} ended, which cannot be read")
+        lines.append(f"{show_count(counts['ended'], 'connection')} ended, which cannot be read")
     if counts["refused"]:
-        lines.append(f"{count(counts['refused'], 'connection')} closed at once")
+        lines.append(f"{show_count(counts['refused'], 'connection')} closed at once")
     for line in lines:
         output().print(line, markup=False, soft_wrap=True)

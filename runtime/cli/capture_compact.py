@@ -43,7 +43,7 @@ def compact(
 
         print_json(msgspec.to_builtins(done, enc_hook=str))
         return
-    from specwire.runtime.filemq.quantities import show_octets
+    from specwire.runtime.quantities import show_octets
 
     for merged in done.merged:
         after = "" if dry_run else f" to {show_octets(merged.octets)}"

@@ -11,6 +11,7 @@ import typer
 
 from specwire.runtime.cli.capture_progress import show_progress
 from specwire.runtime.cli.console import output, print_json, wide_output
+from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
     from specwire.runtime.capture.listing import Listing
@@ -82,7 +83,8 @@ def _print_segments(listing: Listing) -> None:
 
 
 def _print_rest(listing: Listing) -> None:
-    _print(f"{listing.messages:,} messages in {len(listing.segments):,} files, {_size(listing.octets)}")
+    messages, files = show_count(listing.messages, "message"), show_count(len(listing.segments), "file")
+    _print(f"{messages} in {files}, {_size(listing.octets)}")
     if listing.replaced:
         _print(f"{listing.replaced:,} segments are passed over: a compacted one holds them")
     if listing.writing:
@@ -97,7 +99,7 @@ def time_text(micros: int | None) -> str:
 
 
 def _size(octets: int) -> str:
-    from specwire.runtime.filemq.quantities import show_octets
+    from specwire.runtime.quantities import show_octets
 
     return show_octets(octets)
 

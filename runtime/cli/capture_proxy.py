@@ -180,17 +180,17 @@ def _subject(relay: Between, proxied: Proxied, taps: dict[str, Tap]) -> Subject:
 
 
 def _print_counts(counts: dict[str, Any]) -> None:
-    from specwire.runtime.filemq.quantities import count, show_octets
+    from specwire.runtime.quantities import show_count, show_octets
 
     roles = ", ".join(
         f"{number:,} of {role or 'an unknown role'}" for role, number in counts["messages"].items()
     )
-    told = count(sum(counts["messages"].values()), "message") + (f" ({roles})" if roles else "")
-    whole = (count(counts["connections"], "connection"), told, show_octets(counts["octets"]))
+    told = show_count(sum(counts["messages"].values()), "message") + (f" ({roles})" if roles else "")
+    whole = (show_count(counts["connections"], "connection"), told, show_octets(counts["octets"]))
     lines = [f"{', '.join(whole)}, {counts['dropped']:,} dropped"]
     for why, number in counts["unread"].items():
-        lines.append(f"{count(number, 'connection')} passed on and not recorded: {why}")
+        lines.append(f"{show_count(number, 'connection')} passed on and not recorded: {why}")
     if counts["refused"]:
-        lines.append(f"{count(counts['refused'], 'connection')} closed at once")
+        lines.append(f"{show_count(counts['refused'], 'connection')} closed at once")
     for line in lines:
         output().print(line, markup=False, soft_wrap=True)

@@ -48,13 +48,13 @@ def prune(
 
         print_json(msgspec.to_builtins(done, enc_hook=str))
         return
-    from specwire.runtime.filemq.quantities import count, show_octets
+    from specwire.runtime.quantities import show_count, show_octets
 
     word = "would be deleted" if dry_run else "deleted"
-    left = f" and {count(len(done.left_over), 'file')} of writers that died" if done.left_over else ""
+    left = f" and {show_count(len(done.left_over), 'file')} of writers that died" if done.left_over else ""
     output().print(
-        f"{count(len(done.segments), 'segment')}{left} {word}, {show_octets(done.octets)}; "
-        f"{count(done.kept, 'segment')} stay, {show_octets(done.kept_octets)}",
+        f"{show_count(len(done.segments), 'segment')}{left} {word}, {show_octets(done.octets)}; "
+        f"{show_count(done.kept, 'segment')} stay, {show_octets(done.kept_octets)}",
         markup=False,
         soft_wrap=True,
     )

@@ -10,6 +10,7 @@ import typer
 
 from specwire.runtime.cli.console import messages, print_json, waiting
 from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, protocol_folders
+from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
     from specwire.generator.diagnostics import Diagnostic
@@ -51,18 +52,18 @@ def command(
         sys.stdout.write(f"{render_all(found)}\n" if found else "")
         assumed = sum(_is_assumption(d) and d.severity is Severity.WARNING for d in found)
         others = len(found) - faults - assumed
-        counts = (_count(faults, "error"), _count(assumed, "assumption"), _count(others, "warning"))
-        messages().print(f"{_count(len(folders), 'protocol')}: {', '.join(counts)}")
+        counts = (
+            show_count(faults, "error"),
+            show_count(assumed, "assumption"),
+            show_count(others, "warning"),
+        )
+        messages().print(f"{show_count(len(folders), 'protocol')}: {', '.join(counts)}")
     if faults:
         raise typer.Exit(FAULTS)
 
 
 def _is_assumption(diagnostic: Diagnostic) -> bool:
     return diagnostic.code.startswith(ASSUMPTIONS)
-
-
-def _count(number: int, what: str) -> str:
-    return f"{number} {what}{'' if number == 1 else 's'}"
 
 
 def _as_json(diagnostic: Diagnostic) -> dict[str, Any]:

@@ -11,7 +11,7 @@ from specwire.runtime.cli.reloading import Take
 from specwire.runtime.filemq import FilemqServer
 from specwire.runtime.filemq.access import ServerSecurity
 from specwire.runtime.filemq.credentials import read_clients_again
-from specwire.runtime.filemq.quantities import count
+from specwire.runtime.quantities import show_count
 from specwire.runtime.transport.keys import KeyPair, load_keys
 from specwire.runtime.transport.security import CurveServer
 
@@ -76,6 +76,6 @@ class ServerFiles:
             clients = read_clients_again(clients=self._files["clients"], plain=self._files["plain"])
             if clients is not None:
                 self._server.replace_clients(clients)
-                self._log.line(f"the list of clients was read again: {count(len(clients), 'client')}")
+                self._log.line(f"the list of clients was read again: {show_count(len(clients), 'client')}")
         except ValueError as error:
             self._log.line(f"the list of clients stays as it was: {error}")

@@ -56,6 +56,7 @@ from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqServer, Publication
 from specwire.runtime.filemq.credentials import read_server_security
 from specwire.runtime.log.form import LogForm
+from specwire.runtime.quantities import show_count
 from specwire.runtime.transport.errors import ExposureError, TransportError
 
 if TYPE_CHECKING:
@@ -179,7 +180,7 @@ async def _serve(server: FilemqServer, reloading: Reloading, manner: Manner, log
     try:
         reloading.begin()
         async with attended(server, manner, log):
-            log.line(f"serving {len(server.digests()):,} files on {server.endpoint}")
+            log.line(f"serving {show_count(len(server.digests()), 'file')} on {server.endpoint}")
             ready.tell()
             await stop
             log.line("stopping")

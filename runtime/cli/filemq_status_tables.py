@@ -10,7 +10,6 @@ from collections.abc import Sequence
 from specwire.runtime.cli.console import output, wide_output
 from specwire.runtime.filemq.narration import show_peer
 from specwire.runtime.filemq.progress import UnderWay
-from specwire.runtime.filemq.quantities import show_duration, show_octets, show_rate, show_share
 from specwire.runtime.filemq.refusals import Refusal
 from specwire.runtime.filemq.reporting import report
 from specwire.runtime.filemq.status import (
@@ -21,6 +20,7 @@ from specwire.runtime.filemq.status import (
     SubscriberStatus,
 )
 from specwire.runtime.log.text import show
+from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share
 
 REFUSALS_SHOWN = 5
 ENDLESS_CREDIT = 1 << 60

@@ -79,7 +79,8 @@ def command(
 
 def _tell(goal: Path, changed: int, *, check: bool) -> None:
     if check and changed:
-        told = f"{changed} files are not what the grammars give: run the same command without --check"
+        files = "1 file is" if changed == 1 else f"{changed:,} files are"
+        told = f"{files} not what the grammars give: run the same command without --check"
     else:
         told = f"packages in {goal} " + ("are current" if check else f"written, {changed} changed")
     messages().print(told, soft_wrap=True, markup=False)

@@ -12,6 +12,7 @@ import typer
 
 from specwire.runtime.cli.console import fail, messages, print_json
 from specwire.runtime.cli.diff import print_comparison
+from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
     from specwire.generator.compare.comparison import Comparison
@@ -123,14 +124,14 @@ def _outcome(imported: Imported, folder: Path, changed: list[Path], *, dry_run: 
     blocks = len(imported.blocks)
     lines = ", ".join(f"{block.first_line}-{block.last_line}" for block in imported.blocks[:6])
     found = (
-        f"{imported.facts.title}: {imported.rules} rules from {blocks} block{'s' if blocks != 1 else ''} "
+        f"{imported.facts.title}: {show_count(imported.rules, 'rule')} from {show_count(blocks, 'block')} "
         f"(lines {lines}{', …' if blocks > 6 else ''})"
     )
     rules = len(imported.changes)
     errata = len(imported.errata)
     news = f"; {errata} errat{'a' if errata != 1 else 'um'} proposed" if errata else ""
     if not imported.is_new:
-        news = f"; {rules} rule{'s' if rules != 1 else ''} changed, the profile kept"
+        news = f"; {show_count(rules, 'rule')} changed, the profile kept"
     if imported.edition_was is not None:
         news += f"; edition {imported.edition_was} is now {imported.facts.edition}"
     if dry_run:

@@ -13,11 +13,11 @@ from typing import TYPE_CHECKING
 from specwire.runtime.cli.console import messages
 from specwire.runtime.filemq.events import Event, FileReceived, FileSent, PeerClosed, Progress, Refused
 from specwire.runtime.filemq.narration import Narrator
-from specwire.runtime.filemq.quantities import show_duration, show_octets, show_rate, show_share
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Level, Stamp
 from specwire.runtime.log.text import show
+from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share
 
 if TYPE_CHECKING:
     import rich.progress

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from specwire.runtime.cli.console import messages, wide_output
 from specwire.runtime.log.text import show
+from specwire.runtime.quantities import show_count
 from specwire.runtime.rehearsal.stage import Stage
 
 if TYPE_CHECKING:
@@ -39,14 +40,14 @@ def print_report(report: Mapping[str, Any]) -> None:
     words = [f"{count} {name.replace('_', ' ')}" for name, count in ended.items() if count]
     line(
         f"{report['protocol']} as {report['role']} at {report['endpoint']}, seed {report['seed']}: "
-        f"{_count(report['conversations'], 'conversation')} ({', '.join(words) or 'none ended'})",
+        f"{show_count(report['conversations'], 'conversation')} ({', '.join(words) or 'none ended'})",
         "bold",
     )
     line(f"said:  {_counts(report['sent'])}")
     line(f"heard: {_counts(report['received'])}")
     line(f"answers: {report['answered']}, missing: {report['unanswered']}, late messages: {report['late']}")
     for reason, count in report["lost_because"].items():
-        line(f"lost {_count(count, 'time')}: {show(reason)}")
+        line(f"lost {show_count(count, 'time')}: {show(reason)}")
     for request in report["unanswered_requests"][:SHOWN]:
         key = "".join(f" {name}={value}" for name, value in request["key"].items())
         line(f"  no answer to {request['message']}{show(key)} within {request['waited_s']:g} s")
@@ -98,7 +99,3 @@ async def _refresh(stage: Stage, status: Status) -> None:
 
 def _counts(counts: Mapping[str, int]) -> str:
     return ", ".join(f"{name} {count}" for name, count in counts.items()) or "nothing"
-
-
-def _count(number: int, noun: str) -> str:
-    return f"{number} {noun}" + ("" if number == 1 else "s")

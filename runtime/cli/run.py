@@ -9,6 +9,7 @@ import typer
 
 from specwire.runtime.cli.console import fail, messages, output, print_json
 from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, is_shipped
+from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
     from specwire.runtime.job.job import Result
@@ -67,7 +68,9 @@ def _regenerate(grammars: Path | None) -> None:
         return  # Its packages are installed with it.
     target = folder.resolve().parent / "generated"
     changed = regenerate(folder, target)
-    messages().print(f"generated packages from {folder}: {len(changed)} files changed", soft_wrap=True)
+    messages().print(
+        f"generated packages from {folder}: {show_count(len(changed), 'file')} changed", soft_wrap=True
+    )
 
 
 def _show(result: Result, summary: Summary, out: Path) -> None:
@@ -82,7 +85,7 @@ def _show(result: Result, summary: Summary, out: Path) -> None:
     content = sum(peer.content_octets for peer in result.transfer.peers if peer.name != "server")
     chunks = sum(peer.chunks for peer in result.transfer.peers if peer.name != "server")
     console.print(
-        f"{result.files:,} files to {clients} clients in {result.transfer.seconds:.1f} s: "
+        f"{show_count(result.files, 'file')} to {show_count(clients, 'client')} in {result.transfer.seconds:.1f} s: "
         f"{size_text(content)} of content in {chunks:,} chunks",
         soft_wrap=True,
     )

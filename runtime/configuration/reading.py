@@ -15,9 +15,7 @@ import msgspec
 
 from specwire.runtime.configuration.faults import ConfigurationError, Fault, nearest
 from specwire.runtime.configuration.settings import Section
-
-LARGEST_OCTETS = 1024 * 1024
-"""A configuration is read whole; what is larger is none."""
+from specwire.runtime.toml_file import TomlFileError, read_toml
 
 Tables = Mapping[str, Any]
 
@@ -32,22 +30,9 @@ class Found(msgspec.Struct, frozen=True):
 def read_tables(file: Path) -> Tables:
     """Return what a file says; raises ConfigurationError where it cannot be read or is no TOML."""
     try:
-        with file.open("rb") as stream:
-            octets = stream.read(LARGEST_OCTETS + 1)
-    except OSError as error:
-        raise _unusable(file, f"it cannot be read: {error.strerror}") from None
-    if len(octets) > LARGEST_OCTETS:
-        raise _unusable(file, f"it is larger than {LARGEST_OCTETS:,} octets, which no configuration is")
-    try:
-        return tomllib.loads(octets.decode("utf-8"))
-    except UnicodeDecodeError as error:
-        raise _unusable(
-            file, f"it is not UTF-8, as TOML has to be, from octet {error.start:,} on; save it as that"
-        ) from None
-    except tomllib.TOMLDecodeError as error:
-        raise _unusable(file, f"it is not TOML: {error}") from None
-    except RecursionError:
-        raise _unusable(file, "it is not TOML that can be read: it is nested too deeply") from None
+        return read_toml(file)
+    except TomlFileError as error:
+        raise _unusable(file, f"it {error}") from None
 
 
 def _unusable(file: Path, reason: str) -> ConfigurationError:

@@ -18,10 +18,10 @@ For PLAIN each has a password, so that such a file is for its owner alone::
 from __future__ import annotations
 
 import stat
-import tomllib
 from pathlib import Path
 
 from specwire.runtime.filemq.access import Client, Clients
+from specwire.runtime.toml_file import TomlFileError, read_toml
 from specwire.runtime.transport.keys import PUBLIC_SUFFIX, KeyFileError, check_key, load_public_key
 
 MAX_PASSWORD_OCTETS = 255
@@ -91,13 +91,9 @@ def _load(file: Path, proof: str) -> Clients:
 
 def _read(file: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise AccessError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise AccessError(f"{file} is not UTF-8, as TOML has to be") from None
-    except tomllib.TOMLDecodeError as error:
-        raise AccessError(f"{file} is not TOML: {error}") from None
+        return read_toml(file)
+    except TomlFileError as error:
+        raise AccessError(f"{file} {error}") from None
 
 
 def _read_client(name: str, table: object, proof: str, folder: Path) -> Client:

@@ -26,9 +26,9 @@ from specwire.runtime.filemq.events import (
     Subscribed,
 )
 from specwire.runtime.filemq.names import KEPT, RESERVED
-from specwire.runtime.filemq.quantities import show_duration, show_octets, show_rate, show_share
 from specwire.runtime.log.quota import Quota
 from specwire.runtime.log.text import show
+from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share
 
 KEPT_IN = f"{RESERVED}/{KEPT}"
 PROGRESS_S = 5.0

@@ -6,9 +6,9 @@ from collections.abc import Iterator
 
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.progress import UnderWay
-from specwire.runtime.filemq.quantities import count, show_octets
 from specwire.runtime.filemq.status import PeerStatus, ServerStatus
 from specwire.runtime.log.text import show
+from specwire.runtime.quantities import show_count, show_octets
 
 CLIENTS_SHOWN = 5
 
@@ -22,16 +22,16 @@ def describe_now(status: PeerStatus) -> str:
     """Return how a peer is in this moment."""
     if isinstance(status, ServerStatus):
         credit = show_octets(sum(client.credit for client in status.clients))
-        queued = count(sum(client.queued for client in status.clients), "change")
-        return f"{count(len(status.clients), 'client')} with credit for {credit} and {queued} to come"
-    reconnects = count(max(0, status.counters.peerings - 1), "reconnect")
-    return f"{status.connection}, {count(status.files, 'file')} held, {reconnects}"
+        queued = show_count(sum(client.queued for client in status.clients), "change")
+        return f"{show_count(len(status.clients), 'client')} with credit for {credit} and {queued} to come"
+    reconnects = show_count(max(0, status.counters.peerings - 1), "reconnect")
+    return f"{status.connection}, {show_count(status.files, 'file')} held, {reconnects}"
 
 
 def describe_done(status: PeerStatus) -> str:
     """Return what a peer has done since its start."""
     counters = status.counters
-    files, deletions = count(counters.files, "file"), f"{counters.deletions:,}"
+    files, deletions = show_count(counters.files, "file"), f"{counters.deletions:,}"
     if isinstance(status, ServerStatus):
         return f"sent {files}, withdrew {deletions}; {describe_traffic(counters)}"
     return f"received {files}, deleted {deletions}; {describe_traffic(counters)}"
@@ -40,16 +40,16 @@ def describe_done(status: PeerStatus) -> str:
 def describe_traffic(counters: Counters) -> str:
     """Return what travelled, and what was refused."""
     parts = [
-        f"{show_octets(counters.content_octets)} of content in {count(counters.chunks, 'chunk')}",
-        f"{count(counters.messages_in, 'message')} in and {counters.messages_out:,} out",
+        f"{show_octets(counters.content_octets)} of content in {show_count(counters.chunks, 'chunk')}",
+        f"{show_count(counters.messages_in, 'message')} in and {counters.messages_out:,} out",
     ]
     if counters.octets_saved:
         parts.append(f"{show_octets(counters.octets_saved)} saved by resuming")
     for number, what in (
-        (counters.refusals, count(counters.refusals, "refusal")),
-        (counters.malformed, count(counters.malformed, "malformed message")),
-        (counters.errors_sent(), f"{count(counters.errors_sent(), 'error')} sent"),
-        (counters.errors_received(), f"{count(counters.errors_received(), 'error')} received"),
+        (counters.refusals, show_count(counters.refusals, "refusal")),
+        (counters.malformed, show_count(counters.malformed, "malformed message")),
+        (counters.errors_sent(), f"{show_count(counters.errors_sent(), 'error')} sent"),
+        (counters.errors_received(), f"{show_count(counters.errors_received(), 'error')} received"),
     ):
         if number:
             parts.append(what)
@@ -65,7 +65,7 @@ def describe_left(status: PeerStatus) -> Iterator[str]:
     behind = [client for client in status.clients if client.under_way is not None or client.queued]
     for client in behind[:CLIENTS_SHOWN]:
         file = [_describe_file(client.under_way)] if client.under_way is not None else []
-        changes = [count(client.queued, "change")] if client.queued else []
+        changes = [show_count(client.queued, "change")] if client.queued else []
         yield f"left for {client.label}: {' and '.join([*file, *changes])}; it gets them when it asks again"
     if len(behind) > CLIENTS_SHOWN:
         yield f"left for {len(behind) - CLIENTS_SHOWN:,} more clients: they get it when they ask again"

@@ -33,6 +33,7 @@ from specwire.runtime.pcap.zmtp_side import (
     Unreadable,
     ZmtpSide,
 )
+from specwire.runtime.quantities import show_count
 
 NO_ZMTP = "it is no ZMTP"
 MAX_NOTES = 20
@@ -132,26 +133,26 @@ class Traffic:
     def notes(self) -> list[str]:
         """Say what was not read, and why, in sentences."""
         told = [
-            f"{opener if count == 1 else f'{count} connections'} to {listener} cannot be read: {why}"
+            f"{opener if count == 1 else f'{count:,} connections'} to {listener} cannot be read: {why}"
             for (listener, why), (opener, count) in self._refused.items()
         ]
         if self._unsaid:
-            told.append(f"{_number(self._unsaid, 'more connection')} cannot be read")
+            told.append(f"{show_count(self._unsaid, 'more connection')} cannot be read")
         if self._other:
-            told.append(f"{_number(self._other, 'TCP connection')} passed over: no ZMTP was recognised")
+            told.append(f"{show_count(self._other, 'TCP connection')} passed over: no ZMTP was recognised")
         if self._lost:
             told.append(
-                f"{_number(self._lost, 'octet')} of TCP are missing from the recording, in"
-                f" {_number(self._torn, 'place')}; messages there are lost"
+                f"{show_count(self._lost, 'octet')} of TCP are missing from the recording, in"
+                f" {show_count(self._torn, 'place')}; messages there are lost"
             )
         for reason, count in self._unread.items():
             if reason is Unread.LINK:
                 links = ", ".join(map(str, sorted(self._links)))
-                told.append(f"{_number(count, 'packet')} of {reason.value} ({links})")
+                told.append(f"{show_count(count, 'packet')} of {reason.value} ({links})")
             elif reason is not Unread.OTHER:
-                told.append(f"{_number(count, 'packet')}: {reason.value}")
+                told.append(f"{show_count(count, 'packet')}: {reason.value}")
         if not self._connections.count:
-            told.append(f"no TCP connection with octets in {_number(self._packets, 'packet')}")
+            told.append(f"no TCP connection with octets in {show_count(self._packets, 'packet')}")
         return told
 
     # ---- one piece of a stream
@@ -259,7 +260,3 @@ class Traffic:
             self._refused[key] = first, count + 1
         else:
             self._unsaid += 1
-
-
-def _number(count: int, noun: str) -> str:
-    return f"{count:,} {noun}" + ("" if count == 1 else "s")

@@ -66,7 +66,7 @@ def test_serve_and_subscribe(tmp_path: Path, source: Path) -> None:
     async def story() -> None:
         serve = ("serve", str(source), "--endpoint", "tcp://127.0.0.1:*", "--capture", str(captures["S"]))
         async with process(*serve) as server:
-            endpoint = (await line_with(server, "serving 1 files on")).split()[-1]
+            endpoint = (await line_with(server, "serving 1 file on")).split()[-1]
             subscribe = ("subscribe", endpoint, "/", "--inbox", str(inbox), "--capture", str(captures["C"]))
             async with process(*subscribe) as client:
                 await line_with(client, "received /a file (7 octets")

@@ -46,7 +46,7 @@ def source(tmp_path: Path) -> Path:
 async def octets_read(*arguments: str, end: signal.Signals = signal.SIGTERM) -> int:
     """Serve until everything is listed; return what the process has read until then."""
     async with running("serve", *arguments, "--endpoint", ENDPOINT) as server:
-        await server.line_with("serving 1 files")
+        await server.line_with("serving 1 file")
         counts = dict(line.split(": ") for line in Path(f"/proc/{server.pid}/io").read_text().splitlines())
         await (server.kill() if end is signal.SIGKILL else server.stop())
         return int(counts["rchar"])
@@ -95,7 +95,7 @@ def test_store_that_cannot_be_used_stops_nobody(source: Path, tmp_path: Path) ->
         async with running(
             "serve", str(source), "--endpoint", ENDPOINT, "--digests", str(tmp_path)
         ) as server:
-            await server.line_with("serving 1 files")
+            await server.line_with("serving 1 file")
             await server.stop()
             assert sum("cannot be used" in line for line in server.lines) == 1
 

@@ -341,7 +341,7 @@ def test_names_that_are_no_utf_8_are_told_escaped(tmp_path: Path) -> None:
 
     async def story() -> None:
         async with running("serve", f"{source}=/", "--endpoint", "tcp://127.0.0.1:*", "--json") as server:
-            endpoint = (await server.line_with("serving 1 files on")).split()[-1]
+            endpoint = (await server.line_with("serving 1 file on")).split()[-1]
             async with running("subscribe", endpoint, "/", "--inbox", str(inbox), "--json") as client:
                 await client.line_with("received /good")
                 [told] = await documents("server")

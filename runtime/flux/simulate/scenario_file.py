@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
@@ -14,6 +13,7 @@ from specwire.runtime.flux.services import BUILT_IN
 from specwire.runtime.flux.simulate.ranks import choose_ranks
 from specwire.runtime.flux.simulate.scenario import DIRECTIONS, Scenario
 from specwire.runtime.flux.topology import Tree
+from specwire.runtime.toml_file import TomlFileError, read_toml
 
 _PLACE = re.compile(r"(?P<text>.*) - at `\$\.?(?P<key>.*)`", re.DOTALL)
 
@@ -53,13 +53,9 @@ def _fault_of(name: str, names: set[str]) -> str:
 
 def _read(file: Path) -> dict[str, object]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise ScenarioError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise ScenarioError(f"{file} is not UTF-8, as TOML has to be") from None
-    except tomllib.TOMLDecodeError as error:
-        raise ScenarioError(f"{file} is not TOML: {error}") from None
+        return read_toml(file)
+    except TomlFileError as error:
+        raise ScenarioError(f"{file} {error}") from None
 
 
 def _convert(file: Path, tables: dict[str, object]) -> Scenario:

@@ -19,13 +19,13 @@ A peer that is about to change its key has the other one as ``next-key``, and co
 
 from __future__ import annotations
 
-import tomllib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from specwire.runtime.norfab.security.table import Peer, Table
+from specwire.runtime.toml_file import TomlFileError, read_toml
 from specwire.runtime.transport.keys import PUBLIC_SUFFIX, KeyFileError, check_key, load_public_key
 
 FIELDS = tuple(field for field in Peer.__struct_encode_fields__ if field != "name")
@@ -55,13 +55,9 @@ def load_table(file: Path) -> Table:
 
 def _read(file: Path) -> dict[str, Any]:
     try:
-        return tomllib.loads(file.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise AccessError(f"{file} cannot be read: {error.strerror}") from None
-    except UnicodeDecodeError:
-        raise AccessError(f"{file} is not UTF-8, as TOML has to be") from None
-    except tomllib.TOMLDecodeError as error:
-        raise AccessError(f"{file} is not TOML: {error}") from None
+        return read_toml(file)
+    except TomlFileError as error:
+        raise AccessError(f"{file} {error}") from None
 
 
 def _read_peer(name: str, table: object, folder: Path) -> Peer:

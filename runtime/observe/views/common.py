@@ -26,8 +26,3 @@ def captured(taps: Sequence[TapCounts]) -> tuple[Table, ...]:
         empty="",
     )
     return (rows,)
-
-
-def count(number: int, noun: str) -> str:
-    """Return ``1 file``, ``2,000 files``."""
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"

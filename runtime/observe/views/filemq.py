@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.narration import show_peer
-from specwire.runtime.filemq.quantities import show_octets
 from specwire.runtime.filemq.status import (
     ClientStatus,
     PeerStatus,
@@ -27,7 +26,8 @@ from specwire.runtime.observe.view import (
     tabulate,
     word,
 )
-from specwire.runtime.observe.views.common import captured, count
+from specwire.runtime.observe.views.common import captured
+from specwire.runtime.quantities import show_count, show_octets
 
 CLIENT_COLUMNS = (
     Column("client"),
@@ -85,7 +85,7 @@ def _publication(published: PublicationStatus, clients: tuple[ClientStatus, ...]
         for client in clients
         if any(covers(path, published.path) or covers(published.path, path) for path in client.subscriptions)
     ]
-    note = f"{count(published.files, 'file')}, {show_octets(published.octets)}"
+    note = f"{show_count(published.files, 'file')}, {show_octets(published.octets)}"
     return branch(published.path, there, _subscriber, note=note)
 
 

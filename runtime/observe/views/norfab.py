@@ -19,7 +19,8 @@ from specwire.runtime.observe.view import (
     tabulate,
     word,
 )
-from specwire.runtime.observe.views.common import captured, count
+from specwire.runtime.observe.views.common import captured
+from specwire.runtime.quantities import show_count
 
 WORKER_COLUMNS = (
     Column("worker"),
@@ -83,7 +84,7 @@ def _health_of_broker(status: BrokerStatus) -> Health:
     if status.counters.store_failures:
         return Health("records could not be kept", "fair")  # once, and perhaps not any more
     if without:
-        return Health(f"jobs wait for {count(without, 'service')}", "fair")
+        return Health(f"jobs wait for {show_count(without, 'service')}", "fair")
     return Health("serving", "good")
 
 
@@ -92,14 +93,14 @@ def _survived(durability: str) -> str:
 
 
 def _service(service: ServiceStatus, workers: list[RegisteredWorker]) -> Node:
-    notes = [count(service.workers, "worker")]
+    notes = [show_count(service.workers, "worker")]
     if service.waiting:
-        notes.append(f"{count(service.waiting, 'job')} to come")
+        notes.append(f"{show_count(service.waiting, 'job')} to come")
     tone = "good" if service.workers else "fair"
     return branch(
         service.name,
         workers,
-        lambda worker: Node(word(worker.name), count(worker.jobs, "job"), "good"),
+        lambda worker: Node(word(worker.name), show_count(worker.jobs, "job"), "good"),
         note=", ".join(notes),
         tone=tone,  # type: ignore[arg-type]
     )

@@ -47,6 +47,18 @@ def test_a_job_from_its_submission_to_its_result() -> None:
     assert desk.sent() == []
 
 
+def test_where_nobody_hears_of_changes_the_end_is_told_all_the_same() -> None:
+    """Of several workers each answer is a change, of which a list of all is made."""
+    desk = Desk().begin()
+    desk.engine.observed = False
+    desk.submit()
+    desk.accept("w1", "w2")
+    desk.answer("w1", 3)
+    desk.answer("w2", 4)
+    assert desk.tell(JobChanged) == []
+    assert desk.result.values() == {"w1": 3, "w2": 4}
+
+
 def test_a_job_is_stored_before_it_is_sent() -> None:
     """Clients SHOULD persistently store job requests: nothing is sent that a crash would forget."""
     desk = Desk(disk=False).begin()

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from specwire.runtime.filemq.quantities import count, show_duration, show_octets, show_rate, show_share
+from specwire.runtime.quantities import show_count, show_duration, show_octets, show_rate, show_share
 
 
 @pytest.mark.parametrize(
@@ -56,4 +56,4 @@ def test_duration(seconds: float, text: str) -> None:
 
 
 def test_count() -> None:
-    assert [count(n, "file") for n in (0, 1, 2000)] == ["0 files", "1 file", "2,000 files"]
+    assert [show_count(n, "file") for n in (0, 1, 2000)] == ["0 files", "1 file", "2,000 files"]

@@ -1,11 +1,11 @@
-"""Amounts as a person reads them: octets, octets a second, and how long something takes."""
+"""Amounts as a person reads them: how many, octets, octets a second, and how long something takes."""
 
 from __future__ import annotations
 
 UNITS = ("octets", "kB", "MB", "GB", "TB", "PB")
 
 
-def count(number: int, noun: str) -> str:
+def show_count(number: int, noun: str) -> str:
     """Return ``1 file``, ``2,000 files``."""
     return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
