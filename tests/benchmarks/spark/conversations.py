@@ -1,18 +1,18 @@
-"""Following conversations: the machines against the exchange and the sort that they need, and a session for each group.
+"""Following conversations: the machines against an exchange and a sort, and against a session for each group.
 
 The conversations are five messages each, interleaved as on a busy server, and lie in typed tables: for FILEMQ, and for
 Flux, where replies are paired by key; and once more for Flux with one conversation that has three tenths of all
-messages. All ways read the same columns. A session for each group (`applyInArrow`) would take minutes: it is measured
-once, on a part of the conversations, without what a few of them take, and multiplied. Both it and the machines need the
-exchange and the sort, so they are compared a second time without them.
+messages. All ways read the same columns. The exchange and the sort bring each conversation together and its messages in
+order, by two columns, as one writes it. Sessions for each group (`groups`) would take minutes: they are measured
+once, on a part of the conversations, without what a few of them take, and multiplied. The one that gives the rows that
+the machines give is held against them; the one that only counts is told beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from time import perf_counter
 from typing import Any, NamedTuple
@@ -24,21 +24,20 @@ from pyspark.sql import DataFrame
 
 from specwire.runtime.spark.answers.dialogs.advance import IDLE_S, VIOLATIONS_KEPT, fold
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
-from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows, order
+from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows
 from specwire.runtime.spark.answers.dialogs.sending import unweighed
+from tests.benchmarks.spark.groups import count_by_group, follow_by_group
 from tests.benchmarks.spark.harness import Bench, Row, Ways, consume
 from tests.benchmarks.spark.memory import watched
 
 LENGTH = 5
 ROUNDS = 3
 """As many at most: a round takes half a minute."""
-PART = 50
-"""Of the conversations, one in so many is given to a session for each group."""
-GROUPS = "a session for each group"
+PART, LEAST = 50, 20_000
+"""Of the conversations, one in so many is given to a session for each group, but not less than this."""
+GROUPS, COUNTS = "a session for each group", "a session for each group, which only counts"
 WARM_ROUNDS, WARM_ROWS = 4, 6_000_000
 """Before the measured rounds there are at most so many, and no more than so many messages take, but for one."""
-LEAST_S = 0.01
-"""What a difference counts as that is less."""
 FEW = 200
 """Conversations of which the time is what a query takes by itself."""
 LOT = 100_000
@@ -68,16 +67,19 @@ class Traffic(NamedTuple):
 
     def sort(self) -> None:
         """Exchange and sort them."""
-        consume(order(self.rows()))
+        consume(self.rows().repartition("place").sortWithinPartitions("place", "seq"))
 
     def follow(self, *, keep: bool = False) -> None:
         """Run the machines; `keep`: so that they can go on later."""
         with unweighed(self.bench.spark):
             consume(fold(self.rows(), self.protocol, idle_s=IDLE_S, kept=VIOLATIONS_KEPT, keep=keep))
 
-    def group(self) -> None:
-        """Give each conversation to a session."""
-        consume(_group(self.rows(), self.protocol))
+    def groups(self) -> Mapping[str, Callable[[], None]]:
+        """Return what gives each conversation to sessions, by way."""
+        return {
+            GROUPS: lambda: consume(follow_by_group(self.rows(), self.protocol, VIOLATIONS_KEPT)),
+            COUNTS: lambda: consume(count_by_group(self.rows(), self.protocol)),
+        }
 
 
 def measure(bench: Bench) -> Iterator[Row]:
@@ -92,11 +94,12 @@ def measure(bench: Bench) -> Iterator[Row]:
             MACHINES: whole.follow,
             "machines, to be continued": partial(whole.follow, keep=True),
         }
-        rows = list(
-            bench.take_turns(case, ways, bench.rows, wanted={MACHINES: AT_MOST}, warm=warm_rounds(bench))
-        )
-        yield from rows
-        yield from _against_groups(bench, protocol, rows[0], next(row for row in rows if row.way == MACHINES))
+        wanted = {MACHINES: AT_MOST}
+        for row in bench.take_turns(case, ways, bench.rows, wanted=wanted, warm=warm_rounds(bench)):
+            yield row
+            if row.way == MACHINES:
+                machines = row
+        yield from _against_groups(bench, protocol, machines)
     skewed = Traffic(bench, "flux", _write(bench.folder / "conversations-skewed", "flux", count, SKEW))
     yield from bench.take_turns(
         f"flux, one conversation has {SKEW:.0%} of the messages",
@@ -112,61 +115,29 @@ def warm_rounds(bench: Bench) -> int:
     return max(1, min(WARM_ROUNDS, WARM_ROWS // bench.rows))
 
 
-def _against_groups(bench: Bench, protocol: str, sort: Row, machines: Row) -> Iterator[Row]:
-    """Yield how many times as long as the machines a session for each group takes, in all and beyond `sort`."""
+def _against_groups(bench: Bench, protocol: str, machines: Row) -> Iterator[Row]:
+    """Yield how many times as long as the machines sessions for each group take."""
     count = bench.rows // LENGTH
-    some = max(1, count // PART)
-    taken: list[float] = []
-    for number in (FEW, FEW + some):
-        folder = bench.folder / f"conversations-{protocol}-{number}"
-        part = Traffic(bench, protocol, _write(folder, protocol, number))
-        with watched() as peak:
-            part.group()
-            begun = perf_counter()
-            part.group()
-        taken.append(perf_counter() - begun)
-    few_s, part_s = taken
-    whole_s = (part_s - few_s) * count / some
-    yield Row(
-        f"{machines.case}, against the machines", GROUPS, bench.rows, whole_s, whole_s,
-        whole_s / machines.median_s, whole_s / machines.best_s, -AT_LEAST, peak.mib,
-    )  # fmt: skip
-    ours_s, best_s = (
-        max(own - base, LEAST_S) for own, base in zip(_times(machines), _times(sort), strict=True)
-    )
-    theirs_s = whole_s - sort.median_s
-    case = f"{machines.case}, beyond the exchange and the sort"
-    yield Row(case, MACHINES, bench.rows, ours_s, best_s, 1.0, 1.0, None, machines.peak_mib)
-    yield Row(
-        case, GROUPS, bench.rows, theirs_s, theirs_s, theirs_s / ours_s, theirs_s / best_s, None, peak.mib
-    )  # fmt: skip
+    some = max(min(count, LEAST), count // PART)
+    taken: dict[str, list[float]] = {GROUPS: [], COUNTS: []}
+    with watched() as peak:
+        for number in (FEW, FEW + some):
+            folder = bench.folder / f"conversations-{protocol}-{number}"
+            part = Traffic(bench, protocol, _write(folder, protocol, number))
+            for way, group in part.groups().items():
+                group()
+                begun = perf_counter()
+                group()
+                taken[way].append(perf_counter() - begun)
+    whole_s = {way: (part_s - few_s) * count / some for way, (few_s, part_s) in taken.items()}
+    case = f"{machines.case}, against the machines"
+    for way, wanted in ((GROUPS, -AT_LEAST), (COUNTS, None)):
+        ratios = whole_s[way] / machines.median_s, whole_s[way] / machines.best_s
+        yield Row(case, way, machines.rows, whole_s[way], whole_s[way], *ratios, wanted, peak.mib)
 
 
 def _times(row: Row) -> tuple[float, float]:
     return row.median_s, row.best_s
-
-
-def _group(rows: DataFrame, protocol: str) -> DataFrame:
-    """What is compared with: two sessions over the messages of each group, which only count violations."""
-    labels = Alphabet(protocol).labels
-    kinds: list[Any] = []  # made once in a worker; classes that are made here could not be sent
-
-    def watch(table: pa.Table) -> pa.Table:
-        machine = import_module(f"specwire.generated.{protocol}.machine")
-        if not kinds:
-            kinds.extend(type(label.message or "_", (), {"flags": 0}) for label in labels)
-        table = table.sort_by("seq")
-        symbols: list[Any] = table["symbol"].to_pylist()
-        wrong = 0
-        for reading in ("strict", "concurrent"):
-            session = machine.Session("S", reading)
-            for symbol, key in zip(symbols, table["key"].to_pylist(), strict=True):
-                message = kinds[symbol]()
-                message.matchtag = key
-                wrong += session.observe(labels[symbol].sender, message) is not None
-        return pa.table({"place": table["place"][:1], "violations": pa.array([wrong])})
-
-    return rows.groupBy("place").applyInArrow(watch, "place long, violations long")
 
 
 def _write(folder: Path, protocol: str, count: int, skew: float = 0.0) -> Path:

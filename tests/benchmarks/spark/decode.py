@@ -1,5 +1,8 @@
 """Decoding Flux requests with payloads of 64 octets: each backend, and what people write without one.
 
+A backend decodes whole messages, every field of them beside what the tap noted, and the headers alone: the fields of the
+last frame and the tap's count, by the option ``columns``. Both are held against reading the whole capture.
+
 Each backend has a session of its own, as users have: a Java process that has run nothing but this backend and its
 yardstick, the scan. In one session for all, what Java's compiler had made of the others was seen to make the quickest
 take half as long again. Both ways go through `WARM` rounds first, in which the compiler does most of its work.
@@ -38,7 +41,16 @@ WAYS = {QUERY: "sql, the query alone", SOURCE: "data source, decoded"}
 """Beside the backends: the package's SQL without errors, and the format that decodes where it reads."""
 SESSIONS = (*BACKENDS, *WAYS)
 """A session for each of these."""
-WANTED = {"jvm": 1.25, "arrow": 2.5, "sql": 3.5, WAYS[QUERY]: 3.5}
+HEADERS = ", headers"
+"""Behind the name of a backend that decodes these alone."""
+WANTED = {
+    "jvm": 1.25,
+    "jvm" + HEADERS: 1.25,
+    "arrow": 2.5,
+    "arrow" + HEADERS: 2.5,
+    "sql": 3.5,
+    WAYS[QUERY]: 3.5,
+}
 """The most times of a scan that a backend may take."""
 AGAINST = "jvm"
 """What plain UDFs are held against."""
@@ -51,6 +63,9 @@ PLAIN_ROUNDS = 2
 """As many at most for plain UDFs: a round takes half a minute."""
 HEADER = "flags short, userid long, rolemask long, nodeid long, matchtag long"
 MESSAGE = f"{HEADER}, routes array<string>, topic string, payload binary"
+FIELDS = ("flags", "userid", "rolemask", "nodeid", "matchtag")
+COUNTED_HEADERS = ",".join(("seq", *(f"Request.{field}" for field in FIELDS)))
+"""The tap's count and the header's fields, as the option ``columns`` names them."""
 
 
 def measure(bench: Bench) -> Iterator[Row]:
@@ -69,8 +84,10 @@ def measure(bench: Bench) -> Iterator[Row]:
         case "source":
             ways[WAYS[name]] = lambda: consume(sourced(bench.spark, segments[0].parent))
         case _:
-            ways[name] = partial(decoded, some if name == ROW_BY_ROW else whole, "flux", name)
-    counted = {ROW_BY_ROW: count / part}
+            frame = some if name == ROW_BY_ROW else whole
+            ways[name] = partial(decoded, frame, "flux", name)
+            ways[name + HEADERS] = partial(decoded, frame, "flux", name, columns=COUNTED_HEADERS)
+    counted = dict.fromkeys((ROW_BY_ROW, ROW_BY_ROW + HEADERS), count / part)
     warm = 1 if name == ROW_BY_ROW else WARM
     yield from bench.take_turns(f"{CASE}: {name}", ways, count, wanted=WANTED, counted=counted, warm=warm)
     if name == AGAINST:
@@ -93,9 +110,9 @@ def is_there(bench: Bench, protocol: str) -> bool:
     return reason is None
 
 
-def decoded(frame: Callable[[], DataFrame], protocol: str, backend: str) -> None:
-    """Decode all of a capture."""
-    consume(decode(frame(), protocol, backend=backend))
+def decoded(frame: Callable[[], DataFrame], protocol: str, backend: str, columns: str = "") -> None:
+    """Decode all of a capture, or some columns of it."""
+    consume(decode(frame(), protocol, backend=backend, columns=columns))
 
 
 def queried(frame: DataFrame) -> DataFrame:

@@ -25,7 +25,8 @@ from pyspark.sql.types import (
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, dialogs_of
 from specwire.runtime.spark.answers.dialogs.fold import FOLDED, Fold
-from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows, order
+from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows
+from specwire.runtime.spark.answers.dialogs.ordering import in_order, ranked
 from specwire.runtime.spark.answers.dialogs.sending import SMALL_OCTETS, unweighed
 from specwire.runtime.spark.answers.registry import Continued
 from specwire.runtime.spark.answers.schemas.conversations import (
@@ -101,9 +102,9 @@ def fold(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool
     idle_ns = int(idle_s * 1e9)
 
     def run(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        return Fold(protocol, idle_ns=idle_ns, kept=kept, keep=keep).run(batches)
+        return Fold(protocol, idle_ns=idle_ns, kept=kept, keep=keep).run(in_order(batches))
 
-    return order(rows).mapInArrow(run, _to_struct(pa.struct(list(FOLDED))))
+    return ranked(rows).mapInArrow(run, FOLDED_ROWS)
 
 
 def _is_small(before: DataFrame) -> bool:
@@ -198,6 +199,10 @@ def _to_spark(kind: pa.DataType) -> DataType:
         assert isinstance(kind, pa.ListType)
         return ArrayType(_to_spark(kind.value_type))
     return {pa.string(): StringType(), pa.int64(): LongType(), pa.bool_(): BooleanType()}[kind]
+
+
+FOLDED_ROWS = _to_struct(pa.struct(list(FOLDED)))
+"""`fold.FOLDED`, for Spark."""
 
 
 def _reads(protocol: str) -> tuple[str, ...]:

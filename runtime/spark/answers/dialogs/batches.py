@@ -7,38 +7,43 @@ state too, put before the first row. A message that comes long after the one bef
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple, TypeAlias
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from specwire.runtime.spark.answers.dialogs.opened import Opened, from_text
+from specwire.runtime.spark.answers.dialogs.texts import (
+    Longs,
+    Text,
+    join_one,
+    more_of,
+    names_of,
+    names_of_one,
+    symbols_of,
+)
 from specwire.runtime.spark.answers.dialogs.tokens import Tokens
 
-Longs = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
-Text: TypeAlias = "pa.Array[Any]"
 
 STATE = -1
 """The symbol of a row that is a conversation's state."""
-SEPARATOR = "\0"
-"""Between tap, conversation, peer and one more thing: the sender who is no role, or the state as JSON."""
-TEXTS = 4
 
-NUMBERS = ("place", "seq", "ts", "mono", "symbol", "key")
+NUMBERS = ("place", "seq", "ts", "mono", "said", "key")
 NOTHING = pa.RecordBatch.from_pydict(
-    {name: pa.array([], pa.int16() if name == "symbol" else pa.int64()) for name in NUMBERS}
-    | {"text": pa.array([], pa.string())}
+    {name: pa.array([], pa.int64()) for name in NUMBERS} | {"text": pa.array([], pa.string())}
 )
-"""A batch without rows: what comes after the last one. `place` is a hash of tap and conversation, `ts` in microseconds."""
+"""A batch without rows: what comes after the last one. `place` is a hash of tap and conversation, `ts` in
+microseconds; `said` and `text` have the symbol, the names, and of some the sender who is no role, or the state as JSON
+(`specwire.runtime.spark.answers.dialogs.texts`)."""
 
 
 class Carry(NamedTuple):
     """The conversation at the end of a batch, which the next may continue."""
 
     place: int
+    said: int
     text: str
     opened: Opened
     tokens: Tokens | None
@@ -56,6 +61,7 @@ class Batch(NamedTuple):
     seq: Longs
     ts: Longs
     mono: Longs
+    said: Longs
     symbol: Longs
     key: Longs
     is_message: Flags
@@ -68,43 +74,35 @@ class Batch(NamedTuple):
 
     def names(self, rows: Longs) -> list[Text]:
         """Return tap, conversation and peer of rows."""
-        parts = pc.split_pattern(self.text.take(rows), SEPARATOR, max_splits=TEXTS - 1)
-        tap, conversation, peer = (pc.list_element(parts, place) for place in range(TEXTS - 1))
-        return [
-            tap,
-            conversation,
-            pc.if_else(pc.equal(peer, pa.scalar("")), pa.scalar(None, pa.string()), peer),
-        ]
+        return names_of(self.said[rows], self.text.take(rows))
 
-    def name(self, row: int) -> str:
-        """Return tap, conversation and peer of a row as one text."""
-        return SEPARATOR.join(self.text[row].as_py().split(SEPARATOR, TEXTS - 1)[: TEXTS - 1])
+    def carry(self, row: int, opened: Opened, tokens: Tokens | None) -> Carry:
+        """Return the conversation of a row, to be continued."""
+        names = names_of_one(int(self.said[row]), self.text[row].as_py())
+        return Carry(int(self.place[row]), *join_one(STATE, names), opened, tokens)
 
     def more(self, row: int) -> str | None:
         """Return the text of a row that only some have."""
-        return more_of(self.text[row].as_py())
-
-
-def more_of(text: str) -> str | None:
-    """Return the last of the texts in one, None where it is not there."""
-    parts = text.split(SEPARATOR, TEXTS - 1)
-    return parts[-1] if len(parts) == TEXTS else None
+        return more_of(int(self.said[row]), self.text[row].as_py())
 
 
 def read_batch(rows: pa.RecordBatch, carry: Carry | None, idle_ns: int) -> Batch:
     """Return the rows with the carried conversation before them; a gap above `idle_ns` ends a conversation."""
     text = rows.column("text")
-    first = {} if carry is None else {"place": carry.place, "symbol": STATE}
+    first = {} if carry is None else {"place": carry.place, "said": carry.said}
     numbers = {name: _column(rows, name, None if carry is None else first.get(name, 0)) for name in NUMBERS}
     if carry is not None:
         text = pa.concat_arrays([pa.array([carry.text], pa.string()), text])
-    is_message = numbers["symbol"] != STATE
+    symbol = symbols_of(numbers["said"])
+    is_message = symbol != STATE
     states: list[int] = np.flatnonzero(~is_message).tolist()
     opened = {
-        row: carry.opened if carry is not None and row == 0 else from_text(more_of(text[row].as_py()) or "")
+        row: carry.opened
+        if carry is not None and row == 0
+        else from_text(more_of(int(numbers["said"][row]), text[row].as_py()) or "")
         for row in states
     }
-    numbers["symbol"][states] = 0
+    symbol[states] = 0
     for row, state in opened.items():
         numbers["seq"][row], numbers["ts"][row] = state.last_seq, state.last_ts
         numbers["mono"][row] = state.last_mono
@@ -117,7 +115,8 @@ def read_batch(rows: pa.RecordBatch, carry: Carry | None, idle_ns: int) -> Batch
         seq=numbers["seq"],
         ts=numbers["ts"],
         mono=numbers["mono"],
-        symbol=numbers["symbol"],
+        said=numbers["said"],
+        symbol=symbol,
         key=numbers["key"],
         is_message=is_message,
         begins=begins,

@@ -16,8 +16,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton
-from specwire.runtime.spark.answers.dialogs.batches import Longs, Text
 from specwire.runtime.spark.answers.dialogs.pairing import Resting
+from specwire.runtime.spark.answers.dialogs.texts import Longs, Text
 from specwire.runtime.spark.answers.dialogs.tokens import Held
 from specwire.runtime.spark.answers.dialogs.watching import Watched
 

@@ -12,7 +12,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
-from specwire.runtime.spark.answers.dialogs.batches import Batch, Longs
+from specwire.runtime.spark.answers.dialogs.batches import Batch
+from specwire.runtime.spark.answers.dialogs.texts import Longs
 from specwire.runtime.spark.answers.dialogs.tokens import places_of
 from specwire.runtime.spark.answers.dialogs.watching import Watched
 

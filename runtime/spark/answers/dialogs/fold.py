@@ -15,11 +15,12 @@ import pyarrow as pa
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
-from specwire.runtime.spark.answers.dialogs.batches import NOTHING, Batch, Carry, Longs, read_batch
+from specwire.runtime.spark.answers.dialogs.batches import NOTHING, Batch, Carry, read_batch
 from specwire.runtime.spark.answers.dialogs.carrying import write_all
 from specwire.runtime.spark.answers.dialogs.findings import VIOLATION, find_violations
 from specwire.runtime.spark.answers.dialogs.joint import Joint
 from specwire.runtime.spark.answers.dialogs.opened import Opened
+from specwire.runtime.spark.answers.dialogs.texts import Longs
 from specwire.runtime.spark.answers.dialogs.watching import Watched, watch_all
 
 WATCHED = pa.struct(
@@ -138,12 +139,11 @@ class _Wholes:
 
     def carry(self) -> Carry:
         """Return the last conversation."""
-        row = int(self.firsts[-1])
-        batch, tokens = self._batch, self._watched[1].tokens
+        tokens = self._watched[1].tokens
         opened = self._open(len(self.firsts) - 1)
         if tokens is not None:
             opened.tracks[1].tokens = ()
-        return Carry(int(batch.place[row]), batch.name(row), opened, tokens)
+        return self._batch.carry(int(self.firsts[-1]), opened, tokens)
 
     def _open(self, at: int) -> Opened:
         tracks = (

@@ -16,9 +16,9 @@ import numpy.typing as npt
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Node
-from specwire.runtime.spark.answers.dialogs.batches import Longs
 from specwire.runtime.spark.answers.dialogs.opened import Opened
 from specwire.runtime.spark.answers.dialogs.readings import ConcurrentReading, StrictReading
+from specwire.runtime.spark.answers.dialogs.texts import Longs
 
 NODES_KEPT = 4096
 """Above this many nodes the tables are made anew: conversations with many open requests have a node for each number."""

@@ -2,9 +2,8 @@
 
 Whoever sent a message and how it is paired is in its symbol; the fields of its key are hashed; nothing else of the
 message is read. What costs is sending columns to Python, texts above all: so there is one text for all names, and a
-hash tells conversations apart. A message without a conversation's name is in the conversation ``""`` of its tap.
-In a name U+FFFD stands for NUL, which separates the names in that text, and a name that is longer than any that a peer
-can have is cut, so that a row is small whatever a capture holds.
+hash tells conversations apart (`specwire.runtime.spark.answers.dialogs.texts`). A message without a conversation's name is
+in the conversation ``""`` of its tap.
 """
 
 from __future__ import annotations
@@ -17,14 +16,12 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import IntegerType, LongType, ShortType
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Pairing
-from specwire.runtime.spark.answers.dialogs.batches import SEPARATOR, STATE
+from specwire.runtime.spark.answers.dialogs.batches import STATE
+from specwire.runtime.spark.answers.dialogs.texts import join, name
 from specwire.runtime.spark.answers.step import Frames
 from specwire.runtime.spark.decoding.noted import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.errors import InputError
-
-LONGEST = 512
-"""Characters of a name: twice the octets that an identity may have, for they may be shown in hex."""
 
 BEFORE_ALL = -(1 << 63)
 """The `seq` of a conversation's state, which sorts before its messages."""
@@ -50,31 +47,17 @@ def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = Non
 def _narrow_state(state: DataFrame) -> DataFrame:
     """Return open conversations with the columns of `narrow_rows`."""
     nothing = F.lit(0).cast("long")
+    names = F.col("tap"), F.col("conversation"), F.coalesce("peer", F.lit(""))
+    said, text = join(F.lit(STATE), names, F.col("carried"))
     return state.select(
         F.xxhash64("tap", "conversation").alias("place"),
         F.lit(BEFORE_ALL).cast("long").alias("seq"),
         nothing.alias("ts"),
         nothing.alias("mono"),
-        F.lit(STATE).cast("short").alias("symbol"),
+        said.alias("said"),
         nothing.alias("key"),
-        _text(F.col("tap"), F.col("conversation"), F.col("peer"), F.col("carried")).alias("text"),
+        text.alias("text"),
     )
-
-
-def order(rows: DataFrame) -> DataFrame:
-    """Return each conversation in one partition, its messages by `seq`: the exchange and the sort."""
-    return rows.repartition("place").sortWithinPartitions("place", "seq")
-
-
-def _text(tap: Column, conversation: Column, peer: Column, more: Column) -> Column:
-    return F.concat_ws(SEPARATOR, tap, conversation, F.coalesce(peer, F.lit("")), more)
-
-
-def _name(text: Column) -> Column:
-    """Return a text that can stand before `SEPARATOR`, empty for null; to look is quicker than to translate."""
-    there = F.coalesce(text, F.lit(""))
-    whole = F.when(there.contains(SEPARATOR), F.translate(there, SEPARATOR, "\ufffd")).otherwise(there)
-    return F.when(F.octet_length(there) > LONGEST, F.substring(whole, 1, LONGEST)).otherwise(whole)
 
 
 def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFrame:
@@ -85,16 +68,16 @@ def _narrow(frame: DataFrame, alphabet: Alphabet, message: str | None) -> DataFr
     for number, letter in enumerate(alphabet.roles):
         role = F.when(sender == letter, number).otherwise(role)
     symbol = F.lit(alphabet.base(message)) + role * len(Pairing) + _pairing(frame, alphabet)
-    tap, conversation, peer = (_name(F.col(noted[name])) for name in ("tap", "conversation", "peer"))
+    names = tuple(name(F.col(noted[each])) for each in ("tap", "conversation", "peer"))
+    said, text = join(symbol, names, F.when(~known, name(sender)))
     return frame.select(
-        F.xxhash64(tap, conversation).alias("place"),
+        F.xxhash64(*names[:2]).alias("place"),
         F.coalesce(noted["seq"], F.lit(-1)).cast("long").alias("seq"),
         F.coalesce(F.unix_micros(noted["ts"]), F.lit(0)).cast("long").alias("ts"),
         F.coalesce(noted["mono"], F.lit(0)).cast("long").alias("mono"),
-        symbol.cast("short").alias("symbol"),
+        said.alias("said"),
         _key(frame, alphabet).alias("key"),
-        # A text that is null is left out.
-        _text(tap, conversation, peer, F.when(~known, _name(sender))).alias("text"),
+        text.alias("text"),
     )
 
 

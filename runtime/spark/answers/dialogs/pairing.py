@@ -18,8 +18,9 @@ import pyarrow as pa
 
 from specwire.generated.session import OPEN_LIMIT
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
-from specwire.runtime.spark.answers.dialogs.batches import Batch, Flags, Longs
+from specwire.runtime.spark.answers.dialogs.batches import Batch, Flags
 from specwire.runtime.spark.answers.dialogs.opened import Track
+from specwire.runtime.spark.answers.dialogs.texts import Longs
 from specwire.runtime.spark.answers.dialogs.tokens import PROBE, Held, Tokens, pair_keys
 
 NEVER = np.iinfo(np.int64).max

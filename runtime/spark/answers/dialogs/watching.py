@@ -9,10 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
-from specwire.runtime.spark.answers.dialogs.batches import Batch, Flags, Longs
+from specwire.runtime.spark.answers.dialogs.batches import Batch, Flags
 from specwire.runtime.spark.answers.dialogs.joint import Joint
 from specwire.runtime.spark.answers.dialogs.opened import Track
 from specwire.runtime.spark.answers.dialogs.pairing import Paired, Resting, pair
+from specwire.runtime.spark.answers.dialogs.texts import Longs
 from specwire.runtime.spark.answers.dialogs.tokens import Held, Tokens
 
 

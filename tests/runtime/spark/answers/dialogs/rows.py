@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Pairing
-from specwire.runtime.spark.answers.dialogs.batches import NOTHING, SEPARATOR, STATE
+from specwire.runtime.spark.answers.dialogs.batches import NOTHING, STATE
 from specwire.runtime.spark.answers.dialogs.fold import Fold
+from specwire.runtime.spark.answers.dialogs.texts import join_one
 from tests.runtime.spark.answers.dialogs.sessions import Said
 
 Conversations = Mapping[tuple[str, str], Sequence[Said]]
@@ -25,21 +26,26 @@ def narrow(
     alphabet, carried = Alphabet(protocol), carried or {}
     rows: list[dict[str, Any]] = []
     for number, place in enumerate(sorted({*conversations, *carried})):
-        name = SEPARATOR.join((*place, "p"))
-        common = {"place": number, "text": name, "key": 0, "ts": 0, "mono": 0}
+        names = (*place, "p")
+        common = {"place": number, "key": 0, "ts": 0, "mono": 0}
         if place in carried:
-            text = SEPARATOR.join((name, carried[place]))
-            rows.append(common | {"seq": -(1 << 63), "symbol": STATE, "text": text})
+            symbol, text = join_one(STATE, names, carried[place])
+            rows.append(common | {"seq": -(1 << 63), "said": symbol, "text": text})
         for said in conversations.get(place, ()):
+            symbol, text = join_one(
+                alphabet.symbol(said.message, said.sender, _pairing(alphabet, said)),
+                names,
+                None if said.sender in alphabet.roles else said.sender,
+            )
             rows.append(
                 common
                 | {
                     "seq": said.seq,
                     "ts": said.seq * 10**6,
                     "mono": said.seq * SECOND_NS,
-                    "symbol": alphabet.symbol(said.message, said.sender, _pairing(alphabet, said)),
+                    "said": symbol,
                     "key": hash(tuple(said.fields.get(name) for name in alphabet.key)),
-                    "text": name if said.sender in alphabet.roles else SEPARATOR.join((name, said.sender)),
+                    "text": text,
                 }
             )
     return pa.Table.from_pylist(rows, NOTHING.schema)
