@@ -2,7 +2,7 @@
 
 A part of a job is on its way like this: it is *held* until it is durable which worker has it, then *sent*, then the
 worker *accepts* it and at last ends it. Each worker has a window of these; what is beyond waits here, and clients take
-turns. A window that was full is filled again when a quarter of it is free, or at the next tick: jobs that arrive together cost a
+turns. A window that was full is filled again when half of it is free, or at the next tick: jobs that arrive together cost a
 worker far less than one after the other, in commits above all. Only a job for ``any`` worker goes to another when its worker is lost, and says so: its `attempt` counts up, in the
 record, in an EVENT and in the result. Of every other the loss is told at once.
 
@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.commands import Event, Get, Post, Response
 from specwire.runtime.norfab.events import JobRedispatched
-from specwire.runtime.norfab.job import OWED, Job, State, Task
+from specwire.runtime.norfab.job import ACCEPTED, HELD, OVER, OWED, QUEUED, SENT, WAITING, Job, Task
 from specwire.runtime.norfab.records import AssignedRecord, TaskRecord
 from specwire.runtime.norfab.workers import Service, Worker
 
@@ -99,10 +99,10 @@ class Dispatcher:
     def _place(self, task: Task, worker: Worker) -> None:
         """Give the worker a part that is not sent yet."""
         if not self._engine.registry.has_room(worker):
-            task.state = State.QUEUED
+            task.state = QUEUED
             worker.queue.push(task.job.owner, task)
             return
-        task.state = State.HELD
+        task.state = HELD
         worker.tasks[task.job.uuid] = task
         self._engine.registry.account(worker)
 
@@ -131,9 +131,9 @@ class Dispatcher:
     def send(self, task: Task) -> None:
         """Send a part that is held, if its worker is still here."""
         worker = self._holder(task)
-        if task.state is State.HELD and worker is not None and task.kept == task.attempt:
+        if task.state is HELD and worker is not None and task.kept == task.attempt:
             job, now = task.job, self._engine.now
-            task.state, task.registration = State.SENT, worker.registration
+            task.state, task.registration = SENT, worker.registration
             task.sent_at = task.asked_at = now
             self._engine.to_worker(worker, Post(job.uuid, job.body, client=job.client))
 
@@ -154,7 +154,7 @@ class Dispatcher:
         worker = self._engine.registry.find(task.worker, task.job.service)
         if worker is None:
             return
-        if task.state is State.QUEUED:
+        if task.state is QUEUED:
             worker.queue.remove(task.job.owner, task)
         if worker.tasks.get(task.job.uuid) is task:
             del worker.tasks[task.job.uuid]
@@ -176,7 +176,7 @@ class Dispatcher:
         while registry.has_room(worker) and (worker.queue or service.any_queue):
             if worker.queue:
                 task = worker.queue.pop()
-                task.state = State.HELD
+                task.state = HELD
                 worker.tasks[task.job.uuid] = task
                 registry.account(worker)
                 self.send(task)
@@ -196,7 +196,7 @@ class Dispatcher:
 
     def _given(self, task: Task, attempt: int, before: str) -> None:
         job = task.job
-        if task.attempt != attempt or task.state not in (State.HELD, State.QUEUED):
+        if task.attempt != attempt or task.state not in (HELD, QUEUED):
             return
         task.kept = attempt
         self.tell(job)
@@ -217,9 +217,9 @@ class Dispatcher:
     def welcome(self, worker: Worker) -> None:
         """A worker has registered: it gets what waits for it, and is asked for what it should have."""
         for task in list(self._engine.registry.take_absent(worker.name, worker.service)):
-            if task.state is State.WAITING:
+            if task.state is WAITING:
                 self._give(task, worker)
-            elif task.state is State.QUEUED:
+            elif task.state is QUEUED:
                 self._place(task, worker)
                 self.send(task)
             else:
@@ -293,7 +293,7 @@ class Dispatcher:
 
     def lost(self, task: Task, cause: str) -> None:
         """A part is lost with its worker: another worker gets it where any will do."""
-        if task.state in (State.ENDING, State.DONE):
+        if task.state in OVER:
             return
         self._engine.registry.drop_absent(task)
         cause = f"worker {task.worker} {cause}"
@@ -312,7 +312,7 @@ class Dispatcher:
         if worker is not None:
             self._give(task, worker)
             return
-        task.state = State.WAITING
+        task.state = WAITING
         self._expire(job)
         self._queue(service, job)
 
@@ -332,10 +332,10 @@ class Dispatcher:
 
     def not_held(self, task: Task, worker: Worker) -> None:
         """The worker says that it does not have a part that it was sent."""
-        unread = task.state is State.SENT and task.registration == worker.registration
+        unread = task.state is SENT and task.registration == worker.registration
         if unread and self._engine.now - task.sent_at < self._engine.settings.poll_s:
             return  # deployed workers answer a question before they have looked at the job sent before it
-        accepted = task.state is State.ACCEPTED
+        accepted = task.state is ACCEPTED
         del worker.tasks[task.job.uuid]
         self._engine.registry.account(worker)
         if task.job.wanted.kind == "any" or accepted or task.attempt >= self._engine.settings.attempts:

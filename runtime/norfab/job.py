@@ -27,8 +27,14 @@ class State(Enum):
     DONE = "its end is durable"
 
 
-OWED = (State.SENT, State.ACCEPTED)
+WAITING, QUEUED, HELD, SENT, ACCEPTED, ENDING, DONE = State
+"""The same by short names: Python 3.11 takes ten times as long to look a member up in its class, which a broker does often."""
+
+OWED = (SENT, ACCEPTED)
 """The worker owes a result."""
+
+OVER = (ENDING, DONE)
+"""It has an end."""
 
 
 class Outcome(msgspec.Struct, gc=False, eq=False):
@@ -55,7 +61,7 @@ class Task(msgspec.Struct, gc=False, eq=False):
     slot: str
     worker: str
     attempt: int = 0
-    state: State = State.WAITING
+    state: State = WAITING
     kept: int = 0
     registration: int = 0
     sent_at: float = 0.0
@@ -195,4 +201,4 @@ class Job(msgspec.Struct, gc=False, eq=False):
 
     def missing(self) -> list[str]:
         """Return the slots that no worker has."""
-        return [task.slot for task in self.tasks.values() if task.state is State.WAITING]
+        return [task.slot for task in self.tasks.values() if task.state is WAITING]

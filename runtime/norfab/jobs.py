@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Literal
 from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.commands import Response
 from specwire.runtime.norfab.events import JobEnded, StoreFailed
-from specwire.runtime.norfab.job import Job, Outcome, State, Task
+from specwire.runtime.norfab.job import DONE, ENDING, OVER, Job, Outcome, Task
 from specwire.runtime.norfab.records import DeletedRecord, ForgottenRecord, ResultRecord
 
 if TYPE_CHECKING:
@@ -113,10 +113,10 @@ class Jobs:
 
     def end(self, task: Task, status: int, body: bytes, cause: str = "") -> None:
         """End a part: its worker is free of it, and when this is durable the clients are told."""
-        if task.state in (State.ENDING, State.DONE):
+        if task.state in OVER:
             return
         self._engine.dispatcher.release(task)
-        task.state = State.ENDING
+        task.state = ENDING
         record = ResultRecord(task.job.uuid, task.slot, status, body, self._engine.now)
         task.result = Outcome(status, body, len(body), self._engine.now)
         self._engine.ledger.store(
@@ -144,9 +144,9 @@ class Jobs:
 
     def _ended(self, task: Task, cause: str) -> None:
         job, result = task.job, task.result
-        if task.state is not State.ENDING or result is None:
+        if task.state is not ENDING or result is None:
             return
-        task.state = State.DONE
+        task.state = DONE
         job.open -= 1
         job.result_octets += result.octets
         self._engine.report(JobEnded(job.uuid, task.slot, result.status, cause))
@@ -202,7 +202,7 @@ class Jobs:
         """Take out a job that was never acknowledged."""
         for task in job.tasks.values():
             self._engine.dispatcher.release(task)
-            task.state = State.DONE
+            task.state = DONE
         self._engine.dispatcher.unqueue(job)
         self._close(job)
         job.release()
@@ -216,7 +216,7 @@ class Jobs:
     def delete(self, job: Job, cause: str) -> None:
         """Drop a job for good, at a client's wish; its uuid stays known. Those that wait are told."""
         was_open = not job.ended
-        unfinished = [task for task in job.tasks.values() if task.state is not State.DONE]
+        unfinished = [task for task in job.tasks.values() if task.state is not DONE]
         for task in unfinished:
             self._engine.dispatcher.release(task)
         self._engine.dispatcher.unqueue(job)
@@ -241,7 +241,7 @@ class Jobs:
         job.result_octets = job.open = 0
         for task in job.tasks.values():
             self._engine.results.drop(task)
-            task.state, task.result = State.DONE, None
+            task.state, task.result = DONE, None
 
     def restore_deleted(self, record: DeletedRecord, job: Job) -> None:
         """Remember a uuid that was deleted before the broker began."""

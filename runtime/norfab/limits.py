@@ -71,8 +71,11 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def refill(self) -> int:
-        """A worker with so many jobs, or fewer, is sent others at once; one with more when they are several."""
-        return self.window * 3 // 4
+        """A worker with so many jobs, or fewer, is sent others at once; one with more when they are several.
+
+        One that runs more than these at a time has places to spare for a moment.
+        """
+        return self.window // 2
 
     @property
     def expiry_s(self) -> float:

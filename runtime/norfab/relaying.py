@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.commands import Event, Response, Stream
 from specwire.runtime.norfab.events import Dropped
-from specwire.runtime.norfab.job import OWED, State, Task
+from specwire.runtime.norfab.job import OVER, OWED, State, Task
 from specwire.runtime.norfab.records import EventRecord
 from specwire.runtime.norfab.workers import Worker
 
@@ -44,9 +44,7 @@ class Relay:
         before = None if job is None else job.tasks.get(worker.name)
         if job is None or (before is None and worker.name not in job.tasks):
             self._engine.report(Dropped(worker.peer, "forged", f"no job {command.uuid[:80]} for this worker"))
-        elif (
-            before is not None and before.worker == worker.name and before.state in (State.ENDING, State.DONE)
-        ):
+        elif before is not None and before.worker == worker.name and before.state in OVER:
             self._engine.report(Dropped(worker.peer, "double", f"{command.uuid} has ended for this worker"))
         else:
             self._engine.report(Dropped(worker.peer, "late", f"{command.uuid} is not with this worker"))

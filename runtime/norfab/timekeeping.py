@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specwire.runtime.norfab.job import OWED, Job, State, Task
+from specwire.runtime.norfab.job import OVER, OWED, WAITING, Job, Task
 from specwire.runtime.norfab.workers import Worker
 
 if TYPE_CHECKING:
@@ -31,7 +31,7 @@ class Timekeeper:
                 self._overdue(job)
             elif due == "queue":
                 self._expired(job)
-            elif task is not None and task.state is not State.WAITING and self._engine.registry.awaits(task):
+            elif task is not None and task.state is not WAITING and self._engine.registry.awaits(task):
                 self._engine.dispatcher.lost(task, ABSENT)
         if self._engine.now - self._polled_at >= POLL_TURN_S:
             self._polled_at = self._engine.now
@@ -51,8 +51,8 @@ class Timekeeper:
             self._engine.jobs.fail_unassigned(job, 408, _nobody(job, waited))
             return
         for task in list(job.tasks.values()):
-            if task.state not in (State.ENDING, State.DONE):
-                came = task.state is not State.WAITING
+            if task.state not in OVER:
+                came = task.state is not WAITING
                 self._engine.cancel(task)
                 cause = f"no result {waited}" if came else _stayed_away(task, waited)
                 self._engine.jobs.fail(task, 408, cause)
@@ -65,7 +65,7 @@ class Timekeeper:
             self._engine.dispatcher.unqueue(job)
             self._engine.jobs.fail_unassigned(job, 408, _nobody(job, waited))
         for task in list(job.tasks.values()):
-            if task.state is State.WAITING:
+            if task.state is WAITING:
                 self._engine.dispatcher.unqueue(job)
                 self._engine.jobs.fail(task, 408, _stayed_away(task, waited))
 

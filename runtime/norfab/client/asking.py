@@ -57,6 +57,8 @@ class Asking:
 
     def pump(self, window: int, now: float) -> None:
         """Ask what may be asked now."""
+        if not self._wanted:
+            return
         held: dict[str, Kind] = {}
         while self._wanted and len(self._out) < window:
             uuid = next(iter(self._wanted))

@@ -102,11 +102,11 @@ class Connection:
         self._keys.heard()
         self._record("B", frames)
         try:
-            received = wire.decode(frames)
+            command = wire.read(frames)
         except DecodeError as error:
             self._on_malformed(str(error))
             return
-        self._on_command(received.command)
+        self._on_command(command)
 
     def _sent(self, frames: Sequence[bytes]) -> None:
         self._record("C", frames)

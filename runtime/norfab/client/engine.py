@@ -61,6 +61,7 @@ class ClientEngine:
     Args:
         endpoints: of brokers, the preferred one first.
         settings: its bounds and times.
+        observed: somebody wants to hear of each change of a job (`JobChanged`), and not of its end alone.
 
     Attributes:
         now: the time of the call that is being handled.
@@ -74,6 +75,7 @@ class ClientEngine:
         "agenda",
         "asking",
         "now",
+        "observed",
         "questions",
         "settings",
         "table",
@@ -81,10 +83,15 @@ class ClientEngine:
     )
 
     def __init__(
-        self, endpoints: Sequence[str], settings: ClientSettings | None = None, *, now: float
+        self,
+        endpoints: Sequence[str],
+        settings: ClientSettings | None = None,
+        *,
+        now: float,
+        observed: bool = True,
     ) -> None:
         self.settings = settings or ClientSettings()
-        self.now = now
+        self.now, self.observed = now, observed
         self.way = Way(endpoints, self.settings)
         self.table = Table(self)
         self.agenda = Agenda(self)

@@ -146,6 +146,8 @@ class Replies:
         self._tell_change(job)
 
     def _tell_change(self, job: Job) -> None:
+        if not self._engine.observed:
+            return
         answered = [(name, part.failed) for name, part in job.parts.items() if part.result is not None]
         self._engine.report(
             JobChanged(

@@ -50,7 +50,7 @@ class Session:
         tap: Recorder | None,
         on_event: Callable[[Happening], None] | None,
     ) -> None:
-        self.engine = ClientEngine(endpoints, settings, now=time.time())
+        self.engine = ClientEngine(endpoints, settings, now=time.time(), observed=on_event is not None)
         self.running = self._open = False
         self._name, self._security, self._dialect, self._tap = name, security, dialect, tap
         self._settings, self._on_event = settings, on_event

@@ -127,6 +127,8 @@ class Waiting:
 
     def has_room(self, room: bool) -> None:
         """Whether one more job may be submitted now."""
+        if room is self._room.is_set():
+            return
         if room:
             self._room.set()
         else:

@@ -42,6 +42,19 @@ class Agenda:
         if self._todo and not self._at_work and self._turn is None:
             self._take_turn()
 
+    def add_one(self, action: Action) -> None:
+        """Perform this one after what is there already; nothing once closed."""
+        if self._todo or self._at_work or self._closed:
+            self.add((action,))
+            return
+        self._at_work = True
+        try:
+            self._do(action)
+        finally:
+            self._at_work = False
+            if self._todo:
+                self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
+
     def close(self) -> None:
         """Perform nothing any more."""
         self._closed = True

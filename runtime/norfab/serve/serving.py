@@ -249,6 +249,9 @@ class Serving:
 
     def _perform(self, actions: Sequence[Action]) -> None:
         """Tell what happened first: it is written down before anybody hears of it."""
+        if len(actions) == 1 and type(actions[0]) is not Report:  # as after most messages
+            self._agenda.add_one(actions[0])
+            return
         told = False
         for action in actions:
             if type(action) is Report:
@@ -262,7 +265,7 @@ class Serving:
         elif len(actions) > 1:
             self._agenda.add(workers_first(actions))
         elif actions:
-            self._agenda.add(actions)
+            self._agenda.add_one(actions[0])
 
     def _gather(self) -> None:
         self._entrance.gather()

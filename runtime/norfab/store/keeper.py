@@ -11,7 +11,9 @@ import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
+
+import msgspec
 
 from specwire.runtime.norfab.store.batch import Statement, carry_out
 from specwire.runtime.norfab.store.database import (
@@ -40,7 +42,7 @@ ROWS_A_PAGE = 2
 PAGE_OCTETS = 4096
 
 
-class Ticket(NamedTuple):
+class Ticket(msgspec.Struct, frozen=True, gc=False):
     """Statements that are kept together or not at all.
 
     `octets` is about what they weigh.

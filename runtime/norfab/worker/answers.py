@@ -84,7 +84,8 @@ class Answers:
         if engine.stopping:
             engine.give_back([job])
             return
-        engine.report(JobTaken(job.uuid, job.task))
+        if engine.observed:
+            engine.report(JobTaken(job.uuid, job.task))
         engine.taken.note(job)
         if reserved:
             engine.execution.start(job)

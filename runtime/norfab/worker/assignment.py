@@ -21,10 +21,13 @@ class State(Enum):
     DONE = "its end is durable"
 
 
-OPEN = (State.STORING, State.HELD, State.QUEUED, State.LINED, State.MARKING, State.RUNNING)
+STORING, HELD, QUEUED, LINED, MARKING, RUNNING, ENDING, DONE = State
+"""The same by short names: Python 3.11 takes ten times as long to look a member up in its class."""
+
+OPEN = (STORING, HELD, QUEUED, LINED, MARKING, RUNNING)
 """It has no end yet."""
 
-WAITING = (State.STORING, State.QUEUED, State.LINED, State.MARKING)
+WAITING = (STORING, QUEUED, LINED, MARKING)
 """It will begin without a further word of the broker's."""
 
 
@@ -64,7 +67,7 @@ class Assignment:
         self.number, self.uuid, self.client = record.number, record.uuid, record.client
         self.task, self.body, self.accepted_at = record.task, record.body, record.accepted_at
         self.deadline = deadline
-        self.state = State.STORING
+        self.state = STORING
         self.began: float | None = None
         self.ended_at = 0.0
         self.messages: Sequence[str] = ()
@@ -75,5 +78,5 @@ class Assignment:
     @property
     def record(self) -> JobRecord:
         """What is kept of it while it has no end."""
-        held = self.state is State.HELD
+        held = self.state is HELD
         return JobRecord(self.number, self.uuid, self.client, self.task, self.body, self.accepted_at, held)

@@ -53,6 +53,7 @@ class WorkerEngine:
         commits_beginnings: that a job begins is durable like everything else; else `Mark` is enough.
         about: what management says of this worker beyond what the engine knows.
         tasks: what management says of its tasks.
+        observed: somebody wants to hear that a job was taken and that it begins, and not of its end alone.
 
     Attributes:
         now: the time of the call that is being handled.
@@ -76,11 +77,12 @@ class WorkerEngine:
         commits_beginnings: bool = False,
         about: Mapping[str, Any] | None = None,
         tasks: Callable[[], list[dict[str, Any]]] = list,
+        observed: bool = True,
     ) -> None:
         self.name, self.service = worker_name(name.encode("utf-8", "surrogatepass")), check_service(service)
         self.settings = settings or WorkerSettings()
         self.time_limits = time_limits or {}
-        self.commits_beginnings = commits_beginnings
+        self.commits_beginnings, self.observed = commits_beginnings, observed
         self.now = self.started = now
         self.out: list[Action] = []
         self.resources = tuple(dict.fromkeys(resources))
@@ -177,9 +179,11 @@ class WorkerEngine:
         self.drain()
         return self._done()
 
-    def ended(self, uuid: str, outcome: Outcome, now: float) -> list[Action]:
-        """A task has ended."""
+    def ended(self, uuid: str, outcome: Outcome, now: float, began: float | None = None) -> list[Action]:
+        """A task has ended; `began`: when it began, where it was lined up and the method of that name was not called."""
         self.now = now
+        if began is not None:
+            self.execution.began(uuid, began)
         self.execution.ended(uuid, outcome)
         return self._done()
 

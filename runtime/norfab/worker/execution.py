@@ -25,7 +25,16 @@ from specwire.runtime.norfab.worker.actions import (
     Start,
     Withdraw,
 )
-from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
+from specwire.runtime.norfab.worker.assignment import (
+    DONE,
+    ENDING,
+    LINED,
+    MARKING,
+    OPEN,
+    QUEUED,
+    RUNNING,
+    Assignment,
+)
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.events import JobEnded, JobStarted, StoreFailed
 from specwire.runtime.norfab.worker.records import BegunRecord, Record, ResultRecord
@@ -77,7 +86,7 @@ class Execution:
 
     def enqueue(self, job: Assignment) -> None:
         """The job is durable: let it wait for its turn."""
-        job.state = State.QUEUED
+        job.state = QUEUED
         self.queue.append(job)
         self.remind(job)
 
@@ -98,7 +107,7 @@ class Execution:
             and not engine.stopping
         ):
             job = self.queue.popleft()
-            if job.state is State.QUEUED and not job.deleted:
+            if job.state is QUEUED and not job.deleted:
                 self._begin(job)
         if not engine.commits_beginnings and not engine.stopping:
             self._line_up()
@@ -110,8 +119,8 @@ class Execution:
         engine = self._engine
         while self.queue and len(self.lined) < engine.settings.ahead:
             job = self.queue.popleft()
-            if job.state is State.QUEUED and not job.deleted:
-                job.state = State.LINED
+            if job.state is QUEUED and not job.deleted:
+                job.state = LINED
                 self.lined[job.uuid] = job
                 engine.out.append(LineUp(job.number, job.uuid, job.task, job.body, job.client))
 
@@ -120,7 +129,7 @@ class Execution:
         job = self.lined.pop(uuid, None)
         if job is None:
             return
-        if job.state is State.LINED and not job.deleted:
+        if job.state is LINED and not job.deleted:
             self._run(job, at)
         else:  # it ended, or was deleted, at the same moment
             self.running[uuid] = job
@@ -141,7 +150,7 @@ class Execution:
         job = self.lined.pop(uuid, None) if back else None
         if job is None:
             return
-        if job.state is State.LINED and not job.deleted:
+        if job.state is LINED and not job.deleted:
             self._engine.give_back([job])
         self.pump()
 
@@ -173,7 +182,7 @@ class Execution:
             engine.out.append(Mark(job.number))
             self.start(job, remind=False)
             return
-        job.state = State.MARKING
+        job.state = MARKING
         self._marking += 1
         engine.ledger.store(
             BegunRecord(job.number), then=partial(self._marked, job), otherwise=partial(self._unmarked, job)
@@ -181,14 +190,14 @@ class Execution:
 
     def _marked(self, job: Assignment) -> None:
         self._marking -= 1
-        if job.state is State.MARKING and not job.deleted:
+        if job.state is MARKING and not job.deleted:
             self.start(job, remind=False)
         self.pump()
 
     def _unmarked(self, job: Assignment, reason: str) -> None:
         self._marking -= 1
         self._engine.report(StoreFailed(reason))
-        if job.state is State.MARKING:
+        if job.state is MARKING:
             self.end(job, bodies.fault(f"the worker cannot keep that the job begins: {reason}"))
         self.pump()
 
@@ -201,20 +210,21 @@ class Execution:
 
     def _run(self, job: Assignment, began: float) -> None:
         engine = self._engine
-        job.state, job.began = State.RUNNING, began
+        job.state, job.began = RUNNING, began
         limit = engine.time_limits.get(job.task)
         if limit is not None and began + limit < job.deadline:
             job.deadline = began + limit
             self.remind(job)
         self.running[job.uuid] = job
-        engine.report(JobStarted(job.uuid, job.task))
+        if engine.observed:
+            engine.report(JobStarted(job.uuid, job.task))
 
     # --- what a task says
 
     def progress(self, uuid: str, progress: Progress) -> None:
         """Pass on what a task tells, if anybody waits for it still."""
         engine, job = self._engine, self.running.get(uuid)
-        if job is None or job.state is not State.RUNNING or job.deleted:
+        if job is None or job.state is not RUNNING or job.deleted:
             return
         if progress.event_type == "progress" and len(job.messages) < engine.settings.messages:
             job.messages = [*job.messages, progress.message]
@@ -226,7 +236,7 @@ class Execution:
     def stream(self, uuid: str, body: bytes) -> None:
         """Pass on a piece of what a task sends."""
         engine, job = self._engine, self.running.get(uuid)
-        open_to_it = job is not None and job.state is State.RUNNING and not job.deleted
+        open_to_it = job is not None and job.state is RUNNING and not job.deleted
         if job is not None and open_to_it and engine.connection.registered:
             engine.taken.say(uuid)
             engine.out.append(Send(Stream(uuid, 200, body, client=job.client)))
@@ -236,7 +246,7 @@ class Execution:
         self.abandoned.discard(uuid)
         self._overdue.pop(uuid, None)
         job = self.running.pop(uuid, None)
-        if job is not None and job.state is State.RUNNING and not job.deleted:
+        if job is not None and job.state is RUNNING and not job.deleted:
             self.end(job, outcome)
         self.pump()
         self._engine.drain()
@@ -249,7 +259,7 @@ class Execution:
         if job.state not in OPEN or job.deleted:
             return
         body = self._compose(job, outcome)
-        job.state, job.ended_at, job.result_octets = State.ENDING, engine.now, len(body)
+        job.state, job.ended_at, job.result_octets = ENDING, engine.now, len(body)
         record = ResultRecord(job.number, body, engine.now, len(body), bool(job.failure), job.fault)
         engine.ledger.store(
             record,
@@ -277,7 +287,7 @@ class Execution:
 
     def _ended(self, job: Assignment, body: bytes) -> None:
         engine = self._engine
-        if job.deleted or job.state is not State.ENDING:
+        if job.deleted or job.state is not ENDING:
             return
         if job.failure:
             engine.jobs.failed += 1
@@ -285,7 +295,7 @@ class Execution:
             engine.jobs.completed += 1
         seconds = 0.0 if job.began is None else round(job.ended_at - job.began, 6)
         engine.report(JobEnded(job.uuid, job.task, seconds, job.failure))
-        job.state = State.DONE
+        job.state = DONE
         engine.jobs.settle(job)
         if not engine.connection.registered:
             self.owed[job.uuid] = None
@@ -338,7 +348,7 @@ class Execution:
             return
         if job.began is None:
             cause = f"did not begin within {job.deadline - job.accepted_at:g} s"
-            if job.state is State.LINED:
+            if job.state is LINED:
                 self.withdraw(job)
         else:
             cause = f"did not end within {job.deadline - max(job.accepted_at, self._limited(job)):g} s"

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
+from specwire.runtime.norfab.worker.assignment import DONE, ENDING, OPEN, Assignment
 from specwire.runtime.norfab.worker.records import ForgottenRecord
 
 if TYPE_CHECKING:
@@ -48,8 +48,8 @@ class Jobs:
         self.octets -= len(job.body)
         job.body = b""
         job.messages = ()
-        if job.state in OPEN or job.state is State.ENDING:
-            job.state, job.ended_at = State.DONE, self._engine.now
+        if job.state in OPEN or job.state is ENDING:
+            job.state, job.ended_at = DONE, self._engine.now
         self.kept[job.uuid] = job
         self.kept_octets += job.result_octets
         self._forget_surplus()

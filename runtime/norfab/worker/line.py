@@ -125,11 +125,11 @@ class Line:
         self._keys[self._broker].heard()
         self._record("B", frames)
         try:
-            received = wire.decode(frames)
+            command = wire.read(frames)
         except DecodeError as error:
             self._on_malformed(str(error))
             return
-        self._on_command(received.command)
+        self._on_command(command)
 
     def _record(self, sender: str, frames: Sequence[bytes]) -> None:
         if self._tap is not None:

@@ -1,6 +1,7 @@
 """Runs tasks where they cannot hurt the worker: methods in threads, coroutines on a loop in a thread of its own.
 
-Where a task ends the next job begins that is lined up (`ahead`), in the same thread or on the same loop if it can.
+Where a task ends the next job begins that is lined up (`ahead`), in the same thread or on the same loop if it can: a few
+coroutines follow each other in one task of asyncio.
 
 What a task says and how it ends goes to the worker's loop through one queue, in order; the loop is woken once for many.
 The queue is bounded: progress is left out when it is full, a stream waits. A thread is made when there is a task for it
@@ -22,6 +23,7 @@ from typing import Any, NamedTuple, Protocol
 from specwire.runtime.norfab.bodies import PostBody, read_post
 from specwire.runtime.norfab.worker import outcomes
 from specwire.runtime.norfab.worker.ahead import Ahead, Lined
+from specwire.runtime.norfab.worker.apart import Apart
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress, failure
 from specwire.runtime.norfab.worker.handle import Job, Worker
 from specwire.runtime.norfab.worker.tasks import Task, TaskTable
@@ -30,6 +32,9 @@ MAX_WAITING = 10_000
 MAX_WAITING_OCTETS = 32 << 20
 TURN = 500
 """Words of tasks that are handled before the loop sees to other things."""
+
+IN_A_ROW = 16
+"""Coroutines that follow each other without a turn of their loop, where they wait for nothing."""
 
 POUR_S = 0.01
 
@@ -55,8 +60,8 @@ class Listener(Protocol):
     def on_stream(self, uuid: str, data: bytes) -> None:
         """A task sends a piece of something."""
 
-    def on_ended(self, uuid: str, outcome: Outcome) -> None:
-        """A task has ended."""
+    def on_ended(self, uuid: str, outcome: Outcome, began: float | None = None) -> None:
+        """A task has ended; `began`: when it began, where it was lined up and `on_began` did not tell."""
 
 
 class Runner:
@@ -118,7 +123,12 @@ class Runner:
         running = self._coroutines.get(uuid)  # where there is none yet, it looks before it begins
         if running is not None:
             with suppress(RuntimeError):  # its loop has ended
-                running.get_loop().call_soon_threadsafe(running.cancel)
+                running.get_loop().call_soon_threadsafe(self._cancel_coroutine, uuid, running)
+
+    def _cancel_coroutine(self, uuid: str, running: asyncio.Task[None]) -> None:
+        """On the loop of coroutines: what runs there may be the next job by now."""
+        if self._coroutines.get(uuid) is running:
+            running.cancel()
 
     def abandon(self, uuid: str) -> None:
         """Wait for a task no longer; where it blocks the loop of coroutines the others get a new one."""
@@ -213,16 +223,33 @@ class Runner:
         self._coroutines[job.uuid] = running
 
     async def _run_coroutine(self, found: Task, job: Job, body: bytes) -> None:
+        """Run a coroutine, and after it those that are lined up, a few before others have their turn."""
+        running = asyncio.current_task()
+        assert running is not None
+        for _ in range(IN_A_ROW):
+            self._put(job.uuid, await self._perform_coroutine(found, job, body))
+            following = self._ahead.leave(job.uuid)
+            if following is None:
+                return
+            job, body = self._admit(following), following.body
+            next_found = self._table.find(job.task)
+            if next_found is None or not next_found.is_async or running.cancelling():
+                break
+            found = next_found
+            self._coroutines[job.uuid] = running
+        self._begin(job, body)
+
+    async def _perform_coroutine(self, found: Task, job: Job, body: bytes) -> Outcome:
         try:
             job.check()
             args, kwargs = self._read(found, job, body)
-            outcome = outcomes.of_value(await found.call(*args, **kwargs), job.resources)
+            return outcomes.of_value(await Apart(found.call(*args, **kwargs)), job.resources)
         except asyncio.CancelledError:
-            outcome = failure("cancelled")
+            return failure("cancelled")
         except BaseException as error:  # noqa: BLE001 - as above
-            outcome = outcomes.of_error(error)
-        self._coroutines.pop(job.uuid, None)
-        self._end(job.uuid, outcome)
+            return outcomes.of_error(error)
+        finally:
+            self._coroutines.pop(job.uuid, None)
 
     def say(self, uuid: str, progress: Progress) -> None:
         """See `Outlet.say`."""
@@ -253,9 +280,15 @@ class Runner:
             if not self._words or self._closed:
                 return
             uuid, word = self._words.popleft()
+            began = None
+            if isinstance(word, Began) and self._words and self._words[0][0] == uuid:
+                following = self._words[0][1]
+                if isinstance(following, Outcome):  # it is over already: both are told together
+                    began, word = word.at, following
+                    self._words.popleft()
             if isinstance(word, Outcome):
                 self._jobs.pop(uuid, None)
-                self._listener.on_ended(uuid, word)
+                self._listener.on_ended(uuid, word, began)
             elif isinstance(word, Began):
                 self._listener.on_began(uuid, word.at)
             elif isinstance(word, Progress):

@@ -19,7 +19,7 @@ from specwire.runtime.norfab.durations import Durations, copy_durations, note_du
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.norfab.worker import actions
-from specwire.runtime.norfab.worker.actions import Action
+from specwire.runtime.norfab.worker.actions import Action, LineUp, Report, Send, Store
 from specwire.runtime.norfab.worker.ahead import Lined
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.engine import WorkerEngine
@@ -192,6 +192,7 @@ class NorfabWorker:
             commits_beginnings=self._durability == "full",
             about={"version": __version__, "pid": os.getpid(), "durability": self._durability},
             tasks=table.describe,
+            observed=self._on_event is not None,
         )
 
     async def run(self) -> bool:
@@ -248,9 +249,9 @@ class NorfabWorker:
         """A task sends a piece of something."""
         self._perform(self._engine.stream(uuid, data, self._now()))
 
-    def on_ended(self, uuid: str, outcome: Outcome) -> None:
+    def on_ended(self, uuid: str, outcome: Outcome, began: float | None = None) -> None:
         """A task has ended."""
-        self._perform(self._engine.ended(uuid, outcome, self._now()))
+        self._perform(self._engine.ended(uuid, outcome, self._now(), began))
 
     def _on_resources(self, resources: Sequence[str]) -> None:
         self._perform(self._engine.set_resources(resources, self._now()))
@@ -270,22 +271,26 @@ class NorfabWorker:
             self._performing = False
 
     def _perform_one(self, action: Action) -> None:
+        if type(action) is Report:
+            self._tell(action.happening)
+        elif type(action) is Store:
+            self._store.write(action.ticket, action.records, patient=action.patient)
+        elif type(action) is Send:
+            self._line.send(action.command)
+        elif type(action) is LineUp:
+            client = action.client.decode(errors="backslashreplace")
+            lined = Lined(action.number, action.uuid, action.task, action.body, client)
+            self._runner.line_up(lined)
+        else:
+            self._perform_rarely(action)
+
+    def _perform_rarely(self, action: Action) -> None:
         match action:
-            case actions.Report():
-                self._tell(action.happening)
-            case actions.Send():
-                self._line.send(action.command)
-            case actions.Store():
-                self._store.write(action.ticket, action.records, patient=action.patient)
             case actions.Mark():
                 self._store.mark(action.number)
             case actions.Start():
                 client = action.client.decode(errors="backslashreplace")
                 self._runner.start(action.uuid, action.task, action.body, client)
-            case actions.LineUp():
-                client = action.client.decode(errors="backslashreplace")
-                lined = Lined(action.number, action.uuid, action.task, action.body, client)
-                self._runner.line_up(lined)
             case actions.Withdraw(uuid=uuid):
                 back = self._runner.withdraw(uuid)
                 self._perform(self._engine.withdrawn(uuid, back, self._now()))

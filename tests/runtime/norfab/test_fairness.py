@@ -61,20 +61,21 @@ def test_a_client_with_one_job_does_not_wait_for_another_s_thousand() -> None:
 
 
 def test_a_window_that_was_full_is_filled_with_several_jobs_at_a_time_or_in_a_moment() -> None:
-    """Three quarters of 8 are 6: the first that ends makes no room, the second for two; a single one waits for the tick."""
+    """Half of 8 are 4: the first three that end make no room, the fourth for four; a single one waits for the tick."""
     lab = Lab(Settings(window=8))
     lab.ready("w1")
     for number in range(20):
         lab.post(f"j{number}", target="w1")
     assert lab.posts("w1") == [f"j{number}" for number in range(8)]
-    lab.respond("w1", uuid="j0")
-    assert lab.posts("w1") == []
-    lab.respond("w1", uuid="j1")
-    assert lab.posts("w1") == ["j8", "j9"]
-    lab.respond("w1", uuid="j2")
+    for number in range(3):
+        lab.respond("w1", uuid=f"j{number}")
+        assert lab.posts("w1") == []
+    lab.respond("w1", uuid="j3")
+    assert lab.posts("w1") == ["j8", "j9", "j10", "j11"]
+    lab.respond("w1", uuid="j4")
     assert lab.posts("w1") == []
     lab.wait(0.25)
-    assert lab.posts("w1") == ["j10"]
+    assert lab.posts("w1") == ["j12"]
 
 
 def test_a_window_bounds_what_a_worker_has() -> None:
@@ -85,7 +86,8 @@ def test_a_window_bounds_what_a_worker_has() -> None:
     assert len(lab.statuses()) == 10
     assert len(lab.posts("w1")) == 4
     lab.respond("w1", uuid="j0")
-    assert lab.posts("w1") == ["j4"]
+    lab.respond("w1", uuid="j1")
+    assert lab.posts("w1") == ["j4", "j5"]
 
 
 def test_jobs_for_any_are_spread_over_the_workers() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -9,7 +10,7 @@ import pytest
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.runtime.norfab import commands
 from specwire.runtime.norfab.commands import Command, Role
-from specwire.runtime.norfab.wire import Dialect, Dialects, decode, encode
+from specwire.runtime.norfab.wire import Dialect, Dialects, decode, encode, read
 from tests.generated.refused import REFUSED
 from tests.generated.vectors import entries, frames_of
 
@@ -42,10 +43,16 @@ def test_a_recorded_message_says_what_the_recorder_states(name: str) -> None:
         assert getattr(received.command, "client") == stated["client_address"].encode()  # noqa: B009
 
 
+@pytest.mark.parametrize("name", READABLE)
+def test_who_does_not_ask_how_a_message_is_written_reads_the_same(name: str) -> None:
+    assert read(frames(name)) == decode(frames(name)).command
+
+
+@pytest.mark.parametrize("reader", [decode, read])
 @pytest.mark.parametrize("name", UNREADABLE)
-def test_a_recorded_fault_is_a_decode_error(name: str) -> None:
+def test_a_recorded_fault_is_a_decode_error(name: str, reader: Callable[[list[bytes]], object]) -> None:
     with pytest.raises(DecodeError):
-        decode(frames(name))
+        reader(frames(name))
 
 
 @pytest.mark.parametrize("name", [name for name in READABLE if name != ONE_OCTET])

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import json
+from uuid import RFC_4122, UUID
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from specwire.runtime.norfab.client.limits import ClientSettings
-from specwire.runtime.norfab.client.orders import client_name, make_job, target_of
+from specwire.runtime.norfab.client.orders import client_name, make_job, make_uuid, target_of
 from specwire.runtime.norfab.client.reading import read_progress, read_response, says_failed
 from specwire.runtime.norfab.client.results import Answer, read_entry
 from specwire.runtime.norfab.client.states import State
@@ -33,6 +34,17 @@ from tests.house.repository import ROOT
 def test_targets(targets: str | list[str], written: str) -> None:
     """Names go as a JSON list: deployed brokers refuse commas."""
     assert target_of(targets) == written
+
+
+def test_the_uuids_of_jobs_are_in_the_order_of_their_times() -> None:
+    """Version 7: milliseconds in front, then the version, the variant 0b10, and chance."""
+    uuids = [make_uuid(now) for now in (0.0, 0.001, 1_700_000_000.5, 4_000_000_000.0)]
+    assert uuids == sorted(uuids)
+    assert uuids[2][:12] == f"{1_700_000_000_500:012x}"
+    for written in uuids:
+        read = UUID(written)
+        assert (read.hex, read.version, read.variant) == (written, 7, RFC_4122)
+    assert len({make_uuid(1.0) for _ in range(1000)}) == 1000
 
 
 @pytest.mark.parametrize("targets", [[], ["a b"], "[1]", ["x", "all"], "a,,b"])

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import asyncio
+import threading
 from collections.abc import Callable, Coroutine
 from typing import Any
 
 import msgspec
 import pytest
 
-from specwire.runtime.norfab.worker.ahead import Ahead, Lined
-from specwire.runtime.norfab.worker.bodies import Outcome, Progress
-from specwire.runtime.norfab.worker.events import JobsGivenBack, JobStarted
+from specwire.runtime.norfab.worker.ahead import Ahead
+from specwire.runtime.norfab.worker.bodies import Outcome
+from specwire.runtime.norfab.worker.events import JobEnded, JobsGivenBack, JobStarted
 from specwire.runtime.norfab.worker.running import Runner
 from specwire.runtime.norfab.worker.tasks import TaskTable
+from tests.runtime.norfab_worker.ear import Ear, lined
 from tests.runtime.norfab_worker.hostile import Hostile
-from tests.runtime.norfab_worker.laboratory import Disk, Lab, job
+from tests.runtime.norfab_worker.laboratory import Disk, Lab, job, value
 
 # --- the engine
 
@@ -53,6 +55,29 @@ def test_what_begins_by_itself_leaves_no_place_for_another() -> None:
     assert lab.reported(JobStarted)[-1] == JobStarted("j2", "add")
     lab.end("j2")
     assert lab.ends("j2")[0]["task_started"] is not None
+
+
+def test_what_is_over_when_its_beginning_is_heard_of_ends_like_any_other() -> None:
+    lab = busy()
+    lab.end("j1")
+    begun = lab.now
+    lab.begin_next(heard=False)
+    lab.now += 2.0
+    lab.perform(lab.engine.ended("j2", value(5), lab.now, begun))
+    assert lab.reported(JobStarted)[-1] == JobStarted("j2", "add")
+    assert lab.reported(JobEnded)[-1] == JobEnded("j2", "add", 2.0, "")
+    assert lab.engine.execution.running == {}
+    assert [lined.uuid for lined in lab.lined] == ["j3", "j4"]
+
+
+def test_where_nobody_hears_of_beginnings_the_end_is_told_all_the_same() -> None:
+    lab = busy()
+    lab.engine.observed, lab.happened = False, []
+    lab.end("j1")
+    lab.post("j5")
+    lab.begin_next()
+    lab.end("j2")
+    assert [type(happening) for happening in lab.happened] == [JobEnded, JobEnded]
 
 
 def test_when_nothing_is_lined_up_any_more_jobs_begin_by_order() -> None:
@@ -128,10 +153,6 @@ def test_where_beginnings_are_commits_nothing_is_lined_up() -> None:
 # --- places
 
 
-def lined(number: int, task: str = "add", **fields: Any) -> Lined:
-    return Lined(number, f"j{number}", task, job(task, **fields), "c1")
-
-
 def test_a_place_goes_to_who_is_next_and_is_marked() -> None:
     marked: list[int] = []
     ahead = Ahead(1, marked.append)
@@ -170,38 +191,6 @@ def test_nobody_begins_after_the_end() -> None:
 # --- tasks
 
 
-class Ear:
-    """Hears in order what happens."""
-
-    def __init__(self) -> None:
-        self.heard: list[tuple[str, str]] = []
-        self.changed = asyncio.Event()
-
-    def on_began(self, uuid: str, at: float) -> None:
-        """Take a beginning."""
-        self._hear("began", uuid)
-
-    def on_ended(self, uuid: str, outcome: Outcome) -> None:
-        """Take an end."""
-        self._hear("failed" if outcome.failed else "ended", uuid)
-
-    def on_progress(self, uuid: str, progress: Progress) -> None:
-        """Take progress."""
-
-    def on_stream(self, uuid: str, data: bytes) -> None:
-        """Take a piece."""
-
-    def _hear(self, what: str, uuid: str) -> None:
-        self.heard.append((what, uuid))
-        self.changed.set()
-
-    async def until(self, count: int) -> None:
-        """Wait until so much has happened."""
-        while len(self.heard) < count:
-            self.changed.clear()
-            await self.changed.wait()
-
-
 def story(tell: Callable[[Runner, Ear, Hostile, list[int]], Coroutine[Any, Any, None]]) -> None:
     async def whole() -> None:
         plugin, ear, marked = Hostile(), Ear(), list[int]()
@@ -223,8 +212,8 @@ def test_tasks_of_all_kinds_follow_each_other(tasks: list[str]) -> None:
     async def tell(runner: Runner, ear: Ear, plugin: Hostile, marked: list[int]) -> None:
         arguments = {"add": [1, 2], "gentle": [4]}
         runner.start("j0", "block", job("block"), "c1")
-        for number, task in enumerate(tasks, 1):
-            runner.line_up(lined(number, task, args=arguments.get(task, [])))
+        for number, name in enumerate(tasks, 1):
+            runner.line_up(lined(number, name, args=arguments.get(name, [])))
         assert marked == []
         plugin.release.set()
         await ear.until(7)
@@ -236,6 +225,39 @@ def test_tasks_of_all_kinds_follow_each_other(tasks: list[str]) -> None:
         assert marked == [1, 2, 3]
 
     story(tell)
+
+
+def test_a_beginning_is_told_with_the_end_that_has_come_by_then() -> None:
+    """The worker's loop has no turn until the second job is marked: by then the first one's end is on its way."""
+
+    class Both(Ear):
+        def on_ended(self, uuid: str, outcome: Outcome, began: float | None = None) -> None:
+            """Note whether the beginning comes with the end."""
+            self._hear("both" if began == 7.0 else "ended", uuid)
+
+    async def whole() -> None:
+        plugin, ear, second = Hostile(), Both(), threading.Event()
+        worker: Any = "the worker"
+        runner = Runner(
+            TaskTable(plugin),
+            worker,
+            ear,
+            concurrency=1,
+            mark=lambda number: second.set() if number == 2 else None,
+            clock=lambda: 7.0,
+        )
+        try:
+            runner.start("j0", "block", job("block"), "c1")
+            runner.line_up(lined(1, args=[1, 2]))
+            runner.line_up(lined(2, args=[1, 2]))
+            plugin.release.set()
+            assert second.wait(60)
+            await asyncio.wait_for(ear.until(3), 60)
+            assert ear.heard[:2] == [("ended", "j0"), ("both", "j1")]
+        finally:
+            runner.close()
+
+    asyncio.run(whole())
 
 
 def test_what_is_taken_back_does_not_run() -> None:
@@ -297,9 +319,9 @@ def test_bodies_and_results_are_those_of_their_jobs() -> None:
         results: dict[str, Any] = {}
         ended = ear.on_ended
 
-        def keep(uuid: str, outcome: Outcome) -> None:
+        def keep(uuid: str, outcome: Outcome, began: float | None = None) -> None:
             results[uuid] = outcome.result
-            ended(uuid, outcome)
+            ended(uuid, outcome, began)
 
         ear.on_ended = keep  # type: ignore[method-assign]
         for number in range(1, 9):

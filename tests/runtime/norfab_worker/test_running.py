@@ -38,7 +38,7 @@ class Ear:
         """Take a piece."""
         self.poured.append(data)
 
-    def on_ended(self, uuid: str, outcome: Outcome) -> None:
+    def on_ended(self, uuid: str, outcome: Outcome, began: float | None = None) -> None:
         """Take an end."""
         assert uuid not in self.ended
         self.ended[uuid] = outcome
