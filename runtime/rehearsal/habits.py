@@ -21,6 +21,7 @@ class Habits(msgspec.Struct, frozen=True):
         beats: messages that come with time and not with what was said, by class name.
         beat_topics: topics of events that do.
         beat_answers: what is said at once to a pulse, by its class name.
+        partings: messages by which a peer leaves, by class name: when it does is for itself to decide, and no answer.
         numbered: fields that count what has happened in a peer before, and so differ from run to run.
         fleeting: values that are other ones each time though they do not look it, as ``Message.field.name``.
         pieces: messages that are one content in pieces, by class name: the fields of place and content. How large the
@@ -36,6 +37,7 @@ class Habits(msgspec.Struct, frozen=True):
     beats: frozenset[str] = frozenset()
     beat_topics: frozenset[str] = frozenset()
     beat_answers: Mapping[str, str] = {}
+    partings: frozenset[str] = frozenset()
     numbered: frozenset[str] = frozenset()
     fleeting: frozenset[str] = frozenset()
     pieces: Mapping[str, tuple[str, str]] = {}
@@ -46,11 +48,16 @@ class Habits(msgspec.Struct, frozen=True):
         """Whether a message is only a pulse."""
         return type(message).__name__ in self.beats or getattr(message, "topic", None) in self.beat_topics
 
+    def is_parting(self, message: object) -> bool:
+        """Whether a message only says that its sender leaves."""
+        return type(message).__name__ in self.partings
+
 
 _FILEMQ = Habits(
     refusals=frozenset({"Srsly"}),
     beats=frozenset({"Hugz", "HugzOk"}),
     beat_answers={"Hugz": "HugzOk"},
+    partings=frozenset({"Kthxbai"}),
     numbered=frozenset({"sequence"}),
     pieces={"Cheezburger": ("offset", "chunk")},
 )

@@ -81,6 +81,26 @@ def test_a_server_is_tried_and_its_recording_played_again(tmp_path: Path, source
     run(story)
 
 
+def test_the_recording_of_a_server_that_was_stopped_plays_as_well(tmp_path: Path, source: Path) -> None:
+    """It said KTHXBAI to who was there; the live one stays, and that is no fault of it."""
+
+    async def story() -> None:
+        capture = tmp_path / "capture"
+        with Tap.open(capture, protocol="filemq", name="server") as tap:
+            server = FilemqServer([Publication(source)], tap=tap)
+            await server.start()
+            async with FilemqClient(server.endpoint, tmp_path / "inbox", ["/"]) as client:
+                await client.until_equal(server.digests(), timeout_s=60)
+                await server.stop()
+        async with FilemqServer([Publication(source)]) as server:
+            at = ("replay", str(capture), "--to", server.endpoint, "--side", "C", "--patience", "60")
+            status, out, err = await command(*at)
+            assert (status, err) == (0, ""), out
+            assert "0 differ, 0 missing, 0 extra, 0 unreadable" in out
+
+    run(story)
+
+
 def answer_ohai_twice(router: list[Router]) -> Callable[[bytes, Sequence[bytes]], None]:
     def answer(peer: bytes, frames: Sequence[bytes]) -> None:
         if isinstance(filemq.decode(frames), filemq.Ohai):

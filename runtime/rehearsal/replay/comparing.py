@@ -2,8 +2,9 @@
 
 Both are put in order by the key of the dialog where it has one, for answers to several requests may come in any order;
 without a key all are one sequence. Content that came in pieces is put together first, for how large the pieces are is a
-matter of time; a pulse is left out. Within a sequence the longest runs of equal messages are found; of what stands
-between, messages of one class are the same answer with another content.
+matter of time; a pulse is left out, and so is a last word by which a peer leaves, for that answers nothing. Within a
+sequence the longest runs of equal messages are found; of what stands between, messages of one class are the same answer
+with another content.
 """
 
 from __future__ import annotations
@@ -107,6 +108,8 @@ def _answers(
             continue
         if not language.habits.is_beat(message):
             _add(found, message, language, dialog_key, ignored)
+    while found and found[-1].name in language.habits.partings:
+        found.pop()
     for answer in found:
         answer.text = f"{answer.name} {json.dumps(answer.fields, sort_keys=True, default=repr)}"
     return found, unreadable

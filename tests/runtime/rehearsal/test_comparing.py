@@ -136,3 +136,14 @@ def test_what_cannot_be_read_is_counted() -> None:
 def test_the_first_difference_of_nested_values() -> None:
     assert first_difference({"a": 1, "b": {"c": [1, 2]}}, {"a": 1, "b": {"c": [1, 3]}}) == ("b.c[1]", 2, 3)
     assert first_difference({"a": 1}, {}) == ("a", 1, None)
+
+
+def test_a_last_word_by_which_a_peer_leaves_is_no_answer() -> None:
+    """One in the middle is: the live peer left where the recorded one went on."""
+    greeted, left = filemq.OhaiOk(), filemq.Kthxbai()
+    assert compared([greeted, left], [greeted], filemq, ()) == Comparison(1, 1, 1, 0, [])
+    assert compared([greeted], [greeted, left], filemq, ()) == Comparison(1, 1, 1, 0, [])
+    found = compared([greeted, filemq.HugzOk(), greeted], [greeted, left, greeted], filemq, ())
+    assert [(difference.kind, difference.message) for difference in found.differences] == [
+        ("extra", "Kthxbai")
+    ]

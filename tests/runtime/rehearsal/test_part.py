@@ -67,6 +67,17 @@ def test_what_comes_after_the_recording_is_not_compared() -> None:
     assert part.live == part.recorded == [filemq.OhaiOk().encode()]
 
 
+def test_nobody_waits_for_a_peer_to_leave() -> None:
+    """A recorded server that was stopped said so to its clients; the live one runs on."""
+    stopped = script((10.0, "C", filemq.Ohai()), (10.5, "S", filemq.OhaiOk()), (11.0, "S", filemq.Kthxbai()))
+    part = part_of(stopped)
+    said(part, 0.0)
+    part.hear(filemq.OhaiOk().encode(), 0.1)
+    assert said(part, 0.1) == []
+    assert part.over
+    assert part.stalls == 0
+
+
 def test_content_counts_by_its_octets_and_not_by_its_pieces() -> None:
     part = part_of(FETCH)
     said(part, 0.0)
