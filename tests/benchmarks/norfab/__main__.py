@@ -106,7 +106,7 @@ def _parse() -> argparse.Namespace:
         "--together", type=int, default=5_000, help="jobs in flight together (the real one: 500)"
     )
     parser.add_argument("--all", type=int, default=500, help="jobs to ten workers (the real one: 100)")
-    parser.add_argument("--relay", type=int, default=5_000, help="jobs through a broker alone")
+    parser.add_argument("--relay", type=int, default=20_000, help="jobs through a broker alone")
     parser.add_argument("--workers", type=int, default=2_000, help="workers of one broker")
     parser.add_argument("--clients", type=int, default=200, help="clients of that broker")
     parser.add_argument("--seconds", type=float, default=30.0, help="of heartbeats at that broker")

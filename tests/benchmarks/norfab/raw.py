@@ -8,7 +8,8 @@ The worker answers each POST with one RESPONSE of status 200. The client keeps `
 ``{"jobs": COUNT, "window": W}`` a line. The relay keeps nothing and looks at nothing but where a message goes.
 
 The relay is pyzmq as everybody writes it. The ends, which are the same whatever is between them, take their messages in C
-where that was compiled (`specwire.runtime.transport.messages`): they share two cores with what is measured.
+where that was compiled (`specwire.runtime.transport.messages`), all that have come before they say anything: they share
+two cores with what is measured.
 """
 
 from __future__ import annotations
@@ -69,12 +70,12 @@ class End:
         if not self._messages.send(frames):
             raise RuntimeError("what is between the ends takes no more")
 
-    def receive(self, timeout_s: float | None = None) -> list[bytes]:
-        """Return the frames of the next message; none where none comes in time."""
-        frames = self._messages.receive()
-        if frames or not self._socket.poll(None if timeout_s is None else int(1000 * timeout_s)):
-            return frames
-        return self._messages.receive()
+    def receive(self, timeout_s: float | None = None) -> list[list[bytes]]:
+        """Return the frames of all messages that have come, one at least unless none comes in time."""
+        came = list(iter(self._messages.receive, []))
+        if came or not self._socket.poll(None if timeout_s is None else int(1000 * timeout_s)):
+            return came
+        return list(iter(self._messages.receive, []))
 
 
 def work(endpoint: str) -> None:
@@ -84,7 +85,7 @@ def work(endpoint: str) -> None:
     say(worker="raw")
     alive = monotonic()
     while True:
-        if frames := end.receive(KEEPALIVE_S):
+        for frames in end.receive(KEEPALIVE_S):
             _, _, command, *rest = frames
             if command == b"0x04":
                 client, _, uuid, _ = rest
@@ -112,8 +113,8 @@ def ask(endpoint: str) -> None:
                 uuid = b"%032x" % posted
                 end.send([b"", b"NFPC01", b"0x04", SERVICE, b"all", uuid, BODY])
                 posted += 1
-            frames = end.receive()
-            done += len(frames) > 5 and frames[2] == b"0x05" and frames[5] == b"200"
+            for frames in end.receive():
+                done += len(frames) > 5 and frames[2] == b"0x05" and frames[5] == b"200"
         say(seconds=perf_counter() - begun)
 
 
