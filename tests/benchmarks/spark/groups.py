@@ -31,10 +31,12 @@ def count_by_group(rows: DataFrame, protocol: str) -> DataFrame:
             kinds.extend(type(label.message or "_", (), {"flags": 0}) for label in labels)
         table = table.sort_by("seq")
         symbols: list[int] = symbols_of(table["said"].to_numpy()).tolist()
+        has_keys = "key" in table.column_names
+        keys = table["key"].to_pylist() if has_keys else [None] * len(symbols)
         wrong = 0
         for reading in READINGS:
             session = machine.Session("S", reading)
-            for symbol, key in zip(symbols, table["key"].to_pylist(), strict=True):
+            for symbol, key in zip(symbols, keys, strict=True):
                 message = kinds[symbol]()
                 message.matchtag = key
                 wrong += session.observe(labels[symbol].sender, message) is not None
@@ -68,7 +70,7 @@ def follow_by_group(rows: DataFrame, protocol: str, kept: int) -> DataFrame:
             session, wrong = machine.Session("S", reading), 0
             for row, symbol in zip(said, symbols, strict=True):
                 message = kinds[symbol]()
-                message.matchtag = row["key"]
+                message.matchtag = row.get("key")
                 violation = session.observe(labels[symbol].sender, message)
                 if violation is None:
                     continue

@@ -36,7 +36,7 @@ NOTHING = pa.RecordBatch.from_pydict(
 )
 """A batch without rows: what comes after the last one. `place` is a hash of tap and conversation, `ts` in
 microseconds; `said` and `text` have the symbol, the names, and of some the sender who is no role, or the state as JSON
-(`specwire.runtime.spark.answers.dialogs.texts`)."""
+(`specwire.runtime.spark.answers.dialogs.texts`). What comes may lack `key`: then no message has one."""
 
 
 class Carry(NamedTuple):
@@ -129,10 +129,10 @@ def read_batch(rows: pa.RecordBatch, carry: Carry | None, idle_ns: int) -> Batch
 
 def _column(rows: pa.RecordBatch, name: str, first: int | None) -> Longs:
     """Return a column that can be changed, with a value before it where one is given."""
-    column = rows.column(name).to_numpy(zero_copy_only=False)
     ahead = 0 if first is None else 1
-    found = np.empty(len(column) + ahead, np.int64)
-    found[ahead:] = column
+    found = np.zeros(rows.num_rows + ahead, np.int64)
+    if name in rows.schema.names:
+        found[ahead:] = rows.column(name).to_numpy(zero_copy_only=False)
     if first is not None:
         found[0] = first
     return found

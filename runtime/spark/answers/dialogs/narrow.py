@@ -30,6 +30,8 @@ BEFORE_ALL = -(1 << 63)
 def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = None) -> DataFrame:
     """Return all messages of a protocol, and its open conversations, as the columns of `batches.NOTHING`.
 
+    Where no field of the protocol is a key, there is no column of keys.
+
     Raises InputError where neither a table of the protocol nor a state is given.
     """
     frames = [
@@ -41,7 +43,8 @@ def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = Non
         frames.append(_narrow_state(state))
     if not frames:
         raise InputError(f"no typed table of protocol {alphabet.protocol!r} is given")
-    return reduce(DataFrame.unionByName, frames)
+    rows = reduce(DataFrame.unionByName, frames)
+    return rows if alphabet.key else rows.drop("key")
 
 
 def _narrow_state(state: DataFrame) -> DataFrame:
