@@ -96,7 +96,9 @@ def _lengths(said: Any) -> tuple[list[Any], list[Any]]:
 def _slices(begins: Longs, ends: Longs, octets: Any) -> Text:
     """Return texts out of one buffer; none begins before the one before it has ended."""
     bounds = np.column_stack((begins, ends)).astype(np.int32).ravel()
-    with_gaps: Text = pa.Array.from_buffers(pa.string(), len(bounds) - 1, [None, pa.py_buffer(bounds.data), octets])
+    with_gaps: Text = pa.Array.from_buffers(
+        pa.string(), len(bounds) - 1, [None, pa.py_buffer(bounds.data), octets]
+    )
     return with_gaps.take(pa.array(np.arange(0, len(bounds), 2), pa.int64()))
 
 
