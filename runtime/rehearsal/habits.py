@@ -79,6 +79,7 @@ _NORFAB = Habits(
     repeated=("client_address", "service"),
     named=True,
     beats=frozenset({"Keepalive"}),
+    partings=frozenset({"Disconnect"}),
 )
 
 _HABITS: Mapping[str, Habits] = {

@@ -158,6 +158,7 @@ class Part:
         last = self.script.said[0].mono
         habits = self._language.habits
         owed: Counter[str] = Counter()
+        heard = Heard()
         for said in self.script.said:
             message = self._decode(said.frames)
             name = type(message).__name__
@@ -167,18 +168,17 @@ class Part:
                     self.skipped += 1
                     continue
                 frames = keys.renew(message, said.frames)
-                self._lines.append(_Line(frames, self._all, (said.mono - last) / 1e9))
+                self._lines.append(_Line(frames, heard, (said.mono - last) / 1e9))
                 last = said.mono
             elif message is not None and habits.is_beat(message):
                 owed[habits.beat_answers.get(name, "")] += 1
             else:
                 self.recorded.append(keys.renew(message, said.frames))
-                self._all = self._more(self._all, message)
+                heard = self._more(heard, message)
+                if not habits.is_parting(message):  # nobody waits for a last word
+                    self._all = heard
 
     def _more(self, heard: Heard, message: Any) -> Heard:
-        """Count a message; not one that says that its sender leaves, for nobody waits for that."""
-        if self._language.habits.is_parting(message):
-            return heard
         _, content = self._language.habits.pieces.get(type(message).__name__, ("", ""))
         octets = len(getattr(message, content)) if content else 0
         return (

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from specwire.generated import filemq, flux
+from specwire.generated import filemq, flux, norfab
 from specwire.runtime.rehearsal.habits import habits_of
 from specwire.runtime.rehearsal.language import Language
 from specwire.runtime.rehearsal.replay.comparing import Comparison, compare, first_difference
@@ -143,6 +143,8 @@ def test_a_last_word_by_which_a_peer_leaves_is_no_answer() -> None:
     greeted, left = filemq.OhaiOk(), filemq.Kthxbai()
     assert compared([greeted, left], [greeted], filemq, ()) == Comparison(1, 1, 1, 0, [])
     assert compared([greeted], [greeted, left], filemq, ()) == Comparison(1, 1, 1, 0, [])
+    asked, stopped = norfab.GetWorker(client_address=b"c", uuid="1", body=b"{}"), norfab.Disconnect()
+    assert compared([asked, stopped], [asked], norfab, ("uuid",)) == Comparison(1, 1, 1, 0, [])
     found = compared([greeted, filemq.HugzOk(), greeted], [greeted, left, greeted], filemq, ())
     assert [(difference.kind, difference.message) for difference in found.differences] == [
         ("extra", "Kthxbai")

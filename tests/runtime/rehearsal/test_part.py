@@ -78,6 +78,18 @@ def test_nobody_waits_for_a_peer_to_leave() -> None:
     assert part.stalls == 0
 
 
+def test_a_peer_that_leaves_in_the_middle_is_waited_for() -> None:
+    """What was said after that was said to one who had left."""
+    left = script((10.0, "C", filemq.Ohai()), (10.5, "S", filemq.Kthxbai()), (11.0, "C", filemq.Ohai()))
+    part = part_of(left)
+    assert said(part, 0.0) == [filemq.Ohai()]
+    assert said(part, 1.0) == []
+    part.hear(filemq.Kthxbai().encode(), 1.0)
+    assert said(part, 1.0) == [filemq.Ohai()]
+    assert part.over
+    assert part.stalls == 0
+
+
 def test_content_counts_by_its_octets_and_not_by_its_pieces() -> None:
     part = part_of(FETCH)
     said(part, 0.0)
