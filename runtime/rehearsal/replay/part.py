@@ -94,7 +94,7 @@ class Part:
                 self._urgent.append(self._language.package.MESSAGES[answer]().encode())
             return
         self.live.append(list(frames))
-        self._heard = self._more(self._heard, message)
+        self._heard = _more(self._language, self._heard, message)
         self._waits_since = now
 
     def lost(self, reason: str) -> None:
@@ -174,18 +174,9 @@ class Part:
                 owed[habits.beat_answers.get(name, "")] += 1
             else:
                 self.recorded.append(keys.renew(message, said.frames))
-                heard = self._more(heard, message)
+                heard = _more(self._language, heard, message)
                 if not habits.is_parting(message):  # nobody waits for a last word
                     self._all = heard
-
-    def _more(self, heard: Heard, message: Any) -> Heard:
-        _, content = self._language.habits.pieces.get(type(message).__name__, ("", ""))
-        octets = len(getattr(message, content)) if content else 0
-        return (
-            heard._replace(octets=heard.octets + octets)
-            if octets
-            else heard._replace(messages=heard.messages + 1)
-        )
 
     def _decode(self, frames: Sequence[bytes]) -> Any:
         try:
@@ -219,3 +210,9 @@ class Keys:
         number = len(self._known) + 1
         fresh: object = number if isinstance(old, int) else f"{self._mark:016x}{number:016x}"
         return self._known.setdefault((name, old), fresh)
+
+
+def _more(language: Language, heard: Heard, message: Any) -> Heard:
+    _, content = language.habits.pieces.get(type(message).__name__, ("", ""))
+    octets = len(getattr(message, content)) if content else 0
+    return Heard(heard.messages, heard.octets + octets) if octets else Heard(heard.messages + 1, heard.octets)
