@@ -113,7 +113,7 @@ class DigestStore:
             self._path, timeout=BUSY_S, isolation_level=None, check_same_thread=False
         )
         self._connection = connection
-        connection.execute("PRAGMA journal_mode = WAL")
+        _use_log(connection)
         connection.execute("PRAGMA synchronous = NORMAL")
         connection.execute("BEGIN IMMEDIATE")
         with connection:
@@ -142,6 +142,18 @@ class DigestStore:
         if connection is not None:
             with suppress(sqlite3.Error):
                 connection.close()
+
+
+def _use_log(connection: sqlite3.Connection) -> None:
+    """Have a write-ahead log, for speed. SQLite does not wait where another server is changing to it, or writes.
+
+    Then the file has the log through the other one, or does without until it is opened the next time.
+    """
+    try:
+        connection.execute("PRAGMA journal_mode = WAL")
+    except sqlite3.OperationalError as error:
+        if _code_of(error) != sqlite3.SQLITE_BUSY:
+            raise
 
 
 def _prepare(connection: sqlite3.Connection) -> None:

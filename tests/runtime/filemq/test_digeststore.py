@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import given
@@ -390,6 +391,33 @@ def test_store_locked_by_another_program(
     assert reads.take() == 3
     [warning] = warnings(caplog)
     assert "locked" in warning
+
+
+def test_store_that_another_server_is_making(
+    source: Path, cache: Path, reads: Reads, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """SQLite says at once that it is locked where the journal would change; that is waited for all the same."""
+    cache.mkdir()
+    connect = sqlite3.connect
+    with closing(connect(cache / NAME, isolation_level=None)) as other:
+        other.execute("BEGIN IMMEDIATE")
+
+        def connect_traced(*args: Any, **options: Any) -> sqlite3.Connection:
+            connection: sqlite3.Connection = connect(*args, **options)
+            connection.set_trace_callback(until_waiting)
+            return connection
+
+        def until_waiting(statement: str) -> None:
+            if statement.startswith("BEGIN") and other.in_transaction:
+                other.execute("COMMIT")
+
+        monkeypatch.setattr(sqlite3, "connect", connect_traced)
+        assert scan(source, cache) == expected(source)
+        assert not other.in_transaction
+    assert warnings(caplog) == []
+    reads.take()
+    assert scan(source, cache) == expected(source)
+    assert reads.take() == 0
 
 
 def test_store_inside_the_published_folder(
