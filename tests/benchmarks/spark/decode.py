@@ -49,6 +49,7 @@ WANTED = {
     "arrow": 2.5,
     "arrow" + HEADERS: 2.5,
     "sql": 3.5,
+    "sql" + HEADERS: 3.5,
     WAYS[QUERY]: 3.5,
 }
 """The most times of a scan that a backend may take."""
