@@ -193,6 +193,7 @@ def test_a_worker_that_stops_finishes_what_runs_and_hands_the_rest_over(tmp_path
                 await client.answer("j2", 201)
                 async with serving_worker(endpoint, tmp_path / "w2", "w2"):
                     stopping = asyncio.create_task(worker.stop())
+                    await asyncio.sleep(0)  # it has begun, and has taken j2 back, before j1 may end
                     ready.touch()
                     assert (await entry(client, "j1"))["result"] == "it is there"
                     await stopping
