@@ -82,7 +82,7 @@ def follow_by_group(rows: DataFrame, protocol: str, kept: int) -> DataFrame:
                         "message": violation.message, "state": violation.state,
                         "expected": violation.expected, "text": str(violation),
                     }  # fmt: skip
-                    found.append(common | {"violation": words})
+                    found.append(common | {"violation": [words]})
             whole[reading] = {
                 "dialog": session.dialog.name, "from_middle": False, "state": session.state,
                 "ended": session.closed, "restarts": 0, "violations": wrong,

@@ -168,7 +168,7 @@ def _conversations(wholes: DataFrame, protocol: str, *more: Column) -> DataFrame
 
 
 def _violations(folded: DataFrame, protocol: str, *more: Column) -> DataFrame:
-    violation = F.col("violation")
+    violation = F.get("violation", F.lit(0))
     ts = F.timestamp_micros(violation["ts"])
     given = {"protocol": F.lit(protocol), "date": F.to_date(ts), "ts": ts}
     own = ("tap", "conversation", "peer", "first_seq")

@@ -54,10 +54,14 @@ _FIELDS: list[pa.Field[Any]] = [
     pa.field("peer", pa.string()),
     pa.field("first_seq", pa.int64()),
     pa.field("whole", WHOLE),
-    pa.field("violation", VIOLATION),
+    pa.field("violation", pa.list_(VIOLATION)),
 ]
 FOLDED = pa.schema(_FIELDS)
-"""What comes out; of `whole` and `violation` a row has one."""
+"""What comes out; of `whole` and `violation` a row has one.
+
+Few rows have a violation, and a list that is null takes no room on its way to Java, where a struct has that of all
+its fields: so it is a list of one.
+"""
 
 
 class Fold:
@@ -193,12 +197,18 @@ def _put_out(
     violation: pa.StructArray | None = None,
 ) -> pa.RecordBatch:
     """Return rows of the output, of conversations that have a row at each of `rows`."""
+    one_each = FOLDED.field("violation").type
     return pa.RecordBatch.from_arrays(
         [
             *batch.names(rows),
             pa.array(first_seq),
             pa.nulls(len(rows), WHOLE) if whole is None else whole,
-            pa.nulls(len(rows), VIOLATION) if violation is None else violation,
+            pa.nulls(len(rows), one_each) if violation is None else _one_each(violation),
         ],
         schema=FOLDED,
     )
+
+
+def _one_each(values: pa.StructArray) -> pa.Array[Any]:
+    """Return lists of one value each."""
+    return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1), pa.int32()), values)

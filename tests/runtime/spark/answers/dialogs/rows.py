@@ -60,10 +60,17 @@ def run(
     idle_s: int = 10**6,
     keep: bool = False,
 ) -> list[dict[str, Any]]:
-    """Return what the machines find, the rows given to them `size` at a time."""
+    """Return what the machines find, the rows given to them `size` at a time; `violation` is one or None."""
     machines = Fold(protocol, idle_ns=idle_s * SECOND_NS, kept=kept, keep=keep)
     found = machines.run(batch for batch in _cut(table, size))
-    return [row for batch in found for row in batch.to_pylist()]
+    return [row | {"violation": _one(row["violation"])} for batch in found for row in batch.to_pylist()]
+
+
+def _one(violations: list[Any] | None) -> Any:
+    if violations is None:
+        return None
+    [violation] = violations
+    return violation
 
 
 def _cut(table: pa.Table, size: int) -> Iterable[pa.RecordBatch]:
