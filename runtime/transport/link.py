@@ -168,6 +168,8 @@ class Link:
         try:
             sent = self._messages.send(frames)
         except zmq.ZMQError as error:
+            if not self._draining:
+                self._look()  # what cannot be sent may have consumed the edge as well
             raise ConnectionResetError(error.strerror) from error
         if not sent:
             if self._retry is None:

@@ -182,6 +182,21 @@ def test_what_is_sent_hides_nothing_that_came_before(messages: int) -> None:
     asyncio.run(story())
 
 
+def test_what_cannot_be_sent_hides_nothing_either() -> None:
+    """The peer is gone, and to find that out has taken the signal back."""
+
+    async def story() -> None:
+        async with ends() as e:
+            dealer, _, peer = await e.met()
+            dealer.send([b"second"])
+            wait_for_signal(e.router)
+            e.router.send(b"nobody", [b"back"])
+            assert e.gone.get_nowait() == (b"nobody", "has disconnected")
+            assert await e.heard.get() == (peer, [b"second"])
+
+    asyncio.run(story())
+
+
 def wait_for_signal(router: Router) -> None:
     """Wait until a message has come of which the loop does not know, and for so long that libzmq looks when it sends."""
     ready, _, _ = select.select([router.link.socket.fileno()], [], [], TIMEOUT_S)
