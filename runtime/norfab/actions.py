@@ -20,7 +20,7 @@ class Send(msgspec.Struct, frozen=True, gc=False):
     command: Command
 
 
-class Store(msgspec.Struct, frozen=True):
+class Store(msgspec.Struct, frozen=True, gc=False):
     """Keep these records. Tickets count up; `BrokerEngine.stored` says up to which all are durable.
 
     Records of one ticket are kept together or not at all. Many tickets may be one commit.
@@ -56,7 +56,7 @@ class Stopped(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, gc=False):
     """Tell whoever runs this broker."""
 
     happening: Happening

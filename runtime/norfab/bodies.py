@@ -11,7 +11,7 @@ import msgspec
 _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
-class PostBody(msgspec.Struct, frozen=True):
+class PostBody(msgspec.Struct, frozen=True, gc=False):
     """What a job says. `resources` are those that it is about: only workers that manage one of them get it."""
 
     task: str = ""

@@ -262,11 +262,13 @@ class BrokerEngine:
 
     def to_client(self, peer: bytes, command: Command) -> None:
         """Send to a client."""
-        self.send(peer, "client", command)
+        self.sent += 1
+        self.out.append(Send(peer, "client", command))
 
     def to_worker(self, worker: Worker, command: Command) -> None:
         """Send to a worker; the interval of KEEPALIVE is kept all the same, as deployed workers count nothing else."""
-        self.send(worker.peer, "worker", command)
+        self.sent += 1
+        self.out.append(Send(worker.peer, "worker", command))
 
     def send(self, peer: bytes, role: Role, command: Command) -> None:
         """Send to a peer, whether it is known or not."""

@@ -62,7 +62,8 @@ class Dispatcher:
         service.unserved.pop(job.uuid, None)
         for worker in found[: self._engine.settings.tasks_per_job]:
             self._place(job.add(worker.name, worker.name, 1), worker)
-        self._await_missing(job)
+        if job.wanted.names:
+            self._await_missing(job)
         self._engine.jobs.count(job)
         return True
 

@@ -7,7 +7,7 @@ from typing import Literal
 import msgspec
 
 
-class WorkerReady(msgspec.Struct, frozen=True):
+class WorkerReady(msgspec.Struct, frozen=True, gc=False):
     """A worker registered; `again` where it was registered already."""
 
     worker: str
@@ -15,7 +15,7 @@ class WorkerReady(msgspec.Struct, frozen=True):
     again: bool
 
 
-class WorkerGone(msgspec.Struct, frozen=True):
+class WorkerGone(msgspec.Struct, frozen=True, gc=False):
     """A worker is no longer registered."""
 
     worker: str
@@ -23,14 +23,14 @@ class WorkerGone(msgspec.Struct, frozen=True):
     reason: str
 
 
-class Refused(msgspec.Struct, frozen=True):
+class Refused(msgspec.Struct, frozen=True, gc=False):
     """A peer asked for what it does not get, or a worker was not let in."""
 
     peer: bytes
     reason: str
 
 
-class Dropped(msgspec.Struct, frozen=True):
+class Dropped(msgspec.Struct, frozen=True, gc=False):
     """A message was not passed on: late, forged, double, malformed, or out of turn."""
 
     peer: bytes
@@ -38,7 +38,7 @@ class Dropped(msgspec.Struct, frozen=True):
     reason: str
 
 
-class JobAccepted(msgspec.Struct, frozen=True):
+class JobAccepted(msgspec.Struct, frozen=True, gc=False):
     """A job is durable and was acknowledged."""
 
     uuid: str
@@ -49,7 +49,7 @@ class JobAccepted(msgspec.Struct, frozen=True):
     workers: tuple[str, ...]
 
 
-class JobRedispatched(msgspec.Struct, frozen=True):
+class JobRedispatched(msgspec.Struct, frozen=True, gc=False):
     """Part of a job was given to a worker once more."""
 
     uuid: str
@@ -58,7 +58,7 @@ class JobRedispatched(msgspec.Struct, frozen=True):
     attempt: int
 
 
-class JobEnded(msgspec.Struct, frozen=True):
+class JobEnded(msgspec.Struct, frozen=True, gc=False):
     """One worker's part of a job has ended; `failure` is empty where the worker itself answered."""
 
     uuid: str
@@ -67,7 +67,7 @@ class JobEnded(msgspec.Struct, frozen=True):
     failure: str
 
 
-class StoreFailed(msgspec.Struct, frozen=True):
+class StoreFailed(msgspec.Struct, frozen=True, gc=False):
     """Something could not be kept."""
 
     ticket: int

@@ -196,7 +196,7 @@ class Job(msgspec.Struct, gc=False, eq=False):
             self.body,
             self.accepted_at,
             self.deadline,
-            tuple(task.record for task in self.tasks.values()),
+            tuple([TaskRecord(task.slot, task.worker, task.attempt) for task in self.tasks.values()]),
         )
 
     def missing(self) -> list[str]:

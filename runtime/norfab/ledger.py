@@ -9,16 +9,11 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Callable
 
-import msgspec
-
 from specwire.runtime.norfab.actions import Action, Store
 from specwire.runtime.norfab.records import Record
 
-
-class _Held(msgspec.Struct, eq=False):
-    ticket: int
-    then: Callable[[], None] | None
-    otherwise: Callable[[str], None] | None
+_Held = tuple[int, Callable[[], None] | None, Callable[[str], None] | None]
+"""A ticket, what runs when it is durable, and what where it cannot be kept."""
 
 
 class Ledger:
@@ -43,23 +38,24 @@ class Ledger:
         """Have `records` kept; `then` runs when they are durable, `otherwise` where they cannot be kept."""
         self.ticket += 1
         self._out.append(Store(self.ticket, records))
-        self._held.append(_Held(self.ticket, then, otherwise))
+        self._held.append((self.ticket, then, otherwise))
 
     def committed(self, ticket: int) -> None:
         """Everything up to `ticket` is durable."""
-        while self._held and self._held[0].ticket <= ticket:
-            held = self._held.popleft()
-            if held.then is not None:
-                held.then()
+        while self._held and self._held[0][0] <= ticket:
+            _, then, _ = self._held.popleft()
+            if then is not None:
+                then()
 
     def failed(self, ticket: int, reason: str) -> bool:
         """The records of `ticket` were not kept; return whether it was open."""
         for held in self._held:
-            if held.ticket == ticket:
+            number, then, otherwise = held
+            if number == ticket:
                 self._held.remove(held)
-                if held.otherwise is not None:
-                    held.otherwise(reason)
-                elif held.then is not None:
-                    held.then()
+                if otherwise is not None:
+                    otherwise(reason)
+                elif then is not None:
+                    then()
                 return True
         return False

@@ -26,6 +26,9 @@ class Target(msgspec.Struct, frozen=True):
     names: tuple[str, ...] = ()
 
 
+_ALL, _ANY = Target("all"), Target("any")
+
+
 class InvalidNameError(ValueError):
     """A name, a uuid or a target that is not one; says why."""
 
@@ -62,9 +65,9 @@ def check_uuid(uuid: str) -> str:
 def read_target(text: str) -> Target:
     """Return which workers `text` means: nothing or ``all``, ``any``, a name, names with commas, a JSON list."""
     if text in ("", "all"):
-        return Target("all")
+        return _ALL
     if text == "any":
-        return Target("any")
+        return _ANY
     if text.startswith("["):
         try:
             names = msgspec.json.decode(text, type=list[str])

@@ -34,7 +34,8 @@ class Posting:
         """Take a job, or say why not."""
         try:
             check_uuid(command.uuid)
-            check_service(command.service)
+            if command.service not in self._engine.registry.services:
+                check_service(command.service)
             wanted = read_target(command.target)
             said = bodies.read_post(command.body)
         except (InvalidNameError, BodyError) as error:
@@ -80,7 +81,7 @@ class Posting:
 
     def _accepted(self, job: Job, record: JobRecord) -> None:
         if not job.deleted:
-            workers = tuple(part.slot for part in record.tasks)
+            workers = tuple([part.slot for part in record.tasks])
             self._engine.report(JobAccepted(job.uuid, job.user, job.client, job.service, job.task, workers))
             self._engine.dispatcher.launch(job, record.tasks)
 

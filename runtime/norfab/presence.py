@@ -38,7 +38,7 @@ class Presence:
                 self._engine.report(Refused(peer, why))
                 return
             worker.seen_at = self._engine.now
-            if isinstance(command, commands.Response):  # what comes most often
+            if type(command) is commands.Response:  # what comes most often
                 self._engine.relay.response(worker, command)
                 return
         match command:

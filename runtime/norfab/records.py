@@ -23,7 +23,7 @@ class TaskRecord(msgspec.Struct, frozen=True, gc=False):
     attempt: int
 
 
-class JobRecord(msgspec.Struct, frozen=True):
+class JobRecord(msgspec.Struct, frozen=True, gc=False):
     """A job that was accepted. `client` is a routing id; without `tasks` it waits for workers of its service."""
 
     uuid: str

@@ -38,7 +38,8 @@ class Results:
 
     def keep(self, task: Task, outcome: Outcome) -> None:
         """Have the body of a durable result in memory for now."""
-        self.drop(task)
+        if task in self._here:
+            self.drop(task)
         self._here[task] = outcome
         self.octets += outcome.octets
         while self.octets > self._engine.settings.cached_octets:

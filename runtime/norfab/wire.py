@@ -31,6 +31,9 @@ _STATUSES = {str(status): status for status in (102, 200, 201, 202, 300, 400, 40
 """Those that peers write, as most of them write them."""
 
 _SPACED_JSON = re.compile(rb'\{"[^"\\]{0,64}": ')
+_SPACED_WITHIN = 72
+_COLON = b'": '
+"""What such JSON has within so many octets: to look for it is quicker than to match."""
 
 
 Writer = Callable[[Any], Any]
@@ -53,7 +56,7 @@ class Dialect(Enum):
 _NORFAB, _DEPLOYED, _DEPLOYED_06 = Dialect
 
 
-class Received(msgspec.Struct, frozen=True):
+class Received(msgspec.Struct, frozen=True, gc=False):
     """A message as its receiver sees it. `sender` is the role in which it was sent, by header and layout."""
 
     sender: Role
@@ -86,7 +89,8 @@ def decode(frames: Sequence[bytes]) -> Received:
     sender, command = _read(frames)
     if len(frames[COMMAND_FRAME]) != DEPLOYED_COMMAND_OCTETS:
         return Received(sender, _NORFAB, command)
-    spaced = _SPACED_JSON.match(getattr(command, "body", b""))
+    body = getattr(command, "body", b"")
+    spaced = _COLON in body[:_SPACED_WITHIN] and _SPACED_JSON.match(body)
     return Received(sender, _DEPLOYED_06 if spaced else _DEPLOYED, command)
 
 

@@ -214,7 +214,7 @@ class Registry:
 
     def drop_absent(self, task: Task) -> None:
         """The task waits for its worker no longer."""
-        if self.awaits(task):
+        if self.absent and self.awaits(task):
             waiting = self.absent[task.worker]
             del waiting[task.job.uuid]
             if not waiting:

@@ -73,7 +73,7 @@ class Router:
         copied: bool = False,
         traffic: Traffic | None = None,
     ) -> None:
-        self._receive, self._on_sent, self._on_room, self._on_gone = on_message, on_sent, on_room, on_gone
+        self._on_sent, self._on_room, self._on_gone = on_sent, on_room, on_gone
         self._waiting: dict[bytes, deque[Sequence[bytes]]] = {}
         self._octets = WaitingOctets(max_waiting_octets)
         self._gathering = False
@@ -84,7 +84,7 @@ class Router:
         self._link = Link(
             context,
             zmq.ROUTER,
-            on_message=lambda frames: self._receive(frames[0], frames[1:]),
+            on_message=lambda frames: on_message(frames[0], frames[1:]),
             on_room=self._flush,
             high_water=high_water,
             max_frame_octets=max_frame_octets,

@@ -50,7 +50,6 @@ logger = logging.getLogger(__name__)
 
 LOOPBACK = "tcp://127.0.0.1:*"
 REFUSALS = 20
-_TOLD_AS_REFUSALS = (Refused, TurnedAway, StoreFailed)
 FRAME_SPARE_OCTETS = 1 << 16
 """What a frame may have beyond the largest body: a body that is too large is answered, and only far larger ones end
 the connection."""
@@ -292,10 +291,10 @@ class NorfabBroker:
 
     def _tell(self, event: BrokerEvent) -> None:
         self._counters.count_event(event)
-        if isinstance(event, JobEnded):
+        if type(event) is JobEnded:
             if (job := self._engine.jobs.by_uuid.get(event.uuid)) is not None:
                 note_duration(self._durations, job.service, self._engine.now - job.accepted_at)
-        elif isinstance(event, _TOLD_AS_REFUSALS):
+        elif type(event) is Refused or type(event) is TurnedAway or type(event) is StoreFailed:
             self._refusals.append(Refusal(datetime.now(UTC).isoformat(timespec="seconds"), event.reason))
         if self._on_event is not None:
             try:

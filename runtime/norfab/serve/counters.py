@@ -45,12 +45,16 @@ class Counters(msgspec.Struct):
 
     def count_event(self, event: BrokerEvent) -> None:
         """Count what an event stands for."""
+        if type(event) is JobEnded:
+            self.parts_ended += 1
+            self.parts_failed += bool(event.failure)
+        elif type(event) is JobAccepted:
+            self.jobs_accepted += 1
+        else:
+            self._count_rare(event)
+
+    def _count_rare(self, event: BrokerEvent) -> None:
         match event:
-            case JobEnded():
-                self.parts_ended += 1
-                self.parts_failed += bool(event.failure)
-            case JobAccepted():
-                self.jobs_accepted += 1
             case JobRedispatched():
                 self.redispatched += 1
             case Dropped(kind=kind):

@@ -142,9 +142,10 @@ class Entrance:
             await self._context.close()
 
     def _listen(self, context: TransportContext, endpoints: Sequence[str], door: Door) -> tuple[str, ...]:
+        on_message = self._on_message
         router = Router(
             context,
-            on_message=lambda peer, frames: self._on_message(door, peer, frames, router.user),
+            on_message=lambda peer, frames: on_message(door, peer, frames, link.user),
             on_sent=None if self._on_sent is None else partial(self._on_sent, door),
             on_room=_nothing_held_back,
             on_gone=partial(self._on_gone, door),
@@ -161,8 +162,9 @@ class Entrance:
             copied=True,  # what is kept, and read again later, is our own
             traffic=self._traffic,
         )
+        link = router.link
         try:
-            arrivals = Arrivals(context, router.link, self._on_turned_away)
+            arrivals = Arrivals(context, link, self._on_turned_away)
         except TransportError:
             router.close()
             raise

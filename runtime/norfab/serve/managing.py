@@ -12,7 +12,7 @@ from specwire.runtime.norfab.serve.events import Managed
 SERVICES = (SERVICE, "mmi.service.worker")
 LOOKS = ("show_", "get_")
 LONGEST_TASK = 80
-_CALLS = (Mmi, Post, Get)
+_CALLS = (Post, Get, Mmi)
 
 
 class _Call(msgspec.Struct, frozen=True):

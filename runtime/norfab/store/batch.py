@@ -2,6 +2,9 @@
 
 Each call of SQLite lets go of Python's lock, and where the event loop is busy it takes long to get it back: up to 5 ms for
 a row. So rows that follow each other in the same INSERT become one INSERT with many rows.
+
+Values are best what `sqlite3` takes as they are: int, float, str and bytearray. For any other, bytes, bool and None among
+them, it asks around for an adapter first, which takes longer than to store a small one; see `blob`.
 """
 
 from __future__ import annotations
@@ -10,7 +13,8 @@ import re
 import sqlite3
 from collections.abc import Iterable, Sequence
 from functools import lru_cache
-from itertools import chain
+from itertools import chain, groupby
+from operator import itemgetter
 from typing import Any
 
 Parameters = Sequence[Any]
@@ -20,6 +24,12 @@ _ROWS = (512, 256, 128, 64, 32, 16, 8, 4, 2)
 """How many rows an INSERT has; each makes a statement that SQLite has prepared from then on."""
 
 MAX_VARIABLES = 30_000
+
+_SIZED = frozenset((bytes, bytearray, str))
+
+COPIED_OCTETS = 4096
+"""Below this size octets are copied sooner than an adapter is looked for."""
+
 _INSERT = re.compile(
     r"\s*(INSERT|REPLACE)\b.*\bVALUES\s*(\(\s*\?(?:\s*,\s*\?)*\s*\))\s*", re.IGNORECASE | re.DOTALL
 )
@@ -32,18 +42,20 @@ def _widen(sql: str, rows: int) -> str | None:
     return None if found is None else sql.rstrip() + f", {found[2]}" * (rows - 1)
 
 
+def blob(octets: bytes) -> bytes | bytearray:
+    """Return `octets` as a value of a row."""
+    return bytearray(octets) if len(octets) < COPIED_OCTETS else octets
+
+
+def weigh(row: Parameters) -> int:
+    """Return the octets of all texts and octets of a row."""
+    return sum([len(value) for value in row if type(value) in _SIZED])
+
+
 def carry_out(connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
     """Execute the statements in order."""
-    run: list[Parameters] = []
-    last = ""
-    for sql, parameters in statements:
-        if run and sql != last:
-            _execute(connection, last, run)
-            run = []
-        last = sql
-        run.append(parameters)
-    if run:
-        _execute(connection, last, run)
+    for sql, run in groupby(statements, key=itemgetter(0)):
+        _execute(connection, sql, [parameters for _, parameters in run])
 
 
 def _execute(connection: sqlite3.Connection, sql: str, run: list[Parameters]) -> None:

@@ -28,15 +28,17 @@ from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
 from specwire.runtime.norfab.store.keeper import Rows
 from specwire.runtime.norfab.store.rows import (
+    BODY,
     EVENT,
     INSERT,
+    OCTETS,
+    REPLACING,
     SCHEMA,
     SELECT,
     SELECT_BODY,
     Stored,
     make_row,
     read_row,
-    replaces_all,
 )
 from specwire.runtime.norfab.store.writer import Writer
 
@@ -146,13 +148,16 @@ class BrokerStore:
     def write(self, ticket: int, records: Sequence[Record]) -> None:
         """Have these records kept together; returns at once."""
         statements: list[Statement] = []
+        octets = 0
         for record in records:
-            if replaces_all(record):
+            if type(record) in REPLACING:
                 statements += self._delete(record.uuid)
                 if isinstance(record, ForgottenRecord):
                     continue
-            statements.append((INSERT, make_row(self._place(record.uuid), record)))
-        self._writer.put(ticket, statements)
+            row = make_row(self._place(record.uuid), record)
+            octets += len(row[OCTETS]) + len(row[BODY] or b"")
+            statements.append((INSERT, row))
+        self._writer.put(ticket, statements, octets=octets)
 
     async def fetch(self, uuid: str, slot: str) -> bytes | None:
         """Return the body of a result, None where the store does not have it, or cannot read it."""

@@ -166,7 +166,7 @@ class Keeper:
     def _commit(connection: sqlite3.Connection, tickets: Sequence[Ticket]) -> None:
         connection.execute("BEGIN IMMEDIATE")
         try:
-            carry_out(connection, (statement for ticket in tickets for statement in ticket.statements))
+            carry_out(connection, [statement for ticket in tickets for statement in ticket.statements])
             connection.execute("COMMIT")
         except BaseException:
             if connection.in_transaction:

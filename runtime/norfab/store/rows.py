@@ -21,6 +21,7 @@ from specwire.runtime.norfab.records import (
     ResultRecord,
     WorkerRecord,
 )
+from specwire.runtime.norfab.store.batch import blob
 
 SCHEMA = (
     "CREATE TABLE record (number INTEGER PRIMARY KEY, kind INTEGER NOT NULL, slot TEXT, octets BLOB NOT NULL, body BLOB)",
@@ -28,6 +29,9 @@ SCHEMA = (
 INSERT = "INSERT INTO record VALUES (?, ?, ?, ?, ?)"
 
 JOB, ASSIGNED, RESULT, EVENT, DELETED, WORKER = range(1, 7)
+
+OCTETS, BODY = 3, 4
+"""Columns of a row."""
 
 SELECT = (
     f"SELECT number, kind, octets, length(body), CASE kind WHEN {JOB} THEN body END FROM record"
@@ -47,28 +51,25 @@ _KINDS: dict[int, type[Any]] = {
 }
 _KIND_OF = {type_: kind for kind, type_ in _KINDS.items()}
 _DECODERS = {kind: msgspec.msgpack.Decoder(type_) for kind, type_ in _KINDS.items()}
-_REPLACING = (ForgottenRecord, DeletedRecord, WorkerRecord)
 _encode = msgspec.msgpack.Encoder().encode
 _replace = msgspec.structs.replace
+
+REPLACING = frozenset((ForgottenRecord, DeletedRecord, WorkerRecord))
+"""Records of a uuid after which nothing is kept that was written of it before."""
 
 Stored = Record | HeldResult
 """A record as it comes back: results without their bodies."""
 
 
-def replaces_all(record: Record) -> bool:
-    """Tell whether nothing that was written of this uuid before is to be kept."""
-    return isinstance(record, _REPLACING)
-
-
 def make_row(number: int, record: Record) -> tuple[Any, ...]:
     """Return the row of a record."""
     kind = _KIND_OF[type(record)]
-    if isinstance(record, ResultRecord):
+    if type(record) is ResultRecord:
         bare = ResultRecord(record.uuid, record.slot, record.status, b"", record.ended_at)
-        return number, kind, record.slot, _encode(bare), record.body
-    if isinstance(record, JobRecord):
-        return number, kind, None, _encode(_replace(record, body=b"")), record.body
-    return number, kind, None, _encode(record), None
+        return number, kind, record.slot, blob(_encode(bare)), blob(record.body)
+    if type(record) is JobRecord:
+        return number, kind, "", blob(_encode(_replace(record, body=b""))), blob(record.body)
+    return number, kind, "", blob(_encode(record)), None
 
 
 def read_row(row: Sequence[Any]) -> Stored:

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from specwire.runtime.norfab.store.batch import Parameters, Statement
+from specwire.runtime.norfab.store.batch import Parameters, Statement, weigh
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
@@ -139,18 +139,25 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name=f"store {self.path.name}", daemon=True)
         self._thread.start()
 
-    def put(self, ticket: int, statements: Sequence[Statement], *, patient: bool = False) -> None:
+    def put(
+        self,
+        ticket: int,
+        statements: Sequence[Statement],
+        *,
+        octets: int | None = None,
+        patient: bool = False,
+    ) -> None:
         """Have the statements committed together; tickets count up. Returns at once.
 
         Args:
+            octets: about what they weigh; without it that is counted.
             patient: more is about to come, and this may wait for it a moment; see `Gathering`.
         """
-        octets = others = 0
-        for sql, row in statements:
+        if octets is None:
+            octets = sum([weigh(row) for _, row in statements])
+        others = 0
+        for sql, _ in statements:
             others += not sql.startswith("INSERT")
-            for value in row:
-                if type(value) is bytes or type(value) is str:
-                    octets += len(value)
         if full := self._full(octets):
             self._loop.call_soon(self._on_failed, ticket, full)
             return
@@ -235,7 +242,8 @@ class Writer:
         """Return why a ticket is not taken, empty where it is."""
         if self._closing or self._thread is None:
             return "the store is closed"
-        if self.waiting >= self._max_waiting or (self._octets + octets > self._max_octets and self._octets):
+        waiting = len(self._gathered) + len(self._queue)
+        if waiting >= self._max_waiting or (self._octets + octets > self._max_octets and self._octets):
             return "the disk is too slow for what comes"
         return ""
 

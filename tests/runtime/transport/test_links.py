@@ -386,7 +386,7 @@ def test_fault_of_the_receiver_is_told_and_the_link_goes_on() -> None:
             got.put_nowait(frames)
 
         async with ends() as e:
-            e.router._receive = receive
+            e.router.link._on_message = lambda frames: receive(frames[0], frames[1:])
             dealer, _ = e.dealer()
             for frames in ([b"bad"], [b"good"], [b"bad"], [b"better"]):
                 dealer.send(frames)
