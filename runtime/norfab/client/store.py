@@ -25,6 +25,7 @@ from specwire.runtime.norfab.client.records import (
     StateRecord,
 )
 from specwire.runtime.norfab.client.states import State
+from specwire.runtime.norfab.store.batch import Statement, blob
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.gathering import Gathering
 from specwire.runtime.norfab.store.writer import Writer
@@ -83,8 +84,6 @@ _BY_OCTETS = (
 _AWAITED: frozenset[type[Record]] = frozenset({JobRecord, ForgottenRecord})
 
 _ORDER = {kind: place for place, kind in enumerate((JobRecord, ResultRecord, EventRecord, StateRecord))}
-
-Statement = tuple[str, Sequence[Any]]
 
 
 class Store(Protocol):
@@ -265,14 +264,16 @@ def select_history(connection: sqlite3.Connection, limit: int) -> list[HistoryEn
 def _statements(record: Record) -> list[Statement]:
     match record:
         case JobRecord():
-            return [(_JOB, msgspec.structs.astuple(record))]
+            *begun, body, created_at, deadline = msgspec.structs.astuple(record)
+            return [(_JOB, (*begun, blob(body), created_at, deadline))]
         case StateRecord():
             row = msgspec.structs.astuple(record)
             return [(_STATE, (*row[:2], msgspec.json.encode(record.workers).decode(), *row[3:]))]
         case ResultRecord():
-            return [(_RESULT, msgspec.structs.astuple(record))]
+            row = (record.uuid, record.worker, record.code, blob(record.entry), record.at)
+            return [(_RESULT, row)]
         case EventRecord():
-            return [(_EVENT, msgspec.structs.astuple(record))]
+            return [(_EVENT, (record.uuid, record.at, blob(record.body)))]
         case ForgottenRecord():
             return [(statement, (record.uuid,)) for statement in _FORGET]
 

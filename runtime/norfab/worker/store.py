@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import Any
 
+from specwire.runtime.norfab.store.batch import Statement, blob
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
@@ -139,7 +139,7 @@ class WorkerStore:
             self._mark.close()
 
 
-def _statements(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Any]]]:
+def _statements(records: Sequence[Record]) -> Iterator[Statement]:
     for record in records:
         match record:
             case JobRecord():
@@ -148,11 +148,11 @@ def _statements(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Any]]
                     (
                         record.number,
                         record.uuid,
-                        record.client,
+                        blob(record.client),
                         record.task,
-                        record.body,
+                        blob(record.body),
                         record.accepted_at,
-                        record.held,
+                        int(record.held),
                     ),
                 )
             case ResultRecord():
@@ -160,15 +160,15 @@ def _statements(records: Sequence[Record]) -> Iterator[tuple[str, Sequence[Any]]
                     _RESULT,
                     (
                         record.number,
-                        record.body,
+                        blob(record.body),
                         record.ended_at,
-                        record.failed,
-                        record.fault,
-                        False,
+                        int(record.failed),
+                        int(record.fault),
+                        0,
                     ),
                 )
             case DeletedRecord():
-                yield _RESULT, (record.number, b"", record.at, False, False, True)
+                yield _RESULT, (record.number, bytearray(), record.at, 0, 0, 1)
             case BegunRecord():
                 yield _BEGUN, (1, record.number)
             case ForgottenRecord():
