@@ -174,8 +174,8 @@ class Dispatcher:
         """Fill the worker's window: first with what is meant for it, then with what any worker may do."""
         registry = self._engine.registry
         service = registry.services[worker.service]
-        while registry.has_room(worker) and (worker.queue or service.any_queue):
-            if worker.queue:
+        while (worker.queue.size or service.any_queue.size) and registry.has_room(worker):
+            if worker.queue.size:
                 task = worker.queue.pop()
                 task.state = HELD
                 worker.tasks[task.job.uuid] = task

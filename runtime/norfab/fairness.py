@@ -10,16 +10,13 @@ T = TypeVar("T")
 
 
 class FairQueue(Generic[T]):
-    """First in, first out for each client; among clients, round robin."""
+    """First in, first out for each client; among clients, round robin. `size` is how many items wait."""
 
-    __slots__ = ("_lines", "_size")
+    __slots__ = ("_lines", "size")
 
     def __init__(self) -> None:
         self._lines: dict[bytes, deque[T]] = {}
-        self._size = 0
-
-    def __len__(self) -> int:
-        return self._size
+        self.size = 0
 
     def __iter__(self) -> Iterator[T]:
         for line in self._lines.values():
@@ -28,7 +25,7 @@ class FairQueue(Generic[T]):
     def push(self, client: bytes, item: T) -> None:
         """Put `item` at the end of its client's line."""
         self._lines.setdefault(client, deque()).append(item)
-        self._size += 1
+        self.size += 1
 
     def pop(self) -> T:
         """Take the next item; the client goes to the end of the round. Raises StopIteration where there is none."""
@@ -37,7 +34,7 @@ class FairQueue(Generic[T]):
         item = line.popleft()
         if line:
             self._lines[client] = line
-        self._size -= 1
+        self.size -= 1
         return item
 
     def remove(self, client: bytes, item: T) -> None:
@@ -46,6 +43,6 @@ class FairQueue(Generic[T]):
         if line is None or item not in line:
             return
         line.remove(item)
-        self._size -= 1
+        self.size -= 1
         if not line:
             del self._lines[client]

@@ -183,7 +183,7 @@ class Management:
                 "keepalives tx/rx": f"{worker.keepalives_out} / {worker.keepalives_in}",
                 "alive (s)": f"{now - worker.ready_at:.1f}",
                 "jobs": len(worker.tasks),
-                "queued": len(worker.queue),
+                "queued": worker.queue.size,
                 "resources": sorted(worker.resources),
             }
             for worker in self._engine.registry.workers.values()
@@ -210,7 +210,7 @@ class Management:
                 "name": service.name,
                 "workers": sorted(service.workers),
                 "waiting": service.waiting,
-                "jobs": sum(len(worker.tasks) + len(worker.queue) for worker in service.workers.values()),
+                "jobs": sum(len(worker.tasks) + worker.queue.size for worker in service.workers.values()),
             }
             for service in self._engine.registry.services.values()
         ]

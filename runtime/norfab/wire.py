@@ -294,9 +294,8 @@ class Dialects:
         except DecodeError:
             self._guess(peer, frames)
             raise
-        key = (received.sender, peer)
+        key, dialect = (received.sender, peer), received.dialect
         before = self._known.pop(key, None)
-        dialect = received.dialect
         if before is _DEPLOYED_06 and dialect is _DEPLOYED:
             dialect = before  # a message without JSON says nothing about the version
         self._known[key] = dialect

@@ -79,7 +79,7 @@ class Service:
     @property
     def waiting(self) -> int:
         """How many jobs wait here."""
-        return len(self.any_queue) + len(self.unserved)
+        return self.any_queue.size + len(self.unserved)
 
 
 class Registry:
@@ -186,7 +186,7 @@ class Registry:
                 for worker in service.workers.values()
                 if worker.manages(resources) and worker.name != but
             ]
-            return min(fit, key=lambda worker: len(worker.tasks) + len(worker.queue), default=None)
+            return min(fit, key=lambda worker: len(worker.tasks) + worker.queue.size, default=None)
         for place in (service.idle, service.roomy):
             name = next((name for name in place if name != but), None)
             if name is not None:

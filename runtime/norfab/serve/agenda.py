@@ -34,6 +34,11 @@ class Agenda:
         self._at_work = self._closed = False
         self._turn: asyncio.Handle | None = None
 
+    @property
+    def idle(self) -> bool:
+        """Whether nothing is to be done before what comes now."""
+        return not (self._todo or self._at_work or self._closed)
+
     def add(self, actions: Iterable[Action]) -> None:
         """Perform these after what is there already; nothing once closed."""
         if self._closed:

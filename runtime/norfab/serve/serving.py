@@ -249,9 +249,14 @@ class Serving:
 
     def _perform(self, actions: Sequence[Action]) -> None:
         """Tell what happened first: it is written down before anybody hears of it."""
-        if len(actions) == 1 and type(actions[0]) is not Report:  # as after most messages
-            self._agenda.add_one(actions[0])
-            return
+        if len(actions) == 1:  # as after most messages
+            (action,) = actions
+            if type(action) is Store and self._agenda.idle:  # what most of them are
+                self._store.write(action.ticket, action.records)
+                return
+            if type(action) is not Report:
+                self._agenda.add_one(action)
+                return
         told = False
         for action in actions:
             if type(action) is Report:

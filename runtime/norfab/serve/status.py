@@ -133,7 +133,7 @@ def describe(
                 worker.name,
                 worker.service,
                 len(worker.tasks),
-                len(worker.queue),
+                worker.queue.size,
                 len(worker.resources),
                 round(now - worker.ready_at, 1),
                 round(now - worker.seen_at, 1),

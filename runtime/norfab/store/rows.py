@@ -68,7 +68,18 @@ def make_row(number: int, record: Record) -> tuple[Any, ...]:
         bare = ResultRecord(record.uuid, record.slot, record.status, b"", record.ended_at)
         return number, kind, record.slot, blob(_encode(bare)), blob(record.body)
     if type(record) is JobRecord:
-        return number, kind, "", blob(_encode(_replace(record, body=b""))), blob(record.body)
+        head = JobRecord(
+            record.uuid,
+            record.client,
+            record.user,
+            record.service,
+            record.target,
+            b"",
+            record.accepted_at,
+            record.deadline,
+            record.tasks,
+        )
+        return number, kind, "", blob(_encode(head)), blob(record.body)
     return number, kind, "", blob(_encode(record)), None
 
 

@@ -43,7 +43,7 @@ def test_what_is_removed_from_a_queue_is_gone() -> None:
     queue.remove(b"a", 1)
     queue.remove(b"a", 7)
     queue.remove(b"b", 0)
-    assert (len(queue), list(queue), [queue.pop(), queue.pop()], len(queue)) == (2, [0, 2], [0, 2], 0)
+    assert (queue.size, list(queue), [queue.pop(), queue.pop()], queue.size) == (2, [0, 2], [0, 2], 0)
 
 
 def test_a_client_with_one_job_does_not_wait_for_another_s_thousand() -> None:
