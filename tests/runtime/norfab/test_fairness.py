@@ -31,7 +31,7 @@ def test_a_fair_queue_is_in_order_for_each_client_and_takes_turns(items: list[tu
             assert set(waiting) <= set(since), "one came twice while another waited"
         left[client] -= 1
         taken.append((client, number))
-    assert not queue
+    assert queue.size == 0
     for client in left:
         assert [item for item in taken if item[0] == client] == [item for item in items if item[0] == client]
 
