@@ -15,24 +15,24 @@ class Send(msgspec.Struct, frozen=True, gc=False):
     command: Command
 
 
-class Connect(msgspec.Struct, frozen=True):
+class Connect(msgspec.Struct, frozen=True, gc=False):
     """Drop the connection there is, and make one to this endpoint, with a routing id that was never used."""
 
     endpoint: str
 
 
-class Close(msgspec.Struct, frozen=True):
+class Close(msgspec.Struct, frozen=True, gc=False):
     """Drop the connection there is."""
 
 
-class Store(msgspec.Struct, frozen=True):
+class Store(msgspec.Struct, frozen=True, gc=False):
     """Keep these records, together or not at all. Tickets count up; see `ClientEngine.stored`."""
 
     ticket: int
     records: tuple[Record, ...]
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, gc=False):
     """Tell whoever runs this client."""
 
     happening: Happening

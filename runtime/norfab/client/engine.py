@@ -37,7 +37,7 @@ from specwire.runtime.norfab.client.questions import Questions
 from specwire.runtime.norfab.client.records import JobRecord, Kept, Record
 from specwire.runtime.norfab.client.replies import Replies
 from specwire.runtime.norfab.client.results import JobResult
-from specwire.runtime.norfab.client.states import State
+from specwire.runtime.norfab.client.states import DISPATCHED, FAILED, NEW, STALE, SUBMITTING
 from specwire.runtime.norfab.client.table import Table
 from specwire.runtime.norfab.client.way import Way
 from specwire.runtime.norfab.commands import (
@@ -147,7 +147,7 @@ class ClientEngine:
         """Wait for a job that another client submitted, or this one in a time that nothing is kept of."""
         self.now = now
         job = self.table.add(record)
-        job.known_at, job.state, job.asked = EARLIER, State.DISPATCHED, True
+        job.known_at, job.state, job.asked = EARLIER, DISPATCHED, True
         self.store(record, job.state_record())
         self.ask_again(job)
         return self._done()
@@ -158,7 +158,7 @@ class ClientEngine:
         job = self.table.by_uuid.get(uuid)
         if job is None and kept is not None:
             self.table.take_back(kept, deadline)
-        elif job is not None and job.state is State.STALE:
+        elif job is not None and job.state is STALE:
             self.table.resume(job, deadline)
         elif job is not None and deadline > job.deadline:
             self.table.extend(job, deadline)
@@ -169,7 +169,7 @@ class ClientEngine:
         self.now = now
         job = self.table.by_uuid.get(uuid)
         if job is not None and not job.asked:
-            self.table.end(job, State.FAILED, 400, "it was deleted before it was sent")
+            self.table.end(job, FAILED, 400, "it was deleted before it was sent")
         target = "all" if job is None or job.target == "any" else job.target
         self.questions.delete(Delete(uuid, service=service, target=target), until)
         return self._done()
@@ -220,8 +220,8 @@ class ClientEngine:
         self.now = now
         while self._uncommitted and (first := next(iter(self._uncommitted))) <= ticket:
             job = self.table.by_uuid.get(self._uncommitted.pop(first))
-            if job is not None and job.state is State.NEW:
-                job.state = State.SUBMITTING
+            if job is not None and job.state is NEW:
+                job.state = SUBMITTING
                 self.asking.want(job.uuid, "post")
         self.pump()
         return self._done()
@@ -231,8 +231,8 @@ class ClientEngine:
         self.now = now
         self.report(StoreFailed(reason))
         job = self.table.by_uuid.get(self._uncommitted.pop(ticket, ""))
-        if job is not None and job.state is State.NEW:
-            self.table.end(job, State.FAILED, 500, f"it could not be stored, and was not sent: {reason}")
+        if job is not None and job.state is NEW:
+            self.table.end(job, FAILED, 500, f"it could not be stored, and was not sent: {reason}")
         return self._done()
 
     def lost(self, reason: str, now: float) -> list[Action]:
@@ -335,7 +335,7 @@ class ClientEngine:
             self.pump()
 
     def _want(self, job: Job) -> None:
-        if not job.state.ended and job.state is not State.NEW:
+        if not job.state.ended and job.state is not NEW:
             self.asking.want(job.uuid, "get" if job.known_at != NEVER else "post")
 
     def pump(self) -> None:
@@ -362,7 +362,7 @@ class ClientEngine:
         """Have records stored, together with what else this call has stored; return the ticket."""
         ticket = self.ticket()
         for at, action in enumerate(self._out):
-            if isinstance(action, Store):
+            if type(action) is Store:
                 self._out[at] = Store(ticket, action.records + records)
                 return ticket
         self._out.append(Store(ticket, records))

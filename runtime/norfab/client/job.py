@@ -9,7 +9,7 @@ import msgspec
 from specwire.runtime.norfab.client.reading import says_failed
 from specwire.runtime.norfab.client.records import JobRecord, ResultRecord, StateRecord
 from specwire.runtime.norfab.client.results import JobResult, read_entry
-from specwire.runtime.norfab.client.states import State
+from specwire.runtime.norfab.client.states import NEW, State
 
 NEVER = -1
 EARLIER = 0
@@ -92,7 +92,7 @@ class Job:
         )
         self.body, self.created_at, self.deadline = record.body, record.created_at, record.deadline
         self.since = record.created_at
-        self.state = State.NEW
+        self.state: State = NEW
         self.parts: dict[str, Part] = {}
         self.known_at = self.posted_at = NEVER
         self.listed = self.asked = False
@@ -153,7 +153,7 @@ class Job:
         """Return how it stands, to be kept."""
         return StateRecord(
             self.uuid,
-            self.state.value,
+            str(self.state),
             tuple(self.parts) if self.listed else (),
             self.deadline,
             self.code,

@@ -16,7 +16,7 @@ MAX_MESSAGE = 10_000
 """Characters of a progress message that are kept."""
 
 
-class Said(msgspec.Struct, frozen=True):
+class Said(msgspec.Struct, frozen=True, gc=False):
     """What a response says; `workers` is None where it has no list of them, `entries` are workers' as JSON."""
 
     readable: bool
@@ -98,7 +98,7 @@ def _is_entry(name: str, raw: bytes, word: Any) -> bool:
     return raw.startswith(b"{")
 
 
-class _Outcome(msgspec.Struct, frozen=True):
+class _Outcome(msgspec.Struct, frozen=True, gc=False):
     failed: bool = False
 
 

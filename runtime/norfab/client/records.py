@@ -8,7 +8,7 @@ from __future__ import annotations
 import msgspec
 
 
-class JobRecord(msgspec.Struct, frozen=True):
+class JobRecord(msgspec.Struct, frozen=True, gc=False):
     """A job as it was submitted, before it is sent; one without a body was another client's, and is only asked for."""
 
     uuid: str
@@ -20,7 +20,7 @@ class JobRecord(msgspec.Struct, frozen=True):
     deadline: float
 
 
-class StateRecord(msgspec.Struct, frozen=True):
+class StateRecord(msgspec.Struct, frozen=True, gc=False):
     """How a job stands. `workers` are those of the broker's list; `ended_at` is 0 before the end; `octets` of results."""
 
     uuid: str
@@ -51,7 +51,7 @@ class EventRecord(msgspec.Struct, frozen=True, gc=False):
     body: bytes
 
 
-class ForgottenRecord(msgspec.Struct, frozen=True):
+class ForgottenRecord(msgspec.Struct, frozen=True, gc=False):
     """Nothing of this job needs to be kept."""
 
     uuid: str

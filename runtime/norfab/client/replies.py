@@ -23,7 +23,7 @@ from specwire.runtime.norfab.client.events import (
 from specwire.runtime.norfab.client.job import NEVER, Job, Part
 from specwire.runtime.norfab.client.reading import Said, read_progress, read_response
 from specwire.runtime.norfab.client.records import EventRecord, ResultRecord
-from specwire.runtime.norfab.client.states import State
+from specwire.runtime.norfab.client.states import DISPATCHED, FAILED, STARTED, SUBMITTING, State
 from specwire.runtime.norfab.commands import Event, Response
 
 if TYPE_CHECKING:
@@ -65,7 +65,7 @@ class Replies:
         kind = self._engine.asking.answered(job.uuid)
         deleted = command.status == 200 and said.status == "DELETED" and not said.entries
         if deleted:
-            self._engine.table.end(job, State.FAILED, 400, "it was deleted")
+            self._engine.table.end(job, FAILED, 400, "it was deleted")
         elif said.entries and (command.status == 200 or command.status >= 400):
             self._results(job, command.status, said, kind)
         elif job.state.ended:
@@ -88,14 +88,14 @@ class Replies:
                 self._under_way(job, said)
             case 200:
                 what = "JSON" if said.readable else "UTF-8 with JSON in it"
-                self._engine.table.end(job, State.FAILED, 417, f"the broker sent a result that is no {what}")
+                self._engine.table.end(job, FAILED, 417, f"the broker sent a result that is no {what}")
             case 400 | 404:
                 self._unknown(job, command.status, said, kind)
             case 500:
                 self._postpone(job, said, kind)
             case 408 | 417:
                 cause = said.error or f"the broker says {command.status}"
-                self._engine.table.end(job, State.FAILED, command.status, cause)
+                self._engine.table.end(job, FAILED, command.status, cause)
             case _:
                 self._engine.drop(job.uuid, "malformed", f"status {command.status} means nothing")
 
@@ -126,8 +126,8 @@ class Replies:
             job.listed = bool(job.parts)
         if job.complete:
             self._engine.table.end_by_parts(job)
-        elif job.state is State.SUBMITTING and job.listed:
-            self._change(job, State.DISPATCHED)
+        elif job.state is SUBMITTING and job.listed:
+            self._change(job, DISPATCHED)
         elif list(job.parts) != before:
             self._change(job, job.state)
 
@@ -137,8 +137,8 @@ class Replies:
             part.denials = 0
         if not said.worker:
             self._engine.report(JobWaits(job.uuid))
-        elif job.state is not State.STARTED:
-            self._change(job, State.STARTED)
+        elif job.state is not STARTED:
+            self._change(job, STARTED)
 
     def _change(self, job: Job, state: State) -> None:
         job.state = state
@@ -187,10 +187,10 @@ class Replies:
         elif not job.state.ended:
             if not job.listed:
                 self._engine.asking.want(job.uuid, "get")
-            if job.state is State.STARTED:
+            if job.state is STARTED:
                 self._tell_change(job)  # nothing of the job itself is to be stored
             else:
-                self._change(job, State.STARTED)
+                self._change(job, STARTED)
 
     def _part_of(self, job: Job, worker: str) -> Part | None:
         """Return the part that a worker's entry is for; None where the job is not with this worker."""
@@ -219,7 +219,7 @@ class Replies:
             self._denied(job, said.worker, part)
             return
         if job.known_at == NEVER or not job.ours:
-            engine.table.end(job, State.FAILED, status, job.refusal)
+            engine.table.end(job, FAILED, status, job.refusal)
             return
         if job.unknown_since is None:
             job.unknown_since = engine.now
@@ -229,7 +229,7 @@ class Replies:
             engine.report(JobPostedAgain(job.uuid, job.target_of_post(), job.refusal))
             engine.asking.want(job.uuid, "post")
         elif engine.now - job.unknown_since >= engine.settings.settle_s:
-            engine.table.end(job, State.FAILED, status, job.refusal)
+            engine.table.end(job, FAILED, status, job.refusal)
         else:
             self._again(job, "post" if kind == "post" else "get")
 

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.tasks import Tasks
-from specwire.runtime.norfab.client.actions import Action, Close, Connect, Report, Send, Store
+from specwire.runtime.norfab.client.actions import Action, Connect, Report, Send, Store
 from specwire.runtime.norfab.client.connection import Connection
 from specwire.runtime.norfab.client.engine import ClientEngine
 from specwire.runtime.norfab.client.errors import ClientClosedError
@@ -115,19 +115,20 @@ class Session:
 
     def perform(self, actions: Sequence[Action]) -> None:
         """Do what the engine wants done."""
+        if not actions:
+            return
         for action in actions:
-            match action:
-                case Send(command=command):
-                    if reason := self._connection.send(command):
-                        self.perform(self.engine.malformed(f"not sent: {reason}", self.now()))
-                case Store(ticket=ticket, records=records):
-                    self.store.write(ticket, records)
-                case Report(happening=happening):
-                    self._tell(happening)
-                case Connect(endpoint=endpoint):
-                    self._connect(endpoint)
-                case Close():
-                    self._connection.drop()
+            if type(action) is Send:
+                if reason := self._connection.send(action.command):
+                    self.perform(self.engine.malformed(f"not sent: {reason}", self.now()))
+            elif type(action) is Store:
+                self.store.write(action.ticket, action.records)
+            elif type(action) is Report:
+                self._tell(action.happening)
+            elif type(action) is Connect:
+                self._connect(action.endpoint)
+            else:
+                self._connection.drop()
         self.waiting.has_room(self.engine.room > 0)
 
     # --- what happens
@@ -191,12 +192,11 @@ class Session:
             self._loop.call_soon(self._on_lost, str(error))
 
     def _tell(self, happening: Happening) -> None:
-        match happening:
-            case JobEnded():
-                self.waiting.ended(happening.result)
-            case Progress():
-                self.waiting.progress(happening)
-            case Answered():
-                self.waiting.answered(happening.uuid, happening.answer)
+        if type(happening) is JobEnded:
+            self.waiting.ended(happening.result)
+        elif type(happening) is Progress:
+            self.waiting.progress(happening)
+        elif type(happening) is Answered:
+            self.waiting.answered(happening.uuid, happening.answer)
         if self._on_event is not None:
             self._on_event(happening)

@@ -29,4 +29,7 @@ class State(StrEnum):
         return self in ENDED
 
 
-ENDED = (State.COMPLETED, State.FAILED, State.STALE)
+NEW, SUBMITTING, DISPATCHED, STARTED, COMPLETED, FAILED, STALE = State
+"""The same by short names: Python 3.11 takes ten times as long to look a member up in its class."""
+
+ENDED = (COMPLETED, FAILED, STALE)

@@ -170,7 +170,7 @@ class DiskStore:
             return
         records, tickets = self._gathered, self._tickets
         self._gathered, self._tickets = [], []
-        if not any(isinstance(record, ForgottenRecord) for record in records):
+        if ForgottenRecord not in map(type, records):
             records.sort(key=lambda record: _ORDER[type(record)])
         self._put(tickets, [statement for record in records for statement in _statements(record)], now=now)
 
@@ -262,20 +262,17 @@ def select_history(connection: sqlite3.Connection, limit: int) -> list[HistoryEn
 
 
 def _statements(record: Record) -> list[Statement]:
-    match record:
-        case JobRecord():
-            *begun, body, created_at, deadline = msgspec.structs.astuple(record)
-            return [(_JOB, (*begun, blob(body), created_at, deadline))]
-        case StateRecord():
-            row = msgspec.structs.astuple(record)
-            return [(_STATE, (*row[:2], msgspec.json.encode(record.workers).decode(), *row[3:]))]
-        case ResultRecord():
-            row = (record.uuid, record.worker, record.code, blob(record.entry), record.at)
-            return [(_RESULT, row)]
-        case EventRecord():
-            return [(_EVENT, (record.uuid, record.at, blob(record.body)))]
-        case ForgottenRecord():
-            return [(statement, (record.uuid,)) for statement in _FORGET]
+    if type(record) is JobRecord:
+        *begun, body, created_at, deadline = msgspec.structs.astuple(record)
+        return [(_JOB, (*begun, blob(body), created_at, deadline))]
+    if type(record) is ResultRecord:
+        return [(_RESULT, (record.uuid, record.worker, record.code, blob(record.entry), record.at))]
+    if type(record) is StateRecord:
+        uuid, state, workers, *rest = msgspec.structs.astuple(record)
+        return [(_STATE, (uuid, state, msgspec.json.encode(workers).decode(), *rest))]
+    if type(record) is EventRecord:
+        return [(_EVENT, (record.uuid, record.at, blob(record.body)))]
+    return [(statement, (record.uuid,)) for statement in _FORGET]
 
 
 def _kept(row: Sequence[Any], results: Sequence[ResultRecord]) -> Kept:

@@ -11,7 +11,15 @@ from typing import TYPE_CHECKING
 from specwire.runtime.norfab.client.events import JobEnded
 from specwire.runtime.norfab.client.job import EARLIER, NEVER, Job, Part
 from specwire.runtime.norfab.client.records import JobRecord, Kept
-from specwire.runtime.norfab.client.states import State
+from specwire.runtime.norfab.client.states import (
+    COMPLETED,
+    DISPATCHED,
+    FAILED,
+    STALE,
+    STARTED,
+    SUBMITTING,
+    State,
+)
 
 if TYPE_CHECKING:
     from specwire.runtime.norfab.client.engine import ClientEngine
@@ -59,7 +67,7 @@ class Table:
             self.end_by_parts(job)
         elif deadline is None and job.known_at == NEVER and kept.state.deadline <= engine.now:
             # Nothing that is out of date is posted.
-            self.end(job, State.STALE, 408, "its time was over before a broker had it")
+            self.end(job, STALE, 408, "its time was over before a broker had it")
         else:
             wanted = deadline or engine.now + engine.settings.settle_s
             self.extend(job, wanted if state.ended else max(wanted, kept.state.deadline))
@@ -74,9 +82,9 @@ class Table:
         for result in kept.results:
             job.parts.setdefault(result.worker, Part()).end(result)
         job.asked = True  # what was on disk may have been sent
-        known = job.listed or state in (State.DISPATCHED, State.STARTED) or not job.ours
+        known = job.listed or state in (DISPATCHED, STARTED) or not job.ours
         job.known_at = EARLIER if known else NEVER
-        job.state = State.STARTED if job.answered else State.DISPATCHED if known else State.SUBMITTING
+        job.state = STARTED if job.answered else DISPATCHED if known else SUBMITTING
         return job
 
     def extend(self, job: Job, deadline: float) -> None:
@@ -87,7 +95,7 @@ class Table:
     def resume(self, job: Job, deadline: float) -> None:
         """Wait again for a job that is stale."""
         del self._stale[job.uuid]
-        job.state = State.DISPATCHED if job.known_at != NEVER else State.SUBMITTING
+        job.state = DISPATCHED if job.known_at != NEVER else SUBMITTING
         job.since, job.ended_at, job.code, job.error = self._engine.now, 0.0, 200, ""
         self.extend(job, deadline)
         self._engine.agenda.remind_of_poll(job)
@@ -99,20 +107,20 @@ class Table:
     def end_by_parts(self, job: Job, error: str = "") -> None:
         """Every worker has answered."""
         if not job.failed:
-            self.end(job, State.COMPLETED, 200, "")
+            self.end(job, COMPLETED, 200, "")
             return
         codes = [part.result.code for part in job.parts.values() if part.result is not None]
-        self.end(job, State.FAILED, codes[0] if len(codes) == 1 else 200, error)
+        self.end(job, FAILED, codes[0] if len(codes) == 1 else 200, error)
 
     def end(self, job: Job, state: State, code: int, error: str) -> None:
         """End a job, for good or as stale, and say so."""
-        engine, late = self._engine, job.state is State.STALE
+        engine, late = self._engine, job.state is STALE
         job.state, job.code, job.error, job.ended_at = state, code, error, engine.now
         engine.asking.drop(job.uuid)
         self._changed.pop(job.uuid, None)
         engine.store(job.state_record())
         engine.report(JobEnded(job.result(), late))
-        if state is not State.STALE:
+        if state is not STALE:
             self._remove(job)
             return
         self._stale[job.uuid] = None
@@ -128,7 +136,7 @@ class Table:
 
     def give_up(self, job: Job) -> None:
         """The time of a job is over."""
-        self.end(job, State.STALE, 408, self._why(job))
+        self.end(job, STALE, 408, self._why(job))
 
     def _why(self, job: Job) -> str:
         way = self._engine.way

@@ -25,7 +25,7 @@ class Send(msgspec.Struct, frozen=True, gc=False):
     command: Command
 
 
-class Store(msgspec.Struct, frozen=True):
+class Store(msgspec.Struct, frozen=True, gc=False):
     """Keep these records, all or none; see `WorkerEngine.stored` and `WorkerEngine.not_stored`.
 
     `patient` where more is about to follow, with which it may be committed.
@@ -102,7 +102,7 @@ class Stopped(msgspec.Struct, frozen=True, gc=False):
     reason: str
 
 
-class Report(msgspec.Struct, frozen=True):
+class Report(msgspec.Struct, frozen=True, gc=False):
     """Tell whoever runs this worker."""
 
     happening: Happening

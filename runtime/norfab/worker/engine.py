@@ -219,19 +219,20 @@ class WorkerEngine:
     # --- messages
 
     def _receive(self, command: Command) -> None:
-        if isinstance(command, commands.Disconnect):
+        if type(command) is commands.Disconnect:
             self.connection.end("the broker said DISCONNECT")
             return
         if not self.connection.registered:
             self._settled = False
-        self.connection.hear(answers_open=isinstance(command, commands.Open))
+        self.connection.hear(answers_open=type(command) is commands.Open)
+        if type(command) is commands.Post:  # what comes most often
+            self.answers.post(command)
+            return
         match command:
             case commands.Keepalive():
                 self.connection.keepalives_in += 1
             case commands.Open():
                 pass
-            case commands.Post():
-                self.answers.post(command)
             case commands.Get():
                 self.answers.get(command)
             case commands.Delete():

@@ -7,14 +7,14 @@ from typing import Literal
 import msgspec
 
 
-class Connected(msgspec.Struct, frozen=True):
+class Connected(msgspec.Struct, frozen=True, gc=False):
     """A broker was heard: the worker is registered there."""
 
     broker: str
     service: str
 
 
-class Disconnected(msgspec.Struct, frozen=True):
+class Disconnected(msgspec.Struct, frozen=True, gc=False):
     """There is no connection any more; the next attempt is at `broker` in `retry_s` seconds."""
 
     reason: str
@@ -22,21 +22,21 @@ class Disconnected(msgspec.Struct, frozen=True):
     retry_s: float
 
 
-class JobTaken(msgspec.Struct, frozen=True):
+class JobTaken(msgspec.Struct, frozen=True, gc=False):
     """A job is durable and was acknowledged."""
 
     uuid: str
     task: str
 
 
-class JobStarted(msgspec.Struct, frozen=True):
+class JobStarted(msgspec.Struct, frozen=True, gc=False):
     """A job begins."""
 
     uuid: str
     task: str
 
 
-class JobEnded(msgspec.Struct, frozen=True):
+class JobEnded(msgspec.Struct, frozen=True, gc=False):
     """A job's end is durable; `failure` is empty where it succeeded."""
 
     uuid: str
@@ -45,27 +45,27 @@ class JobEnded(msgspec.Struct, frozen=True):
     failure: str
 
 
-class JobRefused(msgspec.Struct, frozen=True):
+class JobRefused(msgspec.Struct, frozen=True, gc=False):
     """A job was not taken."""
 
     uuid: str
     reason: str
 
 
-class JobsGivenBack(msgspec.Struct, frozen=True):
+class JobsGivenBack(msgspec.Struct, frozen=True, gc=False):
     """These had not begun when the worker was told to stop: the broker gives them to others, or tells their loss."""
 
     uuids: tuple[str, ...]
 
 
-class Dropped(msgspec.Struct, frozen=True):
+class Dropped(msgspec.Struct, frozen=True, gc=False):
     """A message of the broker's was not understood, or came out of turn."""
 
     kind: Literal["malformed", "unexpected"]
     reason: str
 
 
-class StoreFailed(msgspec.Struct, frozen=True):
+class StoreFailed(msgspec.Struct, frozen=True, gc=False):
     """Something could not be kept, or read."""
 
     reason: str

@@ -101,7 +101,7 @@ class Line:
         """
         if self._dealer is None:
             return
-        if isinstance(command, commands.Event) and self._waiting > MAX_EVENTS_WAITING:
+        if type(command) is commands.Event and self._waiting > MAX_EVENTS_WAITING:
             return
         try:
             frames = wire.encode(command, self._dialect, "worker", "broker")

@@ -281,9 +281,9 @@ class Runner:
                 return
             uuid, word = self._words.popleft()
             began = None
-            if isinstance(word, Began) and self._words and self._words[0][0] == uuid:
+            if type(word) is Began and self._words and self._words[0][0] == uuid:
                 following = self._words[0][1]
-                if isinstance(following, Outcome):  # it is over already: both are told together
+                if type(following) is Outcome:  # it is over already: both are told together
                     began, word = word.at, following
                     self._words.popleft()
             if isinstance(word, Outcome):

@@ -326,7 +326,7 @@ class NorfabWorker:
         doing.add_done_callback(self._background.discard)
 
     def _tell(self, happening: Happening) -> None:
-        if isinstance(happening, JobEnded):
+        if type(happening) is JobEnded:
             note_duration(self._durations, happening.task, happening.seconds)
         if self._on_event is not None:
             self._on_event(happening)

@@ -17,7 +17,6 @@ from specwire.runtime.norfab.worker.mark import BeginningMark, read_mark
 from specwire.runtime.norfab.worker.records import (
     BegunRecord,
     DeletedRecord,
-    ForgottenRecord,
     JobRecord,
     Record,
     ResultRecord,
@@ -141,35 +140,34 @@ class WorkerStore:
 
 def _statements(records: Sequence[Record]) -> Iterator[Statement]:
     for record in records:
-        match record:
-            case JobRecord():
-                yield (
-                    _JOB,
-                    (
-                        record.number,
-                        record.uuid,
-                        blob(record.client),
-                        record.task,
-                        blob(record.body),
-                        record.accepted_at,
-                        int(record.held),
-                    ),
-                )
-            case ResultRecord():
-                yield (
-                    _RESULT,
-                    (
-                        record.number,
-                        blob(record.body),
-                        record.ended_at,
-                        int(record.failed),
-                        int(record.fault),
-                        0,
-                    ),
-                )
-            case DeletedRecord():
-                yield _RESULT, (record.number, bytearray(), record.at, 0, 0, 1)
-            case BegunRecord():
-                yield _BEGUN, (1, record.number)
-            case ForgottenRecord():
-                yield _FORGET, (record.number,)
+        if type(record) is JobRecord:
+            yield (
+                _JOB,
+                (
+                    record.number,
+                    record.uuid,
+                    blob(record.client),
+                    record.task,
+                    blob(record.body),
+                    record.accepted_at,
+                    int(record.held),
+                ),
+            )
+        elif type(record) is ResultRecord:
+            yield (
+                _RESULT,
+                (
+                    record.number,
+                    blob(record.body),
+                    record.ended_at,
+                    int(record.failed),
+                    int(record.fault),
+                    0,
+                ),
+            )
+        elif type(record) is DeletedRecord:
+            yield _RESULT, (record.number, bytearray(), record.at, 0, 0, 1)
+        elif type(record) is BegunRecord:
+            yield _BEGUN, (1, record.number)
+        else:
+            yield _FORGET, (record.number,)
