@@ -48,8 +48,12 @@ def blob(octets: bytes) -> bytes | bytearray:
 
 
 def weigh(row: Parameters) -> int:
-    """Return the octets of all texts and octets of a row."""
-    return sum([len(value) for value in row if type(value) in _SIZED])
+    """Return about how many octets a row has, those of its texts and blobs."""
+    octets = 0
+    for value in row:
+        if type(value) in _SIZED:
+            octets += len(value)
+    return octets
 
 
 def carry_out(connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:
