@@ -131,12 +131,17 @@ class BrokerEngine:
         """Begin with what the store has, in the order of writing."""
         self.now = now
         restore(self, records)
-        return self._done()
+        return self.done()
 
     def receive(
         self, peer: bytes, sender: Role, command: Command, now: float, user: str = ""
     ) -> list[Action]:
         """Take a command of `peer` in the role `sender`, as `wire.decode` tells it; `user` is whom security knows."""
+        self.take(peer, sender, command, now, user)
+        return self.done()
+
+    def take(self, peer: bytes, sender: Role, command: Command, now: float, user: str = "") -> None:
+        """The same for one of several commands that came together: `done` returns what comes of all of them."""
         self.now = now
         self.received += 1
         if sender == "client":
@@ -145,7 +150,12 @@ class BrokerEngine:
             self.presence.receive(peer, user, command)
         else:
             self.drop(peer, "unexpected", "only the broker speaks as the broker")
-        return self._done()
+
+    def done(self) -> list[Action]:
+        """Return what is to be done that was not returned yet."""
+        done = self.out.copy()
+        self.out.clear()
+        return done
 
     def malformed(self, peer: bytes, sender: Role | None, reason: str, now: float) -> list[Action]:
         """Take note of a message that cannot be read; a worker that sent it begins anew."""
@@ -154,19 +164,19 @@ class BrokerEngine:
         self.drop(peer, "malformed", reason)
         if sender == "worker":
             self.presence.turn_away(peer, "", "sent what cannot be read")
-        return self._done()
+        return self.done()
 
     def stored(self, ticket: int, now: float) -> list[Action]:
         """Everything up to `ticket` is durable."""
         self.now = now
         self.ledger.committed(ticket)
-        return self._done()
+        return self.done()
 
     def not_stored(self, ticket: int, reason: str, now: float) -> list[Action]:
         """The records of `ticket` could not be kept."""
         self.now = now
         self.ledger.failed(ticket, reason)
-        return self._done()
+        return self.done()
 
     def unreachable(self, peer: bytes, role: Role, now: float) -> list[Action]:
         """The socket has no such peer any more: a worker is lost at once, a client will ask again."""
@@ -175,19 +185,19 @@ class BrokerEngine:
             self.presence.lose_peer(peer, "is not connected any more")
         else:
             self.clients.unreachable(peer)
-        return self._done()
+        return self.done()
 
     def answer(self, question: int, status: int, body: bytes, now: float) -> list[Action]:
         """Answer an `Ask`; once, later answers to the same are nothing."""
         self.now = now
         self.management.answer(question, status, body)
-        return self._done()
+        return self.done()
 
     def fetched(self, question: int, body: bytes | None, now: float) -> list[Action]:
         """Answer a `Fetch`: with the body of the result, with None where the store does not have it."""
         self.now = now
         self.results.fetched(question, body)
-        return self._done()
+        return self.done()
 
     def tick(self, now: float) -> list[Action]:
         """Do what is due at `now`."""
@@ -198,13 +208,13 @@ class BrokerEngine:
         self.inquiries.tick()
         self.errands.tick()
         self.jobs.forget_aged()
-        return self._done()
+        return self.done()
 
     def stop(self, now: float, reason: str = "the broker stops") -> list[Action]:
         """Stop: workers are told, what is not durable yet is waited for, then comes `Stopped`."""
         self.now = now
         self.end(restart=False, reason=reason)
-        return self._done()
+        return self.done()
 
     # --- clients
 
@@ -284,8 +294,3 @@ class BrokerEngine:
     def drop(self, peer: bytes, kind: Literal["malformed", "unexpected"], reason: str) -> None:
         """Do nothing with a message, and say so."""
         self.report(Dropped(peer, kind, reason))
-
-    def _done(self) -> list[Action]:
-        done = self.out.copy()
-        self.out.clear()
-        return done

@@ -102,7 +102,7 @@ def read(frames: Sequence[bytes]) -> Command:
 def _read(frames: Sequence[bytes]) -> tuple[Role, Command]:
     deployed = len(frames) > COMMAND_FRAME and len(frames[COMMAND_FRAME]) == DEPLOYED_COMMAND_OCTETS
     message: Any = (norfab_ascii if deployed else norfab).decode(frames)
-    return _READERS[message.NAME](message)
+    return _READERS[type(message)](message)
 
 
 Reader = Callable[[Any], tuple[Role, Command]]
@@ -111,32 +111,38 @@ Reader = Callable[[Any], tuple[Role, Command]]
 def _make_readers() -> Iterator[tuple[str, Reader]]:
     """Return how each message becomes a command, and who sends it, by the message's name."""
     for name, request in _REQUESTS.items():
-        yield f"{name}-client", partial(_read_clients_request, request)
-        yield f"{name}-worker", partial(_read_brokers_request, request)
+        yield f"{name}-client", _clients_request_reader(request)
+        yield f"{name}-worker", _brokers_request_reader(request)
     for name, reply in _REPLIES.items():
-        yield f"{name}-client", partial(_read_brokers_reply, reply)
-        yield f"{name}-worker", partial(_read_workers_reply, reply)
-    yield "MMI-broker", partial(_read_brokers_reply, commands.MmiReply)
+        yield f"{name}-client", _brokers_reply_reader(reply)
+        yield f"{name}-worker", _workers_reply_reader(reply)
+    yield "MMI-broker", _brokers_reply_reader(commands.MmiReply)
     yield "OPEN", lambda message: (_HEADERS[message.header], commands.Open(message.body))
     yield "READY", lambda message: ("worker", commands.Ready(message.service))
     yield "KEEPALIVE", lambda message: (_HEADERS[message.header], commands.Keepalive(message.service))
     yield "DISCONNECT", _read_disconnect
 
 
-def _read_clients_request(kind: Callable[..., Command], message: Any) -> tuple[Role, Command]:
-    return "client", kind(message.uuid, message.body, message.service, message.target)
+def _clients_request_reader(kind: Callable[..., Command]) -> Reader:
+    return lambda message: ("client", kind(message.uuid, message.body, message.service, message.target))
 
 
-def _read_brokers_request(kind: Callable[..., Command], message: Any) -> tuple[Role, Command]:
-    return "broker", kind(message.uuid, message.body, "", "", message.client_address)
+def _brokers_request_reader(kind: Callable[..., Command]) -> Reader:
+    return lambda message: ("broker", kind(message.uuid, message.body, "", "", message.client_address))
 
 
-def _read_brokers_reply(kind: Callable[..., Command], message: Any) -> tuple[Role, Command]:
-    return "broker", kind(message.uuid, _read_status(message), message.body, message.service)
+def _brokers_reply_reader(kind: Callable[..., Command]) -> Reader:
+    return lambda message: (
+        "broker",
+        kind(message.uuid, _read_status(message), message.body, message.service),
+    )
 
 
-def _read_workers_reply(kind: Callable[..., Command], message: Any) -> tuple[Role, Command]:
-    return "worker", kind(message.uuid, _read_status(message), message.body, "", message.client_address)
+def _workers_reply_reader(kind: Callable[..., Command]) -> Reader:
+    return lambda message: (
+        "worker",
+        kind(message.uuid, _read_status(message), message.body, "", message.client_address),
+    )
 
 
 def _read_disconnect(message: Any) -> tuple[Role, Command]:
@@ -165,7 +171,12 @@ def _read_status(message: Any) -> int:
     )
 
 
-_READERS: dict[str, Reader] = dict(_make_readers())
+_BY_NAME = dict(_make_readers())
+_READERS: dict[type[Any], Reader] = {
+    message: _BY_NAME[message.NAME]
+    for messages in (norfab.MESSAGES, norfab_ascii.MESSAGES)
+    for message in messages.values()
+}
 
 
 def encode(command: Command, dialect: Dialect, sender: Role, receiver: Role) -> list[bytes]:

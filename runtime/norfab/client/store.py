@@ -28,6 +28,7 @@ from specwire.runtime.norfab.client.states import State
 from specwire.runtime.norfab.store.batch import Statement, blob
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.gathering import Gathering
+from specwire.runtime.norfab.store.keeper import Ticket
 from specwire.runtime.norfab.store.writer import Writer
 
 NAME = "client.db"
@@ -159,7 +160,7 @@ class DiskStore:
             return
         self._tickets.append(ticket)
         self._gathered.extend(records)
-        self._gathering.add(patient=_AWAITED.isdisjoint(map(type, records)))
+        self._gathering.add(1, patient=_AWAITED.isdisjoint(map(type, records)))
 
     def _commit(self) -> None:
         self._flush(now=True)
@@ -180,7 +181,7 @@ class DiskStore:
         self._put_as[number] = tickets
         if now:
             self._writer.gathering.hold()
-        self._writer.put(number, statements)
+        self._writer.put([Ticket.of(number, statements)])
         if now:
             self._writer.gathering.finish()
 

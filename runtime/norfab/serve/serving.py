@@ -40,6 +40,9 @@ LINGER_S = 0.5
 STOP_S = 10.0
 """How long the disk may take for what was begun when the broker is told to stop."""
 
+TOGETHER = 32
+"""Tickets of one commit that are told together."""
+
 TICK_S = 0.25
 TEND_S = 30.0
 
@@ -84,7 +87,7 @@ class Serving:
         self._store = BrokerStore(
             folder,
             durability,
-            on_stored=lambda ticket: self._perform(engine.stored(ticket, self._now())),
+            on_stored=self._on_stored,
             on_failed=lambda ticket, reason: self._perform(engine.not_stored(ticket, reason, self._now())),
             on_damaged=lambda sentence: tell(Noticed(sentence)),
         )
@@ -96,6 +99,7 @@ class Serving:
             lambda question, status, body: self._perform(engine.answer(question, status, body, self._now())),
         )
         self._inmate = None if make_inmate is None else make_inmate(self._from_inmate)
+        self._stored = 0
         self._session = os.urandom(4).hex()
         self._offset_s = time.time() - time.monotonic()
         self._background: list[asyncio.Task[None]] = []
@@ -160,7 +164,7 @@ class Serving:
     # ---- what happens
 
     def on_message(self, door: Door, peer: bytes, frames: list[bytes], user: str) -> None:
-        """Take a message."""
+        """Take a message; what comes of it is done when all that came with it were taken."""
         self._gathering.hold()
         if self._tap is not None:
             self._record("W" if _header(frames) == b"NFPW01" else "C", door, peer, frames)
@@ -184,21 +188,31 @@ class Serving:
                 managed = find_management(peer, user, command, self._engine.access)
                 if managed is not None:
                     self._tell(managed)
-            actions = self._engine.receive(peer, received.sender, command, self._now(), user)
-            if type(command) is Delete:
-                self._tell_deletions(peer, user, actions)
-            self._perform(actions)
+                if type(command) is Delete:
+                    self._delete(peer, user, command)
+                    return
+            self._engine.take(peer, received.sender, command, self._now(), user)
 
     def on_rest(self) -> None:
         """The messages that had come were taken."""
+        self._perform(self._engine.done())
         self._gathering.settle()
 
-    def _tell_deletions(self, peer: bytes, user: str, actions: Sequence[Action]) -> None:
+    def _delete(self, peer: bytes, user: str, command: Delete) -> None:
+        self._perform(self._engine.done())
+        actions = self._engine.receive(peer, "client", command, self._now(), user)
         for action in actions:
             if type(action) is Store:
                 for record in action.records:
                     if type(record) is DeletedRecord:
                         self._tell(JobDeleted(record.uuid, peer, user))
+        self._perform(actions)
+
+    def _on_stored(self, ticket: int) -> None:
+        """Tell the engine bit by bit: who hears of the first bit works on it while the next one is told."""
+        while self._stored < ticket:
+            self._stored = min(self._stored + TOGETHER, ticket)
+            self._perform(self._engine.stored(self._stored, self._now()))
 
     def _from_inmate(self, command: Command) -> None:
         assert self._inmate is not None
@@ -248,29 +262,26 @@ class Serving:
     # ---- what is to be done
 
     def _perform(self, actions: Sequence[Action]) -> None:
-        """Tell what happened first: it is written down before anybody hears of it."""
-        if len(actions) == 1:  # as after most messages
-            (action,) = actions
-            if type(action) is Store and self._agenda.idle:  # what most of them are
-                self._store.write(action.ticket, action.records)
-                return
-            if type(action) is not Report:
-                self._agenda.add_one(action)
-                return
-        told = False
-        for action in actions:
-            if type(action) is Report:
-                told = True
-                self._tell(action.happening)
-        if told:
+        """Tell what happened first: it is written down before anybody hears of it. Then have kept what is to be kept."""
+        if not actions:
+            return
+        happenings = [action.happening for action in actions if type(action) is Report]
+        if happenings:
+            for happening in happenings:
+                self._tell(happening)
             self._after()
-            actions = [action for action in actions if type(action) is not Report]
-        if len(actions) > FEW:
-            self._agenda.add(by_peer(actions))
-        elif len(actions) > 1:
-            self._agenda.add(workers_first(actions))
-        elif actions:
-            self._agenda.add_one(actions[0])
+        stores = [action for action in actions if type(action) is Store]
+        if stores:
+            self._store.write(stores)
+        if len(actions) == len(happenings) + len(stores):
+            return
+        rest = [action for action in actions if type(action) is not Report and type(action) is not Store]
+        if len(rest) > FEW:
+            self._agenda.add(by_peer(rest))
+        elif len(rest) > 1:
+            self._agenda.add(workers_first(rest))
+        else:
+            self._agenda.add_one(rest[0])
 
     def _gather(self) -> None:
         self._entrance.gather()
@@ -279,15 +290,9 @@ class Serving:
         self._entrance.settle()
 
     def _do(self, action: Action) -> None:
-        if type(action) is Send:
-            self._send(action)
-        elif type(action) is Store:
-            self._store.write(action.ticket, action.records)
-        else:
-            self._do_rarely(action)
-
-    def _do_rarely(self, action: Action) -> None:
         match action:
+            case Send():
+                self._send(action)
             case Ask():
                 self._handlers.ask(action)
             case Fetch():
@@ -324,22 +329,24 @@ def _place(action: Action) -> int:
 
 
 def by_peer(actions: Sequence[Action]) -> list[Action]:
-    """Return the actions in an order in which what is sent to a peer is sent together, so that it takes it up together."""
-    stores: list[Action] = []
+    """Return the actions in an order in which what is sent to a peer is sent together, so that it takes it up together.
+
+    Workers come first: they have their jobs before clients are told so, and work meanwhile.
+    """
     others: list[Action] = []
-    sends: dict[bytes, list[Action]] = {}
+    workers: dict[bytes, list[Action]] = {}
+    clients: dict[bytes, list[Action]] = {}
     for action in actions:
         if type(action) is Send:
+            sends = workers if action.role == "worker" else clients
             own = sends.get(action.peer)
             if own is None:
                 sends[action.peer] = [action]
             else:
                 own.append(action)
-        elif type(action) is Store:
-            stores.append(action)
         else:
             others.append(action)
-    return [*stores, *chain.from_iterable(sends.values()), *others]
+    return [*chain.from_iterable(workers.values()), *chain.from_iterable(clients.values()), *others]
 
 
 def _header(frames: Sequence[bytes]) -> bytes:

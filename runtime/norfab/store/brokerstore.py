@@ -13,7 +13,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from itertools import groupby
 from pathlib import Path
@@ -21,12 +21,13 @@ from typing import Any
 
 import msgspec
 
-from specwire.runtime.norfab.records import AssignedRecord, ForgottenRecord, HeldResult, JobRecord, Record
+from specwire.runtime.norfab.actions import Store
+from specwire.runtime.norfab.records import AssignedRecord, ForgottenRecord, HeldResult, JobRecord
 from specwire.runtime.norfab.store.batch import Statement
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
-from specwire.runtime.norfab.store.keeper import Rows
+from specwire.runtime.norfab.store.keeper import Rows, Ticket
 from specwire.runtime.norfab.store.rows import (
     BODY,
     EVENT,
@@ -145,19 +146,24 @@ class BrokerStore:
         self._jobs = max(self._jobs, (last >> PART_BITS) + 1)
         return kept
 
-    def write(self, ticket: int, records: Sequence[Record]) -> None:
-        """Have these records kept together; returns at once."""
+    def write(self, stores: Iterable[Store]) -> None:
+        """Have the records of each kept together; returns at once."""
+        self._writer.put([self._make_ticket(store) for store in stores])
+
+    def _make_ticket(self, store: Store) -> Ticket:
         statements: list[Statement] = []
-        octets = 0
-        for record in records:
+        octets = others = 0
+        for record in store.records:
             if type(record) in REPLACING:
-                statements += self._delete(record.uuid)
-                if isinstance(record, ForgottenRecord):
+                deletions = self._delete(record.uuid)
+                statements += deletions
+                others += len(deletions)
+                if type(record) is ForgottenRecord:
                     continue
             row = make_row(self._place(record.uuid), record)
             octets += len(row[OCTETS]) + len(row[BODY] or b"")
             statements.append((INSERT, row))
-        self._writer.put(ticket, statements, octets=octets)
+        return Ticket(store.ticket, statements, octets, others)
 
     async def fetch(self, uuid: str, slot: str) -> bytes | None:
         """Return the body of a result, None where the store does not have it, or cannot read it."""

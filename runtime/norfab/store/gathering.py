@@ -50,21 +50,23 @@ class Gathering:
         """Whether what comes now, alone, may as well be committed at once."""
         return not self._pressing and self._singles >= SINGLES and monotonic() - self._rested_at >= PAUSE_S
 
-    def add(self, *, patient: bool = False) -> None:
-        """One more has gathered.
+    def add(self, count: int, *, patient: bool = False) -> None:
+        """So many more have gathered, one at least.
 
         Args:
-            patient: more is about to come, and this may wait for it.
+            count: how many.
+            patient: more is about to come, and these may wait for it.
         """
-        self._count += 1
+        self._count += count
         if patient:
             if self._turn is None:
                 self._turn = asyncio.get_running_loop().call_later(self._patience_s, self.finish)
             return
-        if not self._pressing:
+        first = not self._pressing
+        if first:
             self._late_at, self._alone = monotonic() + BUSY_S, self.idle
-        self._pressing += 1
-        if self._pressing == 1 and not self._held:
+        self._pressing += count
+        if first and not self._held:
             self._press()
 
     def hold(self) -> None:

@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from specwire.runtime.norfab.store.batch import Statement, carry_out
+from specwire.runtime.norfab.store.batch import Statement, carry_out, weigh
 from specwire.runtime.norfab.store.database import (
     BUSY_S,
     Durability,
@@ -45,12 +45,20 @@ PAGE_OCTETS = 4096
 class Ticket(msgspec.Struct, frozen=True, gc=False):
     """Statements that are kept together or not at all.
 
-    `octets` is about what they weigh.
+    `octets` is about what they weigh, `others` how many are no INSERT.
     """
 
     number: int
     statements: Sequence[Statement]
     octets: int
+    others: int
+
+    @classmethod
+    def of(cls, number: int, statements: Sequence[Statement]) -> Ticket:
+        """Return a ticket that is weighed here."""
+        octets = sum([weigh(row) for _, row in statements])
+        others = sum([not sql.startswith("INSERT") for sql, _ in statements])
+        return cls(number, statements, octets, others)
 
 
 class Keeper:

@@ -25,7 +25,7 @@ from functools import partial
 from pathlib import Path
 from typing import NamedTuple
 
-from specwire.runtime.norfab.store.batch import Parameters, Statement, weigh
+from specwire.runtime.norfab.store.batch import Parameters
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
@@ -139,33 +139,25 @@ class Writer:
         self._thread = threading.Thread(target=self._work, name=f"store {self.path.name}", daemon=True)
         self._thread.start()
 
-    def put(
-        self,
-        ticket: int,
-        statements: Sequence[Statement],
-        *,
-        octets: int | None = None,
-        patient: bool = False,
-    ) -> None:
-        """Have the statements committed together; tickets count up. Returns at once.
+    def put(self, tickets: Sequence[Ticket], *, patient: bool = False) -> None:
+        """Have each of the tickets committed, whose numbers count up. Returns at once.
 
         Args:
-            octets: about what they weigh; without it that is counted.
             patient: more is about to come, and this may wait for it a moment; see `Gathering`.
         """
-        if octets is None:
-            octets = sum([weigh(row) for _, row in statements])
-        others = 0
-        for sql, _ in statements:
-            others += not sql.startswith("INSERT")
-        if full := self._full(octets):
-            self._loop.call_soon(self._on_failed, ticket, full)
+        octets = sum([ticket.octets for ticket in tickets])
+        if full := self._full(len(tickets), octets):
+            if len(tickets) == 1:
+                self._loop.call_soon(self._on_failed, tickets[0].number, full)
+                return
+            for ticket in tickets:  # for some of them there may be room
+                self.put([ticket], patient=patient)
             return
-        self._gathered.append(Ticket(ticket, statements, octets))
+        self._gathered += tickets
         self._octets += octets
         self._weight += octets
-        self._others += others
-        self.gathering.add(patient=patient)
+        self._others += sum([ticket.others for ticket in tickets])
+        self.gathering.add(len(tickets), patient=patient)
 
     async def read(self, sql: str, parameters: Parameters = ()) -> Rows:
         """Return the rows of a question, asked when everything that was put before is done.
@@ -238,12 +230,14 @@ class Writer:
             self._wanted.notify()
         return await answer
 
-    def _full(self, octets: int) -> str:
-        """Return why a ticket is not taken, empty where it is."""
+    def _full(self, tickets: int, octets: int) -> str:
+        """Return why so many tickets of so many octets are not taken, empty where they are."""
         if self._closing or self._thread is None:
             return "the store is closed"
         waiting = len(self._gathered) + len(self._queue)
-        if waiting >= self._max_waiting or (self._octets + octets > self._max_octets and self._octets):
+        # One ticket by itself is taken, however large.
+        too_large = self._octets + octets > self._max_octets and (self._octets or tickets > 1)
+        if waiting + tickets > self._max_waiting or too_large:
             return "the disk is too slow for what comes"
         return ""
 

@@ -12,6 +12,7 @@ from specwire.runtime.norfab.store.batch import Statement, blob
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
+from specwire.runtime.norfab.store.keeper import Ticket
 from specwire.runtime.norfab.store.writer import Writer
 from specwire.runtime.norfab.worker.mark import BeginningMark, read_mark
 from specwire.runtime.norfab.worker.records import (
@@ -114,7 +115,7 @@ class WorkerStore:
 
     def write(self, ticket: int, records: Sequence[Record], *, patient: bool = False) -> None:
         """Keep the records, all or none; `patient` as for `Writer.put`."""
-        self._writer.put(ticket, list(_statements(records)), patient=patient)
+        self._writer.put([Ticket.of(ticket, list(_statements(records)))], patient=patient)
 
     def mark(self, number: int) -> None:
         """Note that jobs up to this number have begun."""

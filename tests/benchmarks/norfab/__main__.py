@@ -24,6 +24,8 @@ from tests.integration.norfab_real import NotInstallableError, python_with_norfa
 Row = dict[str, object]
 LESS_IS_BETTER = ("ms", "MiB", "s", "% of a core", "us a job")
 HEADS = ("case", "kind", "unit", "value", "x norfab 0.25.0")
+WINDOWS = (1, 64, 256)
+"""Jobs under way at a relay: one, what one wake-up hands over at most, and more than that."""
 
 
 def measure(kinds: Sequence[Kind], asked: argparse.Namespace) -> Iterator[Row]:
@@ -35,9 +37,9 @@ def measure(kinds: Sequence[Kind], asked: argparse.Namespace) -> Iterator[Row]:
                 yield from one_and_one(kind, next(place), asked.jobs, asked.together)
                 yield from to_all(kind, next(place), 10, asked.all)
             if "relay" in asked.only:
-                yield from relayed(kind, next(place), asked.relay, (1, 64))
+                yield from relayed(kind, next(place), asked.relay, WINDOWS)
         if "relay" in asked.only:
-            yield from relayed(None, next(place), asked.relay, (1, 64))
+            yield from relayed(None, next(place), asked.relay, WINDOWS)
         if "scale" in asked.only:
             yield from crowd(next(place), asked.workers, asked.clients, asked.seconds)
 
