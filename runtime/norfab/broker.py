@@ -220,11 +220,12 @@ class BrokerEngine:
 
     def _from_client(self, peer: bytes, user: str, command: Command) -> None:
         self.clients.heard(peer, user, self.now)
+        if type(command) is Post and command.service not in self.management.inside:  # what comes most often
+            self.posting.post(peer, user, command)
+            return
         match command:
-            case Post() | Mmi() | Get() if self.management.serves(command.service):
+            case Post() | Mmi() | Get() if command.service in self.management.inside:
                 self.management.call(peer, user, command)
-            case Post():
-                self.posting.post(peer, user, command)
             case Get():
                 self.answers.get(peer, user, command)
             case Delete():

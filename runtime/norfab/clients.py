@@ -33,11 +33,12 @@ class Clients:
 
     def heard(self, peer: bytes, user: str, now: float) -> Client:
         """Return the client that sent something just now."""
-        client = self._known.pop(peer, None) or Client(peer, user, now)
+        known = self._known
+        client = known.pop(peer, None) or Client(peer, user, now)
         client.user, client.seen_at, client.gone = user, now, False
         client.messages += 1
-        self._known[peer] = client
-        if len(self._known) > self._limit:
+        known[peer] = client
+        if len(known) > self._limit:
             self._forget_one(peer)
         return client
 
@@ -79,9 +80,10 @@ class Clients:
 
     def ended(self, peer: bytes, user: str) -> None:
         """One of its jobs has ended."""
-        left = self._open_of_user.pop(user, 0) - 1
-        if left > 0:
-            self._open_of_user[user] = left
+        if user:
+            left = self._open_of_user.pop(user, 0) - 1
+            if left > 0:
+                self._open_of_user[user] = left
         client = self._known.get(peer)
         if client is not None and client.open_jobs:
             client.open_jobs -= 1

@@ -41,30 +41,32 @@ class Dispatcher:
 
         Nothing is sent: the caller has the parts stored first, and then calls `launch`.
         """
-        registry = self._engine.registry
+        engine, wanted = self._engine, job.wanted
+        registry = engine.registry
         service = registry.service(job.service)
-        if job.wanted.kind == "any":
+        if wanted.kind == "any":
             worker = registry.pick(service, job.resources)
             if worker is None:
                 self._queue(service, job)
                 return False
             self._place(job.add(worker.name, worker.name, 1), worker)
             return True
-        if job.wanted.kind == "all" and self._engine.expected.awaits(job.service):
-            found = []
-        elif job.wanted.kind == "all":
-            found = [worker for worker in service.workers.values() if worker.manages(job.resources)]
+        if wanted.kind == "all":
+            found = [] if engine.expected.awaits(job.service) else [*service.workers.values()]
+            if job.resources:
+                found = [worker for worker in found if worker.manages(job.resources)]
         else:
-            found = [service.workers[name] for name in job.wanted.names if name in service.workers]
+            found = [service.workers[name] for name in wanted.names if name in service.workers]
         if not found:
             self._queue(service, job)
             return False
-        service.unserved.pop(job.uuid, None)
-        for worker in found[: self._engine.settings.tasks_per_job]:
+        if service.unserved:
+            service.unserved.pop(job.uuid, None)
+        for worker in found[: engine.settings.tasks_per_job]:
             self._place(job.add(worker.name, worker.name, 1), worker)
-        if job.wanted.names:
+        if wanted.names:
             self._await_missing(job)
-        self._engine.jobs.count(job)
+        engine.jobs.count(job)
         return True
 
     def _await_missing(self, job: Job) -> None:
@@ -104,43 +106,46 @@ class Dispatcher:
             worker.queue.push(task.job.owner, task)
             return
         task.state = HELD
-        worker.tasks[task.job.uuid] = task
-        self._engine.registry.account(worker)
+        self._engine.registry.hand(worker, task)
 
     def launch(self, job: Job, parts: tuple[TaskRecord, ...]) -> None:
         """The job and these parts are durable: tell the clients and send what has a place."""
-        job.durable = True
+        job.durable, tasks = True, job.tasks
         for part in parts:
-            job.tasks[part.slot].kept = part.attempt
+            tasks[part.slot].kept = part.attempt
         if not parts:
             body = bodies.state(job.uuid, job.service, "PENDING")
             for client in job.listeners:
                 self._engine.to_client(client, Response(job.uuid, 300, body, job.service))
             return
         self.tell(job)
-        for task in list(job.tasks.values()):
+        for task in [*tasks.values()]:
             self.send(task)
 
     def tell(self, job: Job) -> None:
         """Send the list of workers, which is durable, to the clients that wait, once."""
         if not job.told:
             job.told = True
-            body = bodies.dispatched(job.uuid, job.target, job.service, list(job.tasks), job.missing())
+            body = bodies.dispatched(job.uuid, job.target, job.service, [*job.tasks], job.missing())
+            response = Response(job.uuid, 202, body, job.service)
             for client in job.listeners:
-                self._engine.to_client(client, Response(job.uuid, 202, body, job.service))
+                self._engine.to_client(client, response)
 
     def send(self, task: Task) -> None:
         """Send a part that is held, if its worker is still here."""
+        if task.state is not HELD or task.kept != task.attempt:
+            return
         worker = self._holder(task)
-        if task.state is HELD and worker is not None and task.kept == task.attempt:
-            job, now = task.job, self._engine.now
+        if worker is not None:
+            engine, job = self._engine, task.job
             task.state, task.registration = SENT, worker.registration
-            task.sent_at = task.asked_at = now
-            self._engine.to_worker(worker, Post(job.uuid, job.body, client=job.client))
+            task.sent_at = task.asked_at = engine.now
+            engine.to_worker(worker, Post(job.uuid, job.body, "", "", job.client))
 
     def _holder(self, task: Task) -> Worker | None:
-        worker = self._engine.registry.find(task.worker, task.job.service)
-        return worker if worker is not None and worker.tasks.get(task.job.uuid) is task else None
+        job = task.job
+        worker = self._engine.registry.find(task.worker, job.service)
+        return worker if worker is not None and worker.tasks.get(job.uuid) is task else None
 
     def ask(self, task: Task) -> None:
         """Ask the worker for a part that it owes."""
@@ -151,16 +156,18 @@ class Dispatcher:
 
     def release(self, task: Task) -> None:
         """The part is off its worker's hands: take it out of wherever it is, and let the next one in."""
-        self._engine.registry.drop_absent(task)
-        worker = self._engine.registry.find(task.worker, task.job.service)
+        engine, job = self._engine, task.job
+        registry = engine.registry
+        if registry.absent:
+            registry.drop_absent(task)
+        worker = registry.find(task.worker, job.service)
         if worker is None:
             return
         if task.state is QUEUED:
-            worker.queue.remove(task.job.owner, task)
-        if worker.tasks.get(task.job.uuid) is task:
-            del worker.tasks[task.job.uuid]
-            self._engine.registry.account(worker)
-            if len(worker.tasks) <= self._engine.settings.refill:
+            worker.queue.remove(job.owner, task)
+        if worker.tasks.get(job.uuid) is task:
+            registry.take_back(worker, job.uuid)
+            if len(worker.tasks) <= engine.settings.refill:
                 self.pump(worker)
 
     def tick(self) -> None:
@@ -178,8 +185,7 @@ class Dispatcher:
             if worker.queue.size:
                 task = worker.queue.pop()
                 task.state = HELD
-                worker.tasks[task.job.uuid] = task
-                registry.account(worker)
+                registry.hand(worker, task)
                 self.send(task)
                 continue
             job = service.any_queue.pop()
@@ -325,8 +331,7 @@ class Dispatcher:
         other = registry.pick(registry.service(job.service), job.resources, but=worker.name)
         if other is None:
             return False
-        del worker.tasks[job.uuid]
-        registry.account(worker)
+        registry.take_back(worker, job.uuid)
         self._give(task, other)
         self.pump(worker)
         return True
@@ -337,8 +342,7 @@ class Dispatcher:
         if unread and self._engine.now - task.sent_at < self._engine.settings.poll_s:
             return  # deployed workers answer a question before they have looked at the job sent before it
         accepted = task.state is ACCEPTED
-        del worker.tasks[task.job.uuid]
-        self._engine.registry.account(worker)
+        self._engine.registry.take_back(worker, task.job.uuid)
         if task.job.wanted.kind == "any" or accepted or task.attempt >= self._engine.settings.attempts:
             self.lost(task, "does not have the job any more" if accepted else "did not get the job")
         else:

@@ -16,6 +16,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal
 
 from specwire.runtime.norfab import bodies
+from specwire.runtime.norfab.actions import Report
 from specwire.runtime.norfab.commands import Response
 from specwire.runtime.norfab.events import JobEnded, StoreFailed
 from specwire.runtime.norfab.job import DONE, ENDING, OVER, Job, Outcome, Task
@@ -115,11 +116,12 @@ class Jobs:
         """End a part: its worker is free of it, and when this is durable the clients are told."""
         if task.state in OVER:
             return
-        self._engine.dispatcher.release(task)
+        engine = self._engine
+        engine.dispatcher.release(task)
         task.state = ENDING
-        record = ResultRecord(task.job.uuid, task.slot, status, body, self._engine.now)
-        task.result = Outcome(status, body, len(body), self._engine.now)
-        self._engine.ledger.store(
+        record = ResultRecord(task.job.uuid, task.slot, status, body, engine.now)
+        task.result = Outcome(status, body, len(body), engine.now)
+        engine.ledger.store(
             record, then=partial(self._ended, task, cause), otherwise=partial(self._unkept, task, cause)
         )
 
@@ -143,21 +145,21 @@ class Jobs:
         self._ended(task, cause)
 
     def _ended(self, task: Task, cause: str) -> None:
-        job, result = task.job, task.result
+        engine, job, result = self._engine, task.job, task.result
         if task.state is not ENDING or result is None:
             return
         task.state = DONE
         job.open -= 1
         job.result_octets += result.octets
-        self._engine.report(JobEnded(job.uuid, task.slot, result.status, cause))
+        engine.out.append(Report(JobEnded(job.uuid, task.slot, result.status, cause)))
         for client in job.listeners:
-            self._engine.results.send(client, task)
-        self._engine.results.keep(task, result)
+            engine.results.send(client, task)
+        engine.results.keep(task, result)
         if cause:
             self.failed += 1
         else:
             self.completed += 1
-        if job.ended:
+        if not job.open:
             self.settle(job)
 
     def settle(self, job: Job) -> None:
@@ -173,13 +175,13 @@ class Jobs:
     # --- retention
 
     def _forget_surplus(self) -> None:
-        settings = self._engine.settings
-        while self.kept and (
-            len(self.kept) > settings.kept_jobs
+        settings, kept = self._engine.settings, self.kept
+        while kept and (
+            len(kept) > settings.kept_jobs
             or self.kept_octets > settings.kept_octets
             or self.kept_parts > settings.kept_parts
         ):
-            self._forget(next(iter(self.kept.values())), "number")
+            self._forget(next(iter(kept.values())), "number")
 
     def forget_aged(self) -> None:
         """Forget what ended too long ago."""

@@ -17,17 +17,19 @@ _Held = tuple[int, Callable[[], None] | None, Callable[[str], None] | None]
 
 
 class Ledger:
-    """Tickets in order, and what each holds back."""
+    """Tickets in order, and what each holds back.
 
-    __slots__ = ("_held", "_out", "ticket")
+    Attributes:
+        held: those that are not durable yet.
+        ticket: the last one.
+    """
+
+    __slots__ = ("_out", "held", "ticket")
 
     def __init__(self, out: list[Action]) -> None:
         self._out = out
-        self._held: deque[_Held] = deque()
+        self.held: deque[_Held] = deque()
         self.ticket = 0
-
-    def __len__(self) -> int:
-        return len(self._held)
 
     def store(
         self,
@@ -36,23 +38,24 @@ class Ledger:
         otherwise: Callable[[str], None] | None = None,
     ) -> None:
         """Have `records` kept; `then` runs when they are durable, `otherwise` where they cannot be kept."""
-        self.ticket += 1
-        self._out.append(Store(self.ticket, records))
-        self._held.append((self.ticket, then, otherwise))
+        self.ticket = ticket = self.ticket + 1
+        self._out.append(Store(ticket, records))
+        self.held.append((ticket, then, otherwise))
 
     def committed(self, ticket: int) -> None:
         """Everything up to `ticket` is durable."""
-        while self._held and self._held[0][0] <= ticket:
-            _, then, _ = self._held.popleft()
+        held = self.held
+        while held and held[0][0] <= ticket:
+            _, then, _ = held.popleft()
             if then is not None:
                 then()
 
     def failed(self, ticket: int, reason: str) -> bool:
         """The records of `ticket` were not kept; return whether it was open."""
-        for held in self._held:
+        for held in self.held:
             number, then, otherwise = held
             if number == ticket:
-                self._held.remove(held)
+                self.held.remove(held)
                 if otherwise is not None:
                     otherwise(reason)
                 elif then is not None:

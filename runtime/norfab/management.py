@@ -54,9 +54,12 @@ class Management:
     Args:
         asked_of_shell: the tasks that the shell does, by service; None where it does all of a service.
         about: what `show_broker` and `show_broker_version` say beyond what the engine knows.
+
+    Attributes:
+        inside: the names of these services.
     """
 
-    __slots__ = ("_about", "_asked", "_asked_of_shell", "_engine", "_inside", "_questions", "_tasks")
+    __slots__ = ("_about", "_asked", "_asked_of_shell", "_engine", "_questions", "_tasks", "inside")
 
     def __init__(
         self,
@@ -65,7 +68,7 @@ class Management:
         about: Mapping[str, str],
     ) -> None:
         self._engine, self._asked_of_shell, self._about = engine, asked_of_shell, about
-        self._inside = frozenset((SERVICE, errands.SERVICE, *asked_of_shell))
+        self.inside = frozenset((SERVICE, errands.SERVICE, *asked_of_shell))
         self._questions = 0
         self._asked: dict[int, _Question] = {}
         self._tasks: dict[str, Callable[[str, Mapping[str, Any]], Any]] = {
@@ -82,10 +85,6 @@ class Management:
             "restart": self._restart,
             "shutdown": self._shutdown,
         }
-
-    def serves(self, service: str) -> bool:
-        """Whether the service is inside the broker."""
-        return service in self._inside
 
     def call(self, peer: bytes, user: str, command: Mmi | Get | Post) -> None:
         """Do a task, or have it done."""

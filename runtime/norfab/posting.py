@@ -11,6 +11,7 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from specwire.runtime.norfab import bodies
+from specwire.runtime.norfab.actions import Report
 from specwire.runtime.norfab.bodies import BodyError, PostBody
 from specwire.runtime.norfab.commands import Post, Response
 from specwire.runtime.norfab.events import JobAccepted, Refused, StoreFailed
@@ -32,17 +33,18 @@ class Posting:
 
     def post(self, peer: bytes, user: str, command: Post) -> None:
         """Take a job, or say why not."""
+        engine = self._engine
         try:
             check_uuid(command.uuid)
-            if command.service not in self._engine.registry.services:
+            if command.service not in engine.registry.services:
                 check_service(command.service)
             wanted = read_target(command.target)
             said = bodies.read_post(command.body)
         except (InvalidNameError, BodyError) as error:
             self.refuse(peer, command, 400, str(error))
             return
-        known = self._engine.jobs.by_uuid.get(command.uuid)
-        if not self._engine.access.may_call(user, command.service, said.task):
+        known = engine.jobs.by_uuid.get(command.uuid)
+        if not engine.access.may_call(user, command.service, said.task):
             self.refuse(
                 peer, command, 400, f"{user or 'this client'} may not call {said.task!r} of {command.service}"
             )
@@ -81,9 +83,11 @@ class Posting:
 
     def _accepted(self, job: Job, record: JobRecord) -> None:
         if not job.deleted:
+            engine = self._engine
             workers = tuple([part.slot for part in record.tasks])
-            self._engine.report(JobAccepted(job.uuid, job.user, job.client, job.service, job.task, workers))
-            self._engine.dispatcher.launch(job, record.tasks)
+            accepted = JobAccepted(job.uuid, job.user, job.client, job.service, job.task, workers)
+            engine.out.append(Report(accepted))
+            engine.dispatcher.launch(job, record.tasks)
 
     def _unkept(self, job: Job, reason: str) -> None:
         self._engine.report(StoreFailed(self._engine.ledger.ticket, reason))
@@ -95,20 +99,21 @@ class Posting:
     def _too_much(self, peer: bytes, user: str, command: Post) -> str:
         """Return why a new job is not taken now; empty where it is."""
         engine, settings = self._engine, self._engine.settings
-        service = engine.registry.services.get(command.service)
+        jobs, service = engine.jobs, engine.registry.services.get(command.service)
+        octets = len(command.body)
         if engine.stopping:
             return "the broker stops"
-        if len(command.body) > settings.body_octets:
+        if octets > settings.body_octets:
             return f"a body has up to {settings.body_octets} octets"
         if engine.clients.open_jobs(peer, user) >= settings.jobs_per_client:
             return f"a client has up to {settings.jobs_per_client} unfinished jobs"
-        if engine.jobs.parts >= settings.parts:
+        if jobs.parts >= settings.parts:
             return "the broker has too many unfinished parts of jobs"
-        if engine.jobs.open >= settings.jobs or engine.jobs.octets + len(command.body) > settings.job_octets:
+        if jobs.open >= settings.jobs or jobs.octets + octets > settings.job_octets:
             return "the broker has too many unfinished jobs"
         if service is not None and service.waiting >= settings.waiting_per_service:
             return f"too many jobs wait for {command.service}"
-        if len(engine.ledger) >= settings.uncommitted:
+        if len(engine.ledger.held) >= settings.uncommitted:
             return "the disk is behind"
         return ""
 

@@ -70,7 +70,7 @@ class Presence:
             check_service(service)
         except InvalidNameError as error:
             name, why = "", str(error)
-        if service in RESERVED or self._engine.management.serves(service):
+        if service in RESERVED or service in self._engine.management.inside:
             why = f"{service} is the broker's own"
         elif not why and not self._engine.access.may_serve(user, name, service):
             why = f"{user or 'this peer'} may not be {name} of {service}"

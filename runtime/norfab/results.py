@@ -38,12 +38,13 @@ class Results:
 
     def keep(self, task: Task, outcome: Outcome) -> None:
         """Have the body of a durable result in memory for now."""
-        if task in self._here:
+        here = self._here
+        if task in here:
             self.drop(task)
-        self._here[task] = outcome
+        here[task] = outcome
         self.octets += outcome.octets
         while self.octets > self._engine.settings.cached_octets:
-            self.drop(next(iter(self._here)))
+            self.drop(next(iter(here)))
 
     def drop(self, task: Task) -> None:
         """Have the body of a result no longer in memory."""

@@ -48,8 +48,11 @@ class Dialect(Enum):
     DEPLOYED_06 = "norfab_ascii 0.6"
 
     def __init__(self, name: str) -> None:
-        self.writers: dict[tuple[type[Command], Role, Role], Writer] = {}
-        """What makes a message of a command, by its kind, sender and receiver; made when the first one is written."""
+        roles: tuple[Role, ...] = ("client", "broker", "worker")
+        self.writers: dict[Role, dict[Role, dict[type[Command], Writer]]] = {
+            sender: {receiver: {} for receiver in roles} for sender in roles
+        }
+        """What makes a message of a command, by sender, receiver and kind; made when the first one is written."""
 
 
 # A name costs a tenth of the look-up of a member in its class, as Python 3.11 does that.
@@ -60,9 +63,12 @@ class Received(msgspec.Struct, frozen=True, gc=False):
     """A message as its receiver sees it. `sender` is the role in which it was sent, by header and layout."""
 
     sender: Role
-    dialect: Dialect
     command: Command
+    dialect: Dialect
 
+
+_BODILESS = frozenset((commands.Ready, commands.Keepalive, commands.Disconnect))
+"""Commands in which deployed peers write no JSON."""
 
 _HEADERS: dict[str, Role] = {"NFPC01": "client", "NFPB01": "broker", "NFPW01": "worker"}
 _OWN_HEADER: dict[Role, str] = {role: header for header, role in _HEADERS.items()}
@@ -86,23 +92,23 @@ def decode(frames: Sequence[bytes]) -> Received:
 
     Frames beyond the seven of a request or reply are read and left out: they are not passed on.
     """
-    sender, command = _read(frames)
-    if len(frames[COMMAND_FRAME]) != DEPLOYED_COMMAND_OCTETS:
-        return Received(sender, _NORFAB, command)
-    body = getattr(command, "body", b"")
-    spaced = _COLON in body[:_SPACED_WITHIN] and _SPACED_JSON.match(body)
-    return Received(sender, _DEPLOYED_06 if spaced else _DEPLOYED, command)
+    if len(frames) <= COMMAND_FRAME or len(frames[COMMAND_FRAME]) != DEPLOYED_COMMAND_OCTETS:
+        message: Any = norfab.decode(frames)
+        return Received(*_READERS[type(message)](message), _NORFAB)
+    message = norfab_ascii.decode(frames)
+    sender, command = _READERS[type(message)](message)
+    if type(command) in _BODILESS:
+        return Received(sender, command, _DEPLOYED)
+    body = message.body
+    spaced = body.find(_COLON, 0, _SPACED_WITHIN) >= 0 and _SPACED_JSON.match(body)
+    return Received(sender, command, _DEPLOYED_06 if spaced else _DEPLOYED)
 
 
 def read(frames: Sequence[bytes]) -> Command:
     """Return what `frames` say to a peer that does not ask how it is written; raises DecodeError."""
-    return _read(frames)[1]
-
-
-def _read(frames: Sequence[bytes]) -> tuple[Role, Command]:
     deployed = len(frames) > COMMAND_FRAME and len(frames[COMMAND_FRAME]) == DEPLOYED_COMMAND_OCTETS
     message: Any = (norfab_ascii if deployed else norfab).decode(frames)
-    return _READERS[type(message)](message)
+    return _READERS[type(message)](message)[1]
 
 
 Reader = Callable[[Any], tuple[Role, Command]]
@@ -181,10 +187,10 @@ _READERS: dict[type[Any], Reader] = {
 
 def encode(command: Command, dialect: Dialect, sender: Role, receiver: Role) -> list[bytes]:
     """Return the frames of `command`; raises EncodeError, also where the dialect has no such command."""
-    write = dialect.writers.get((type(command), sender, receiver))
+    writers = dialect.writers[sender][receiver]
+    write = writers.get(type(command))
     if write is None:
-        write = _make_writer(type(command), dialect, sender, receiver)
-        dialect.writers[type(command), sender, receiver] = write
+        write = writers[type(command)] = _make_writer(type(command), dialect, sender, receiver)
     frames: list[bytes] = write(command).encode()
     return frames
 
@@ -222,23 +228,29 @@ def _workers_request_writer(message: Any, dialect: Dialect, sender: Role) -> Wri
 
 
 def _reply_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
-    written = SPECIFIED_STATUS if dialect is Dialect.NORFAB else {}
+    written = _status_texts(dialect)
     return lambda command: message(
         service=command.service,
         uuid=command.uuid,
-        status=str(written.get(command.status, command.status)),
+        status=written.get(command.status) or str(command.status),
         body=command.body,
     )
 
 
 def _workers_reply_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
-    written = SPECIFIED_STATUS if dialect is Dialect.NORFAB else {}
+    written = _status_texts(dialect)
     return lambda command: message(
         client_address=command.client,
         uuid=command.uuid,
-        status=str(written.get(command.status, command.status)),
+        status=written.get(command.status) or str(command.status),
         body=command.body,
     )
+
+
+def _status_texts(dialect: Dialect) -> dict[int, str]:
+    """Return how the dialect writes the statuses that are common; others are written as they are."""
+    specified = SPECIFIED_STATUS if dialect is Dialect.NORFAB else {}
+    return {status: str(specified.get(status, status)) for status in _STATUSES.values()}
 
 
 def _open_writer(message: Any, dialect: Dialect, sender: Role) -> Writer:
@@ -287,16 +299,19 @@ _HEADED_06 = frozenset(
 
 
 class Dialects:
-    """The dialect of each peer of a broker, by what it sent; bounded, the peer heard longest ago is forgotten."""
+    """The dialect of each peer of a broker, by what it sent.
+
+    Bounded: beyond `limit` peers of a role the one heard longest ago is forgotten.
+    """
 
     __slots__ = ("_known", "_limit")
 
     def __init__(self, limit: int = 100_000) -> None:
         self._limit = limit
-        self._known: dict[tuple[Role, bytes], Dialect] = {}
+        self._known: dict[Role, dict[bytes, Dialect]] = {"client": {}, "broker": {}, "worker": {}}
 
     def __len__(self) -> int:
-        return len(self._known)
+        return sum(map(len, self._known.values()))
 
     def decode(self, peer: bytes, frames: Sequence[bytes]) -> Received:
         """Return what `peer` says and remember how it writes; raises DecodeError."""
@@ -305,13 +320,13 @@ class Dialects:
         except DecodeError:
             self._guess(peer, frames)
             raise
-        key, dialect = (received.sender, peer), received.dialect
-        before = self._known.pop(key, None)
+        known, dialect = self._known[received.sender], received.dialect
+        before = known.pop(peer, None)
         if before is _DEPLOYED_06 and dialect is _DEPLOYED:
             dialect = before  # a message without JSON says nothing about the version
-        self._known[key] = dialect
+        known[peer] = dialect
         if before is None:
-            self._keep_bounded()
+            self._keep_bounded(known)
         return received
 
     def _guess(self, peer: bytes, frames: Sequence[bytes]) -> None:
@@ -319,17 +334,17 @@ class Dialects:
         if len(frames) > COMMAND_FRAME and len(frames[COMMAND_FRAME]) == NORFAB_COMMAND_OCTETS:
             role = _HEADERS.get(bytes(frames[COMMAND_FRAME - 1]).decode(errors="replace"))
             if role is not None:
-                self._known.setdefault((role, peer), Dialect.NORFAB)
-                self._keep_bounded()
+                self._known[role].setdefault(peer, Dialect.NORFAB)
+                self._keep_bounded(self._known[role])
 
-    def _keep_bounded(self) -> None:
-        if len(self._known) > self._limit:
-            del self._known[next(iter(self._known))]
+    def _keep_bounded(self, known: dict[bytes, Dialect]) -> None:
+        if len(known) > self._limit:
+            del known[next(iter(known))]
 
     def encode(self, peer: bytes, role: Role, command: Command) -> list[bytes]:
         """Return the frames of `command` from the broker as `peer` reads them; raises EncodeError."""
-        dialect = self._known.get((role, peer), _DEPLOYED)
-        write = dialect.writers.get((type(command), "broker", role))
+        dialect = self._known[role].get(peer, _DEPLOYED)
+        write = dialect.writers["broker"][role].get(type(command))
         if write is None:
             return encode(command, dialect, "broker", role)
         frames: list[bytes] = write(command).encode()

@@ -158,8 +158,22 @@ class Registry:
         worker = self.workers.get(name)
         return worker if worker is not None and worker.service == service else None
 
+    def hand(self, worker: Worker, task: Task) -> None:
+        """Add one to the worker's tasks."""
+        worker.tasks[task.job.uuid] = task
+        count = len(worker.tasks)
+        if count == 1 or count >= self._window:
+            self.account(worker)
+
+    def take_back(self, worker: Worker, uuid: str) -> None:
+        """Take one of the worker's tasks."""
+        del worker.tasks[uuid]
+        count = len(worker.tasks)
+        if not count or count >= self._window - 1:
+            self.account(worker)
+
     def account(self, worker: Worker) -> None:
-        """Note how much the worker has to do, after a change of its tasks."""
+        """Note how much the worker has to do, after any change of its tasks."""
         service, name, count = self.services[worker.service], worker.name, len(worker.tasks)
         if count:
             service.idle.pop(name, None)
@@ -214,7 +228,7 @@ class Registry:
 
     def drop_absent(self, task: Task) -> None:
         """The task waits for its worker no longer."""
-        if self.absent and self.awaits(task):
+        if self.awaits(task):
             waiting = self.absent[task.worker]
             del waiting[task.job.uuid]
             if not waiting:

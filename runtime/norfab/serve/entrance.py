@@ -61,6 +61,9 @@ class Entrance:
         on_turned_away: called with the reason when somebody did not get in.
         on_rest: called when the messages that had come were handed over.
         traffic: counts what passes.
+
+    Attributes:
+        routers: where those of each role come in.
     """
 
     def __init__(
@@ -82,7 +85,7 @@ class Entrance:
         self._frame_octets = frame_octets
         self._on_message, self._on_sent, self._on_gone = on_message, on_sent, on_gone
         self._on_turned_away, self._on_rest = on_turned_away, on_rest
-        self._routers: dict[Role, Router] = {}
+        self.routers: dict[Role, Router] = {}
         self._open: list[tuple[Router, Arrivals]] = []
         self._bound: list[tuple[Router, tuple[str, ...]]] = []
         self._context: TransportContext | None = None
@@ -112,14 +115,6 @@ class Entrance:
         for router, _ in self._open:
             router.settle()
 
-    def send(self, peer: bytes, role: Role, frames: Sequence[bytes]) -> None:
-        """Send to a peer now, or when it has room."""
-        self._routers[role].send(peer, frames)
-
-    def forget(self, peer: bytes, role: Role) -> None:
-        """Drop what waits for a peer."""
-        self._routers[role].forget(peer)
-
     def pause(self) -> None:
         """Receive nothing any more."""
         for router, _ in self._open:
@@ -145,7 +140,9 @@ class Entrance:
         on_message = self._on_message
         router = Router(
             context,
-            on_message=lambda peer, frames: on_message(door, peer, frames, link.user),
+            on_message=(lambda peer, frames: on_message(door, peer, frames, link.user))
+            if self._guard is not None
+            else (lambda peer, frames: on_message(door, peer, frames, "")),
             on_sent=None if self._on_sent is None else partial(self._on_sent, door),
             on_room=_nothing_held_back,
             on_gone=partial(self._on_gone, door),
@@ -170,7 +167,7 @@ class Entrance:
             raise
         self._open.append((router, arrivals))
         for role in door:
-            self._routers[role] = router
+            self.routers[role] = router
         bound = tuple(router.bind(endpoint) for endpoint in endpoints)
         self._bound.append((router, bound))
         return bound

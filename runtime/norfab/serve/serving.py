@@ -9,25 +9,25 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from itertools import chain
 from pathlib import Path
+from time import monotonic, time
 
 from specwire.runtime.capture.recorder import Recorder
-from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Send, Stopped, Store
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import Command, Delete, Response, Role
 from specwire.runtime.norfab.events import Dropped, Refused
 from specwire.runtime.norfab.records import DeletedRecord
-from specwire.runtime.norfab.serve.agenda import FEW, Agenda
+from specwire.runtime.norfab.serve.agenda import Agenda
 from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Door, Entrance
 from specwire.runtime.norfab.serve.events import BrokerEvent, JobDeleted, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.handlers import Handler, Handlers
 from specwire.runtime.norfab.serve.inmate import USER, MakeInmate
 from specwire.runtime.norfab.serve.managing import find_management
+from specwire.runtime.norfab.serve.order import sort_out
 from specwire.runtime.norfab.store.brokerstore import BrokerStore
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
@@ -101,7 +101,7 @@ class Serving:
         self._inmate = None if make_inmate is None else make_inmate(self._from_inmate)
         self._stored = 0
         self._session = os.urandom(4).hex()
-        self._offset_s = time.time() - time.monotonic()
+        self._offset_s = time() - monotonic()
         self._background: list[asyncio.Task[None]] = []
         self._fetching: set[asyncio.Task[None]] = set()
         self.stopped: asyncio.Future[Stopped] = asyncio.get_running_loop().create_future()
@@ -119,6 +119,7 @@ class Serving:
         await self._store.open()
         try:
             self._entrance = entrance(self)
+            self._routers = self._entrance.routers
             self._perform(self._engine.restore(await self._store.load(), self._now()))
             self.jobs = len(self._engine.jobs.by_uuid)
             bound = self._entrance.open(front, back)
@@ -159,13 +160,12 @@ class Serving:
 
     def _now(self) -> float:
         """Seconds since the epoch that never go backwards, whatever is done to the system's clock."""
-        return self._offset_s + time.monotonic()
+        return self._offset_s + monotonic()
 
     # ---- what happens
 
     def on_message(self, door: Door, peer: bytes, frames: list[bytes], user: str) -> None:
         """Take a message; what comes of it is done when all that came with it were taken."""
-        self._gathering.hold()
         if self._tap is not None:
             self._record("W" if _header(frames) == b"NFPW01" else "C", door, peer, frames)
         if self._inmate is not None and peer == self._inmate.peer:
@@ -191,10 +191,11 @@ class Serving:
                 if type(command) is Delete:
                     self._delete(peer, user, command)
                     return
-            self._engine.take(peer, received.sender, command, self._now(), user)
+            self._engine.take(peer, received.sender, command, self._offset_s + monotonic(), user)
 
     def on_rest(self) -> None:
         """The messages that had come were taken."""
+        self._gathering.hold()
         self._perform(self._engine.done())
         self._gathering.settle()
 
@@ -226,7 +227,7 @@ class Serving:
         """A message could not be sent: its peer is gone."""
         self._counters.undelivered += 1
         for role in door:  # one routing id is one connection: it is whichever of them the engine knows
-            self._entrance.forget(peer, role)
+            self._routers[role].forget(peer)
             self._perform(self._engine.unreachable(peer, role, self._now()))
 
     def on_turned_away(self, reason: str) -> None:
@@ -265,22 +266,16 @@ class Serving:
         """Tell what happened first: it is written down before anybody hears of it. Then have kept what is to be kept."""
         if not actions:
             return
-        happenings = [action.happening for action in actions if type(action) is Report]
+        happenings, stores, rest = sort_out(actions)
         if happenings:
             for happening in happenings:
                 self._tell(happening)
             self._after()
-        stores = [action for action in actions if type(action) is Store]
         if stores:
             self._store.write(stores)
-        if len(actions) == len(happenings) + len(stores):
-            return
-        rest = [action for action in actions if type(action) is not Report and type(action) is not Store]
-        if len(rest) > FEW:
-            self._agenda.add(by_peer(rest))
-        elif len(rest) > 1:
-            self._agenda.add(workers_first(rest))
-        else:
+        if len(rest) > 1:
+            self._agenda.add(rest)
+        elif rest:
             self._agenda.add_one(rest[0])
 
     def _gather(self) -> None:
@@ -290,20 +285,9 @@ class Serving:
         self._entrance.settle()
 
     def _do(self, action: Action) -> None:
-        match action:
-            case Send():
-                self._send(action)
-            case Ask():
-                self._handlers.ask(action)
-            case Fetch():
-                task = asyncio.create_task(self._fetch(action))
-                self._fetching.add(task)
-                task.add_done_callback(self._fetching.discard)
-            case Stopped():
-                if not self.stopped.done():
-                    self.stopped.set_result(action)
-
-    def _send(self, action: Send) -> None:
+        if type(action) is not Send:
+            self._do_rarely(action)
+            return
         peer, role, command = action.peer, action.role, action.command
         if self._inmate is not None and role == "worker" and peer == self._inmate.peer:
             self._inmate.receive(command)
@@ -313,40 +297,19 @@ class Serving:
         except EncodeError as error:
             self._tell(Dropped(peer, "unexpected", f"cannot be told {type(command).__name__}: {error}"))
             return
-        self._entrance.send(peer, role, frames)
+        self._routers[role].send(peer, frames)
 
-
-def workers_first(actions: Sequence[Action]) -> list[Action]:
-    """Return the actions in an order in which a worker has its job before its client is told so, and works meanwhile."""
-    return sorted(actions, key=_place)
-
-
-def _place(action: Action) -> int:
-    """What ends the broker, or begins something new, comes after what was to be sent."""
-    if type(action) is Send:
-        return int(action.role == "client")
-    return 0 if type(action) is Store else 2
-
-
-def by_peer(actions: Sequence[Action]) -> list[Action]:
-    """Return the actions in an order in which what is sent to a peer is sent together, so that it takes it up together.
-
-    Workers come first: they have their jobs before clients are told so, and work meanwhile.
-    """
-    others: list[Action] = []
-    workers: dict[bytes, list[Action]] = {}
-    clients: dict[bytes, list[Action]] = {}
-    for action in actions:
-        if type(action) is Send:
-            sends = workers if action.role == "worker" else clients
-            own = sends.get(action.peer)
-            if own is None:
-                sends[action.peer] = [action]
-            else:
-                own.append(action)
-        else:
-            others.append(action)
-    return [*chain.from_iterable(workers.values()), *chain.from_iterable(clients.values()), *others]
+    def _do_rarely(self, action: Action) -> None:
+        match action:
+            case Ask():
+                self._handlers.ask(action)
+            case Fetch():
+                task = asyncio.create_task(self._fetch(action))
+                self._fetching.add(task)
+                task.add_done_callback(self._fetching.discard)
+            case Stopped():
+                if not self.stopped.done():
+                    self.stopped.set_result(action)
 
 
 def _header(frames: Sequence[bytes]) -> bytes:

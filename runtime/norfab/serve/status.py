@@ -150,7 +150,7 @@ def describe(
             engine.jobs.octets,
             len(engine.jobs.kept),
             engine.jobs.kept_octets,
-            len(engine.ledger),
+            len(engine.ledger.held),
         ),
         counters=counters,
         refusals=refusals,

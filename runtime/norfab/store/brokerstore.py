@@ -148,22 +148,22 @@ class BrokerStore:
 
     def write(self, stores: Iterable[Store]) -> None:
         """Have the records of each kept together; returns at once."""
-        self._writer.put([self._make_ticket(store) for store in stores])
-
-    def _make_ticket(self, store: Store) -> Ticket:
-        statements: list[Statement] = []
-        octets = others = 0
-        for record in store.records:
-            if type(record) in REPLACING:
-                deletions = self._delete(record.uuid)
-                statements += deletions
-                others += len(deletions)
-                if type(record) is ForgottenRecord:
-                    continue
-            row = make_row(self._place(record.uuid), record)
-            octets += len(row[OCTETS]) + len(row[BODY] or b"")
-            statements.append((INSERT, row))
-        return Ticket(store.ticket, statements, octets, others)
+        tickets: list[Ticket] = []
+        for store in stores:
+            statements: list[Statement] = []
+            octets = others = 0
+            for record in store.records:
+                if type(record) in REPLACING:
+                    deletions = self._delete(record.uuid)
+                    statements += deletions
+                    others += len(deletions)
+                    if type(record) is ForgottenRecord:
+                        continue
+                row = make_row(self._place(record.uuid), record)
+                octets += len(row[OCTETS]) + len(row[BODY] or b"")
+                statements.append((INSERT, row))
+            tickets.append(Ticket(store.ticket, statements, octets, others))
+        self._writer.put(tickets)
 
     async def fetch(self, uuid: str, slot: str) -> bytes | None:
         """Return the body of a result, None where the store does not have it, or cannot read it."""

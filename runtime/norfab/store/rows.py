@@ -63,10 +63,9 @@ Stored = Record | HeldResult
 
 def make_row(number: int, record: Record) -> tuple[Any, ...]:
     """Return the row of a record."""
-    kind = _KIND_OF[type(record)]
     if type(record) is ResultRecord:
         bare = ResultRecord(record.uuid, record.slot, record.status, b"", record.ended_at)
-        return number, kind, record.slot, blob(_encode(bare)), blob(record.body)
+        return number, RESULT, record.slot, bytearray(_encode(bare)), blob(record.body)
     if type(record) is JobRecord:
         head = JobRecord(
             record.uuid,
@@ -79,8 +78,8 @@ def make_row(number: int, record: Record) -> tuple[Any, ...]:
             record.deadline,
             record.tasks,
         )
-        return number, kind, "", blob(_encode(head)), blob(record.body)
-    return number, kind, "", blob(_encode(record)), None
+        return number, JOB, "", bytearray(_encode(head)), blob(record.body)
+    return number, _KIND_OF[type(record)], "", blob(_encode(record)), None
 
 
 def read_row(row: Sequence[Any]) -> Stored:

@@ -258,7 +258,7 @@ def check_story(lab: Lab, steps: list[tuple[Any, ...]]) -> None:
     assert not lab.engine.registry.absent
     assert not lab.engine.registry.services
     assert len(lab.engine.inquiries) + len(lab.engine.errands) + lab.engine.jobs.parts == 0
-    assert len(lab.engine.ledger) == 0
+    assert len(lab.engine.ledger.held) == 0
     check_every_end(lab, {accepted.uuid: accepted.workers for accepted in lab.reported(JobAccepted)})
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specwire.runtime.norfab.actions import Action, Ask, Fetch, Send, Stopped, Store
 from specwire.runtime.norfab.commands import Disconnect, Post, Role
-from specwire.runtime.norfab.serve.serving import by_peer, workers_first
+from specwire.runtime.norfab.serve.order import sort_out
 
 
 def send(peer: bytes, number: int, role: Role = "worker") -> Send:
