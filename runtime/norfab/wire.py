@@ -341,14 +341,9 @@ class Dialects:
         if len(known) > self._limit:
             del known[next(iter(known))]
 
-    def encode(self, peer: bytes, role: Role, command: Command) -> list[bytes]:
-        """Return the frames of `command` from the broker as `peer` reads them; raises EncodeError."""
-        dialect = self._known[role].get(peer, _DEPLOYED)
-        write = dialect.writers["broker"][role].get(type(command))
-        if write is None:
-            return encode(command, dialect, "broker", role)
-        frames: list[bytes] = write(command).encode()
-        return frames
+    def of(self, peer: bytes, role: Role) -> Dialect:
+        """Return how a peer writes, and reads; who has said nothing yet is taken for a deployed one."""
+        return self._known[role].get(peer, _DEPLOYED)
 
 
 __all__ = ["DecodeError", "Dialect", "Dialects", "EncodeError", "Received", "decode", "encode", "read"]

@@ -31,7 +31,7 @@ import os
 import zmq
 from zmq.backend.cython import _zmq
 
-BUILD = "messages 2"
+BUILD = "messages 3"
 """Changed with this source: `specwire.runtime.transport.messages` takes no other."""
 
 cdef extern from *:
@@ -226,7 +226,19 @@ cdef class Messages:
             self.traffic.octets_out += octets
         return number
 
+    def receive_all(self, list messages not None, Py_ssize_t most):
+        cdef list frames
+        while len(messages) < most:
+            frames = self.get()
+            if not frames:
+                break
+            messages.append((self.user, frames))
+
     def receive(self):
+        return self.get()
+
+    cdef list get(self):
+        """Receive a message; return its frames, none where there is none."""
         cdef list frames = []
         cdef msg_t part
         cdef bint more = True

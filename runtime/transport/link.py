@@ -46,6 +46,10 @@ DRAIN = 64
 RETRY_S = 0.01
 MAX_FRAMES = 16
 MAX_PORT = 65_535
+OnMessages = Callable[[list[tuple[str, Frames]]], None]
+"""Called with messages, the user of each (by the name that the `Guard` knows, empty without one) and its frames. An error in one of
+them is for who is called to handle: the others are lost with it."""
+
 LINGER_S = 0.5
 """How long is tried to send what is queued on a connection that ends before its socket is closed."""
 
@@ -55,7 +59,8 @@ class Link:
 
     Args:
         kind: the zmq socket type.
-        on_message: called with the frames of each message.
+        on_message: called with the frames of each message; what it does may stop that others are received.
+        on_messages: called in its place with all messages that a wake-up finds, up to `DRAIN`; see `OnMessages`.
         on_room: called after each wake-up, when a send that was refused may be tried again.
         on_rest: called when what has come in a wake-up was handed over; what is sent here costs no further wake-up.
         high_water: messages that libzmq queues for each peer and direction.
@@ -75,7 +80,8 @@ class Link:
         context: TransportContext,
         kind: int,
         *,
-        on_message: Callable[[Frames], None],
+        on_message: Callable[[Frames], None] | None = None,
+        on_messages: OnMessages | None = None,
         on_room: Callable[[], None],
         high_water: int,
         max_frame_octets: int,
@@ -102,7 +108,7 @@ class Link:
             traffic=traffic,
             addressed=kind == zmq.ROUTER,
         )
-        self._on_message = on_message
+        self._on_message, self._on_messages = on_message, on_messages
         self._on_room, self._on_rest = on_room, on_rest
         self._paused = self._draining = self._closed = self._looked = False
         self._scheduled: asyncio.Handle | None = None
@@ -247,6 +253,10 @@ class Link:
             self._schedule()
 
     def _drain(self) -> None:
+        if self._on_message is None:
+            if not self._paused:
+                self._drain_together()
+            return
         for _ in range(DRAIN):
             if self._paused or self._closed:
                 return
@@ -257,9 +267,17 @@ class Link:
                 self._on_message(frames)
             except Exception:
                 self._schedule()  # the loop reports the error, and the socket goes on
-                digest = sha1(b"".join(frames), usedforsecurity=False).hexdigest()
-                logger.exception("a message could not be handled (%d frames, SHA-1 %s)", len(frames), digest)
+                logger.exception("a message could not be handled (%s)", name_message(frames))
                 raise
+
+    def _drain_together(self) -> None:
+        assert self._on_messages is not None, "one of the two"
+        messages: list[tuple[str, Frames]] = []
+        try:
+            self._messages.receive_all(messages, DRAIN)
+        finally:  # what came before a fault was taken from the socket
+            if messages:
+                self._on_messages(messages)
 
     def _rest(self) -> None:
         if self._on_rest is not None:
@@ -268,6 +286,12 @@ class Link:
             except Exception:
                 self._schedule()  # as above
                 raise
+
+
+def name_message(frames: Sequence[bytes]) -> str:
+    """Return by what a message is known in a log, which is not to have what is in it."""
+    digest = sha1(b"".join(frames), usedforsecurity=False).hexdigest()
+    return f"{len(frames)} frames, SHA-1 {digest}"
 
 
 def _make_socket(context: TransportContext, kind: int) -> zmq.Socket[bytes]:

@@ -24,7 +24,7 @@ from specwire.generated.builds import is_native
 PACKAGE = "specwire.runtime.transport"
 """By what name `specwire.generated.builds` knows which build is in use."""
 
-BUILD = "messages 2"
+BUILD = "messages 3"
 """Changed with the compiled source, which has the same: no other is taken."""
 
 COPY_LIMIT_OCTETS = 16 * 1024
@@ -141,6 +141,15 @@ class PureMessages:
             self._traffic.messages_in += 1
             self._traffic.octets_in += octets
         return frames
+
+    def receive_all(self, messages: list[tuple[str, Frames]], most: int) -> None:
+        """Append what can be received to `messages`, until there are `most` of them: of each its user, and its frames.
+
+        Raises:
+            zmq.ZMQError: as `receive`; what came before is in the list.
+        """
+        while len(messages) < most and (frames := self.receive()):
+            messages.append((self.user, frames))
 
     def readable(self) -> bool:
         """Tell whether a message can be received.

@@ -12,13 +12,13 @@ libzmq's thread once and not for each.
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.freight import Freight, view_largest
-from specwire.runtime.transport.link import MAX_FRAMES, Link
+from specwire.runtime.transport.link import MAX_FRAMES, Link, OnMessages
 from specwire.runtime.transport.messages import Frames, Traffic
 from specwire.runtime.transport.security import NULL, Security
 from specwire.runtime.transport.waitingoctets import WaitingOctets
@@ -36,6 +36,7 @@ class Router:
 
     Args:
         on_message: called with the routing id and the frames of each message.
+        on_messages: see `Link`; the first of the frames is the routing id.
         on_sent: called with the routing id and the frames when the socket has taken a message, if anybody wants to know.
         on_room: called with the routing id when everything that waited for this peer has been taken, or it has
             room for more.
@@ -56,7 +57,8 @@ class Router:
         self,
         context: TransportContext,
         *,
-        on_message: Callable[[bytes, Frames], None],
+        on_message: Callable[[bytes, Frames], None] | None = None,
+        on_messages: OnMessages | None = None,
         on_sent: Callable[[bytes, Sequence[bytes]], None] | None,
         on_room: Callable[[bytes], None],
         on_gone: Callable[[bytes, str], None],
@@ -84,7 +86,8 @@ class Router:
         self._link = Link(
             context,
             zmq.ROUTER,
-            on_message=lambda frames: on_message(frames[0], frames[1:]),
+            on_message=None if on_message is None else lambda frames: on_message(frames[0], frames[1:]),
+            on_messages=on_messages,
             on_room=self._flush,
             high_water=high_water,
             max_frame_octets=max_frame_octets,
@@ -147,6 +150,12 @@ class Router:
                 self._send_gathered()
         else:
             self._send(peer, frames)
+
+    def send_all(self, peer: bytes, messages: Iterable[Sequence[bytes]]) -> None:
+        """Send several messages, in their order, as `send` does one."""
+        self._gathered += [[peer, *frames] for frames in messages]
+        if not self._gathering or len(self._gathered) >= TOGETHER:
+            self._send_gathered()
 
     def _send_gathered(self) -> None:
         gathered, self._gathered = self._gathered, []

@@ -160,7 +160,7 @@ class DiskStore:
             return
         self._tickets.append(ticket)
         self._gathered.extend(records)
-        self._gathering.add(1, patient=_AWAITED.isdisjoint(map(type, records)))
+        self._gathering.add(patient=_AWAITED.isdisjoint(map(type, records)))
 
     def _commit(self) -> None:
         self._flush(now=True)

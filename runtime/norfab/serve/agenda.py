@@ -6,7 +6,7 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterable
 
-from specwire.runtime.norfab.actions import Action
+from specwire.runtime.norfab.serve.order import Mail, Work
 
 AT_A_TIME = 512
 FEW = 4
@@ -25,12 +25,12 @@ class Agenda:
 
     def __init__(
         self,
-        do: Callable[[Action], None],
+        do: Callable[[Work], None],
         gather: Callable[[], None] = lambda: None,
         settle: Callable[[], None] = lambda: None,
     ) -> None:
         self._do, self._gather, self._settle = do, gather, settle
-        self._todo: deque[Action] = deque()
+        self._todo: deque[Work] = deque()
         self._at_work = self._closed = False
         self._turn: asyncio.Handle | None = None
 
@@ -39,7 +39,7 @@ class Agenda:
         """Whether nothing is to be done before what comes now."""
         return not (self._todo or self._at_work or self._closed)
 
-    def add(self, actions: Iterable[Action]) -> None:
+    def add(self, actions: Iterable[Work]) -> None:
         """Perform these after what is there already; nothing once closed."""
         if self._closed:
             return
@@ -47,7 +47,7 @@ class Agenda:
         if self._todo and not self._at_work and self._turn is None:
             self._take_turn()
 
-    def add_one(self, action: Action) -> None:
+    def add_one(self, action: Work) -> None:
         """Perform this one after what is there already; nothing once closed."""
         if self._todo or self._at_work or self._closed:
             self.add((action,))
@@ -74,10 +74,11 @@ class Agenda:
         try:
             if many:
                 self._gather()
-            for _ in range(AT_A_TIME):
-                if not todo:
-                    break
-                do(todo.popleft())
+            left = AT_A_TIME
+            while todo and left > 0:
+                work = todo.popleft()
+                left -= len(work.commands) if type(work) is Mail else 1
+                do(work)
         finally:  # a fault of ours in one action is told by the loop, and costs no other peer
             try:
                 if many:

@@ -253,7 +253,7 @@ class NorfabBroker:
             None if self._table is None else self._table.names,
             insecure=self._insecure,
             frame_octets=self._settings.body_octets + FRAME_SPARE_OCTETS,
-            on_message=serving.on_message,
+            on_messages=serving.on_messages,
             on_sent=None if self._tap is None else serving.on_sent,
             on_gone=serving.on_gone,
             on_turned_away=serving.on_turned_away,

@@ -43,8 +43,8 @@ ServerSecurity = Null | CurveServer
 Door = tuple[Role, ...]
 """A socket, by the roles of the peers that come in there."""
 
-OnMessage = Callable[[Door, bytes, list[bytes], str], None]
-"""Called with the socket, the routing id, the frames, and the user that the guard knows."""
+OnMessages = Callable[[Door, list[tuple[str, list[bytes]]]], None]
+"""Called with the socket, and what has come: of each message the user that the guard knows, and the frames, a routing id first."""
 
 
 class Entrance:
@@ -55,7 +55,7 @@ class Entrance:
         names: the name of each peer by its public key; with CURVE nobody else is let in.
         insecure: listen beyond this machine even without CURVE.
         frame_octets: a peer that sends a larger frame is disconnected.
-        on_message: see `OnMessage`.
+        on_messages: see `OnMessages`.
         on_sent: called with the socket, the routing id, and the frames that were taken, if anybody wants to know.
         on_gone: called with the socket, the routing id, and the reason when a message had to be dropped.
         on_turned_away: called with the reason when somebody did not get in.
@@ -73,7 +73,7 @@ class Entrance:
         *,
         insecure: bool,
         frame_octets: int,
-        on_message: OnMessage,
+        on_messages: OnMessages,
         on_sent: Callable[[Door, bytes, Sequence[bytes]], None] | None,
         on_gone: Callable[[Door, bytes, str], None],
         on_turned_away: Callable[[str], None],
@@ -83,7 +83,7 @@ class Entrance:
         self._traffic = traffic
         self._security, self._names, self._insecure = security, names, insecure
         self._frame_octets = frame_octets
-        self._on_message, self._on_sent, self._on_gone = on_message, on_sent, on_gone
+        self._on_messages, self._on_sent, self._on_gone = on_messages, on_sent, on_gone
         self._on_turned_away, self._on_rest = on_turned_away, on_rest
         self.routers: dict[Role, Router] = {}
         self._open: list[tuple[Router, Arrivals]] = []
@@ -137,12 +137,9 @@ class Entrance:
             await self._context.close()
 
     def _listen(self, context: TransportContext, endpoints: Sequence[str], door: Door) -> tuple[str, ...]:
-        on_message = self._on_message
         router = Router(
             context,
-            on_message=(lambda peer, frames: on_message(door, peer, frames, link.user))
-            if self._guard is not None
-            else (lambda peer, frames: on_message(door, peer, frames, "")),
+            on_messages=partial(self._on_messages, door),
             on_sent=None if self._on_sent is None else partial(self._on_sent, door),
             on_room=_nothing_held_back,
             on_gone=partial(self._on_gone, door),

@@ -7,32 +7,54 @@ for one peer together, so that it takes them up together. What ends the broker, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from itertools import chain
+from collections.abc import Iterable, Iterator
 
-from specwire.runtime.norfab.actions import Action, Report, Send, Store
+import msgspec
+
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
+from specwire.runtime.norfab.commands import Command, Role
 from specwire.runtime.norfab.events import Happening
 
+MAIL_COMMANDS = 512
+"""The most that is sent to one peer before another one has its turn."""
 
-def sort_out(actions: Iterable[Action]) -> tuple[list[Happening], list[Store], list[Action]]:
+
+class Mail(msgspec.Struct, frozen=True, gc=False):
+    """Commands for the peer with this routing id, as the `role` in which it is connected; in this order."""
+
+    peer: bytes
+    role: Role
+    commands: list[Command]
+
+
+Work = Mail | Ask | Fetch | Stopped
+
+
+def sort_out(actions: Iterable[Action]) -> tuple[list[Happening], list[Store], list[Work]]:
     """Return what is to be told, what is to be kept, and the rest in its order."""
     happenings: list[Happening] = []
     stores: list[Store] = []
-    others: list[Action] = []
-    workers: dict[bytes, list[Action]] = {}
-    clients: dict[bytes, list[Action]] = {}
+    others: list[Work] = []
+    workers: dict[bytes, list[Command]] = {}
+    clients: dict[bytes, list[Command]] = {}
     for action in actions:
         if type(action) is Send:
-            sends = workers if action.role == "worker" else clients
-            own = sends.get(action.peer)
+            commands = workers if action.role == "worker" else clients
+            own = commands.get(action.peer)
             if own is None:
-                sends[action.peer] = [action]
+                commands[action.peer] = [action.command]
             else:
-                own.append(action)
+                own.append(action.command)
         elif type(action) is Store:
             stores.append(action)
         elif type(action) is Report:
             happenings.append(action.happening)
-        else:
+        elif isinstance(action, Ask | Fetch | Stopped):
             others.append(action)
-    return happenings, stores, [*chain(*workers.values(), *clients.values(), others)]
+    return happenings, stores, [*_post("worker", workers), *_post("client", clients), *others]
+
+
+def _post(role: Role, commands: dict[bytes, list[Command]]) -> Iterator[Mail]:
+    for peer, own in commands.items():
+        for at in range(0, len(own), MAIL_COMMANDS):
+            yield Mail(peer, role, own[at : at + MAIL_COMMANDS])

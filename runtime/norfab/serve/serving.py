@@ -9,15 +9,15 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, time
 
 from specwire.runtime.capture.recorder import Recorder
-from specwire.runtime.norfab.actions import Action, Ask, Fetch, Send, Stopped, Store
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Stopped, Store
 from specwire.runtime.norfab.broker import BrokerEngine
-from specwire.runtime.norfab.commands import Command, Delete, Response, Role
+from specwire.runtime.norfab.commands import Command, Delete, Event, Post, Response, Role
 from specwire.runtime.norfab.events import Dropped, Refused
 from specwire.runtime.norfab.records import DeletedRecord
 from specwire.runtime.norfab.serve.agenda import Agenda
@@ -27,12 +27,13 @@ from specwire.runtime.norfab.serve.events import BrokerEvent, JobDeleted, Notice
 from specwire.runtime.norfab.serve.handlers import Handler, Handlers
 from specwire.runtime.norfab.serve.inmate import USER, MakeInmate
 from specwire.runtime.norfab.serve.managing import find_management
-from specwire.runtime.norfab.serve.order import sort_out
+from specwire.runtime.norfab.serve.order import Mail, Work, sort_out
 from specwire.runtime.norfab.store.brokerstore import BrokerStore
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
-from specwire.runtime.norfab.wire import DecodeError, Dialects, EncodeError
+from specwire.runtime.norfab.wire import DecodeError, Dialects, EncodeError, encode
 from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.link import name_message
 
 logger = logging.getLogger(__name__)
 
@@ -45,6 +46,10 @@ TOGETHER = 32
 
 TICK_S = 0.25
 TEND_S = 30.0
+
+_GATHERED = frozenset((Post, Response, Event))
+"""What comes of these is done when all that came with them were taken; what comes of others, which are few, at once: who says OPEN
+and then more is answered before the rest is looked at."""
 
 _HEADERS: Mapping[bytes, Role] = {b"NFPC01": "client", b"NFPW01": "worker"}
 
@@ -164,8 +169,16 @@ class Serving:
 
     # ---- what happens
 
-    def on_message(self, door: Door, peer: bytes, frames: list[bytes], user: str) -> None:
-        """Take a message; what comes of it is done when all that came with it were taken."""
+    def on_messages(self, door: Door, messages: Iterable[tuple[str, list[bytes]]]) -> None:
+        """Take messages, each with its user; see `_GATHERED` for when what comes of them is done."""
+        now = self._now()
+        for user, frames in messages:
+            try:
+                self._take(door, user, frames[0], frames[1:], now)
+            except Exception:  # a fault of ours costs one message: the others were taken from the socket, too
+                logger.exception("a message could not be handled (%s)", name_message(frames))
+
+    def _take(self, door: Door, user: str, peer: bytes, frames: list[bytes], now: float) -> None:
         if self._tap is not None:
             self._record("W" if _header(frames) == b"NFPW01" else "C", door, peer, frames)
         if self._inmate is not None and peer == self._inmate.peer:
@@ -175,11 +188,11 @@ class Serving:
             received = self._dialects.decode(peer, frames)
         except DecodeError as error:
             role = _HEADERS.get(_header(frames))
-            self._perform(self._engine.malformed(peer, role, str(error), self._now()))
+            self._perform(self._engine.malformed(peer, role, str(error), now))
             return
         if received.sender not in door:
             reason = f"no {received.sender} comes in at this endpoint"
-            self._perform(self._engine.malformed(peer, None, reason, self._now()))
+            self._perform(self._engine.malformed(peer, None, reason, now))
         elif self._owns is not None and not self._owns(user, peer):
             self._tell(Refused(peer, f"{user} may not come in under this name"))
         else:
@@ -188,10 +201,13 @@ class Serving:
                 managed = find_management(peer, user, command, self._engine.access)
                 if managed is not None:
                     self._tell(managed)
-                if type(command) is Delete:
-                    self._delete(peer, user, command)
-                    return
-            self._engine.take(peer, received.sender, command, self._offset_s + monotonic(), user)
+            if type(command) in _GATHERED:
+                self._engine.take(peer, received.sender, command, now, user)
+                return
+            actions = self._engine.receive(peer, received.sender, command, now, user)
+            if type(command) is Delete:
+                self._tell_deletions(peer, user, actions)
+            self._perform(actions)
 
     def on_rest(self) -> None:
         """The messages that had come were taken."""
@@ -199,15 +215,12 @@ class Serving:
         self._perform(self._engine.done())
         self._gathering.settle()
 
-    def _delete(self, peer: bytes, user: str, command: Delete) -> None:
-        self._perform(self._engine.done())
-        actions = self._engine.receive(peer, "client", command, self._now(), user)
+    def _tell_deletions(self, peer: bytes, user: str, actions: Sequence[Action]) -> None:
         for action in actions:
             if type(action) is Store:
                 for record in action.records:
                     if type(record) is DeletedRecord:
                         self._tell(JobDeleted(record.uuid, peer, user))
-        self._perform(actions)
 
     def _on_stored(self, ticket: int) -> None:
         """Tell the engine bit by bit: who hears of the first bit works on it while the next one is told."""
@@ -284,32 +297,35 @@ class Serving:
     def _settle(self) -> None:
         self._entrance.settle()
 
-    def _do(self, action: Action) -> None:
-        if type(action) is not Send:
-            self._do_rarely(action)
-            return
-        peer, role, command = action.peer, action.role, action.command
-        if self._inmate is not None and role == "worker" and peer == self._inmate.peer:
-            self._inmate.receive(command)
-            return
-        try:
-            frames = self._dialects.encode(peer, role, command)
-        except EncodeError as error:
-            self._tell(Dropped(peer, "unexpected", f"cannot be told {type(command).__name__}: {error}"))
-            return
-        self._routers[role].send(peer, frames)
-
-    def _do_rarely(self, action: Action) -> None:
-        match action:
+    def _do(self, work: Work) -> None:
+        match work:
+            case Mail():
+                self._deliver(work)
             case Ask():
-                self._handlers.ask(action)
+                self._handlers.ask(work)
             case Fetch():
-                task = asyncio.create_task(self._fetch(action))
+                task = asyncio.create_task(self._fetch(work))
                 self._fetching.add(task)
                 task.add_done_callback(self._fetching.discard)
             case Stopped():
                 if not self.stopped.done():
-                    self.stopped.set_result(action)
+                    self.stopped.set_result(work)
+
+    def _deliver(self, mail: Mail) -> None:
+        peer, role = mail.peer, mail.role
+        if self._inmate is not None and role == "worker" and peer == self._inmate.peer:
+            for command in mail.commands:
+                self._inmate.receive(command)
+            return
+        dialect = self._dialects.of(peer, role)
+        messages: list[list[bytes]] = []
+        for command in mail.commands:
+            try:
+                messages.append(encode(command, dialect, "broker", role))
+            except EncodeError as error:
+                reason = f"cannot be told {type(command).__name__}: {error}"
+                self._tell(Dropped(peer, "unexpected", reason))
+        self._routers[role].send_all(peer, messages)
 
 
 def _header(frames: Sequence[bytes]) -> bytes:

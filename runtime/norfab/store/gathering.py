@@ -50,11 +50,11 @@ class Gathering:
         """Whether what comes now, alone, may as well be committed at once."""
         return not self._pressing and self._singles >= SINGLES and monotonic() - self._rested_at >= PAUSE_S
 
-    def add(self, count: int, *, patient: bool = False) -> None:
-        """So many more have gathered, one at least.
+    def add(self, count: int = 1, *, patient: bool = False) -> None:
+        """More has gathered.
 
         Args:
-            count: how many.
+            count: how many, one at least.
             patient: more is about to come, and these may wait for it.
         """
         self._count += count

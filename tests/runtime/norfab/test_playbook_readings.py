@@ -23,7 +23,7 @@ from specwire.runtime.norfab.commands import (
 )
 from specwire.runtime.norfab.events import JobRedispatched, Refused
 from specwire.runtime.norfab.limits import Settings
-from specwire.runtime.norfab.wire import Dialects
+from specwire.runtime.norfab.wire import Dialects, encode
 from tests.runtime.norfab.scripted import START, Lab, job, result
 
 
@@ -37,12 +37,14 @@ def test_1_both_dialects_on_one_broker() -> None:
 
     say(b"w1", b"NFPW01", b"0x01", b"svc")
     say(b"c1", b"NFPC01", b"\x04", b"svc", b"all", b"j1", job())
-    written = [dialects.encode(sent.peer, sent.role, sent.command)[1:3] for sent in lab.sent]
+    written = [
+        encode(sent.command, dialects.of(sent.peer, sent.role), "broker", sent.role)[1:3] for sent in lab.sent
+    ]
     assert written == [[b"NFPB01", b"\x05"], [b"NFPB01", b"0x04"]]
     lab.sent.clear()
     say(b"w1", b"NFPW01", b"0x05", b"c1", b"", b"j1", b"201", b"{}")
     (sent,) = lab.sent
-    assert dialects.encode(sent.peer, sent.role, sent.command)[5] == b"202"
+    assert encode(sent.command, dialects.of(sent.peer, sent.role), "broker", sent.role)[5] == b"202"
 
 
 def test_2_the_worker_s_leg_has_the_client_s_address_the_client_s_the_service() -> None:

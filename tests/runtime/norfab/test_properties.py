@@ -31,7 +31,7 @@ from specwire.runtime.norfab.commands import (
 )
 from specwire.runtime.norfab.events import JobAccepted
 from specwire.runtime.norfab.limits import Settings
-from specwire.runtime.norfab.wire import Dialects
+from specwire.runtime.norfab.wire import Dialects, encode
 from tests.runtime.norfab.scripted import START, Lab, job
 
 SMALL = Settings(
@@ -304,6 +304,13 @@ def test_random_frames_never_raise_and_what_goes_out_can_be_written(
         for action in actions:
             if isinstance(action, Send):
                 try:
-                    assert len(dialects.encode(action.peer, action.role, action.command)) >= 4
+                    assert (
+                        len(
+                            encode(
+                                action.command, dialects.of(action.peer, action.role), "broker", action.role
+                            )
+                        )
+                        >= 4
+                    )
                 except EncodeError:
                     assert isinstance(action.command, Put | Stream) or not action.peer

@@ -15,7 +15,7 @@ from specwire.generated.errors import DecodeError
 from specwire.runtime.norfab.actions import Ask, Send, Store
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import Post
-from specwire.runtime.norfab.wire import Dialects
+from specwire.runtime.norfab.wire import Dialects, encode
 from tests.generated.vectors import entries, frames_of
 
 VECTORS = entries("norfab-0.25-0.6.json")
@@ -50,7 +50,9 @@ class Replay:
     def _perform(self, actions: list[Any]) -> None:
         for action in actions:
             if isinstance(action, Send):
-                frames = self.dialects.encode(action.peer, action.role, action.command)
+                frames = encode(
+                    action.command, self.dialects.of(action.peer, action.role), "broker", action.role
+                )
                 self.written.append((action.peer, frames))
             elif isinstance(action, Store):
                 self._perform(self.engine.stored(action.ticket, self.now))

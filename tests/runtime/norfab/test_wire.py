@@ -163,7 +163,8 @@ def test_a_peer_is_answered_in_its_dialect() -> None:
     dialects.decode(b"old", [b"", b"NFPC01", b"0x04", b"svc", b"all", b"u", b'{"task": "add"}'])
     dialects.decode(b"old", [b"", b"NFPC01", b"0x06", b"svc", b"all", b"u", b"{}"])
     written: dict[bytes, Any] = {
-        peer: dialects.encode(peer, "client", reply) for peer in (b"spec", b"real", b"old")
+        peer: encode(reply, dialects.of(peer, "client"), "broker", "client")
+        for peer in (b"spec", b"real", b"old")
     }
     assert [written[peer][1:3] for peer in (b"spec", b"real", b"old")] == [
         [b"NFPB01", b"\x05"],
@@ -176,8 +177,11 @@ def test_one_name_may_be_a_client_in_one_dialect_and_a_worker_in_the_other() -> 
     dialects = Dialects()
     dialects.decode(b"x", [b"", b"NFPW01", b"\x01", b"svc"])
     dialects.decode(b"x", [b"", b"NFPC01", b"0x06", b"svc", b"all", b"u", b"{}"])
-    assert dialects.encode(b"x", "worker", commands.Keepalive("svc"))[2] == b"\x02"
-    assert dialects.encode(b"x", "client", commands.Response("u", 200, b"{}", "svc"))[2] == b"0x05"
+    assert encode(commands.Keepalive("svc"), dialects.of(b"x", "worker"), "broker", "worker")[2] == b"\x02"
+    assert (
+        encode(commands.Response("u", 200, b"{}", "svc"), dialects.of(b"x", "client"), "broker", "client")[2]
+        == b"0x05"
+    )
 
 
 def test_a_stranger_whose_first_words_cannot_be_read_is_answered_as_it_seems_to_write() -> None:
@@ -185,8 +189,8 @@ def test_a_stranger_whose_first_words_cannot_be_read_is_answered_as_it_seems_to_
     for peer, command in ((b"spec", b"\x77"), (b"real", b"0x77")):
         with pytest.raises(DecodeError):
             dialects.decode(peer, [b"", b"NFPW01", command, b"svc"])
-    assert dialects.encode(b"spec", "worker", commands.Disconnect(""))[2] == b"\x03"
-    assert dialects.encode(b"real", "worker", commands.Disconnect(""))[2] == b"0x03"
+    assert encode(commands.Disconnect(""), dialects.of(b"spec", "worker"), "broker", "worker")[2] == b"\x03"
+    assert encode(commands.Disconnect(""), dialects.of(b"real", "worker"), "broker", "worker")[2] == b"0x03"
 
 
 def test_what_is_remembered_of_peers_is_bounded() -> None:

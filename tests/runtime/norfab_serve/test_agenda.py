@@ -6,8 +6,9 @@ import asyncio
 
 import pytest
 
-from specwire.runtime.norfab.actions import Action, Fetch
+from specwire.runtime.norfab.actions import Fetch
 from specwire.runtime.norfab.serve.agenda import Agenda
+from specwire.runtime.norfab.serve.order import Work
 
 
 def step(number: int) -> Fetch:
@@ -15,7 +16,7 @@ def step(number: int) -> Fetch:
 
 
 def test_one_action_is_performed_at_once_where_nothing_waits() -> None:
-    done: list[Action] = []
+    done: list[Work] = []
     Agenda(done.append).add_one(step(1))
     assert done == [step(1)]
 
@@ -24,9 +25,9 @@ def test_what_comes_of_an_action_is_performed_after_those_that_wait() -> None:
     """Of a single one, too, and whether it is one action or several that come of it."""
 
     async def story() -> None:
-        done: list[Action] = []
+        done: list[Work] = []
 
-        def do(action: Action) -> None:
+        def do(action: Work) -> None:
             done.append(action)
             if action == step(1):
                 agenda.add([step(4), step(5)])
@@ -46,9 +47,9 @@ def test_what_comes_of_an_action_is_performed_after_those_that_wait() -> None:
 
 def test_a_fault_in_one_action_costs_no_other() -> None:
     async def story() -> None:
-        done: list[Action] = []
+        done: list[Work] = []
 
-        def do(action: Action) -> None:
+        def do(action: Work) -> None:
             if action == step(1):
                 agenda.add_one(step(2))
                 raise ValueError("ours")
@@ -65,7 +66,7 @@ def test_a_fault_in_one_action_costs_no_other() -> None:
 
 
 def test_once_closed_nothing_is_performed() -> None:
-    done: list[Action] = []
+    done: list[Work] = []
     agenda = Agenda(done.append)
     agenda.close()
     agenda.add_one(step(1))

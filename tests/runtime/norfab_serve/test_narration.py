@@ -6,7 +6,8 @@ import asyncio
 
 import pytest
 
-from specwire.runtime.norfab.actions import Action, Stopped
+from specwire.runtime.norfab.actions import Stopped
+from specwire.runtime.norfab.commands import Keepalive
 from specwire.runtime.norfab.events import (
     Dropped,
     JobAccepted,
@@ -20,6 +21,7 @@ from specwire.runtime.norfab.events import (
 from specwire.runtime.norfab.serve.agenda import AT_A_TIME, FEW, Agenda
 from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Managed, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.narration import Narrator
+from specwire.runtime.norfab.serve.order import Mail, Work
 
 
 def tell(*events: BrokerEvent, jobs: bool = False) -> list[str]:
@@ -89,7 +91,7 @@ def test_flood_of_refusals_is_counted() -> None:
     assert lines[-1] == "worker w1 is ready for svc"
 
 
-def actions(first: int, last: int) -> list[Action]:
+def actions(first: int, last: int) -> list[Work]:
     """Return actions that can be told from each other."""
     return [Stopped(False, str(number)) for number in range(first, last)]
 
@@ -100,7 +102,7 @@ def test_actions_are_performed_in_order_and_at_once() -> None:
     async def story() -> None:
         done: list[str] = []
 
-        def do(action: Action) -> None:
+        def do(action: Work) -> None:
             assert isinstance(action, Stopped)
             done.append(action.reason)
             if action.reason == "0":
@@ -117,7 +119,7 @@ def test_what_many_actions_send_gathers() -> None:
     """Around a few nothing is done; a fault in the middle does not keep back what was gathered."""
     done: list[str] = []
 
-    def do(action: Action) -> None:
+    def do(action: Work) -> None:
         assert isinstance(action, Stopped)
         done.append(action.reason)
         if action.reason == "5":
@@ -169,13 +171,31 @@ def test_long_agenda_lets_others_have_a_turn() -> None:
     asyncio.run(story())
 
 
+def test_what_a_mail_has_counts_one_by_one() -> None:
+    """So that many long ones are no longer a turn than many short ones."""
+
+    async def story() -> None:
+        done: list[Work] = []
+        agenda = Agenda(done.append)
+        mails: list[Work] = [
+            Mail(b"%d" % number, "worker", [Keepalive("svc")] * (AT_A_TIME // 2)) for number in range(5)
+        ]
+        agenda.add(mails)
+        assert done == mails[:2]
+        while len(done) < 5:
+            await asyncio.sleep(0)
+        assert done == mails
+
+    asyncio.run(story())
+
+
 def test_fault_in_an_action_costs_no_other() -> None:
     """It is raised, and the rest is done in the next turn."""
 
     async def story() -> None:
         done: list[str] = []
 
-        def do(action: Action) -> None:
+        def do(action: Work) -> None:
             assert isinstance(action, Stopped)
             if action.reason == "1":
                 raise RuntimeError("a fault")

@@ -1,52 +1,60 @@
-"""In which order a broker performs what its engine wants."""
+"""In which order a broker does what its engine wants."""
 
 from __future__ import annotations
 
-from specwire.runtime.norfab.actions import Action, Ask, Fetch, Send, Stopped, Store
-from specwire.runtime.norfab.commands import Disconnect, Post, Role
-from specwire.runtime.norfab.serve.order import sort_out
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
+from specwire.runtime.norfab.commands import Command, Disconnect, Post, Role
+from specwire.runtime.norfab.events import Refused
+from specwire.runtime.norfab.serve.order import MAIL_COMMANDS, Mail, sort_out
+
+
+def post(number: int) -> Post:
+    return Post(f"j{number}", b"{}")
 
 
 def send(peer: bytes, number: int, role: Role = "worker") -> Send:
-    return Send(peer, role, Post(f"j{number}", b"{}"))
+    return Send(peer, role, post(number))
+
+
+def mail(peer: bytes, *numbers: int, role: Role = "worker") -> Mail:
+    return Mail(peer, role, [post(number) for number in numbers])
 
 
 def test_what_one_peer_is_sent_is_sent_together_and_in_order() -> None:
-    sends = [
-        send(b"w1", 1),
-        send(b"w2", 1),
-        send(b"c1", 1, "client"),
-        send(b"w1", 2),
-        send(b"w2", 2),
-        send(b"w1", 3),
-    ]
-    assert by_peer(sends) == [
-        send(b"w1", 1),
-        send(b"w1", 2),
-        send(b"w1", 3),
-        send(b"w2", 1),
-        send(b"w2", 2),
-        send(b"c1", 1, "client"),
-    ]
-
-
-def test_records_go_first_and_the_end_comes_last() -> None:
-    """A record does not wait for sockets, and nothing follows the last word."""
-    goodbye = Send(b"w1", "worker", Disconnect("svc"))
-    first, second = Store(1, ()), Store(2, ())
-    fetch, ask, stopped = Fetch(1, "j1", "w1"), Ask(1, "svc", "task", b"[]", b"{}", ""), Stopped(False, "")
-    wanted: list[Action] = [fetch, send(b"w1", 1), first, ask, goodbye, second, stopped]
-    assert by_peer(wanted) == [first, second, send(b"w1", 1), goodbye, fetch, ask, stopped]
+    sends = [send(b"w1", 1), send(b"w2", 1), send(b"w1", 2), send(b"w2", 2), send(b"w1", 3)]
+    assert sort_out(sends) == ([], [], [mail(b"w1", 1, 2, 3), mail(b"w2", 1, 2)])
 
 
 def test_a_worker_has_its_job_before_the_client_is_told() -> None:
-    """What each of them is sent keeps its order, and what is to be kept goes first."""
-    told, more = send(b"c1", 1, "client"), send(b"c1", 2, "client")
-    assert workers_first([Store(1, ()), told, send(b"w1", 1), more]) == [
-        Store(1, ()),
+    """What each of them is sent keeps its order; one name can be that of a worker and of a client."""
+    sends = [send(b"x", 1, "client"), send(b"x", 1), send(b"w1", 1), send(b"x", 2, "client")]
+    assert sort_out(sends) == ([], [], [mail(b"x", 1), mail(b"w1", 1), mail(b"x", 1, 2, role="client")])
+
+
+def test_the_end_comes_last_and_what_is_kept_and_told_apart() -> None:
+    """Nothing follows the last word."""
+    goodbye: Command = Disconnect("svc")
+    first, second = Store(1, ()), Store(2, ())
+    fetch, ask, stopped = Fetch(1, "j1", "w1"), Ask(1, "svc", "task", b"[]", b"{}", ""), Stopped(False, "")
+    no, never = Refused(b"c1", "no"), Refused(b"c1", "never")
+    wanted: list[Action] = [
+        fetch,
+        Report(no),
         send(b"w1", 1),
-        told,
-        more,
+        first,
+        ask,
+        Send(b"w1", "worker", goodbye),
+        second,
+        Report(never),
+        stopped,
     ]
-    stopped = Stopped(False, "")
-    assert workers_first([told, stopped]) == [told, stopped], "the end comes last"
+    works = [Mail(b"w1", "worker", [post(1), goodbye]), fetch, ask, stopped]
+    assert sort_out(wanted) == ([no, never], [first, second], works)
+
+
+def test_very_much_for_one_peer_is_several_mails() -> None:
+    sends = [send(b"c1", number, "client") for number in range(2 * MAIL_COMMANDS + 1)]
+    _, _, works = sort_out([*sends, send(b"w1", 0)])
+    assert [len(work.commands) for work in works if isinstance(work, Mail)] == [1, 512, 512, 1]
+    said = [command for work in works[1:] if isinstance(work, Mail) for command in work.commands]
+    assert said == [one.command for one in sends]

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 
+from specwire.runtime.norfab.actions import Store
 from specwire.runtime.norfab.records import (
     AssignedRecord,
     DeletedRecord,
@@ -61,7 +62,7 @@ async def written(folder: Path, records: Sequence[Record], **settings: Any) -> N
     async with keeping(folder, **settings) as store:
         await store.load()
         for ticket, record in enumerate(records, 1):
-            store.write(ticket, (record,))
+            store.write([Store(ticket, (record,))])
 
 
 def held(result: Record) -> HeldResult:
@@ -164,8 +165,8 @@ def test_history_is_dropped_where_the_file_is_too_large(tmp_path: Path) -> None:
     async def story() -> None:
         async with keeping(tmp_path, limit_octets=1 << 20) as store:
             await store.load()
-            store.write(1, (job("a", "w1"), ResultRecord("a", "w1", 200, b"1", 3.0)))
-            store.write(2, tuple(EventRecord("a", 1.0, os.urandom(10_000)) for _ in range(400)))
+            store.write([Store(1, (job("a", "w1"), ResultRecord("a", "w1", 200, b"1", 3.0)))])
+            store.write([Store(2, tuple(EventRecord("a", 1.0, os.urandom(10_000)) for _ in range(400)))])
             await store.tend()
         before = (tmp_path / brokerstore.NAME).stat().st_size
         async with keeping(tmp_path, limit_octets=1 << 20) as store:
@@ -197,7 +198,7 @@ def test_readable_part_of_a_damaged_database_is_taken_over(
             assert found[0] == "j0"
             assert found[-1] == "j1999"
             assert 1500 < len(found) < 2000
-            store.write(1, (job("new", "w1"),))
+            store.write([Store(1, (job("new", "w1"),))])
         assert len(told) == 1
         assert [record.uuid for record in await kept(tmp_path)] == [*found, "new"]
 
@@ -223,10 +224,10 @@ def test_tickets_are_told_durable_in_order(tmp_path: Path) -> None:
     async def story() -> None:
         async with keeping(tmp_path, on_stored=told.append) as store:
             for ticket in range(1, 501):
-                store.write(ticket, (job(f"j{ticket}"),))
+                store.write([Store(ticket, (job(f"j{ticket}"),))])
                 if ticket % 100 == 0:
                     await asyncio.sleep(0)
-            store.write(501, ())
+            store.write([Store(501, ())])
         assert told == sorted(told)
         assert told[-1] == 501
 
@@ -241,7 +242,7 @@ def test_body_of_a_result_is_fetched_by_itself(tmp_path: Path) -> None:
         await written(tmp_path, [job("a", "w1", "w2"), *results, job("b", "w1")])
         async with keeping(tmp_path) as store:
             await store.load()
-            store.write(1, (ResultRecord("a", "w1", 200, b"\x00later", 4.0),))
+            store.write([Store(1, (ResultRecord("a", "w1", 200, b"\x00later", 4.0),))])
             assert await store.fetch("a", "w1") == b"\x00later"
             assert await store.fetch("a", "w2") == b"w2" * 100_000
             assert await store.fetch("a", "w3") is None

@@ -19,6 +19,7 @@ import pytest
 
 from specwire.runtime.norfab.store.batch import carry_out
 from specwire.runtime.norfab.store.errors import StoreError, StoreInUseError, StoreVersionError
+from specwire.runtime.norfab.store.keeper import Ticket
 from specwire.runtime.norfab.store.writer import Writer
 
 SCHEMA = ["CREATE TABLE thing (number INTEGER PRIMARY KEY, octets BLOB)"]
@@ -90,7 +91,7 @@ def test_what_is_told_durable_is_in_the_file(tmp_path: Path, durability: str) ->
 
     async def story() -> None:
         async with writing(tmp_path / "s.db", durability=durability) as (writer, told):
-            writer.put(1, [(INSERT, (7, b"x")), (INSERT, (8, b"y"))])
+            writer.put([Ticket.of(1, [(INSERT, (7, b"x")), (INSERT, (8, b"y"))])])
             await told.until(1)
             assert numbers_in(tmp_path / "s.db") == [7, 8]
 
@@ -115,7 +116,7 @@ def test_many_tickets_are_few_commits(tmp_path: Path) -> None:
     async def story() -> None:
         async with writing(tmp_path / "s.db") as (writer, told):
             for ticket in range(1, 3001):
-                writer.put(ticket, [(INSERT, (ticket, b"x"))])
+                writer.put([Ticket.of(ticket, [(INSERT, (ticket, b"x"))])])
             await told.until(3000)
             assert writer.commits < 300
             assert [number for (number,) in await writer.read(NUMBERS)] == [*range(1, 3001)]
@@ -133,7 +134,7 @@ def test_tickets_that_come_alone_are_kept_one_by_one(
     async def story() -> None:
         async with writing(tmp_path / "s.db") as (writer, told):
             for ticket in range(1, 301):
-                writer.put(ticket, [(INSERT, (ticket, b"x" * ticket))])
+                writer.put([Ticket.of(ticket, [(INSERT, (ticket, b"x" * ticket))])])
                 await told.until(ticket)
                 if ticket % 50 == 0:
                     assert numbers_in(tmp_path / "s.db") == [*range(1, ticket + 1)]
@@ -149,21 +150,21 @@ def test_what_is_patient_waits_for_others(tmp_path: Path, monkeypatch: pytest.Mo
 
     async def story() -> None:
         async with writing(tmp_path / "s.db") as (writer, told):
-            writer.put(1, [(INSERT, (1, b"x"))], patient=True)
+            writer.put([Ticket.of(1, [(INSERT, (1, b"x"))])], patient=True)
             for _ in range(10):
                 await asyncio.sleep(0)
             assert told.committed == 0
-            writer.put(2, [(INSERT, (2, b"x"))])
-            writer.put(3, [(INSERT, (3, b"x"))], patient=True)
+            writer.put([Ticket.of(2, [(INSERT, (2, b"x"))])])
+            writer.put([Ticket.of(3, [(INSERT, (3, b"x"))])], patient=True)
             await told.until(3)
             assert writer.commits == 1
-            writer.put(4, [(INSERT, (4, b"x"))], patient=True)
+            writer.put([Ticket.of(4, [(INSERT, (4, b"x"))])], patient=True)
             assert await writer.read(NUMBERS) == [(1,), (2,), (3,), (4,)]
-            writer.put(5, [(INSERT, (5, b"x"))], patient=True)
+            writer.put([Ticket.of(5, [(INSERT, (5, b"x"))])], patient=True)
         assert numbers_in(tmp_path / "s.db") == [1, 2, 3, 4, 5]
         monkeypatch.setattr("specwire.runtime.norfab.store.gathering.PATIENCE_S", 0.001)
         async with writing(tmp_path / "s.db") as (writer, told):
-            writer.put(6, [(INSERT, (6, b"x"))], patient=True)
+            writer.put([Ticket.of(6, [(INSERT, (6, b"x"))])], patient=True)
             await told.until(6)
 
     run(story)
@@ -180,7 +181,7 @@ def test_what_goes_on_coming_is_one_commit_for_a_while(
         async with writing(tmp_path / "s.db") as (writer, told):
             for turn in range(5):
                 for number in range(4 * turn + 1, 4 * turn + 5):
-                    writer.put(number, [(INSERT, (number, b"x"))])
+                    writer.put([Ticket.of(number, [(INSERT, (number, b"x"))])])
                 await asyncio.sleep(0)
             await told.until(20)
             assert writer.commits == commits
@@ -199,20 +200,20 @@ def test_what_comes_alone_is_told_before_settle_returns(
         async with writing(tmp_path / "s.db") as (writer, told):
             await at_rest(writer)
             writer.gathering.hold()
-            writer.put(1, [(INSERT, (1, b"x"))], patient=True)
-            writer.put(2, [(INSERT, (2, b"x"))])
+            writer.put([Ticket.of(1, [(INSERT, (1, b"x"))])], patient=True)
+            writer.put([Ticket.of(2, [(INSERT, (2, b"x"))])])
             assert told.committed == 0
             writer.gathering.settle()
             assert told.committed == 2
             assert numbers_in(tmp_path / "s.db") == [1, 2]
             writer.gathering.hold()
-            writer.put(3, [(INSERT, (3, b"x"))])
-            writer.put(4, [(INSERT, (4, b"x"))])
+            writer.put([Ticket.of(3, [(INSERT, (3, b"x"))])])
+            writer.put([Ticket.of(4, [(INSERT, (4, b"x"))])])
             writer.gathering.settle()
             assert told.committed == 2
             await told.until(4)
             writer.gathering.hold()
-            writer.put(5, [(INSERT, (5, b"x"))])
+            writer.put([Ticket.of(5, [(INSERT, (5, b"x"))])])
             writer.gathering.settle()
             assert told.committed == 4
             await told.until(5)
@@ -239,12 +240,12 @@ def test_what_has_failed_is_told_before_what_was_committed_later(
         await writer.open()
         await at_rest(writer)
         writer.gathering.hold()
-        writer.put(1, [("INSERT INTO nothing VALUES (?)", (1,))])
+        writer.put([Ticket.of(1, [("INSERT INTO nothing VALUES (?)", (1,))])])
         writer.gathering.settle()
         wait_without_the_loop(writer)
         for ticket in (2, 3):
             writer.gathering.hold()
-            writer.put(ticket, [(INSERT, (ticket, b"x"))])
+            writer.put([Ticket.of(ticket, [(INSERT, (ticket, b"x"))])])
             writer.gathering.settle()
         assert order == []
         while len(order) < 2 or not order[-1].endswith("3"):
@@ -261,9 +262,9 @@ def test_statements_of_several_kinds_keep_their_order(tmp_path: Path) -> None:
 
     async def story() -> None:
         async with writing(tmp_path / "s.db") as (writer, _):
-            writer.put(1, [(INSERT, (1, b"a")), (INSERT, (2, b"a"))])
-            writer.put(2, [("DELETE FROM thing WHERE number = ?", (1,))])
-            writer.put(3, [(INSERT, (1, b"b"))])
+            writer.put([Ticket.of(1, [(INSERT, (1, b"a")), (INSERT, (2, b"a"))])])
+            writer.put([Ticket.of(2, [("DELETE FROM thing WHERE number = ?", (1,))])])
+            writer.put([Ticket.of(3, [(INSERT, (1, b"b"))])])
             assert await writer.read("SELECT number, octets FROM thing ORDER BY number") == [
                 (1, b"b"),
                 (2, b"a"),
@@ -279,7 +280,7 @@ def test_a_ticket_that_fails_costs_no_other(tmp_path: Path) -> None:
         async with writing(tmp_path / "s.db") as (writer, told):
             for ticket in range(1, 101):
                 number = 1 if ticket == 50 else ticket
-                writer.put(ticket, [(INSERT, (1000 + ticket, b"")), (INSERT, (number, b""))])
+                writer.put([Ticket.of(ticket, [(INSERT, (1000 + ticket, b"")), (INSERT, (number, b""))])])
             await told.until(100)
             assert list(told.failed) == [50]
             assert "UNIQUE" in told.failed[50]
@@ -295,8 +296,8 @@ def test_what_sqlite_cannot_take_fails_by_itself(tmp_path: Path, value: object) 
 
     async def story() -> None:
         async with writing(tmp_path / "s.db") as (writer, told):
-            writer.put(1, [(INSERT, (1, value))])
-            writer.put(2, [(INSERT, (2, b""))])
+            writer.put([Ticket.of(1, [(INSERT, (1, value))])])
+            writer.put([Ticket.of(2, [(INSERT, (2, b""))])])
             await told.until(2)
             assert list(told.failed) == [1]
             assert await writer.read(NUMBERS) == [(2,)]
@@ -312,12 +313,12 @@ def test_full_disk_is_told_per_ticket_and_recovered_from(tmp_path: Path) -> None
             [(pages,)] = await writer.read("PRAGMA page_count")
             await writer.read(f"PRAGMA max_page_count = {pages + 4}")
             for ticket in range(1, 11):
-                writer.put(ticket, [(INSERT, (ticket, bytes(100_000 if ticket % 2 else 10)))])
+                writer.put([Ticket.of(ticket, [(INSERT, (ticket, bytes(100_000 if ticket % 2 else 10)))])])
             await told.until(10)
             assert {*told.failed} == {1, 3, 5, 7, 9}
             assert "full" in told.failed[1]
             await writer.read("PRAGMA max_page_count = 100000")
-            writer.put(11, [(INSERT, (11, bytes(100_000)))])
+            writer.put([Ticket.of(11, [(INSERT, (11, bytes(100_000)))])])
             await told.until(11)
             assert 11 not in told.failed
 
@@ -355,6 +356,7 @@ def test_killed_process_loses_nothing_that_was_told_durable(tmp_path: Path) -> N
     path = tmp_path / "s.db"
     program = (
         "import asyncio, os, sys; from pathlib import Path\n"
+        "from specwire.runtime.norfab.store.keeper import Ticket\n"
         "from specwire.runtime.norfab.store.writer import Writer\n"
         "def told(ticket):\n"
         "    os.write(1, f'{ticket}\\n'.encode())\n"
@@ -365,7 +367,7 @@ def test_killed_process_loses_nothing_that_was_told_durable(tmp_path: Path) -> N
         "    while True:\n"
         "        for _ in range(10 if writer.waiting < 100 else 0):\n"
         "            ticket += 1\n"
-        f"            writer.put(ticket, [({INSERT!r}, (ticket, bytes(100)))])\n"
+        f"            writer.put([Ticket.of(ticket, [({INSERT!r}, (ticket, bytes(100)))])])\n"
         "        await asyncio.sleep(0)\n"
         "asyncio.run(main())\n"
     )
@@ -386,7 +388,7 @@ def test_damaged_file_is_moved_aside_and_told(tmp_path: Path, damage: str) -> No
 
     async def fill() -> None:
         async with writing(path) as (writer, _):
-            writer.put(1, [(INSERT, (number, bytes(3000))) for number in range(200)])
+            writer.put([Ticket.of(1, [(INSERT, (number, bytes(3000))) for number in range(200)])])
 
     run(fill)
     octets = bytearray(path.read_bytes())
@@ -400,7 +402,7 @@ def test_damaged_file_is_moved_aside_and_told(tmp_path: Path, damage: str) -> No
 
     async def story() -> None:
         async with writing(path) as (writer, told):
-            writer.put(1, [(INSERT, (1, b"new"))])
+            writer.put([Ticket.of(1, [(INSERT, (1, b"new"))])])
             await told.until(1)
             assert await writer.read(NUMBERS) == [(1,)]
             [aside] = [
@@ -420,7 +422,7 @@ def test_damage_at_work_is_told_and_the_next_ticket_is_kept(tmp_path: Path) -> N
 
     async def story() -> None:
         async with writing(path) as (writer, told):
-            writer.put(1, [(INSERT, (number, bytes(3000))) for number in range(200)])
+            writer.put([Ticket.of(1, [(INSERT, (number, bytes(3000))) for number in range(200)])])
             await writer.read("PRAGMA wal_checkpoint(TRUNCATE)")
             octets = path.read_bytes()
             path.write_bytes(octets[:4096] + os.urandom(len(octets) - 4096))
@@ -428,10 +430,10 @@ def test_damage_at_work_is_told_and_the_next_ticket_is_kept(tmp_path: Path) -> N
             ticket = 1
             while not told.damage:
                 ticket += 1
-                writer.put(ticket, [("DELETE FROM thing WHERE number = ?", (ticket,))])
+                writer.put([Ticket.of(ticket, [("DELETE FROM thing WHERE number = ?", (ticket,))])])
                 await told.until(ticket)
                 assert ticket < 150
-            writer.put(ticket + 1, [(INSERT, (1, b"new"))])
+            writer.put([Ticket.of(ticket + 1, [(INSERT, (1, b"new"))])])
             await told.until(ticket + 1)
             assert await writer.read(NUMBERS) == [(1,)]
 
@@ -471,7 +473,7 @@ def test_too_much_that_waits_is_refused(tmp_path: Path) -> None:
     async def story() -> None:
         async with writing(tmp_path / "s.db", max_waiting=10) as (writer, told):
             for ticket in range(1, 16):  # in one turn of the loop: the thread cannot take anything
-                writer.put(ticket, [(INSERT, (ticket, b""))])
+                writer.put([Ticket.of(ticket, [(INSERT, (ticket, b""))])])
             await told.until(15)
             await told.until(10)
             assert {*told.failed} == {11, 12, 13, 14, 15}
@@ -487,10 +489,10 @@ def test_close_writes_what_waits_and_refuses_what_comes(tmp_path: Path) -> None:
     async def story() -> None:
         async with writing(tmp_path / "s.db") as (writer, told):
             for ticket in range(1, 501):
-                writer.put(ticket, [(INSERT, (ticket, b""))])
+                writer.put([Ticket.of(ticket, [(INSERT, (ticket, b""))])])
             await writer.close()
             assert told.committed == 500
-            writer.put(501, [(INSERT, (501, b""))])
+            writer.put([Ticket.of(501, [(INSERT, (501, b""))])])
             await told.until(501)
             assert "closed" in told.failed[501]
             with pytest.raises(StoreError, match="closed"):
@@ -513,12 +515,12 @@ def test_locked_by_another_program_is_told_and_over_when_it_is(
         async with writing(path) as (writer, told):
             shell = sqlite3.connect(path, isolation_level=None)
             shell.execute("BEGIN IMMEDIATE")
-            writer.put(1, [(INSERT, (1, b""))])
+            writer.put([Ticket.of(1, [(INSERT, (1, b""))])])
             await told.until(1)
             assert "locked" in told.failed[1]
             shell.execute("ROLLBACK")
             shell.close()
-            writer.put(2, [(INSERT, (2, b""))])
+            writer.put([Ticket.of(2, [(INSERT, (2, b""))])])
             await told.until(2)
             assert 2 not in told.failed
 
@@ -554,9 +556,15 @@ def test_many_deletions_are_left_to_the_thread(
         async with writing(tmp_path / "s.db") as (writer, told):
             assert await writer.read(NUMBERS) == []
             await at_rest(writer)
-            writer.put(1, [(INSERT, (number, b"x")) for number in range(20)])
+            writer.put([Ticket.of(1, [(INSERT, (number, b"x")) for number in range(20)])])
             await told.until(1)
-            writer.put(2, [("DELETE FROM thing WHERE number = ?", (number,)) for number in range(deletions)])
+            writer.put(
+                [
+                    Ticket.of(
+                        2, [("DELETE FROM thing WHERE number = ?", (number,)) for number in range(deletions)]
+                    )
+                ]
+            )
             await told.until(2)
             assert numbers_in(tmp_path / "s.db") == [*range(deletions, 20)]
 

@@ -11,12 +11,13 @@ from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
 
 import pytest
+import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.freight import BUDGET_OCTETS, SHARE
-from specwire.runtime.transport.link import MAX_FRAMES
+from specwire.runtime.transport.link import DRAIN, MAX_FRAMES
 from specwire.runtime.transport.router import Router
 
 TIMEOUT_S = 60.0
@@ -252,6 +253,29 @@ def test_gathered_messages_are_sent_as_others_are() -> None:
     asyncio.run(story())
 
 
+@pytest.mark.parametrize("gathering", [False, True])
+def test_messages_for_one_peer_are_sent_in_their_order(gathering: bool) -> None:
+    """Before and after others for it, large ones among them; it is told of each, and of a peer that is gone."""
+
+    async def story() -> None:
+        async with ends(high_water=4) as e:
+            _, got, peer = await e.met(high_water=4)
+            if gathering:
+                e.router.gather()
+            e.router.send(peer, [b"first"])
+            e.router.send_all(peer, [[b"%d" % i, bytes((1 << 20) if i % 3 else 10)] for i in range(40)])
+            e.router.send_all(b"never seen", [[b"x"], [b"y"]])
+            e.router.send_all(peer, [])
+            e.router.send(peer, [b"last"])
+            e.router.settle()
+            said = [(await got.get())[0] for _ in range(42)]
+            assert said == [b"first", *(b"%d" % i for i in range(40)), b"last"]
+            assert [await e.gone.get() for _ in range(2)] == [(b"never seen", "has disconnected")] * 2
+            assert len(e.sent) == 42
+
+    asyncio.run(story())
+
+
 def test_everything_arrives_at_a_peer_that_is_sent_only_what_it_has_room_for() -> None:
     """It has room again when the network has taken something; another peer has room all the while."""
 
@@ -355,6 +379,63 @@ def test_peer_that_is_gone_is_told() -> None:
                 e.router.send(peer, [b"x"])
                 await asyncio.sleep(0)
             assert (await e.gone.get())[0] == peer
+
+    asyncio.run(story())
+
+
+def test_messages_that_came_together_are_handed_over_together() -> None:
+    """In their order, no more than a wake-up takes; none after a pause, all of them when it is over."""
+
+    async def story() -> None:
+        context = TransportContext()
+        told: list[list[bytes]] = []
+        rests: list[int] = []
+
+        def take(messages: list[tuple[str, list[bytes]]]) -> None:
+            assert 0 < len(messages) <= DRAIN
+            assert {user for user, _ in messages} == {""}
+            told.extend(frames for _, frames in messages)
+            if len(told) in (1, 201):
+                router.pause()
+
+        router = Router(
+            context,
+            on_messages=take,
+            on_sent=None,
+            on_room=lambda peer: None,
+            on_gone=lambda peer, reason: None,
+            on_rest=lambda: rests.append(len(told)),
+            high_water=1000,
+        )
+        dealer = Dealer(
+            context,
+            router.bind("tcp://127.0.0.1:*"),
+            on_message=lambda frames: None,
+            on_sent=lambda frames: None,
+            on_lost=lambda reason: None,
+            identity=b"d",
+        )
+        try:
+            async with asyncio.timeout(TIMEOUT_S):
+                dealer.send([b"0"])
+                while not told:
+                    await asyncio.sleep(0)
+                for number in range(1, 201):
+                    assert dealer.send([b"%d" % number])
+                while not int(router.link.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+                    await asyncio.sleep(0)
+                for _ in range(10):
+                    await asyncio.sleep(0)
+                assert len(told) == 1, "nothing is taken while the link pauses"
+                router.link.resume()
+                while len(told) < 201:
+                    await asyncio.sleep(0)
+        finally:
+            dealer.close()
+            router.close()
+            await asyncio.wait_for(context.close(), TIMEOUT_S)
+        assert told == [[b"d", b"%d" % number] for number in range(201)]
+        assert rests[-1] == 201 and rests == sorted(rests), "each wake-up is told to be over"
 
     asyncio.run(story())
 

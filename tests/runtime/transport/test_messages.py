@@ -121,6 +121,38 @@ def test_several_are_sent_up_to_the_first_of_which_send_decides(context: Context
 
 
 @pytest.mark.parametrize("build", BUILDS)
+def test_what_has_come_is_received_together(context: Context, build: str) -> None:
+    """In its order, up to as many as are asked for; what is in the list before stays there."""
+    pair = Pair(context, build)
+    said = [[b"%d" % number, b"x" * number] for number in range(5)]
+    for frames in said:
+        pair.client.send(frames)
+    until(pair.server.readable)
+    got: list[tuple[str, list[bytes]]] = []
+    until(lambda: pair.server.receive_all(got, 3) or len(got) == 3)
+    assert got == [("", [b"peer", *frames]) for frames in said[:3]]
+    until(lambda: pair.server.receive_all(got, 100) or len(got) == 5)
+    assert got == [("", [b"peer", *frames]) for frames in said]
+    pair.server.receive_all(got, 100)
+    assert len(got) == 5
+    assert (pair.at_server.messages_in, pair.at_server.octets_in) == (5, 15)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_fault_leaves_what_was_received_before_it(context: Context, build: str) -> None:
+    """A list that is full asks for nothing; a socket that was closed says so and takes nothing away."""
+    pair = Pair(context, build)
+    pair.client.send([b"waits"])
+    got = [("", [b"before"])]
+    pair.router.close(linger=0)
+    pair.server.receive_all(got, 1)
+    with pytest.raises(zmq.ZMQError) as caught:
+        pair.server.receive_all(got, 2)
+    assert caught.value.errno == ENOTSOCK
+    assert got == [("", [b"before"])]
+
+
+@pytest.mark.parametrize("build", BUILDS)
 def test_readable_tells_of_a_message(context: Context, build: str) -> None:
     pair = Pair(context, build)
     assert not pair.server.readable()
@@ -248,6 +280,11 @@ def test_message_of_nobody_is_read_to_its_end(context: Context) -> None:
             until(pair.server.receive)
         assert caught.value.errno == EINVAL
     assert pair.server.receive() == []
+    pair.client.send([b"a", LARGE, b"c"])
+    got: list[tuple[str, list[bytes]]] = []
+    with pytest.raises(zmq.ZMQError):
+        until(lambda: pair.server.receive_all(got, 8))
+    assert got == []
 
 
 CHOSEN = """
