@@ -7,7 +7,7 @@ for one peer together, so that it takes them up together. What ends the broker, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 
 import msgspec
 
@@ -51,10 +51,17 @@ def sort_out(actions: Iterable[Action]) -> tuple[list[Happening], list[Store], l
             happenings.append(action.happening)
         elif isinstance(action, Ask | Fetch | Stopped):
             others.append(action)
-    return happenings, stores, [*_post("worker", workers), *_post("client", clients), *others]
+    works: list[Work] = []
+    if workers:
+        _post("worker", workers, works)
+    if clients:
+        _post("client", clients, works)
+    return happenings, stores, works + others
 
 
-def _post(role: Role, commands: dict[bytes, list[Command]]) -> Iterator[Mail]:
+def _post(role: Role, commands: dict[bytes, list[Command]], works: list[Work]) -> None:
     for peer, own in commands.items():
-        for at in range(0, len(own), MAIL_COMMANDS):
-            yield Mail(peer, role, own[at : at + MAIL_COMMANDS])
+        while len(own) > MAIL_COMMANDS:
+            works.append(Mail(peer, role, own[:MAIL_COMMANDS]))
+            own = own[MAIL_COMMANDS:]
+        works.append(Mail(peer, role, own))

@@ -279,6 +279,9 @@ class Serving:
         """Tell what happened first: it is written down before anybody hears of it. Then have kept what is to be kept."""
         if not actions:
             return
+        if len(actions) == 1 and type(actions[0]) is Store:  # as after a message that came alone
+            self._store.write((actions[0],))
+            return
         happenings, stores, rest = sort_out(actions)
         if happenings:
             for happening in happenings:
