@@ -31,7 +31,7 @@ import os
 import zmq
 from zmq.backend.cython import _zmq
 
-BUILD = "messages 3"
+BUILD = "messages 4"
 """Changed with this source: `specwire.runtime.transport.messages` takes no other."""
 
 cdef extern from *:
@@ -152,6 +152,7 @@ cdef class Messages:
     cdef bint guarded, addressed
     cdef Py_ssize_t viewed  # frames of so many octets are looked at and not copied
     cdef Traffic traffic
+    cdef Py_ssize_t kept  # octets of the frames that were kept of the last message
     cdef readonly str user
 
     def __init__(
@@ -226,13 +227,14 @@ cdef class Messages:
             self.traffic.octets_out += octets
         return number
 
-    def receive_all(self, list messages not None, Py_ssize_t most):
+    def receive_all(self, list messages not None, Py_ssize_t most, Py_ssize_t octets):
         cdef list frames
-        while len(messages) < most:
+        while len(messages) < most and octets > 0:
             frames = self.get()
             if not frames:
                 break
             messages.append((self.user, frames))
+            octets -= self.kept
 
     def receive(self):
         return self.get()
@@ -245,6 +247,7 @@ cdef class Messages:
         cdef Py_ssize_t octets = 0, size
         cdef void* socket = self.address()
         cdef int number
+        self.kept = 0
         while more:
             number = take(&part, socket)
             if number == EAGAIN and not frames:
@@ -256,6 +259,7 @@ cdef class Messages:
             if frames or not self.addressed:
                 octets += size
             if len(frames) < self.max_frames:
+                self.kept += size
                 try:
                     if self.guarded and not frames:
                         self.user = user_of(&part)

@@ -43,6 +43,9 @@ from specwire.runtime.transport.security import (
 logger = logging.getLogger(__name__)
 
 DRAIN = 64
+DRAIN_OCTETS = 1 << 20
+"""What messages that are handed over together have, but for the last of them: each has to be in memory at once."""
+
 RETRY_S = 0.01
 MAX_FRAMES = 16
 MAX_PORT = 65_535
@@ -60,7 +63,8 @@ class Link:
     Args:
         kind: the zmq socket type.
         on_message: called with the frames of each message; what it does may stop that others are received.
-        on_messages: called in its place with all messages that a wake-up finds, up to `DRAIN`; see `OnMessages`.
+        on_messages: called in its place with all messages that a wake-up finds, up to `DRAIN` and `DRAIN_OCTETS`; see
+            `OnMessages`.
         on_room: called after each wake-up, when a send that was refused may be tried again.
         on_rest: called when what has come in a wake-up was handed over; what is sent here costs no further wake-up.
         high_water: messages that libzmq queues for each peer and direction.
@@ -274,7 +278,7 @@ class Link:
         assert self._on_messages is not None, "one of the two"
         messages: list[tuple[str, Frames]] = []
         try:
-            self._messages.receive_all(messages, DRAIN)
+            self._messages.receive_all(messages, DRAIN, DRAIN_OCTETS)
         finally:  # what came before a fault was taken from the socket
             if messages:
                 self._on_messages(messages)

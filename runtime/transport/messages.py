@@ -24,7 +24,7 @@ from specwire.generated.builds import is_native
 PACKAGE = "specwire.runtime.transport"
 """By what name `specwire.generated.builds` knows which build is in use."""
 
-BUILD = "messages 3"
+BUILD = "messages 4"
 """Changed with the compiled source, which has the same: no other is taken."""
 
 COPY_LIMIT_OCTETS = 16 * 1024
@@ -142,14 +142,20 @@ class PureMessages:
             self._traffic.octets_in += octets
         return frames
 
-    def receive_all(self, messages: list[tuple[str, Frames]], most: int) -> None:
-        """Append what can be received to `messages`, until there are `most` of them: of each its user, and its frames.
+    def receive_all(self, messages: list[tuple[str, Frames]], most: int, octets: int) -> None:
+        """Append what can be received to `messages`: of each its user, and its frames.
+
+        Args:
+            messages: what is in it already counts for `most`.
+            most: with so many nothing more is received.
+            octets: when the frames that were received and kept have so many, nothing more is.
 
         Raises:
             zmq.ZMQError: as `receive`; what came before is in the list.
         """
-        while len(messages) < most and (frames := self.receive()):
+        while len(messages) < most and octets > 0 and (frames := self.receive()):
             messages.append((self.user, frames))
+            octets -= sum(map(len, frames))
 
     def readable(self) -> bool:
         """Tell whether a message can be received.

@@ -129,13 +129,30 @@ def test_what_has_come_is_received_together(context: Context, build: str) -> Non
         pair.client.send(frames)
     until(pair.server.readable)
     got: list[tuple[str, list[bytes]]] = []
-    until(lambda: pair.server.receive_all(got, 3) or len(got) == 3)
+    until(lambda: pair.server.receive_all(got, 3, 1 << 20) or len(got) == 3)
     assert got == [("", [b"peer", *frames]) for frames in said[:3]]
-    until(lambda: pair.server.receive_all(got, 100) or len(got) == 5)
+    until(lambda: pair.server.receive_all(got, 100, 1 << 20) or len(got) == 5)
     assert got == [("", [b"peer", *frames]) for frames in said]
-    pair.server.receive_all(got, 100)
+    pair.server.receive_all(got, 100, 1 << 20)
     assert len(got) == 5
     assert (pair.at_server.messages_in, pair.at_server.octets_in) == (5, 15)
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_what_is_received_together_is_bounded_in_octets(context: Context, build: str) -> None:
+    """By one message more at most; frames that are not kept do not count, as they are not in memory."""
+    pair = Pair(context, build)
+    for number in range(6):
+        pair.client.send([b"%d" % number, bytes(95)])  # 100 octets with the routing id
+    cut = [[b"x"] * (MAX_FRAMES + number) + [LARGE] for number in range(2)]
+    for frames in cut:
+        pair.client.send(frames)
+    got: list[tuple[str, list[bytes]]] = []
+    for most, octets, there in [(9, 0, 0), (9, 1, 1), (9, 200, 3), (9, 201, 6), (9, 2 * MAX_FRAMES, 8)]:
+        until(pair.server.readable)
+        pair.server.receive_all(got, most, octets)
+        assert len(got) == there
+    assert [len(frames) for _, frames in got[6:]] == [MAX_FRAMES] * 2
 
 
 @pytest.mark.parametrize("build", BUILDS)
@@ -145,9 +162,9 @@ def test_fault_leaves_what_was_received_before_it(context: Context, build: str) 
     pair.client.send([b"waits"])
     got = [("", [b"before"])]
     pair.router.close(linger=0)
-    pair.server.receive_all(got, 1)
+    pair.server.receive_all(got, 1, 1 << 20)
     with pytest.raises(zmq.ZMQError) as caught:
-        pair.server.receive_all(got, 2)
+        pair.server.receive_all(got, 2, 1 << 20)
     assert caught.value.errno == ENOTSOCK
     assert got == [("", [b"before"])]
 
@@ -283,7 +300,7 @@ def test_message_of_nobody_is_read_to_its_end(context: Context) -> None:
     pair.client.send([b"a", LARGE, b"c"])
     got: list[tuple[str, list[bytes]]] = []
     with pytest.raises(zmq.ZMQError):
-        until(lambda: pair.server.receive_all(got, 8))
+        until(lambda: pair.server.receive_all(got, 8, 1 << 20))
     assert got == []
 
 
