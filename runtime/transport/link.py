@@ -62,9 +62,9 @@ class Link:
 
     Args:
         kind: the zmq socket type.
-        on_message: called with the frames of each message; what it does may stop that others are received.
+        on_message: called with the frames of each message, after which others are only received if nothing speaks against it.
         on_messages: called in its place with all messages that a wake-up finds, up to `DRAIN` and `DRAIN_OCTETS`; see
-            `OnMessages`.
+            `OnMessages`. That costs less, and a pause comes too late for those.
         on_room: called after each wake-up, when a send that was refused may be tried again.
         on_rest: called when what has come in a wake-up was handed over; what is sent here costs no further wake-up.
         high_water: messages that libzmq queues for each peer and direction.
@@ -96,6 +96,9 @@ class Link:
         copied: bool = False,
         traffic: Traffic | None = None,
     ) -> None:
+        assert (on_message is None) != (on_messages is None), (
+            "messages are handed over one by one or together"
+        )
         self._loop = asyncio.get_running_loop()
         self.socket = _make_socket(context, kind)
         self.socket.set_hwm(high_water)
@@ -257,10 +260,11 @@ class Link:
             self._schedule()
 
     def _drain(self) -> None:
-        if self._on_message is None:
+        if self._on_messages is not None:
             if not self._paused:
-                self._drain_together()
+                self._drain_together(self._on_messages)
             return
+        assert self._on_message is not None, "see above"
         for _ in range(DRAIN):
             if self._paused or self._closed:
                 return
@@ -274,14 +278,13 @@ class Link:
                 logger.exception("a message could not be handled (%s)", name_message(frames))
                 raise
 
-    def _drain_together(self) -> None:
-        assert self._on_messages is not None, "one of the two"
+    def _drain_together(self, on_messages: OnMessages) -> None:
         messages: list[tuple[str, Frames]] = []
         try:
             self._messages.receive_all(messages, DRAIN, DRAIN_OCTETS)
         finally:  # what came before a fault was taken from the socket
             if messages:
-                self._on_messages(messages)
+                on_messages(messages)
 
     def _rest(self) -> None:
         if self._on_rest is not None:

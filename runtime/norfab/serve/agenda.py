@@ -1,4 +1,4 @@
-"""Actions in order, a bounded number before the event loop gets its turn."""
+"""What a broker has to do, in order, and no more of it before the event loop gets its turn than is bounded."""
 
 from __future__ import annotations
 
@@ -9,17 +9,19 @@ from collections.abc import Callable, Iterable
 from specwire.runtime.norfab.serve.order import Mail, Work
 
 AT_A_TIME = 512
+"""What is done in a turn; of a mail each command counts."""
+
 FEW = 4
-"""Actions for which no order is sought: what is sent is sent one by one."""
+"""With so many what is sent leaves at once; with more it gathers."""
 
 
 class Agenda:
-    """The queue of one broker's actions.
+    """The queue of what one broker has to do.
 
-    They are performed at once where none waits, which saves a turn of the loop for each message.
+    It is done at once where nothing waits, which saves a turn of the loop for each message.
 
     Args:
-        do: performs one action; it may add others.
+        do: does one of it; it may add more.
         gather, settle: called before and after more than a `FEW` that are performed in a row.
     """
 
@@ -34,34 +36,29 @@ class Agenda:
         self._at_work = self._closed = False
         self._turn: asyncio.Handle | None = None
 
-    @property
-    def idle(self) -> bool:
-        """Whether nothing is to be done before what comes now."""
-        return not (self._todo or self._at_work or self._closed)
-
-    def add(self, actions: Iterable[Work]) -> None:
-        """Perform these after what is there already; nothing once closed."""
+    def add(self, works: Iterable[Work]) -> None:
+        """Do these after what is there already; nothing once closed."""
         if self._closed:
             return
-        self._todo.extend(actions)
+        self._todo.extend(works)
         if self._todo and not self._at_work and self._turn is None:
             self._take_turn()
 
-    def add_one(self, action: Work) -> None:
-        """Perform this one after what is there already; nothing once closed."""
+    def add_one(self, work: Work) -> None:
+        """Do this one after what is there already; nothing once closed."""
         if self._todo or self._at_work or self._closed:
-            self.add((action,))
+            self.add((work,))
             return
         self._at_work = True
         try:
-            self._do(action)
+            self._do(work)
         finally:
             self._at_work = False
             if self._todo:
                 self._turn = asyncio.get_running_loop().call_soon(self._take_turn)
 
     def close(self) -> None:
-        """Perform nothing any more."""
+        """Do nothing any more."""
         self._closed = True
         self._todo.clear()
         if self._turn is not None:
