@@ -145,7 +145,10 @@ class Writer:
         Args:
             patient: more is about to come, and this may wait for it a moment; see `Gathering`.
         """
-        octets = sum([ticket.octets for ticket in tickets])
+        octets = others = 0
+        for ticket in tickets:
+            octets += ticket.octets
+            others += ticket.others
         if full := self._full(len(tickets), octets):
             if len(tickets) == 1:
                 self._loop.call_soon(self._on_failed, tickets[0].number, full)
@@ -156,7 +159,7 @@ class Writer:
         self._gathered += tickets
         self._octets += octets
         self._weight += octets
-        self._others += sum([ticket.others for ticket in tickets])
+        self._others += others
         self.gathering.add(len(tickets), patient=patient)
 
     async def read(self, sql: str, parameters: Parameters = ()) -> Rows:
