@@ -82,6 +82,10 @@ _BY_OCTETS = (
     "(ORDER BY ended_at DESC, uuid) AS total FROM states WHERE ended_at > 0) WHERE total > ?)"
 )
 
+BUNCH = 512
+"""So many records are kept at once, and do not wait for the turn of the loop to end: who makes thousands of jobs in one turn has the
+first ones on their way to workers while the others are made."""
+
 _AWAITED: frozenset[type[Record]] = frozenset({JobRecord, ForgottenRecord})
 
 _ORDER = {kind: place for place, kind in enumerate((JobRecord, ResultRecord, EventRecord, StateRecord))}
@@ -160,6 +164,9 @@ class DiskStore:
             return
         self._tickets.append(ticket)
         self._gathered.extend(records)
+        if len(self._gathered) >= BUNCH:
+            self._flush(now=True)
+            return
         self._gathering.add(patient=_AWAITED.isdisjoint(map(type, records)))
 
     def _commit(self) -> None:

@@ -23,7 +23,7 @@ from specwire.runtime.norfab.client.records import (
     ResultRecord,
     StateRecord,
 )
-from specwire.runtime.norfab.client.store import NAME, DiskStore, Store
+from specwire.runtime.norfab.client.store import BUNCH, NAME, DiskStore, Store
 from specwire.runtime.norfab.store.errors import StoreInUseError
 
 KINDS = ["disk", "memory"]
@@ -134,6 +134,29 @@ def test_a_job_overtakes_what_is_patient_and_both_are_told(
             found = await finding
             assert found is not None and found.state.state == "STARTED"
             assert max(desk.committed) == 3 and not desk.failed
+
+    tell(story)
+
+
+def test_very_many_jobs_of_one_turn_are_told_before_it_ends(tmp_path: Path) -> None:
+    """In bunches, in their order; the rest is told when the turn is over."""
+
+    async def story() -> None:
+        async with desk_at("disk", tmp_path) as desk:
+            assert await desk.store.find("u0") is None
+            await asyncio.sleep(
+                0.01
+            )  # the store's thread rests, so the loop commits; else it does, and tells later
+            for number in range(2 * BUNCH + 10):
+                desk.write(job(f"u{number}"))
+            told = [*desk.committed]
+            while not desk.committed or desk.committed[-1] < 2 * BUNCH + 10:
+                await asyncio.sleep(0)
+            assert desk.committed == sorted(desk.committed)
+            assert told[-1] >= 2 * BUNCH - 1, (
+                "two bunches are told within the turn, the first job with or before them"
+            )
+            assert len(await desk.left()) == 1000
 
     tell(story)
 
