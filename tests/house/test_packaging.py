@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import re
 import shutil
 import stat
 import subprocess
@@ -14,9 +13,13 @@ import tarfile
 import tomllib
 import zipfile
 from importlib import import_module
+from importlib.metadata import distributions
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import NormalizedName, canonicalize_name
 
 import specwire
 from tests.house.repository import LINKED, ROOT, has_compiler, product_files
@@ -249,22 +252,33 @@ def test_every_emitter_is_an_entry_point() -> None:
 
 def test_constraints_pin_every_dependency() -> None:
     """Set-up installs tested releases only: each requirement, with extras resolved, has a line."""
-    pinned = {
-        line.partition("==")[0]
-        for line in (ROOT / "constraints.txt").read_text().splitlines()
-        if line and not line.startswith("#")
+    assert requirements() <= pinned()
+
+
+def test_pinned_releases_are_for_the_oldest_python() -> None:
+    """Set-up works with the first release of the oldest Python that the package is for, as a distribution has it."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    oldest = project["requires-python"].removeprefix(">=") + ".0"
+    required = {
+        canonicalize_name(found.name): found.metadata["Requires-Python"] or "" for found in distributions()
     }
-    assert requirements() <= pinned
+    wanted = {name: required[name] for name in pinned() & required.keys()}
+    assert {name: text for name, text in wanted.items() if oldest not in SpecifierSet(text)} == {}
 
 
-def requirements() -> set[str]:
+def pinned() -> set[NormalizedName]:
+    """Return the names that constraints.txt has a release of."""
+    lines = (ROOT / "constraints.txt").read_text().splitlines()
+    return {canonicalize_name(line.partition("==")[0]) for line in lines if line and not line.startswith("#")}
+
+
+def requirements() -> set[NormalizedName]:
     """Return the names that pyproject.toml requires, for any use."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text())
     project = settings["project"]
     lines = [*project["dependencies"], *settings["build-system"]["requires"]]
     lines += [line for extra in project["optional-dependencies"].values() for line in extra]
-    names = (re.split(r"[\[=<>~! ;]", line, maxsplit=1)[0].lower() for line in lines)
-    return {name for name in names if name != "specwire"}
+    return {canonicalize_name(Requirement(line).name) for line in lines} - {canonicalize_name("specwire")}
 
 
 def is_code(path: Path) -> bool:
