@@ -247,7 +247,9 @@ class _Side(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
         self._transport = transport
-        self.hold_back("alone", True)
+        self._held.add("alone")
+        # Not at once: early releases of Python 3.11 begin to read after this call, paused or not.
+        asyncio.get_running_loop().call_soon(self.hold_back, "alone", True)
         transport.set_write_buffer_limits(high=WAITING_OCTETS)
         name = transport.get_extra_info("peername")
         self.address = f"{name[0]}:{name[1]}" if isinstance(name, tuple) else "local"

@@ -7,6 +7,7 @@ import json
 import os
 import signal
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -97,6 +98,15 @@ def test_instance_runs_until_it_is_told_to_stop_and_restarts_what_dies() -> None
     play(story())
 
 
+@pytest.fixture
+def at_terminal() -> Iterator[None]:
+    """A program that is started ends by SIGHUP, also where the tests run under nohup."""
+    before = signal.signal(signal.SIGHUP, signal.SIG_DFL)
+    yield
+    signal.signal(signal.SIGHUP, before)
+
+
+@pytest.mark.usefixtures("at_terminal")
 @pytest.mark.parametrize("number", [signal.SIGKILL, signal.SIGHUP])
 def test_brokers_end_with_who_started_them(number: signal.Signals) -> None:
     """Where `specwire flux start` is killed, or its terminal is closed, no broker is left behind, and no key."""
@@ -104,13 +114,17 @@ def test_brokers_end_with_who_started_them(number: signal.Signals) -> None:
     async def story() -> None:
         process = await start_command("--size=2")
         assert process.stdout is not None
-        uri = (await process.stdout.readline()).decode().strip()
-        async with connect(uri) as handle:
-            pids = await pids_of(handle, 2)
-        process.send_signal(number)
-        await until_ended(pids)
-        await process.communicate()
-        assert not Path(uri.removeprefix("local://")).parent.exists()
+        try:
+            uri = (await process.stdout.readline()).decode().strip()
+            async with connect(uri) as handle:
+                pids = await pids_of(handle, 2)
+            process.send_signal(number)
+            await until_ended(pids)
+            await process.communicate()
+            assert not Path(uri.removeprefix("local://")).parent.exists()
+        finally:
+            if process.returncode is None:
+                process.kill()
 
     play(story())
 
@@ -136,8 +150,11 @@ def test_instance_without_rank_0_is_none() -> None:
     play(story())
 
 
-def test_status_tells_of_every_broker_of_this_user() -> None:
-    """Asked for by a command in the instance; each broker answers for itself."""
+def test_status_tells_of_every_broker_of_this_user(
+    tmp_path_factory: pytest.TempPathFactory, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Asked for by a command in the instance; each broker answers for itself, and none of another instance."""
+    monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
 
     async def story() -> None:
         asking = f"{sys.executable} -m specwire.runtime.cli.main flux status"
