@@ -130,7 +130,10 @@ class Link:
 
     @property
     def user(self) -> str:
-        """Who sent the message that is being handled, by the name that the `Guard` knows; empty without one."""
+        """Who sent the message that was received last, by the name that the `Guard` knows; empty without one.
+
+        That is the one that is handled where they are handed over one by one.
+        """
         return self._messages.user
 
     def bind(self, endpoint: str) -> str:
@@ -281,10 +284,15 @@ class Link:
     def _drain_together(self, on_messages: OnMessages) -> None:
         messages: list[tuple[str, Frames]] = []
         try:
-            self._messages.receive_all(messages, DRAIN, DRAIN_OCTETS)
-        finally:  # what came before a fault was taken from the socket
-            if messages:
-                on_messages(messages)
+            try:
+                self._messages.receive_all(messages, DRAIN, DRAIN_OCTETS)
+            finally:  # what came before a fault was taken from the socket
+                if messages:
+                    on_messages(messages)
+        except Exception:
+            if messages and not self._closed:
+                self._schedule()  # as above
+            raise
 
     def _rest(self) -> None:
         if self._on_rest is not None:

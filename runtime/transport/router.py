@@ -28,7 +28,7 @@ MAX_WAITING = 1000
 BACKLOG = 100
 MAX_FRAME_OCTETS = 1 << 20
 TOGETHER = 32
-"""Messages that are sent together at most: who gets the first one begins to work on it meanwhile."""
+"""With so many gathered they are sent: who gets the first one begins to work on it while more gather."""
 
 
 class Router:
@@ -108,7 +108,7 @@ class Router:
 
     @property
     def user(self) -> str:
-        """Who sent the message that is being handled, by the `Guard`'s name for it; empty without one."""
+        """See `Link.user`."""
         return self._link.user
 
     def bind(self, endpoint: str) -> str:

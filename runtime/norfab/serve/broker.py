@@ -119,7 +119,7 @@ class NorfabBroker:
         self._insecure = insecure
         self._settings = settings or Settings()
         self._tap, self._on_event = tap, on_event
-        self._after = after_events or _nothing_to_do
+        self._after_events = after_events
         self._files = files
         self._services = dict(services or {})
         self._inventory, self._shared = _open_services(files, inventory, private=folder)
@@ -302,13 +302,17 @@ class NorfabBroker:
             except Exception:  # whoever listens is no part of the broker: its work goes on
                 logger.exception("an event could not be told")
 
+    def _after(self) -> None:
+        """What belongs together was told."""
+        if self._after_events is not None:
+            try:
+                self._after_events()
+            except Exception:  # as above
+                logger.exception("who hears of events could not be told that it was all")
+
 
 def _several(endpoint: str | Sequence[str]) -> tuple[str, ...]:
     return (endpoint,) if isinstance(endpoint, str) else tuple(endpoint)
-
-
-def _nothing_to_do() -> None:
-    """Nobody wants to know when a turn is over."""
 
 
 def _open_services(

@@ -60,8 +60,11 @@ def sort_out(actions: Iterable[Action]) -> tuple[list[Happening], list[Store], l
 
 
 def _post(role: Role, commands: dict[bytes, list[Command]], works: list[Work]) -> None:
-    for peer, own in commands.items():
-        while len(own) > MAIL_COMMANDS:
-            works.append(Mail(peer, role, own[:MAIL_COMMANDS]))
-            own = own[MAIL_COMMANDS:]
-        works.append(Mail(peer, role, own))
+    while commands:
+        rest: dict[bytes, list[Command]] = {}
+        for peer, own in commands.items():
+            if len(own) > MAIL_COMMANDS:
+                rest[peer] = own[MAIL_COMMANDS:]
+                own = own[:MAIL_COMMANDS]
+            works.append(Mail(peer, role, own))
+        commands = rest

@@ -1,7 +1,7 @@
 """What happens to a running broker, and what it does: sockets, a store and the clock around `BrokerEngine`.
 
-Everything that happens (a message, a commit, an answer, a tick) is given to the engine, whose actions are performed in
-order from one agenda.
+Everything that happens (a message, a commit, an answer, a tick) is given to the engine. Of what it wants, records go to the
+store and happenings to who listens, at once; the rest is done from one agenda, in the order that `order` gives it.
 """
 
 from __future__ import annotations
@@ -42,7 +42,10 @@ STOP_S = 10.0
 """How long the disk may take for what was begun when the broker is told to stop."""
 
 TOGETHER = 32
-"""Tickets of one commit that are told together."""
+"""Tickets that are told together: who hears of them works on it while the next ones are told."""
+
+TOLD = 256
+"""Tickets of a commit that are told in one turn of the loop: each of them is a message or several."""
 
 TICK_S = 0.25
 TEND_S = 30.0
@@ -104,7 +107,8 @@ class Serving:
             lambda question, status, body: self._perform(engine.answer(question, status, body, self._now())),
         )
         self._inmate = None if make_inmate is None else make_inmate(self._from_inmate)
-        self._stored = 0
+        self._stored = self._durable = 0  # up to which ticket the engine was told, and is to be
+        self._telling: asyncio.Handle | None = None
         self._session = os.urandom(4).hex()
         self._offset_s = time() - monotonic()
         self._background: list[asyncio.Task[None]] = []
@@ -160,6 +164,8 @@ class Serving:
         if self._inmate is not None:
             await self._inmate.close()
         self._agenda.close()
+        if self._telling is not None:
+            self._telling.cancel()
         await self._entrance.close(linger_s=linger_s)
         await self._store.close()
 
@@ -171,10 +177,10 @@ class Serving:
 
     def on_messages(self, door: Door, messages: Iterable[tuple[str, list[bytes]]]) -> None:
         """Take messages, each with its user; see `_GATHERED` for when what comes of them is done."""
-        now = self._now()
+        self._gathering.hold()
         for user, frames in messages:
             try:
-                self._take(door, user, frames[0], frames[1:], now)
+                self._take(door, user, frames[0], frames[1:], self._now())
             except Exception:  # a fault of ours costs one message: the others were taken from the socket, too
                 logger.exception("a message could not be handled (%s)", name_message(frames))
 
@@ -211,9 +217,10 @@ class Serving:
 
     def on_rest(self) -> None:
         """The messages that had come were taken."""
-        self._gathering.hold()
-        self._perform(self._engine.done())
-        self._gathering.settle()
+        try:
+            self._perform(self._engine.done())
+        finally:
+            self._gathering.settle()
 
     def _tell_deletions(self, peer: bytes, user: str, actions: Sequence[Action]) -> None:
         for action in actions:
@@ -223,10 +230,25 @@ class Serving:
                         self._tell(JobDeleted(record.uuid, peer, user))
 
     def _on_stored(self, ticket: int) -> None:
-        """Tell the engine bit by bit: who hears of the first bit works on it while the next one is told."""
-        while self._stored < ticket:
-            self._stored = min(self._stored + TOGETHER, ticket)
-            self._perform(self._engine.stored(self._stored, self._now()))
+        self._durable = max(self._durable, ticket)
+        if self._telling is None:
+            self._tell_stored()
+
+    def _tell_stored(self) -> None:
+        """Tell the engine bit by bit what is durable, and no more in this turn than is bounded."""
+        self._telling = None
+        until = min(self._durable, self._stored + TOLD)
+        while self._stored < until:
+            bit = min(self._stored + TOGETHER, until)
+            self._stored = bit
+            for _ in range(TOGETHER):  # a fault of ours costs one ticket of these, which is asked for no more
+                try:
+                    self._perform(self._engine.stored(bit, self._now()))
+                    break
+                except Exception:
+                    logger.exception("what was stored could not be told")
+        if self._stored < self._durable:
+            self._telling = asyncio.get_running_loop().call_soon(self._tell_stored)
 
     def _from_inmate(self, command: Command) -> None:
         assert self._inmate is not None
@@ -276,23 +298,25 @@ class Serving:
     # ---- what is to be done
 
     def _perform(self, actions: Sequence[Action]) -> None:
-        """Tell what happened first: it is written down before anybody hears of it. Then have kept what is to be kept."""
+        """Have kept what is to be kept, and tell what happened: it is written down before anybody hears of it."""
         if not actions:
             return
         if len(actions) == 1 and type(actions[0]) is Store:  # as after a message that came alone
             self._store.write((actions[0],))
             return
         happenings, stores, rest = sort_out(actions)
-        if happenings:
-            for happening in happenings:
-                self._tell(happening)
-            self._after()
         if stores:
             self._store.write(stores)
-        if len(rest) > 1:
-            self._agenda.add(rest)
-        elif rest:
-            self._agenda.add_one(rest[0])
+        try:
+            if happenings:
+                for happening in happenings:
+                    self._tell(happening)
+                self._after()
+        finally:  # what cannot be told costs no peer a message
+            if len(rest) > 1:
+                self._agenda.add(rest)
+            elif rest:
+                self._agenda.add_one(rest[0])
 
     def _gather(self) -> None:
         self._entrance.gather()
@@ -318,7 +342,10 @@ class Serving:
         peer, role = mail.peer, mail.role
         if self._inmate is not None and role == "worker" and peer == self._inmate.peer:
             for command in mail.commands:
-                self._inmate.receive(command)
+                try:
+                    self._inmate.receive(command)
+                except Exception:  # a fault of ours costs one command
+                    logger.exception("a %s could not be handled inside the broker", type(command).__name__)
             return
         dialect = self._dialects.of(peer, role)
         messages: list[list[bytes]] = []
@@ -328,6 +355,8 @@ class Serving:
             except EncodeError as error:
                 reason = f"cannot be told {type(command).__name__}: {error}"
                 self._tell(Dropped(peer, "unexpected", reason))
+            except Exception:  # as above
+                logger.exception("a %s could not be written", type(command).__name__)
         self._routers[role].send_all(peer, messages)
 
 

@@ -150,20 +150,28 @@ class BrokerStore:
         """Have the records of each kept together; returns at once."""
         tickets: list[Ticket] = []
         for store in stores:
-            statements: list[Statement] = []
-            octets = others = 0
-            for record in store.records:
-                if type(record) in REPLACING:
-                    deletions = self._delete(record.uuid)
-                    statements += deletions
-                    others += len(deletions)
-                    if type(record) is ForgottenRecord:
-                        continue
-                row = make_row(self._place(record.uuid), record)
-                octets += len(row[OCTETS]) + len(row[BODY] or b"")
-                statements.append((INSERT, row))
-            tickets.append(Ticket(store.ticket, statements, octets, others))
-        self._writer.put(tickets)
+            try:
+                tickets.append(self._make_ticket(store))
+            except Exception as error:  # a fault of ours, which costs no other one
+                logger.exception("a record could not be written down")
+                self._writer.refuse(store.ticket, f"a fault of the store: {error!r}")
+        if tickets:
+            self._writer.put(tickets)
+
+    def _make_ticket(self, store: Store) -> Ticket:
+        statements: list[Statement] = []
+        octets = others = 0
+        for record in store.records:
+            if type(record) in REPLACING:
+                deletions = self._delete(record.uuid)
+                statements += deletions
+                others += len(deletions)
+                if type(record) is ForgottenRecord:
+                    continue
+            row = make_row(self._place(record.uuid), record)
+            octets += len(row[OCTETS]) + len(row[BODY] or b"")
+            statements.append((INSERT, row))
+        return Ticket(store.ticket, statements, octets, others)
 
     async def fetch(self, uuid: str, slot: str) -> bytes | None:
         """Return the body of a result, None where the store does not have it, or cannot read it."""

@@ -96,6 +96,7 @@ class Writer:
         self.gathering = Gathering(self._commit_gathered)
         self._queue: deque[Ticket | _Question] = deque()
         self._octets = 0
+        self._refused: list[tuple[int, str]] = []
         self._handed_over = 0  # tickets that the thread has, or of which it has not told yet
         self._lock = threading.Lock()
         self._wanted = threading.Condition(self._lock)
@@ -151,7 +152,7 @@ class Writer:
             others += ticket.others
         if full := self._full(len(tickets), octets):
             if len(tickets) == 1:
-                self._loop.call_soon(self._on_failed, tickets[0].number, full)
+                self.refuse(tickets[0].number, full)
                 return
             for ticket in tickets:  # for some of them there may be room
                 self.put([ticket], patient=patient)
@@ -161,6 +162,12 @@ class Writer:
         self._weight += octets
         self._others += others
         self.gathering.add(len(tickets), patient=patient)
+
+    def refuse(self, ticket: int, reason: str) -> None:
+        """Tell that a ticket cannot be kept: in the next turn of the loop, or before a later one is told to be."""
+        if not self._refused:
+            self._loop.call_soon(self._tell_refused)
+        self._refused.append((ticket, reason))
 
     async def read(self, sql: str, parameters: Parameters = ()) -> Rows:
         """Return the rows of a question, asked when everything that was put before is done.
@@ -310,7 +317,13 @@ class Writer:
         self._handed_over -= tickets
         self._hear(failures, last, octets)
 
+    def _tell_refused(self) -> None:
+        refused, self._refused = self._refused, []
+        for ticket, reason in refused:
+            self._on_failed(ticket, reason)
+
     def _hear(self, failures: Sequence[tuple[int, str]], last: int | None, octets: int) -> None:
+        self._tell_refused()
         for ticket, reason in failures:
             self._on_failed(ticket, reason)
         self._octets -= octets

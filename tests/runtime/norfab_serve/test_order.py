@@ -52,9 +52,19 @@ def test_the_end_comes_last_and_what_is_kept_and_told_apart() -> None:
     assert sort_out(wanted) == ([no, never], [first, second], works)
 
 
-def test_very_much_for_one_peer_is_several_mails() -> None:
-    sends = [send(b"c1", number, "client") for number in range(2 * MAIL_COMMANDS + 1)]
-    _, _, works = sort_out([*sends, send(b"w1", 0)])
-    assert [len(work.commands) for work in works if isinstance(work, Mail)] == [1, 512, 512, 1]
-    said = [command for work in works[1:] if isinstance(work, Mail) for command in work.commands]
-    assert said == [one.command for one in sends]
+def test_very_much_for_one_peer_lets_others_have_their_turn() -> None:
+    """In several mails, between which those for others come; in its order."""
+    sends = [
+        send(peer, number, "client") for peer in (b"c1", b"c2") for number in range(2 * MAIL_COMMANDS + 1)
+    ]
+    _, _, works = sort_out([*sends, send(b"w1", 0), send(b"c3", 0, "client")])
+    mails = [work for work in works if isinstance(work, Mail)]
+    assert [(mail.peer, len(mail.commands)) for mail in mails] == [
+        (b"w1", 1),
+        *((b"c1", 512), (b"c2", 512), (b"c3", 1)),
+        *((b"c1", 512), (b"c2", 512)),
+        *((b"c1", 1), (b"c2", 1)),
+    ]
+    for peer in (b"c1", b"c2"):
+        said = [command for mail in mails if mail.peer == peer for command in mail.commands]
+        assert said == [one.command for one in sends if one.peer == peer]

@@ -4,15 +4,25 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import sqlite3
 from collections.abc import Awaitable, Callable, Iterable, Sequence
+from contextlib import closing
 from pathlib import Path
 from typing import Any, cast
 
 import pytest
 
+from specwire.runtime.norfab.commands import Command, Post
+from specwire.runtime.norfab.events import Dropped
+from specwire.runtime.norfab.records import JobRecord
 from specwire.runtime.norfab.serve import NorfabBroker
 from specwire.runtime.norfab.serve.entrance import Door, Entrance
+from specwire.runtime.norfab.serve.events import BrokerEvent
+from specwire.runtime.norfab.serve.order import Mail
 from specwire.runtime.norfab.serve.serving import Serving
+from specwire.runtime.norfab.store.brokerstore import NAME
+from specwire.runtime.norfab.store.rows import JOB, make_row
+from specwire.runtime.norfab.wire import EncodeError, encode
 from tests.runtime.norfab.scripted import job
 
 DOOR: Door = ("worker", "client")
@@ -74,9 +84,9 @@ def told(sent: Sent) -> list[tuple[bytes, list[bytes]]]:
     ]
 
 
-def run(folder: Path, story: Callable[[Serving, Wire], Awaitable[None]]) -> None:
+def run(folder: Path, story: Callable[[Serving, Wire], Awaitable[None]], **settings: Any) -> None:
     async def whole() -> None:
-        wire, broker = Wire(), NorfabBroker("tcp://127.0.0.1:*", folder)
+        wire, broker = Wire(), NorfabBroker("tcp://127.0.0.1:*", folder, **settings)
         found: list[Serving] = []
 
         def make(serving: Serving) -> Entrance:
@@ -166,3 +176,203 @@ def test_what_cannot_be_read_is_done_with_at_once_and_in_its_turn(tmp_path: Path
         assert sent[b"c1"][0][3:6] == [b"svc", b"j1", b"200"]
 
     run(tmp_path, story)
+
+
+def kept_in(folder: Path) -> int:
+    """Return how many jobs are in the store."""
+    with closing(sqlite3.connect(folder / NAME)) as connection:
+        [count] = connection.execute("SELECT count(*) FROM record WHERE kind = ?", (JOB,)).fetchone()
+    return int(count)
+
+
+def statuses(sent: Sent) -> dict[bytes, list[bytes]]:
+    """Return which statuses clients were sent of each job."""
+    found: dict[bytes, list[bytes]] = {}
+    for peer, messages in sent:
+        if peer.startswith(b"c"):
+            for frames in messages:
+                found.setdefault(frames[4], []).append(frames[5])
+    return found
+
+
+@pytest.mark.parametrize("ours", [False, True], ids=["of who listens", "of ours"])
+def test_a_fault_in_telling_costs_no_job(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture, ours: bool
+) -> None:
+    """Neither what is kept nor what is sent: each job that is acknowledged is in the store."""
+    faults: list[OSError] = []
+
+    def fail() -> None:
+        if faults:
+            raise faults.pop()
+
+    async def story(serving: Serving, wire: Wire) -> None:
+        hear(serving, ready(b"w1"))
+        while serving._engine.ledger.held:
+            await asyncio.sleep(0)
+        wire.sent.clear()
+        faults.append(OSError("no space"))
+        refused = "", [b"c2", b"", b"NFPC01", b"0x04", b"svc", b"all", b"bad", b"no JSON"]
+        together = [*(post(f"j{number}") for number in range(20)), refused]
+        if ours:
+            monkeypatch.setattr(serving, "_after", fail)
+            with pytest.raises(OSError, match="no space"):
+                hear(serving, *together)
+        else:
+            hear(serving, *together)
+        assert faults == [], "that a job was refused was about to be told"
+        found = statuses(await wire.until(41))
+        assert found.pop(b"bad") == [b"400"]
+        assert found == {b"j%d" % number: [b"202"] for number in range(20)}
+        assert kept_in(tmp_path) == 20
+
+    run(tmp_path, story, after_events=None if ours else fail)
+    assert ours or "who hears of events could not be told" in caplog.text
+
+
+def test_a_record_that_cannot_be_written_down_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Its client hears that the job failed, and why; and it is not dispatched."""
+
+    def fail(number: int, record: Any) -> Any:
+        if type(record) is JobRecord and record.uuid == "j3":
+            raise ValueError("ours")
+        return make_row(number, record)
+
+    monkeypatch.setattr("specwire.runtime.norfab.store.brokerstore.make_row", fail)
+
+    async def story(serving: Serving, wire: Wire) -> None:
+        hear(serving, ready(b"w1"), *(post(f"j{number}") for number in range(10)))
+        sent = await wire.until(19)
+        expected = {b"j%d" % number: [b"202"] for number in range(10)} | {b"j3": [b"500"]}
+        assert statuses(sent) == expected
+        [fault] = [frames for _, messages in sent for frames in messages if b"500" in frames]
+        assert b"a fault of the store" in fault[-1]
+        assert b"j3" not in {uuid for peer, uuids in told(sent) if peer == b"w1" for uuid in uuids}
+        assert kept_in(tmp_path) == 9
+
+    run(tmp_path, story)
+    assert "a record could not be written down" in caplog.text
+
+
+def test_a_fault_in_one_job_that_was_kept_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Those after it in the same bit, and the bits after that, are told without anything else having to happen."""
+    monkeypatch.setattr("specwire.runtime.norfab.serve.serving.TOGETHER", 4)
+
+    def fail() -> None:
+        raise ValueError("ours")
+
+    async def story(serving: Serving, wire: Wire) -> None:
+        hear(serving, ready(b"w1"))
+        held = serving._engine.ledger.held
+        while held:
+            await asyncio.sleep(0)
+        hear(serving, *(post(f"j{number}") for number in range(12)))
+        for at in (1, 2, 5):
+            held[at] = (held[at][0], fail, None)
+        others = {b"j%d" % number: [b"202"] for number in range(12) if number not in (1, 2, 5)}
+        assert statuses(await wire.until(18)) == others
+
+    run(tmp_path, story)
+    assert caplog.text.count("what was stored could not be told") == 3
+
+
+def test_no_more_of_a_commit_is_told_in_one_turn_than_is_bounded(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """However large the commit is, others have their turn; all of it is told in the end."""
+    monkeypatch.setattr("specwire.runtime.norfab.serve.serving.TOGETHER", 2)
+    monkeypatch.setattr("specwire.runtime.norfab.serve.serving.TOLD", 4)
+
+    async def story(serving: Serving, wire: Wire) -> None:
+        hear(serving, ready(b"w1"))
+        while serving._engine.ledger.held:
+            await asyncio.sleep(0)
+        hear(serving, *(post(f"j{number}") for number in range(10)))
+        turns: list[int] = []
+        while sum(turns) < 20:
+            await asyncio.sleep(0)
+            sent, wire.sent = wire.sent, []
+            if sent:
+                turns.append(sum(len(messages) for _, messages in sent))
+        assert turns == [8, 8, 4]
+
+    run(tmp_path, story)
+
+
+def test_a_command_that_cannot_be_sent_costs_no_other(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Of the same mail: whether what is in it fits no frame, which is told, or the fault is ours."""
+    events: list[BrokerEvent] = []
+
+    def fail(command: Any, *more: Any) -> list[bytes]:
+        if type(command) is Post and command.uuid == "j1":
+            raise EncodeError(
+                protocol="norfab",
+                message_name="POST",
+                field="uuid",
+                frame=3,
+                offset=None,
+                kind="length",
+                expected="36 octets",
+                found="2",
+                rule="uuid",
+            )
+        if type(command) is Post and command.uuid == "j2":
+            raise ValueError("ours")
+        return encode(command, *more)
+
+    monkeypatch.setattr("specwire.runtime.norfab.serve.serving.encode", fail)
+
+    async def story(serving: Serving, wire: Wire) -> None:
+        hear(serving, ready(b"w1"))
+        while serving._engine.ledger.held:
+            await asyncio.sleep(0)
+        hear(serving, *(post(f"j{number}") for number in range(4)))
+        assert (b"w1", [b"j0", b"j3"]) in told(await wire.until(6))
+
+    run(tmp_path, story, on_event=events.append)
+    (dropped,) = (event for event in events if isinstance(event, Dropped))
+    assert dropped.reason.startswith("cannot be told Post: ") and "36 octets" in dropped.reason
+    assert caplog.text.count("a Post could not be written") == 1
+
+
+class Insider:
+    """In place of a worker inside the broker's process: hears, and cannot handle one job."""
+
+    peer = b"inmate"
+
+    def __init__(self) -> None:
+        self.heard: list[Command] = []
+
+    def start(self) -> None:
+        """Nothing is to be done."""
+
+    def receive(self, command: Command) -> None:
+        """Take a command."""
+        if type(command) is Post and command.uuid == "j1":
+            raise ValueError("ours")
+        self.heard.append(command)
+
+    async def close(self) -> None:
+        """Nothing is open."""
+
+
+def test_a_worker_inside_the_process_hears_all_that_is_in_a_mail(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """A fault in one of it costs no other."""
+
+    async def story(serving: Serving, wire: Wire) -> None:
+        serving._inmate = insider = Insider()
+        commands: list[Command] = [Post(f"j{number}", b"{}") for number in range(3)]
+        serving._agenda.add_one(Mail(b"inmate", "worker", commands))
+        assert insider.heard == [commands[0], commands[2]]
+        assert wire.sent == []
+
+    run(tmp_path, story)
+    assert "a Post could not be handled inside the broker" in caplog.text

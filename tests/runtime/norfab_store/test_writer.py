@@ -483,6 +483,52 @@ def test_too_much_that_waits_is_refused(tmp_path: Path) -> None:
     run(story)
 
 
+def test_of_several_that_are_put_those_for_which_there_is_room_are_kept(tmp_path: Path) -> None:
+    """In number and in octets; one that is alone has room, however large."""
+
+    async def story() -> None:
+        async with writing(tmp_path / "s.db", max_waiting=4, max_octets=1000) as (writer, told):
+            writer.put([Ticket.of(ticket, [(INSERT, (ticket, b""))]) for ticket in range(1, 7)])
+            await told.until(6)
+            await told.until(4)
+            assert {*told.failed} == {5, 6}
+            await at_rest(writer)
+            writer.put([Ticket.of(ticket, [(INSERT, (ticket, bytes(600)))]) for ticket in (7, 8)])
+            await told.until(8)
+            await told.until(7)
+            assert {*told.failed} == {5, 6, 8}
+            await at_rest(writer)
+            writer.put([Ticket.of(9, [(INSERT, (9, bytes(2000)))])])
+            await told.until(9)
+            assert {*told.failed} == {5, 6, 8}
+            assert numbers_in(tmp_path / "s.db") == [1, 2, 3, 4, 7, 9]
+
+    run(story)
+
+
+def test_what_was_refused_is_told_before_what_is_committed_later(tmp_path: Path) -> None:
+    """Also where the commit was to come first, as something was put before."""
+
+    async def story() -> None:
+        order: list[str] = []
+        writer = Writer(
+            tmp_path / "s.db",
+            SCHEMA,
+            on_committed=lambda ticket: order.append(f"committed {ticket}"),
+            on_failed=lambda ticket, reason: order.append(f"failed {ticket}, {reason}"),
+        )
+        await writer.open()
+        await at_rest(writer)
+        writer.put([Ticket.of(1, [(INSERT, (1, b""))])])
+        writer.refuse(2, "no")
+        writer.put([Ticket.of(3, [(INSERT, (3, b""))])])
+        writer.refuse(4, "never")
+        await writer.close()
+        assert order == ["failed 2, no", "failed 4, never", "committed 3"]
+
+    run(story)
+
+
 def test_close_writes_what_waits_and_refuses_what_comes(tmp_path: Path) -> None:
     """Closing loses nothing; afterwards tickets fail and questions raise."""
 

@@ -9,15 +9,15 @@ import select
 import time
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager
+from typing import Any
 
 import pytest
-import zmq
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.freight import BUDGET_OCTETS, SHARE
-from specwire.runtime.transport.link import DRAIN, MAX_FRAMES
+from specwire.runtime.transport.link import DRAIN, DRAIN_OCTETS, MAX_FRAMES, OnMessages
 from specwire.runtime.transport.router import Router
 
 TIMEOUT_S = 60.0
@@ -422,10 +422,9 @@ def test_messages_that_came_together_are_handed_over_together() -> None:
                     await asyncio.sleep(0)
                 for number in range(1, 201):
                     assert dealer.send([b"%d" % number])
-                while not int(router.link.socket.getsockopt(zmq.EVENTS)) & zmq.POLLIN:
+                while not router.link._messages.readable():
                     await asyncio.sleep(0)
-                for _ in range(10):
-                    await asyncio.sleep(0)
+                router.link._wake()  # as the descriptor does, unless asking has taken its signal back
                 assert len(told) == 1, "nothing is taken while the link pauses"
                 router.link.resume()
                 while len(told) < 201:
@@ -436,6 +435,94 @@ def test_messages_that_came_together_are_handed_over_together() -> None:
             await asyncio.wait_for(context.close(), TIMEOUT_S)
         assert told == [[b"d", b"%d" % number] for number in range(201)]
         assert rests[-1] == 201 and rests == sorted(rests), "each wake-up is told to be over"
+
+    asyncio.run(story())
+
+
+@asynccontextmanager
+async def taking(on_messages: OnMessages) -> AsyncIterator[tuple[Router, Dealer]]:
+    """A router that hands messages over together, and a dealer that it has not heard of; what is sent has come at once."""
+    context = TransportContext()
+    router = Router(
+        context,
+        on_messages=on_messages,
+        on_sent=None,
+        on_room=lambda peer: None,
+        on_gone=lambda peer, reason: None,
+        high_water=1000,
+    )
+    dealer = Dealer(
+        context,
+        router.bind("inproc://taking"),
+        on_message=lambda frames: None,
+        on_sent=lambda frames: None,
+        on_lost=lambda reason: None,
+        identity=b"d",
+    )
+    try:
+        async with asyncio.timeout(TIMEOUT_S):
+            yield router, dealer
+    finally:
+        dealer.close()
+        router.close()
+        await asyncio.wait_for(context.close(), TIMEOUT_S)
+
+
+@pytest.mark.parametrize("where", ["while they are handled", "while they are received"])
+def test_fault_in_messages_that_came_together_does_not_silence_the_link(where: str) -> None:
+    """What was received before it is handed over, and what comes after it without a signal of its own."""
+    faults: list[str] = []
+    told: list[bytes] = []
+
+    def take(messages: list[tuple[str, list[bytes]]]) -> None:
+        told.extend(frames[1] for _, frames in messages)
+        if where == "while they are handled" and len(told) <= 2 * DRAIN:
+            raise RuntimeError(where)
+
+    class Faulty:
+        """Receives, and says once that it could not go on."""
+
+        def __init__(self, real: Any) -> None:
+            self._real = real
+            self.readable, self.send_all, self.send = real.readable, real.send_all, real.send
+
+        def receive_all(self, messages: list[tuple[str, list[bytes]]], most: int, octets: int) -> None:
+            self._real.receive_all(messages, min(most, 3), octets)
+            if where == "while they are received" and messages and len(faults) < 2:
+                raise RuntimeError(where)
+
+    async def story() -> None:
+        asyncio.get_running_loop().set_exception_handler(
+            lambda loop, context: faults.append(str(context["exception"]))
+        )
+        async with taking(take) as (router, dealer):
+            if where == "while they are received":
+                router.link._messages = Faulty(router.link._messages)  # type: ignore[assignment]
+            said = [b"%d" % number for number in range(200)]
+            for text in said:
+                assert dealer.send([text])
+            while len(told) < 200:
+                await asyncio.sleep(0)
+            assert told == said
+
+    asyncio.run(story())
+    assert faults and {*faults} == {where}
+
+
+def test_octets_of_messages_that_are_handed_over_together_are_bounded() -> None:
+    """No message is taken after that with which they have so many."""
+    sizes: list[int] = []
+
+    async def story() -> None:
+        async with taking(lambda messages: sizes.append(sum(len(frames[1]) for _, frames in messages))) as (
+            _,
+            dealer,
+        ):
+            for _ in range(10):
+                assert dealer.send([bytes(DRAIN_OCTETS // 2 - 1)])
+            while sum(sizes) < 10 * (DRAIN_OCTETS // 2 - 1):
+                await asyncio.sleep(0)
+            assert sizes == [DRAIN_OCTETS - 2] * 5  # what is missing is the routing id, which counts
 
     asyncio.run(story())
 

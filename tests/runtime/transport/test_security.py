@@ -18,6 +18,8 @@ from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.guard import Guard
 from specwire.runtime.transport.keys import KeyFileError, KeyPair, load_keys, load_public_key, make_keys
+from specwire.runtime.transport.link import OnMessages
+from specwire.runtime.transport.messages import PureMessages
 from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import (
     NULL,
@@ -49,6 +51,7 @@ class Gate:
         names: Mapping[str, str] | None = None,
         any_key: bool = False,
         passwords: Mapping[str, str] | None = None,
+        on_messages: OnMessages | None = None,
     ) -> None:
         self.context = TransportContext()
         self.heard: asyncio.Queue[tuple[str, list[bytes]]] = asyncio.Queue()
@@ -63,7 +66,8 @@ class Gate:
         self.guard.start()
         self.router = Router(
             self.context,
-            on_message=lambda peer, frames: self.heard.put_nowait((self.router.user, frames)),
+            on_message=None if on_messages is not None else self._hear,
+            on_messages=on_messages,
             on_sent=lambda peer, frames: None,
             on_room=lambda peer: None,
             on_gone=lambda peer, reason: None,
@@ -71,6 +75,9 @@ class Gate:
         )
         self.endpoint = self.router.bind("tcp://127.0.0.1:*")
         self.dealers: list[Dealer] = []
+
+    def _hear(self, peer: bytes, frames: list[bytes]) -> None:
+        self.heard.put_nowait((self.router.user, frames))
 
     def knock(self, security: Security, word: bytes) -> None:
         """Connect a client and let it say one word."""
@@ -100,8 +107,9 @@ async def gate(
     names: Mapping[str, str] | None = None,
     any_key: bool = False,
     passwords: Mapping[str, str] | None = None,
+    on_messages: OnMessages | None = None,
 ) -> AsyncIterator[Gate]:
-    made = Gate(security, names=names, any_key=any_key, passwords=passwords)
+    made = Gate(security, names=names, any_key=any_key, passwords=passwords, on_messages=on_messages)
     try:
         async with asyncio.timeout(TIMEOUT_S):
             yield made
@@ -119,6 +127,40 @@ def test_a_listed_key_is_known_by_its_name_and_another_is_turned_away() -> None:
             g.knock(CurveClient(friend, server.public), b"hello")
             assert await g.heard.get() == ("site-b", [b"hello"])
             assert g.heard.empty()
+
+    asyncio.run(story())
+
+
+@pytest.mark.parametrize("pure", [False, True], ids=["as built", "pyzmq"])
+def test_each_of_the_messages_that_come_together_has_its_user(
+    pure: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if pure:
+        monkeypatch.setattr("specwire.runtime.transport.link.Messages", PureMessages)
+    server, clients = new_pair(), [new_pair() for _ in range(3)]
+    heard: list[list[tuple[str, list[bytes]]]] = []
+
+    async def story() -> None:
+        async with gate(
+            CurveServer(server),
+            names={client.public: f"site-{number}" for number, client in enumerate(clients)},
+            on_messages=heard.append,
+        ) as g:
+            for number, client in enumerate(clients):
+                g.knock(CurveClient(client, server.public), b"%d" % number)
+            while sum(map(len, heard)) < 3:
+                await asyncio.sleep(0)
+            heard.clear()
+            g.router.pause()
+            for _ in range(10):
+                for number, dealer in enumerate(g.dealers):
+                    assert dealer.send([b"%d" % number, b"again"])
+            while not g.router.link._messages.readable():
+                await asyncio.sleep(0)
+            g.router.link.resume()
+            while sum(map(len, heard)) < 30:
+                await asyncio.sleep(0)
+        assert all(user == f"site-{frames[1].decode()}" for messages in heard for user, frames in messages)
 
     asyncio.run(story())
 
