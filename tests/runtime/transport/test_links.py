@@ -7,7 +7,7 @@ import ctypes
 import os
 import select
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -383,64 +383,10 @@ def test_peer_that_is_gone_is_told() -> None:
     asyncio.run(story())
 
 
-def test_messages_that_came_together_are_handed_over_together() -> None:
-    """In their order, no more than a wake-up takes; none after a pause, all of them when it is over."""
-
-    async def story() -> None:
-        context = TransportContext()
-        told: list[list[bytes]] = []
-        rests: list[int] = []
-
-        def take(messages: list[tuple[str, list[bytes]]]) -> None:
-            assert 0 < len(messages) <= DRAIN
-            assert {user for user, _ in messages} == {""}
-            told.extend(frames for _, frames in messages)
-            if len(told) in (1, 201):
-                router.pause()
-
-        router = Router(
-            context,
-            on_messages=take,
-            on_sent=None,
-            on_room=lambda peer: None,
-            on_gone=lambda peer, reason: None,
-            on_rest=lambda: rests.append(len(told)),
-            high_water=1000,
-        )
-        dealer = Dealer(
-            context,
-            router.bind("tcp://127.0.0.1:*"),
-            on_message=lambda frames: None,
-            on_sent=lambda frames: None,
-            on_lost=lambda reason: None,
-            identity=b"d",
-        )
-        try:
-            async with asyncio.timeout(TIMEOUT_S):
-                dealer.send([b"0"])
-                while not told:
-                    await asyncio.sleep(0)
-                for number in range(1, 201):
-                    assert dealer.send([b"%d" % number])
-                while not router.link._messages.readable():
-                    await asyncio.sleep(0)
-                router.link._wake()  # as the descriptor does, unless asking has taken its signal back
-                assert len(told) == 1, "nothing is taken while the link pauses"
-                router.link.resume()
-                while len(told) < 201:
-                    await asyncio.sleep(0)
-        finally:
-            dealer.close()
-            router.close()
-            await asyncio.wait_for(context.close(), TIMEOUT_S)
-        assert told == [[b"d", b"%d" % number] for number in range(201)]
-        assert rests[-1] == 201 and rests == sorted(rests), "each wake-up is told to be over"
-
-    asyncio.run(story())
-
-
 @asynccontextmanager
-async def taking(on_messages: OnMessages) -> AsyncIterator[tuple[Router, Dealer]]:
+async def taking(
+    on_messages: OnMessages, on_rest: Callable[[], None] | None = None
+) -> AsyncIterator[tuple[Router, Dealer]]:
     """A router that hands messages over together, and a dealer that it has not heard of; what is sent has come at once."""
     context = TransportContext()
     router = Router(
@@ -449,6 +395,7 @@ async def taking(on_messages: OnMessages) -> AsyncIterator[tuple[Router, Dealer]
         on_sent=None,
         on_room=lambda peer: None,
         on_gone=lambda peer, reason: None,
+        on_rest=on_rest,
         high_water=1000,
     )
     dealer = Dealer(
@@ -466,6 +413,30 @@ async def taking(on_messages: OnMessages) -> AsyncIterator[tuple[Router, Dealer]
         dealer.close()
         router.close()
         await asyncio.wait_for(context.close(), TIMEOUT_S)
+
+
+def test_messages_that_came_together_are_handed_over_together() -> None:
+    """In their order, no more than a wake-up takes; none after a pause, all of them when it is over."""
+    batches: list[list[tuple[str, list[bytes]]]] = []
+    rests: list[int] = []
+
+    async def story() -> None:
+        async with taking(batches.append, lambda: rests.append(len(batches))) as (router, dealer):
+            router.pause()
+            for number in range(2 * DRAIN + 3):
+                assert dealer.send([b"%d" % number])
+            router.link._wake()  # as the descriptor does
+            assert batches == [], "nothing is taken while the link pauses"
+            router.link.resume()
+            while sum(map(len, batches)) < 2 * DRAIN + 3:
+                await asyncio.sleep(0)
+
+    asyncio.run(story())
+    assert [len(messages) for messages in batches] == [DRAIN, DRAIN, 3]
+    assert [message for messages in batches for message in messages] == [
+        ("", [b"d", b"%d" % number]) for number in range(2 * DRAIN + 3)
+    ]
+    assert {1, 2, 3} <= {*rests} and rests == sorted(rests), "each wake-up is told to be over"
 
 
 @pytest.mark.parametrize("where", ["while they are handled", "while they are received"])
