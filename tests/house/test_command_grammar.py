@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import re
+import shlex
 import shutil
 import subprocess
 import sys
@@ -124,7 +125,7 @@ def test_completion_script(shell: str) -> None:
 def test_completion_in_bash(tmp_path: Path) -> None:
     """The script is taken by a shell, and its function fills in what the shell asks for."""
     program = tmp_path / "specwire"
-    program.write_text(f"#!{sys.executable}\nfrom specwire.runtime.cli.main import main\nmain()\n")
+    program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} -m specwire.runtime.cli.main "$@"\n')
     program.chmod(0o755)
     story = """
         eval "$(_SPECWIRE_COMPLETE=source_bash specwire)"

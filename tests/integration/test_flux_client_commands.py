@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import re
+import shlex
 import signal
 import socket
 import sys
@@ -126,7 +127,7 @@ def test_reader_that_leaves_ends_the_command() -> None:
 
     async def story() -> None:
         async with full_tree(1, 0) as (instance, _):
-            words = " ".join([sys.executable, *COMMAND[1:], "ping", "--interval=0", "0"])
+            words = shlex.join([sys.executable, *COMMAND[1:], "ping", "--interval=0", "0"])
             shell = await asyncio.create_subprocess_exec(
                 "sh",
                 "-c",

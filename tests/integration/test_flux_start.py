@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import os
+import shlex
 import signal
 import sys
 from collections.abc import Iterator
@@ -157,7 +158,7 @@ def test_status_tells_of_every_broker_of_this_user(
     monkeypatch.setenv("XDG_RUNTIME_DIR", str(tmp_path_factory.mktemp("own")))
 
     async def story() -> None:
-        asking = f"{sys.executable} -m specwire.runtime.cli.main flux status"
+        asking = f"{shlex.quote(sys.executable)} -m specwire.runtime.cli.main flux status"
         process = await start_command(
             "--size=3", "--fanout=1", "--", "sh", "-c", f"{asking} --json; {asking}"
         )

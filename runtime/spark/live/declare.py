@@ -90,6 +90,9 @@ set -eu
 cd "$(dirname "$0")"
 python={python}
 export PYSPARK_PYTHON="${{PYSPARK_PYTHON:-$python}}"
+# Spark's own search for itself ends at a space in the name of a folder.
+find='import os, pyspark; print(os.path.dirname(pyspark.__file__))'
+export SPARK_HOME="${{SPARK_HOME:-$("$PYSPARK_PYTHON" -c "$find")}}"
 # Tables outlive a run only in a catalog that does: here a file of Derby; name your own metastore in its place.
 exec "$(dirname "$(command -v "$PYSPARK_PYTHON")")/spark-pipelines" \\
     --conf spark.sql.catalogImplementation=hive \\

@@ -113,6 +113,6 @@ def test_values() -> None:
     assert describe("15.2(4)M") == "15.2(4)M"
     assert describe({"a": [1, None]}) == '{"a":[1,null]}'
     deep: list[object] = []
-    for _ in range(5000):
+    for _ in range(100_000):
         deep = [deep]
     assert describe(deep) == "(nested too deep to be shown)"
