@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from asyncio import selector_events
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -251,6 +253,28 @@ def test_without_a_server_who_comes_is_closed(caplog: pytest.LogCaptureFixture) 
     asyncio.run(story())
     (entry,) = caplog.records
     assert "cannot be reached: " in entry.message
+
+
+def test_what_is_said_first_is_kept_where_asyncio_reads_after_a_pause(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Early releases of Python 3.11 begin to read a connection that was paused as it was made; made so here in any."""
+    transport = vars(selector_events)["_SelectorSocketTransport"]
+
+    def add_reader(self: Any, descriptor: int, callback: Callable[[], None]) -> None:
+        if not self.is_closing():
+            self._loop._add_reader(descriptor, callback)
+
+    monkeypatch.setattr(transport, "_add_reader", add_reader)
+
+    async def story() -> None:
+        async with scene() as at:
+            _, writer = await at.connect()
+            writer.write(b"ping")
+            reader, _ = await at.accepted.get()
+            assert await reader.readexactly(4) == b"ping"
+
+    asyncio.run(story())
 
 
 def test_unix_sockets(tmp_path: Path) -> None:
