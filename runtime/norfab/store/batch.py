@@ -49,11 +49,7 @@ def blob(octets: bytes) -> bytes | bytearray:
 
 def weigh(row: Parameters) -> int:
     """Return about how many octets a row has, those of its texts and blobs."""
-    octets = 0
-    for value in row:
-        if type(value) in _SIZED:
-            octets += len(value)
-    return octets
+    return sum([len(value) for value in row if type(value) in _SIZED])
 
 
 def carry_out(connection: sqlite3.Connection, statements: Iterable[Statement]) -> None:

@@ -61,13 +61,14 @@ class Gathering:
         if patient:
             if self._turn is None:
                 self._turn = asyncio.get_running_loop().call_later(self._patience_s, self.finish)
-            return
-        first = not self._pressing
-        if first:
-            self._late_at, self._alone = monotonic() + BUSY_S, self.idle
-        self._pressing += count
-        if first and not self._held:
-            self._press()
+        elif self._pressing:
+            self._pressing += count
+        else:
+            self._pressing, now = count, monotonic()
+            self._late_at = now + BUSY_S
+            self._alone = count == 1 and self._singles >= SINGLES and now - self._rested_at >= PAUSE_S
+            if not self._held:
+                self._press()
 
     def hold(self) -> None:
         """Something is handled: until `settle` what it has to be kept only gathers."""
@@ -98,7 +99,8 @@ class Gathering:
         """Nothing has gathered any more."""
         if self._turn is not None:
             self._turn.cancel()
-        self._turn, self._pressed = None, False
+            self._turn = None
+        self._pressed = False
         self._count = self._pressing = self._looked_at = 0
 
     def _press(self) -> None:

@@ -56,8 +56,11 @@ class Ticket(msgspec.Struct, frozen=True, gc=False):
     @classmethod
     def of(cls, number: int, statements: Sequence[Statement]) -> Ticket:
         """Return a ticket that is weighed here."""
-        octets = sum([weigh(row) for _, row in statements])
-        others = sum([not sql.startswith("INSERT") for sql, _ in statements])
+        octets = others = 0
+        for sql, row in statements:
+            octets += weigh(row)
+            if not sql.startswith("INSERT"):
+                others += 1
         return cls(number, statements, octets, others)
 
 
@@ -129,7 +132,9 @@ class Keeper:
                 self._be_patient(connection, patient=False)
             except sqlite3.Error:
                 return False
-        rows = sum([len(ticket.statements) for ticket in tickets])
+        rows = len(tickets[0].statements)
+        if len(tickets) > 1:
+            rows = sum([len(ticket.statements) for ticket in tickets])
         self._quick_pages += PAGES_A_COMMIT + octets // PAGE_OCTETS + rows // ROWS_A_PAGE
         return self._attempt(tickets) is None
 
@@ -158,10 +163,13 @@ class Keeper:
     def _attempt(self, tickets: Sequence[Ticket]) -> Exception | None:
         """Commit the tickets, all or none; return why not."""
         try:
-            connection = self._connection = self._connection or self._connect()
-            if len(tickets) == 1 and len(tickets[0].statements) == 1:
+            connection = self._connection
+            if connection is None:
+                connection = self._connection = self._connect()
+            if len(tickets) == 1 and len(statements := tickets[0].statements) == 1:
                 # A transaction of its own, in a third of the calls.
-                connection.execute(*tickets[0].statements[0])
+                sql, row = statements[0]
+                connection.execute(sql, row)
             else:
                 self._commit(connection, tickets)
         except (*_UNFIT, OSError, StoreError) as error:

@@ -146,22 +146,27 @@ class Writer:
         Args:
             patient: more is about to come, and this may wait for it a moment; see `Gathering`.
         """
-        octets = others = 0
+        count, octets, others = len(tickets), 0, 0
         for ticket in tickets:
             octets += ticket.octets
             others += ticket.others
-        if full := self._full(len(tickets), octets):
-            if len(tickets) == 1:
+        gathered = self._gathered
+        if (
+            self._thread is None
+            or self._octets + octets > self._max_octets
+            or len(gathered) + len(self._queue) + count > self._max_waiting
+        ) and (full := self._full(count, octets)):
+            if count == 1:
                 self.refuse(tickets[0].number, full)
                 return
             for ticket in tickets:  # for some of them there may be room
                 self.put([ticket], patient=patient)
             return
-        self._gathered += tickets
+        gathered += tickets
         self._octets += octets
         self._weight += octets
         self._others += others
-        self.gathering.add(len(tickets), patient=patient)
+        self.gathering.add(count, patient=patient)
 
     def refuse(self, ticket: int, reason: str) -> None:
         """Tell that a ticket cannot be kept: in the next turn of the loop, or before a later one is told to be."""
@@ -205,18 +210,19 @@ class Writer:
         gathered, octets = self._gathered, self._weight
         if (
             self._quick
+            and not (self._handed_over or self._queue or self._closing)
+            # In this order: the thread has nothing to take, and so it rests until this loop gives it something.
+            and self._resting
             and 0 < len(gathered) <= QUICK_TICKETS
             and octets <= QUICK_OCTETS
             and self._others <= QUICK_OTHERS
+            and self._keeper.keep_quickly(gathered, octets)
         ):
-            with self._lock:  # a thread that rests does so until this is let go
-                rests = self._resting and not self._queue and not self._closing and not self._handed_over
-                done = rests and self._keeper.keep_quickly(gathered, octets)
-            if done:
-                self._gathered, self._weight, self._others = [], 0, 0
-                self._hear((), gathered[-1].number, octets)
-                return
-        self._hand_over()
+            self._gathered = []
+            self._weight = self._others = 0
+            self._hear((), gathered[-1].number, octets)
+        else:
+            self._hand_over()
 
     def _hand_over(self) -> None:
         """Give the thread what has gathered."""
@@ -323,7 +329,8 @@ class Writer:
             self._on_failed(ticket, reason)
 
     def _hear(self, failures: Sequence[tuple[int, str]], last: int | None, octets: int) -> None:
-        self._tell_refused()
+        if self._refused:
+            self._tell_refused()
         for ticket, reason in failures:
             self._on_failed(ticket, reason)
         self._octets -= octets

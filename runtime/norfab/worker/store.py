@@ -5,7 +5,7 @@ Folder: ``worker.sqlite3`` with its companions, and ``begun``. One process at a 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from specwire.runtime.norfab.store.batch import Statement, blob
@@ -115,7 +115,7 @@ class WorkerStore:
 
     def write(self, ticket: int, records: Sequence[Record], *, patient: bool = False) -> None:
         """Keep the records, all or none; `patient` as for `Writer.put`."""
-        self._writer.put([Ticket.of(ticket, list(_statements(records)))], patient=patient)
+        self._writer.put([Ticket.of(ticket, [*map(_statement, records)])], patient=patient)
 
     def mark(self, number: int) -> None:
         """Note that jobs up to this number have begun."""
@@ -139,36 +139,28 @@ class WorkerStore:
             self._mark.close()
 
 
-def _statements(records: Sequence[Record]) -> Iterator[Statement]:
-    for record in records:
-        if type(record) is JobRecord:
-            yield (
-                _JOB,
-                (
-                    record.number,
-                    record.uuid,
-                    blob(record.client),
-                    record.task,
-                    blob(record.body),
-                    record.accepted_at,
-                    int(record.held),
-                ),
-            )
-        elif type(record) is ResultRecord:
-            yield (
-                _RESULT,
-                (
-                    record.number,
-                    blob(record.body),
-                    record.ended_at,
-                    int(record.failed),
-                    int(record.fault),
-                    0,
-                ),
-            )
-        elif type(record) is DeletedRecord:
-            yield _RESULT, (record.number, bytearray(), record.at, 0, 0, 1)
-        elif type(record) is BegunRecord:
-            yield _BEGUN, (1, record.number)
-        else:
-            yield _FORGET, (record.number,)
+def _statement(record: Record) -> Statement:
+    if type(record) is JobRecord:
+        return _JOB, (
+            record.number,
+            record.uuid,
+            blob(record.client),
+            record.task,
+            blob(record.body),
+            record.accepted_at,
+            int(record.held),
+        )
+    if type(record) is ResultRecord:
+        return _RESULT, (
+            record.number,
+            blob(record.body),
+            record.ended_at,
+            int(record.failed),
+            int(record.fault),
+            0,
+        )
+    if type(record) is DeletedRecord:
+        return _RESULT, (record.number, bytearray(), record.at, 0, 0, 1)
+    if type(record) is BegunRecord:
+        return _BEGUN, (1, record.number)
+    return _FORGET, (record.number,)
