@@ -64,9 +64,8 @@ class Gathering:
         elif self._pressing:
             self._pressing += count
         else:
-            self._pressing, now = count, monotonic()
-            self._late_at = now + BUSY_S
-            self._alone = count == 1 and self._singles >= SINGLES and now - self._rested_at >= PAUSE_S
+            self._late_at, self._alone = monotonic() + BUSY_S, self.idle
+            self._pressing = count
             if not self._held:
                 self._press()
 
