@@ -32,7 +32,18 @@ CHECKED_OCTETS = 1 << 30
 _SYNCHRONOUS = {"process": "NORMAL", "full": "FULL"}
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
 _REOPEN = (*_DAMAGE, sqlite3.SQLITE_IOERR, sqlite3.SQLITE_CANTOPEN)
+_FAULTY = (
+    sqlite3.SQLITE_ERROR,
+    sqlite3.SQLITE_CONSTRAINT,
+    sqlite3.SQLITE_MISMATCH,
+    sqlite3.SQLITE_RANGE,
+    sqlite3.SQLITE_TOOBIG,
+)
 _COMPANIONS = ("", "-wal", "-shm")
+
+_BROUGHT_IN = "CREATE TABLE IF NOT EXISTS redo (one INTEGER PRIMARY KEY, serial INTEGER NOT NULL)"
+BRING_IN = "INSERT OR REPLACE INTO redo VALUES (?, ?)"
+"""Up to which serial number the database has the records of its redo log; see `RedoLog`."""
 
 
 def is_damage(error: Exception) -> bool:
@@ -43,6 +54,11 @@ def is_damage(error: Exception) -> bool:
 def is_locked(error: Exception) -> bool:
     """Tell whether another process kept the file locked for `BUSY_S`; trying again at once would take as long."""
     return _code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def is_faulty(error: Exception) -> bool:
+    """Tell whether the statement is at fault: carried out again it fails again, whatever becomes of the disk."""
+    return not isinstance(error, sqlite3.Error | OSError | StoreError) or _code_of(error) in _FAULTY
 
 
 def spoils_connection(error: Exception) -> bool:
@@ -82,6 +98,7 @@ def open_database(
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {WAL_OCTETS}")
         _prepare(connection, path, schema, version)
+        connection.execute(_BROUGHT_IN)
         if check and path.stat().st_size <= CHECKED_OCTETS:
             _check(connection)
         if fresh and durability == "full":
@@ -114,6 +131,12 @@ def _check(connection: sqlite3.Connection) -> None:
         damage = sqlite3.DatabaseError(str(found).replace("\n", " "))
         damage.sqlite_errorcode = sqlite3.SQLITE_CORRUPT
         raise damage
+
+
+def brought_in(connection: sqlite3.Connection) -> int:
+    """Return up to which serial number the database has the records of its redo log."""
+    [serial] = connection.execute("SELECT coalesce(max(serial), 0) FROM redo").fetchone()
+    return int(serial)
 
 
 def move_aside(path: Path) -> Path:

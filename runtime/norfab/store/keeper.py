@@ -7,6 +7,7 @@ damaged file is moved aside, and the next attempt finds a new one.
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
@@ -17,15 +18,20 @@ import msgspec
 
 from specwire.runtime.norfab.store.batch import Statement, carry_out, weigh
 from specwire.runtime.norfab.store.database import (
+    BRING_IN,
     BUSY_S,
     Durability,
+    brought_in,
     is_damage,
+    is_faulty,
     is_locked,
     move_aside,
     open_database,
     spoils_connection,
 )
 from specwire.runtime.norfab.store.errors import StoreError
+
+logger = logging.getLogger(__name__)
 
 _UNFIT = (sqlite3.Error, OverflowError, UnicodeError, ValueError)
 """What SQLite and its module raise for a statement that cannot be carried out."""
@@ -62,6 +68,15 @@ class Ticket(msgspec.Struct, frozen=True, gc=False):
             if not sql.startswith("INSERT"):
                 others += 1
         return cls(number, statements, octets, others)
+
+
+def as_one(tickets: Sequence[Ticket]) -> Ticket:
+    """Return tickets of a redo log as one, with which it is noted that the database has them."""
+    last = tickets[-1].number
+    statements = [statement for ticket in tickets for statement in ticket.statements]
+    octets = sum([ticket.octets for ticket in tickets])
+    others = sum([ticket.others for ticket in tickets])
+    return Ticket(last, [*statements, (BRING_IN, (1, last))], octets, others)
 
 
 class Keeper:
@@ -118,6 +133,37 @@ class Keeper:
         middle = len(tickets) // 2
         yield from self.keep(tickets[:middle])
         yield from self.keep(tickets[middle:])
+
+    def brought_in(self) -> int:
+        """Return up to which serial number the database has the records of its redo log; raises StoreError."""
+        [(serial,)] = self.ask(lambda connection: [(brought_in(connection),)])
+        return int(serial)
+
+    def bring_in(self, tickets: Sequence[Ticket]) -> tuple[Sequence[Ticket], str]:
+        """Commit tickets of a redo log, whose numbers are serial numbers, in order; return which are left, and why.
+
+        One that could not be carried out whatever became of the disk is left out, and the log tells.
+        """
+        if self._connection is not None:
+            with suppress(sqlite3.Error):
+                self._be_patient(self._connection, patient=True)
+        whole = [as_one(tickets)]
+        error = self._attempt(whole)
+        if error is not None and spoils_connection(error):
+            error = self._attempt(whole)  # the file may be a new one now
+        if error is None:
+            return (), ""
+        if not is_faulty(error):
+            return tickets, str(error)
+        if len(tickets) == 1:
+            logger.error("%s: what was to be kept is left out: %s", self._path, error)
+            return (), ""
+        while tickets:
+            left, why = self.bring_in(tickets[:1])
+            if left:
+                return tickets, why
+            tickets = tickets[1:]
+        return (), ""
 
     def keep_quickly(self, tickets: Sequence[Ticket], octets: int) -> bool:
         """Commit a few tickets of so many octets where that takes no time to speak of; return whether it was done.

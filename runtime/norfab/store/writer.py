@@ -2,7 +2,8 @@
 
 Where a commit does not wait for the disk, and there is not much to commit and nothing before it, the event loop does it itself:
 for a few tickets that takes some 20 µs and for hundreds a millisecond, and to wake the thread and to be woken by it takes
-several times the former, as both want the interpreter.
+several times the former, as both want the interpreter. A ticket that is put alone is only appended to a redo log there, and is
+committed with others soon after (see `Secured`); a question, and whatever else is committed, comes after it.
 
 A ticket is a number and the statements that belong together: all of them are committed or none. The owner of a `Writer`
 puts tickets on its event loop and hears there what became of them, in this order: each ticket that could not be kept,
@@ -29,8 +30,10 @@ from specwire.runtime.norfab.store.batch import Parameters
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
-from specwire.runtime.norfab.store.keeper import Keeper, Rows, Ticket
+from specwire.runtime.norfab.store.keeper import Keeper, Rows, Ticket, as_one
 from specwire.runtime.norfab.store.lock import StoreLock
+from specwire.runtime.norfab.store.redo import read_redo, redo_file
+from specwire.runtime.norfab.store.secured import Secured
 
 logger = logging.getLogger(__name__)
 
@@ -98,6 +101,12 @@ class Writer:
         self._octets = 0
         self._refused: list[tuple[int, str]] = []
         self._handed_over = 0  # tickets that the thread has, or of which it has not told yet
+        self._secured = Secured(self._bring_in)
+        self._in_debt = (
+            False  # the thread has tickets that were secured, or has not told that it has done with them
+        )
+        self._debt: Sequence[Ticket] = ()
+        self._debt_is_due = False
         self._lock = threading.Lock()
         self._wanted = threading.Condition(self._lock)
         self._closing = self._resting = False
@@ -133,12 +142,34 @@ class Writer:
             raise StoreError(f"{self.path.parent} cannot be made: {error.strerror}") from None
         self._file_lock = StoreLock(self.path)
         try:
-            await asyncio.to_thread(self._keeper.open)
+            await asyncio.to_thread(self._open)
         except BaseException:
             self._file_lock.release()
             raise
         self._thread = threading.Thread(target=self._work, name=f"store {self.path.name}", daemon=True)
         self._thread.start()
+
+    def _open(self) -> None:
+        """Open the database, and bring in what an earlier process has left in its redo log."""
+        self._keeper.open()
+        try:
+            redo, last = redo_file(self.path), self._keeper.brought_in()
+            tickets = [Ticket.of(*record) for record in read_redo(redo, last)]
+            if tickets:
+                left, why = self._keeper.bring_in(tickets)
+                if left:
+                    raise StoreError(f"{self.path} does not take what {redo} has, and must not lose: {why}")
+                last = tickets[-1].number
+            if self._quick:
+                self._secured.open(redo, last + 1)
+            else:
+                redo.unlink(missing_ok=True)
+        except OSError as error:
+            self._keeper.close()
+            raise StoreError(f"{redo} cannot be removed: {error.strerror}") from None
+        except BaseException:
+            self._keeper.close()
+            raise
 
     def put(self, tickets: Sequence[Ticket], *, patient: bool = False) -> None:
         """Have each of the tickets committed, whose numbers count up. Returns at once.
@@ -204,19 +235,18 @@ class Writer:
                 logger.error("%s: the disk has not taken what waits within %g s", self.path, CLOSE_S)
             self._file_lock.release()
             await asyncio.sleep(0)  # what the thread said last is heard
+        self._secured.close()
 
     def _commit_gathered(self) -> None:
         """Commit what has gathered: here where it is not much and does not wait, else in the thread."""
         gathered, octets = self._gathered, self._weight
         if (
-            self._quick
-            and not (self._handed_over or self._queue or self._closing)
-            # In this order: the thread has nothing to take, and so it rests until this loop gives it something.
-            and self._resting
-            and 0 < len(gathered) <= QUICK_TICKETS
-            and octets <= QUICK_OCTETS
-            and self._others <= QUICK_OTHERS
-            and self._keeper.keep_quickly(gathered, octets)
+            gathered
+            and self._is_free
+            and (
+                (len(gathered) == 1 and self._secured.take(gathered[0]))
+                or (len(gathered) <= QUICK_TICKETS and self._commit_here(gathered, octets))
+            )
         ):
             self._gathered = []
             self._weight = self._others = 0
@@ -224,14 +254,49 @@ class Writer:
         else:
             self._hand_over()
 
+    @property
+    def _is_free(self) -> bool:
+        """Whether everything that was put before what has gathered is durable, and no commit waits for the disk."""
+        return self._quick and not (self._handed_over or self._in_debt or self._queue or self._closing)
+
+    def _commit_here(self, gathered: Sequence[Ticket], octets: int) -> bool:
+        """Commit what is secured and what has gathered, where that does not wait; return whether it was done."""
+        secured = self._secured
+        tickets = [as_one(secured.tickets), *gathered] if secured.tickets else gathered
+        octets += secured.octets
+        if (
+            # The thread was found to have nothing to take, and so it rests until this loop gives it something.
+            not self._resting
+            or octets > QUICK_OCTETS
+            or self._others + secured.others > QUICK_OTHERS
+            or not self._keeper.keep_quickly(tickets, octets)
+        ):
+            return False
+        if secured.tickets:
+            secured.committed()
+        return True
+
+    def _bring_in(self) -> None:
+        """Commit what is secured, or have the thread try again to."""
+        if self._in_debt:
+            with self._wanted:
+                self._debt_is_due = True
+                self._wanted.notify()
+        elif not (self._is_free and self._commit_here((), 0)):
+            self._hand_over()
+
     def _hand_over(self) -> None:
-        """Give the thread what has gathered."""
+        """Give the thread what is secured, and what has gathered."""
         self.gathering.clear()
         gathered, self._gathered = self._gathered, []
         self._weight = self._others = 0
-        if gathered:
+        secured = self._secured.hand_out()
+        if gathered or secured:
             self._handed_over += len(gathered)
             with self._wanted:
+                if secured:  # the thread has none: while it does, no other ticket is secured
+                    self._in_debt = self._debt_is_due = True
+                    self._debt = secured
                 self._queue.extend(gathered)
                 if self._resting:
                     self._wanted.notify()
@@ -262,22 +327,28 @@ class Writer:
     def _work(self) -> None:
         while True:
             with self._wanted:
-                while not self._queue and not self._closing:
+                while not (self._queue or self._debt_is_due or self._closing):
                     self._resting = True
                     self._wanted.wait()
                 self._resting = False
-                if not self._queue:
+                if not (self._queue or self._debt_is_due):
                     break
                 tickets, question = self._take()
+                self._debt_is_due = False
             try:
+                trouble = self._settle_debt() if self._debt else ""
                 if tickets:
-                    self._commit(tickets)
+                    self._commit(tickets, trouble)
                 if question is not None:
-                    self._answer(question)
+                    self._answer(question, trouble)
             except Exception as error:  # our own fault: nobody is left waiting for it
                 logger.exception("what a store was to write could not be handled")
                 reason = f"a fault of the store: {error!r}"
                 self._tell(tickets, [(ticket.number, reason) for ticket in tickets], None)
+                if question is not None:
+                    self._call(partial(_refuse, question.answer, StoreError(reason)))
+                if self._debt:
+                    self._call(partial(self._hear_of_debt, reason))
         self._keeper.close()
 
     def _take(self) -> tuple[list[Ticket], _Question | None]:
@@ -292,12 +363,21 @@ class Writer:
             octets += next_one.octets
         return tickets, None
 
-    def _commit(self, tickets: list[Ticket]) -> None:
-        self._tell(tickets, [*self._keeper.keep(tickets)], tickets[-1].number)
+    def _settle_debt(self) -> str:
+        """Commit what was secured; return why not: nothing else is committed or read until it is."""
+        self._debt, trouble = self._keeper.bring_in(self._debt)
+        self._call(partial(self._hear_of_debt, trouble))
+        return trouble
+
+    def _commit(self, tickets: list[Ticket], trouble: str) -> None:
+        failures = [(ticket.number, trouble) for ticket in tickets] if trouble else self._keeper.keep(tickets)
+        self._tell(tickets, [*failures], tickets[-1].number)
         self._keeper.work_off()
 
-    def _answer(self, question: _Question) -> None:
+    def _answer(self, question: _Question, trouble: str) -> None:
         try:
+            if trouble:
+                raise StoreError(f"{self.path} does not take what is to be kept: {trouble}")
             rows = self._keeper.ask(question.ask)
         except StoreError as error:
             self._call(partial(_refuse, question.answer, error))
@@ -322,6 +402,17 @@ class Writer:
     ) -> None:
         self._handed_over -= tickets
         self._hear(failures, last, octets)
+
+    def _hear_of_debt(self, trouble: str) -> None:
+        if not trouble:
+            self._in_debt = False
+            self._secured.committed()
+            return
+        logger.warning(
+            "%s does not take what is kept in %s meanwhile: %s", self.path, redo_file(self.path), trouble
+        )
+        if not self._closing:
+            self._secured.try_again()
 
     def _tell_refused(self) -> None:
         refused, self._refused = self._refused, []

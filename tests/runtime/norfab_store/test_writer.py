@@ -9,7 +9,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import AsyncIterator, Callable, Coroutine
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from itertools import count
 from pathlib import Path
@@ -21,20 +21,11 @@ from specwire.runtime.norfab.store.batch import carry_out
 from specwire.runtime.norfab.store.errors import StoreError, StoreInUseError, StoreVersionError
 from specwire.runtime.norfab.store.keeper import Ticket
 from specwire.runtime.norfab.store.writer import Writer
+from tests.runtime.norfab_store.stories import run
 
 SCHEMA = ["CREATE TABLE thing (number INTEGER PRIMARY KEY, octets BLOB)"]
 INSERT = "INSERT INTO thing VALUES (?, ?)"
 NUMBERS = "SELECT number FROM thing ORDER BY number"
-
-
-def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a story, which has a minute."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(60):
-            await story()
-
-    asyncio.run(bounded())
 
 
 class Told:
@@ -76,6 +67,12 @@ async def writing(path: Path, **settings: Any) -> AsyncIterator[tuple[Writer, To
         await writer.close()
 
 
+@pytest.fixture
+def unsecured(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Have the redo log take nothing, so that each ticket is committed before it is told; see test_secured.py."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.redo.RECORD_OCTETS", 0)
+
+
 def numbers_in(path: Path) -> list[int]:
     """Return what is in the file, read by another connection."""
     connection = sqlite3.connect(path)
@@ -87,12 +84,12 @@ def numbers_in(path: Path) -> list[int]:
 
 @pytest.mark.parametrize("durability", ["process", "full"])
 def test_what_is_told_durable_is_in_the_file(tmp_path: Path, durability: str) -> None:
-    """Another connection sees a ticket as soon as it is told committed."""
+    """Another connection sees tickets as soon as they are told committed, unless one came alone (see test_secured.py)."""
 
     async def story() -> None:
         async with writing(tmp_path / "s.db", durability=durability) as (writer, told):
-            writer.put([Ticket.of(1, [(INSERT, (7, b"x")), (INSERT, (8, b"y"))])])
-            await told.until(1)
+            writer.put([Ticket.of(1, [(INSERT, (7, b"x"))]), Ticket.of(2, [(INSERT, (8, b"y"))])])
+            await told.until(2)
             assert numbers_in(tmp_path / "s.db") == [7, 8]
 
     run(story)
@@ -124,6 +121,7 @@ def test_many_tickets_are_few_commits(tmp_path: Path) -> None:
     run(story)
 
 
+@pytest.mark.usefixtures("unsecured")
 @pytest.mark.parametrize("pages", [0, 20, 3000], ids=["in the thread", "often worked off", "as it is"])
 def test_tickets_that_come_alone_are_kept_one_by_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, pages: int
@@ -190,6 +188,7 @@ def test_what_goes_on_coming_is_one_commit_for_a_while(
     run(story)
 
 
+@pytest.mark.usefixtures("unsecured")
 def test_what_comes_alone_is_told_before_settle_returns(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -222,6 +221,7 @@ def test_what_comes_alone_is_told_before_settle_returns(
     run(story)
 
 
+@pytest.mark.usefixtures("unsecured")
 def test_what_has_failed_is_told_before_what_was_committed_later(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -416,6 +416,7 @@ def test_damaged_file_is_moved_aside_and_told(tmp_path: Path, damage: str) -> No
     run(story)
 
 
+@pytest.mark.usefixtures("unsecured")
 def test_damage_at_work_is_told_and_the_next_ticket_is_kept(tmp_path: Path) -> None:
     """A file that is spoilt under a running writer is replaced; nothing ends."""
     path = tmp_path / "s.db"
@@ -483,6 +484,7 @@ def test_too_much_that_waits_is_refused(tmp_path: Path) -> None:
     run(story)
 
 
+@pytest.mark.usefixtures("unsecured")
 def test_of_several_that_are_put_those_for_which_there_is_room_are_kept(tmp_path: Path) -> None:
     """In number and in octets; one that is alone has room, however large."""
 
@@ -549,6 +551,7 @@ def test_close_writes_what_waits_and_refuses_what_comes(tmp_path: Path) -> None:
     run(story)
 
 
+@pytest.mark.usefixtures("unsecured")
 def test_locked_by_another_program_is_told_and_over_when_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -585,6 +588,7 @@ def test_question_that_is_wrong_raises_and_the_writer_goes_on(tmp_path: Path) ->
     run(story)
 
 
+@pytest.mark.usefixtures("unsecured")
 @pytest.mark.parametrize(("deletions", "in_thread"), [(8, False), (9, True)])
 def test_many_deletions_are_left_to_the_thread(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, deletions: int, in_thread: bool
