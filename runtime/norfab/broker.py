@@ -110,7 +110,7 @@ class BrokerEngine:
         self.received = self.sent = self.dropped = 0
         self.stopping = False
         self.ledger = Ledger(self.out)
-        self.registry = Registry(self.settings.window)
+        self.registry = Registry()
         self.clients = Clients(self.settings.clients)
         self.expected = Expected()
         self.results = Results(self)

@@ -3,7 +3,7 @@
 A part of a job is on its way like this: it is *held* until it is durable which worker has it, then *sent*, then the
 worker *accepts* it and at last ends it. Each worker has a window of these; what is beyond waits here, and clients take
 turns. A window that was full is filled again when half of it is free, or at the next tick: jobs that arrive together cost a
-worker far less than one after the other, in commits above all. Only a job for ``any`` worker goes to another when its worker is lost, and says so: its `attempt` counts up, in the
+worker far less than one after the other, in commits above all. For a worker that is quick it is wider (`Registry.resize`). Only a job for ``any`` worker goes to another when its worker is lost, and says so: its `attempt` counts up, in the
 record, in an EVENT and in the result. Of every other the loss is told at once.
 
 A worker that registers is asked for what it should have: after a crash of the broker nobody else knows whether a job
@@ -106,7 +106,7 @@ class Dispatcher:
             worker.queue.push(task.job.owner, task)
             return
         task.state = HELD
-        self._engine.registry.hand(worker, task)
+        self._engine.registry.hand(worker, task, self._engine.now)
 
     def launch(self, job: Job, parts: tuple[TaskRecord, ...]) -> None:
         """The job and these parts are durable: tell the clients and send what has a place."""
@@ -167,7 +167,8 @@ class Dispatcher:
             worker.queue.remove(job.owner, task)
         if worker.tasks.get(job.uuid) is task:
             registry.take_back(worker, job.uuid)
-            if len(worker.tasks) <= engine.settings.refill:
+            if len(worker.tasks) <= worker.window // 2:
+                registry.resize(worker, engine.settings, engine.now)
                 self.pump(worker)
 
     def tick(self) -> None:
@@ -185,7 +186,7 @@ class Dispatcher:
             if worker.queue.size:
                 task = worker.queue.pop()
                 task.state = HELD
-                registry.hand(worker, task)
+                registry.hand(worker, task, self._engine.now)
                 self.send(task)
                 continue
             job = service.any_queue.pop()

@@ -20,8 +20,12 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """How often a worker that owes a result is asked for it: deployed workers do not always say that they are done."""
     polls_a_tick: int = 16
     """Questions to one worker at a time."""
-    window: int = 64
+    window: int = 256
     """Jobs at one worker at a time; the rest waits in the broker, where clients take turns."""
+    usual_window: int = 64
+    """The same for a worker that is not quick."""
+    quick_s: float = 0.05
+    """A worker that ends half of what it may have in less is quick."""
     attempts: int = 3
     """How often a part of a job is given to a worker."""
 
@@ -70,12 +74,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Stores that were not confirmed yet; beyond it jobs are turned away."""
 
     @property
-    def refill(self) -> int:
-        """A worker with so many jobs, or fewer, is sent others at once; one with more when they are several.
-
-        One that runs more than these at a time has places to spare for a moment.
-        """
-        return self.window // 2
+    def first_window(self) -> int:
+        """How many jobs a worker may have of which nothing is known yet."""
+        return min(self.usual_window, self.window)
 
     @property
     def expiry_s(self) -> float:

@@ -84,7 +84,10 @@ class Presence:
             return
         self._engine.report(WorkerReady(name, service, worker is not None))
         if worker is None:
-            worker = self._engine.registry.register(name, peer, service, user, self._engine.now)
+            engine = self._engine
+            worker = engine.registry.register(
+                name, peer, service, user, engine.now, engine.settings.first_window
+            )
             self._engine.ledger.store(WorkerRecord(worker_key(name), name, service))
         else:
             self._engine.registry.renew(worker, self._engine.now)

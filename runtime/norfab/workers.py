@@ -11,6 +11,7 @@ from collections.abc import Iterator
 
 from specwire.runtime.norfab.fairness import FairQueue
 from specwire.runtime.norfab.job import Job, Task
+from specwire.runtime.norfab.limits import Settings
 
 MAX_ANNOUNCED_OCTETS = 64 * 1024 * 1024
 """What peers said that they manage and did not register yet."""
@@ -23,9 +24,12 @@ class Worker:
         registration: a number that no other registration at this broker has.
         tasks: by uuid, what it has or is about to get.
         queue: what it will get when it has ended some of them.
+        window: how many tasks it may have; see `Registry.resize`.
+        filled_at: when it last had as many, 0 where half of them have ended since.
     """
 
     __slots__ = (
+        "filled_at",
         "keepalives_in",
         "keepalives_out",
         "name",
@@ -39,10 +43,11 @@ class Worker:
         "service",
         "tasks",
         "user",
+        "window",
     )
 
     def __init__(
-        self, name: str, peer: bytes, service: str, user: str, registration: int, now: float
+        self, name: str, peer: bytes, service: str, user: str, registration: int, now: float, window: int
     ) -> None:
         self.name, self.peer, self.service, self.user = name, peer, service, user
         self.registration = registration
@@ -51,6 +56,7 @@ class Worker:
         self.tasks: dict[str, Task] = {}
         self.queue: FairQueue[Task] = FairQueue()
         self.keepalives_in = self.keepalives_out = 0
+        self.window, self.filled_at = window, 0.0
 
     def manages(self, resources: tuple[str, ...]) -> bool:
         """Whether a job about `resources` concerns it: no resources concern everyone."""
@@ -89,14 +95,12 @@ class Registry:
         "_announced",
         "_announced_octets",
         "_registrations",
-        "_window",
         "absent",
         "services",
         "workers",
     )
 
-    def __init__(self, window: int) -> None:
-        self._window = window
+    def __init__(self) -> None:
         self._registrations = 0
         self.workers: dict[str, Worker] = {}
         self.services: dict[str, Service] = {}
@@ -117,10 +121,10 @@ class Registry:
         if service is not None and not service.workers and not service.waiting:
             del self.services[name]
 
-    def register(self, name: str, peer: bytes, service: str, user: str, now: float) -> Worker:
+    def register(self, name: str, peer: bytes, service: str, user: str, now: float, window: int) -> Worker:
         """Make the worker known."""
         self._registrations += 1
-        worker = Worker(name, peer, service, user, self._registrations, now)
+        worker = Worker(name, peer, service, user, self._registrations, now, window)
         worker.resources = self.take_announced(peer)
         self.workers[name] = self.service(service).workers[name] = worker
         self.account(worker)
@@ -158,19 +162,35 @@ class Registry:
         worker = self.workers.get(name)
         return worker if worker is not None and worker.service == service else None
 
-    def hand(self, worker: Worker, task: Task) -> None:
+    def hand(self, worker: Worker, task: Task, now: float) -> None:
         """Add one to the worker's tasks."""
         worker.tasks[task.job.uuid] = task
         count = len(worker.tasks)
-        if count == 1 or count >= self._window:
+        if count >= worker.window:
+            worker.filled_at = now
+            self.account(worker)
+        elif count == 1:
             self.account(worker)
 
     def take_back(self, worker: Worker, uuid: str) -> None:
         """Take one of the worker's tasks."""
         del worker.tasks[uuid]
         count = len(worker.tasks)
-        if not count or count >= self._window - 1:
+        if not count or count >= worker.window - 1:
             self.account(worker)
+
+    def resize(self, worker: Worker, settings: Settings, now: float) -> None:
+        """Fit the window of a worker that has half of it left, or less, to how long the other half took.
+
+        Each time that it is filled the worker waits for the way there and back, and so a quick one is given more at a time. It is
+        never more than it ends within a moment, and each client has its turn after that; a slow worker has the usual window.
+        """
+        if not worker.filled_at:
+            return
+        quick = now - worker.filled_at < settings.quick_s
+        worker.window = min(2 * worker.window, settings.window) if quick else settings.first_window
+        worker.filled_at = 0.0
+        self.account(worker)
 
     def account(self, worker: Worker) -> None:
         """Note how much the worker has to do, after any change of its tasks."""
@@ -179,14 +199,14 @@ class Registry:
             service.idle.pop(name, None)
         elif name not in service.idle:
             service.idle[name] = worker
-        if count >= self._window:
+        if count >= worker.window:
             service.roomy.pop(name, None)
         elif name not in service.roomy:
             service.roomy[name] = worker
 
     def has_room(self, worker: Worker) -> bool:
         """Whether the worker may be sent another job."""
-        return len(worker.tasks) < self._window
+        return len(worker.tasks) < worker.window
 
     def pick(self, service: Service, resources: tuple[str, ...], but: str = "") -> Worker | None:
         """Return whose turn it is among those with nothing to do, else among those with room; None without any.

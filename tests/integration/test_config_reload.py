@@ -82,14 +82,14 @@ def test_servers_take_what_can_change() -> None:
             await flux.line_with("listening on")
             file.write_text(
                 text.replace(
-                    'folder = "broker"', 'folder = "other"\nkeepalive = 1\nlimit = ["queue_s=5", "window=3"]'
+                    'folder = "broker"', 'folder = "other"\nkeepalive = 1\nlimit = ["queue_s=5", "clients=9"]'
                 )
                 + "quiet = true\nallow-guests = true\nfanout = 3\n"
             )
             for process in (broker, worker, flux):
                 hang_up(process)
             await broker.line_with("keepalive is 1.0 from now on")
-            await broker.line_with("the limits hold from now on, but window from the next start on")
+            await broker.line_with("the limits hold from now on, but clients from the next start on")
             await broker.line_with("what else has changed holds from the next start on: folder")
             await flux.line_with("allow-guests is true from now on")
             await flux.line_with("what else has changed holds from the next start on: fanout")

@@ -33,7 +33,7 @@ MAX_WAITING_OCTETS = 32 << 20
 TURN = 500
 """Words of tasks that are handled before the loop sees to other things."""
 
-IN_A_ROW = 16
+IN_A_ROW = 64
 """Coroutines that follow each other without a turn of their loop, where they wait for nothing."""
 
 POUR_S = 0.01

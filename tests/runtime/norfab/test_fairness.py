@@ -78,6 +78,60 @@ def test_a_window_that_was_full_is_filled_with_several_jobs_at_a_time_or_in_a_mo
     assert lab.posts("w1") == ["j12"]
 
 
+def test_a_quick_worker_has_a_wider_window_and_a_slow_one_the_usual() -> None:
+    """Half of a window within 0.05 s doubles it, up to the widest; half of it in more time makes it what it was at first."""
+    lab = Lab(Settings(window=12, usual_window=4, quick_s=0.05))
+    lab.ready("w1")
+    for number in range(100):
+        lab.post(f"j{number}", target="w1")
+    has = lab.posts("w1")
+    assert len(has) == 4
+
+    def end(jobs: int, after: float) -> None:
+        lab.now += after
+        for _ in range(jobs):
+            lab.respond("w1", uuid=has.pop(0))
+        has.extend(lab.posts("w1"))
+
+    end(1, 0.04)
+    assert len(has) == 3
+    end(1, 0.0)
+    assert len(has) == 8
+    end(3, 0.0)
+    assert len(has) == 5
+    end(1, 0.04)
+    assert len(has) == 12
+    end(6, 0.0)
+    assert len(has) == 12
+    end(6, 0.05)
+    assert len(has) == 6
+    end(3, 0.0)
+    assert len(has) == 3
+    end(1, 0.0)
+    assert len(has) == 4
+    end(2, 0.04)
+    assert len(has) == 8
+
+
+def test_a_wide_window_costs_another_client_no_more_than_a_moment() -> None:
+    """What a worker has of one client it ends within a moment, and then it is the turn of the other."""
+    lab = Lab(Settings(window=8, usual_window=2, quick_s=0.05))
+    lab.ready("w1")
+    for number in range(100):
+        lab.post(f"many{number}", client="greedy", target="w1")
+    order = lab.posts("w1")
+    for place in range(20):
+        lab.now += 0.001
+        lab.respond("w1", uuid=order[place])
+        order += lab.posts("w1")
+    lab.post("one", client="modest", target="w1")
+    for place in range(20, 29):
+        lab.now += 0.001
+        lab.respond("w1", uuid=order[place])
+        order += lab.posts("w1")
+    assert "one" in order
+
+
 def test_a_window_bounds_what_a_worker_has() -> None:
     lab = Lab(Settings(window=4))
     lab.ready("w1")

@@ -39,7 +39,8 @@ SMALL = Settings(
     job_s=60,
     longest_job_s=100,
     poll_s=2,
-    window=2,
+    window=5,
+    usual_window=2,
     jobs_per_client=8,
     jobs=20,
     job_octets=2000,
@@ -225,7 +226,7 @@ def check_bounds(engine: BrokerEngine) -> None:
     for worker in engine.registry.workers.values():
         service = engine.registry.services[worker.service]
         assert (worker.name in service.idle) is (not worker.tasks)
-        assert (worker.name in service.roomy) is (len(worker.tasks) < SMALL.window)
+        assert (worker.name in service.roomy) is (len(worker.tasks) < worker.window)
         assert all(task.worker == worker.name for task in worker.tasks.values())
 
 

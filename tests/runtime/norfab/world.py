@@ -20,7 +20,9 @@ from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.records import Record
 from tests.runtime.norfab.scripted import START, body_of, job, result
 
-SETTINGS = Settings(keepalive_s=1.0, liveness=4, queue_s=20.0, poll_s=2.0, window=3, job_s=120.0)
+SETTINGS = Settings(
+    keepalive_s=1.0, liveness=4, queue_s=20.0, poll_s=2.0, window=7, usual_window=3, job_s=120.0
+)
 
 
 class SimulatedWorker:
