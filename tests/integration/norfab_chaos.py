@@ -68,10 +68,22 @@ class Party:
 
 
 class Chaos:
-    """All parties, and what they wrote down."""
+    """All parties, and what they wrote down.
+
+    Args:
+        in_flight: jobs that a client has under way together.
+    """
 
     def __init__(
-        self, folder: Path, endpoint: str, *, workers: int, clients: int, jobs: int, seed: int
+        self,
+        folder: Path,
+        endpoint: str,
+        *,
+        workers: int,
+        clients: int,
+        jobs: int,
+        in_flight: int,
+        seed: int,
     ) -> None:
         self.folder = folder
         self.random = random.Random(seed)
@@ -105,6 +117,7 @@ class Chaos:
                     name,
                     str(count),
                     ",".join(names),
+                    str(in_flight),
                 ],
                 folder,
             )

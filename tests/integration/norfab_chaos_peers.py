@@ -18,7 +18,6 @@ from specwire.runtime.norfab.client.results import JobResult
 from specwire.runtime.norfab.worker import Job, task
 
 SERVICE = "chaos"
-IN_FLIGHT = 24
 JOB_S = 90.0
 COLLECT_S = 600.0
 
@@ -73,12 +72,19 @@ class Program:
     """One run of a client: it goes on where the run before was killed."""
 
     def __init__(
-        self, folder: Path, endpoint: str, name: str, count: int, workers: list[str], runs: Path
+        self,
+        folder: Path,
+        endpoint: str,
+        name: str,
+        count: int,
+        workers: list[str],
+        runs: Path,
+        in_flight: int,
     ) -> None:
         self._log = folder / f"{name}.log"
         self._runs, self._name, self._count, self._workers = runs, name, count, workers
         self._client = NorfabClient(endpoint, name=name, folder=folder / name)
-        self._turns = asyncio.Semaphore(IN_FLIGHT)
+        self._turns = asyncio.Semaphore(in_flight)
 
     async def run(self) -> None:
         """Submit all jobs and see all of them end."""
@@ -124,6 +130,6 @@ def read_log(log: Path) -> tuple[set[str], dict[str, list[str]]]:
 
 
 if __name__ == "__main__":
-    base, where, who, jobs, names = sys.argv[1:]
-    program = Program(Path(base), where, who, int(jobs), names.split(","), Path(base) / "runs")
+    base, where, who, jobs, names, together = sys.argv[1:]
+    program = Program(Path(base), where, who, int(jobs), names.split(","), Path(base) / "runs", int(together))
     asyncio.run(program.run())
