@@ -53,7 +53,7 @@ def make_job(
     said: dict[str, Any] = {"task": task, "kwargs": dict(kwargs), "args": list(args), "timeout": timeout_s}
     if resources:
         said["resources"] = list(resources)
-    body = msgspec.json.encode(said)
+    body = _write(said)
     if len(body) > body_octets:
         raise ValueError(f"a job has up to {body_octets} octets, and this has {len(body)}")
     return JobRecord(
@@ -65,6 +65,13 @@ def make_job(
         now,
         now + timeout_s,
     )
+
+
+def _write(said: Mapping[str, Any]) -> bytes:
+    try:
+        return msgspec.json.encode(said)
+    except UnicodeEncodeError as error:  # as a shell hands over octets that are no UTF-8
+        raise ValueError(f"{error.object[:80]!r} cannot be sent: it is no text in UTF-8") from None
 
 
 def make_uuid(now: float) -> str:
@@ -87,7 +94,7 @@ def make_request(
     service: str, task: str, args: Sequence[Any], kwargs: Mapping[str, Any], target: str | Sequence[str]
 ) -> Mmi:
     """Return a request to a service of the broker; raises as `make_job` does."""
-    body = msgspec.json.encode({"task": task, "kwargs": dict(kwargs), "args": list(args)})
+    body = _write({"task": task, "kwargs": dict(kwargs), "args": list(args)})
     return Mmi(uuid4().hex, body, check_service(service), target_of(target or "all"))
 
 

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specwire.runtime.norfab.client.limits import ClientSettings
-from specwire.runtime.norfab.client.orders import client_name, make_job, make_uuid, target_of
+from specwire.runtime.norfab.client.orders import client_name, make_job, make_request, make_uuid, target_of
 from specwire.runtime.norfab.client.reading import read_progress, read_response, says_failed
 from specwire.runtime.norfab.client.results import Answer, read_entry
 from specwire.runtime.norfab.client.states import State
@@ -94,6 +94,27 @@ def test_a_job_that_is_too_large() -> None:
             now=0.0,
             body_octets=100,
         )
+
+
+@pytest.mark.parametrize(("task", "args"), [("na\udcffme", ()), ("name", ({"a": ["na\udcffme"]},))])
+def test_a_text_that_is_none_is_named(task: str, args: tuple[object, ...]) -> None:
+    """Octets that are no UTF-8, as a shell hands them over, in the name of a task or anywhere in its arguments."""
+    said = r"'na\\udcffme' cannot be sent: it is no text in UTF-8"
+    with pytest.raises(ValueError, match=said):
+        make_job(
+            "svc",
+            task,
+            args,
+            {},
+            targets="all",
+            resources=(),
+            timeout_s=1.0,
+            uuid=None,
+            now=0.0,
+            body_octets=100,
+        )
+    with pytest.raises(ValueError, match=said):
+        make_request("svc", task, args, {}, "all")
 
 
 def test_names_of_clients() -> None:
