@@ -106,7 +106,7 @@ class Dispatcher:
             worker.queue.push(task.job.owner, task)
             return
         task.state = HELD
-        self._engine.registry.hand(worker, task, self._engine.now)
+        self._engine.registry.hand(worker, task)
 
     def launch(self, job: Job, parts: tuple[TaskRecord, ...]) -> None:
         """The job and these parts are durable: tell the clients and send what has a place."""
@@ -172,9 +172,11 @@ class Dispatcher:
                 self.pump(worker)
 
     def tick(self) -> None:
-        """Fill windows that are short of a few jobs, for which `release` does not."""
-        registry = self._engine.registry
+        """Fill windows that are short of a few jobs, for which `release` does not, and narrow those of workers that are not quick."""
+        registry, settings, now = self._engine.registry, self._engine.settings, self._engine.now
         for worker in registry.workers.values():
+            if now - worker.measured_at >= settings.ahead_s:
+                registry.resize(worker, settings, now)
             if registry.has_room(worker):
                 self.pump(worker)
 
@@ -186,7 +188,7 @@ class Dispatcher:
             if worker.queue.size:
                 task = worker.queue.pop()
                 task.state = HELD
-                registry.hand(worker, task, self._engine.now)
+                registry.hand(worker, task)
                 self.send(task)
                 continue
             job = service.any_queue.pop()

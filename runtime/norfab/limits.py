@@ -23,9 +23,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     window: int = 256
     """Jobs at one worker at a time; the rest waits in the broker, where clients take turns."""
     usual_window: int = 64
-    """The same for a worker that is not quick."""
-    quick_s: float = 0.05
-    """A worker that ends half of what it may have in less is quick."""
+    """The same for a worker that ends fewer within `ahead_s`."""
+    ahead_s: float = 0.1
+    """A worker may have as many jobs as it ends in this time, within these bounds."""
     attempts: int = 3
     """How often a part of a job is given to a worker."""
 

@@ -87,6 +87,7 @@ class Relay:
             self._engine.jobs.fail(task, 500, f"worker {worker.name} answered with what is not JSON")
         else:
             status = command.status if len(task.job.tasks) == 1 else 200
+            worker.ended += 1
             self._engine.jobs.end(task, status, body)
 
     def _accepted(self, task: Task) -> None:

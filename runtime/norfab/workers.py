@@ -17,6 +17,10 @@ MAX_ANNOUNCED_OCTETS = 64 * 1024 * 1024
 """What peers said that they manage and did not register yet."""
 
 
+MEASURED_S = 0.002
+"""Less time says nothing of how quick a worker is: results come together."""
+
+
 class Worker:
     """One registered worker.
 
@@ -25,13 +29,14 @@ class Worker:
         tasks: by uuid, what it has or is about to get.
         queue: what it will get when it has ended some of them.
         window: how many tasks it may have; see `Registry.resize`.
-        filled_at: when it last had as many, 0 where half of them have ended since.
+        ended, measured_at: how many it has ended since when.
     """
 
     __slots__ = (
-        "filled_at",
+        "ended",
         "keepalives_in",
         "keepalives_out",
+        "measured_at",
         "name",
         "peer",
         "queue",
@@ -56,7 +61,7 @@ class Worker:
         self.tasks: dict[str, Task] = {}
         self.queue: FairQueue[Task] = FairQueue()
         self.keepalives_in = self.keepalives_out = 0
-        self.window, self.filled_at = window, 0.0
+        self.window, self.ended, self.measured_at = window, 0, now
 
     def manages(self, resources: tuple[str, ...]) -> bool:
         """Whether a job about `resources` concerns it: no resources concern everyone."""
@@ -162,14 +167,11 @@ class Registry:
         worker = self.workers.get(name)
         return worker if worker is not None and worker.service == service else None
 
-    def hand(self, worker: Worker, task: Task, now: float) -> None:
+    def hand(self, worker: Worker, task: Task) -> None:
         """Add one to the worker's tasks."""
         worker.tasks[task.job.uuid] = task
         count = len(worker.tasks)
-        if count >= worker.window:
-            worker.filled_at = now
-            self.account(worker)
-        elif count == 1:
+        if count == 1 or count >= worker.window:
             self.account(worker)
 
     def take_back(self, worker: Worker, uuid: str) -> None:
@@ -180,17 +182,20 @@ class Registry:
             self.account(worker)
 
     def resize(self, worker: Worker, settings: Settings, now: float) -> None:
-        """Fit the window of a worker that has half of it left, or less, to how long the other half took.
+        """Fit the worker's window to how many tasks it has ended since it was done last.
 
-        Each time that it is filled the worker waits for the way there and back, and so a quick one is given more at a time. It is
-        never more than it ends within a moment, and each client has its turn after that; a slow worker has the usual window.
+        Each time that the window is filled the worker may wait for the way there and back, so a quick one is given more at a time:
+        what it ends within a moment, after which each client has its turn.
         """
-        if not worker.filled_at:
+        elapsed = now - worker.measured_at
+        if elapsed < MEASURED_S:
             return
-        quick = now - worker.filled_at < settings.quick_s
-        worker.window = min(2 * worker.window, settings.window) if quick else settings.first_window
-        worker.filled_at = 0.0
-        self.account(worker)
+        quick = round(worker.ended / elapsed * settings.ahead_s)
+        window = max(settings.first_window, min(quick, settings.window))
+        worker.ended, worker.measured_at = 0, now
+        if window != worker.window:
+            worker.window = window
+            self.account(worker)
 
     def account(self, worker: Worker) -> None:
         """Note how much the worker has to do, after any change of its tasks."""

@@ -154,8 +154,7 @@ class NorfabBroker:
         return self._engine
 
     def change_settings(self, settings: Settings) -> None:
-        """Have other bounds and times hold from now on; how many jobs a worker has at a time, and how many clients there
-        may be, hold from the next start on."""
+        """Have other bounds and times hold from now on, but for how many clients there may be, which holds from the next start on."""
         self._settings = self._engine.settings = settings
 
     async def change_keys(self, keys: KeyPair) -> None:

@@ -78,58 +78,82 @@ def test_a_window_that_was_full_is_filled_with_several_jobs_at_a_time_or_in_a_mo
     assert lab.posts("w1") == ["j12"]
 
 
-def test_a_quick_worker_has_a_wider_window_and_a_slow_one_the_usual() -> None:
-    """Half of a window within 0.05 s doubles it, up to the widest; half of it in more time makes it what it was at first."""
-    lab = Lab(Settings(window=12, usual_window=4, quick_s=0.05))
-    lab.ready("w1")
-    for number in range(100):
-        lab.post(f"j{number}", target="w1")
-    has = lab.posts("w1")
-    assert len(has) == 4
+class Course:
+    """One worker with more to do than it may have; `has`: what it was sent and has not ended."""
 
-    def end(jobs: int, after: float) -> None:
-        lab.now += after
+    def __init__(self, settings: Settings) -> None:
+        self.lab = Lab(settings)
+        self.lab.ready("w1")
+        for number in range(2000):
+            self.lab.post(f"j{number}", target="w1")
+        self.has = self.lab.posts("w1")
+
+    def end(self, jobs: int, after: float) -> int:
+        """Let time pass, have so many end, and return how many it has then."""
+        self.lab.now += after
         for _ in range(jobs):
-            lab.respond("w1", uuid=has.pop(0))
-        has.extend(lab.posts("w1"))
+            self.lab.respond("w1", uuid=self.has.pop(0))
+        self.has += self.lab.posts("w1")
+        return len(self.has)
 
-    end(1, 0.04)
-    assert len(has) == 3
-    end(1, 0.0)
-    assert len(has) == 8
-    end(3, 0.0)
-    assert len(has) == 5
-    end(1, 0.04)
-    assert len(has) == 12
-    end(6, 0.0)
-    assert len(has) == 12
-    end(6, 0.05)
-    assert len(has) == 6
-    end(3, 0.0)
-    assert len(has) == 3
-    end(1, 0.0)
-    assert len(has) == 4
-    end(2, 0.04)
-    assert len(has) == 8
+    def tick(self, after: float) -> int:
+        """Let time pass, and return how many it has after a tick."""
+        self.lab.wait(after)
+        self.has += self.lab.posts("w1")
+        return len(self.has)
 
 
-def test_a_wide_window_costs_another_client_no_more_than_a_moment() -> None:
-    """What a worker has of one client it ends within a moment, and then it is the turn of the other."""
-    lab = Lab(Settings(window=8, usual_window=2, quick_s=0.05))
-    lab.ready("w1")
-    for number in range(100):
-        lab.post(f"many{number}", client="greedy", target="w1")
-    order = lab.posts("w1")
-    for place in range(20):
-        lab.now += 0.001
-        lab.respond("w1", uuid=order[place])
-        order += lab.posts("w1")
-    lab.post("one", client="modest", target="w1")
-    for place in range(20, 29):
-        lab.now += 0.001
-        lab.respond("w1", uuid=order[place])
-        order += lab.posts("w1")
-    assert "one" in order
+def test_a_worker_may_have_what_it_ends_within_a_moment() -> None:
+    """0.1 s of 200 a second are 20; no more than 30, however quick; no fewer than 4, however slow."""
+    course = Course(Settings(window=30, usual_window=4, ahead_s=0.1))
+    assert len(course.has) == 4
+    assert course.end(2, after=0.01) == 20
+    assert course.end(9, after=0.001) == 11
+    assert course.end(1, after=0.0005) == 20  # so short a time says nothing
+    assert course.end(10, after=0.004) == 30
+    assert course.end(15, after=0.15) == 15  # 10 in 0.1 s: what is there is ended first
+    assert course.end(10, after=0.1) == 10
+
+
+def test_a_window_is_narrowed_where_a_worker_becomes_slow() -> None:
+    """At the next tick, though it has not ended half of what it has, and whatever was put in its place."""
+    course = Course(Settings(window=256, usual_window=64))
+    assert course.end(32, after=0.01) == 256
+    for _ in range(40):  # 20 jobs a second, with four ticks in each
+        course.lab.now += 0.05
+        course.end(1, after=0.0)
+        course.tick(0.2)
+    assert len(course.has) == 216
+    course.lab.post("one", client="modest", target="w1")
+    while len(course.has) > 62:
+        course.end(1, after=0.05)
+    course.tick(0.25)
+    assert "one" in course.has
+    assert len(course.has) == 64
+
+
+def test_what_is_deleted_or_late_is_not_quick() -> None:
+    """Half of a window that is gone because nobody wants it says nothing of the worker."""
+    course = Course(Settings(window=256, usual_window=8))
+    course.lab.now += 0.01
+    for uuid in course.has[:4]:
+        course.lab.delete(uuid)
+    course.has = course.has[4:] + course.lab.posts("w1")
+    assert len(course.has) == 8
+
+
+def test_a_window_of_another_size_holds_at_the_next_tick() -> None:
+    """For workers that were there before, whether they have something to do or not."""
+    course = Course(Settings())
+    assert len(course.has) == 64
+    course.lab.ready("w2")
+    course.lab.engine.settings = Settings(window=2)
+    course.tick(0.25)
+    for number in range(9):
+        course.lab.post(f"k{number}", target="w2")
+    assert len(course.lab.posts("w2")) == 2
+    course.end(64, after=0.01)
+    assert len(course.has) == 2
 
 
 def test_a_window_bounds_what_a_worker_has() -> None:
