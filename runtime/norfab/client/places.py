@@ -6,13 +6,18 @@ there; what was left is found by looking into all of them, which may be done whi
 
 from __future__ import annotations
 
+import logging
 import sqlite3
 from collections.abc import Iterator
 from contextlib import closing, suppress
 from pathlib import Path
 
 from specwire.runtime.norfab.client.records import HistoryEntry, Kept
-from specwire.runtime.norfab.client.store import NAME, select_history, select_job
+from specwire.runtime.norfab.client.store import NAME, SCHEMA, select_history, select_job
+from specwire.runtime.norfab.store.errors import StoreError
+from specwire.runtime.norfab.store.opening import tidy_up
+
+logger = logging.getLogger(__name__)
 
 MAX_PLACES = 1000
 
@@ -46,4 +51,8 @@ def _used(folder: Path) -> list[Path]:
 
 
 def _look_into(place: Path) -> sqlite3.Connection:
+    try:
+        tidy_up(place / NAME, SCHEMA)
+    except StoreError as error:
+        logger.warning("what came last in %s is left out: %s", place, error)
     return sqlite3.connect(f"{(place / NAME).absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)

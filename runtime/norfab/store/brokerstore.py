@@ -58,6 +58,7 @@ FREED_PAGES = 2000
 
 HISTORY_ROWS = 20_000
 _DELETE = "DELETE FROM record WHERE number BETWEEN ? AND ?"
+_TAKE_OVER = "INSERT OR IGNORE INTO record"
 _DROP_HISTORY = (
     "DELETE FROM record WHERE number IN (SELECT number FROM record WHERE kind = ? ORDER BY number LIMIT ?)"
 )
@@ -90,7 +91,13 @@ class BrokerStore:
         self._jobs = 0
         self._taken_over: Path | None = None
         self._writer = Writer(
-            self.path, SCHEMA, durability, on_stored, on_failed, on_damaged=on_damaged or logger.warning
+            self.path,
+            SCHEMA,
+            durability,
+            on_stored,
+            on_failed,
+            on_damaged=on_damaged or logger.warning,
+            salvage=self._salvage,
         )
 
     @property
@@ -132,7 +139,7 @@ class BrokerStore:
         return await self._load()  # it was damaged, and is a new one now
 
     async def _load(self) -> list[Stored]:
-        await self._take_over()
+        await self._take_over(living=False)
         kept: list[Stored] = []
         last, whole = -1, False
         rows: Rows = []
@@ -193,7 +200,7 @@ class BrokerStore:
         Raises:
             StoreError: the database cannot be read or written.
         """
-        await self._take_over()
+        await self._take_over(living=True)
         [(page,)], [(pages,)], [(free,)] = [
             await self._writer.read(f"PRAGMA {name}")
             for name in ("page_size", "page_count", "freelist_count")
@@ -227,17 +234,30 @@ class BrokerStore:
             self._next[record.uuid] = max(self._next.get(record.uuid, 0), row[0] + 1)
             yield record
 
-    async def _take_over(self) -> None:
-        """Take what can be read from a database that was damaged into the new one, once."""
+    def _salvage(self, aside: Path) -> list[Statement]:
+        self._taken_over = aside
+        rows = salvage(aside)
+        logger.warning("%d records are taken over from %s", len(rows), aside)
+        return [(f"{_TAKE_OVER} VALUES (?, ?, ?, ?, ?)", row) for row in rows]
+
+    async def _take_over(self, *, living: bool) -> None:
+        """Take what can be read from a database that was damaged into the new one, once.
+
+        Args:
+            living: only what belongs to a job that is known: others were deleted meanwhile, and must not come back.
+        """
         aside = self._writer.moved_aside
         if aside is None or aside == self._taken_over:
             return
         self._taken_over = aside
         taken = await asyncio.to_thread(salvage, aside)
+        if living:
+            known = {number >> PART_BITS for number in self._next.values()}
+            taken = [row for row in taken if _job_of(row) in known]
         for at in range(0, len(taken), ROWS):
             rows = ", ".join(["(?, ?, ?, ?, ?)"] * len(taken[at : at + ROWS]))
             values = [value for row in taken[at : at + ROWS] for value in row]
-            await self._writer.read(f"INSERT OR IGNORE INTO record VALUES {rows}", values)
+            await self._writer.read(f"{_TAKE_OVER} VALUES {rows}", values)
         logger.warning("%d records were taken over from %s", len(taken), aside)
 
 

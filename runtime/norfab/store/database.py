@@ -58,6 +58,8 @@ def is_locked(error: Exception) -> bool:
 
 def is_faulty(error: Exception) -> bool:
     """Tell whether the statement is at fault: carried out again it fails again, whatever becomes of the disk."""
+    if isinstance(error, sqlite3.ProgrammingError | sqlite3.InterfaceError):
+        return True  # the module's own: values of another number, or of a type that SQLite has not
     return not isinstance(error, sqlite3.Error | OSError | StoreError) or _code_of(error) in _FAULTY
 
 

@@ -136,17 +136,31 @@ class Keeper:
 
     def brought_in(self) -> int:
         """Return up to which serial number the database has the records of its redo log; raises StoreError."""
-        [(serial,)] = self.ask(lambda connection: [(brought_in(connection),)])
+        before = self.moved_aside
+        try:
+            [(serial,)] = self.ask(lambda connection: [(brought_in(connection),)])
+        except StoreError:
+            if self.moved_aside == before:
+                raise
+            [(serial,)] = self.ask(lambda connection: [(brought_in(connection),)])  # of the new one
         return int(serial)
 
     def bring_in(self, tickets: Sequence[Ticket]) -> tuple[Sequence[Ticket], str]:
         """Commit tickets of a redo log, whose numbers are serial numbers, in order; return which are left, and why.
 
-        One that could not be carried out whatever became of the disk is left out, and the log tells.
+        Those that the database has are passed over: an attempt that has failed may have done its work. One that could not be carried out
+        whatever became of the disk is left out, and the log tells.
         """
         if self._connection is not None:
             with suppress(sqlite3.Error):
                 self._be_patient(self._connection, patient=True)
+        try:
+            has = self.brought_in()
+        except StoreError as trouble:
+            return tickets, str(trouble)
+        tickets = [ticket for ticket in tickets if ticket.number > has]
+        if not tickets:
+            return (), ""
         whole = [as_one(tickets)]
         error = self._attempt(whole)
         if error is not None and spoils_connection(error):

@@ -16,6 +16,7 @@ from __future__ import annotations
 import logging
 import os
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from hashlib import blake2b
 from pathlib import Path
 from struct import Struct
@@ -98,6 +99,7 @@ class RedoLog:
     """
 
     def __init__(self, file: Path, serial: int) -> None:
+        self._file = file
         self._serial, self._end, self._key = serial, KEY_OCTETS, os.urandom(KEY_OCTETS)
         self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
         try:
@@ -139,6 +141,9 @@ class RedoLog:
         except OSError as error:
             logger.warning("the redo log of a store cannot be written: %s", error.strerror)
 
-    def close(self) -> None:
+    def close(self, *, remove: bool = False) -> None:
         """Append no more."""
         os.close(self._descriptor)
+        if remove:
+            with suppress(OSError):  # the numbers tell that nothing of it is needed
+                self._file.unlink()

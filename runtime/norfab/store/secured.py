@@ -82,12 +82,12 @@ class Secured:
         self._forget()
         self._remind(AGAIN_S)
 
-    def close(self) -> None:
-        """Take no more."""
+    def close(self, *, empty: bool) -> None:
+        """Take no more; a log that is empty is removed."""
         self._forget()
         log, self._log = self._log, None
         if log is not None:
-            log.close()
+            log.close(remove=empty)
 
     def _remind(self, seconds: float) -> None:
         self._due = asyncio.get_running_loop().call_later(seconds, self._remember)

@@ -32,7 +32,8 @@ from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
 from specwire.runtime.norfab.store.keeper import Keeper, Rows, Ticket, as_one
 from specwire.runtime.norfab.store.lock import StoreLock
-from specwire.runtime.norfab.store.redo import read_redo, redo_file
+from specwire.runtime.norfab.store.opening import Salvage, open_store
+from specwire.runtime.norfab.store.redo import redo_file
 from specwire.runtime.norfab.store.secured import Secured
 
 logger = logging.getLogger(__name__)
@@ -68,6 +69,7 @@ class Writer:
         on_committed: called on the event loop with a ticket: it and all before it that did not fail are durable.
         on_failed: called on the event loop with a ticket that was not kept, and the reason.
         on_damaged: called with a sentence when a damaged file was moved aside; without it the log tells.
+        salvage: what becomes of a file that was found damaged when it was opened; without it nothing.
         version: of the schema; a file of another version is refused.
         max_waiting, max_octets: what may wait for the disk; beyond it tickets fail.
 
@@ -84,6 +86,7 @@ class Writer:
         on_failed: Callable[[int, str], None] = lambda ticket, reason: None,
         *,
         on_damaged: Callable[[str], None] | None = None,
+        salvage: Salvage | None = None,
         version: int = 1,
         max_waiting: int = MAX_WAITING,
         max_octets: int = MAX_OCTETS,
@@ -92,7 +95,7 @@ class Writer:
         self._quick = durability == "process"
         self._keeper = Keeper(path, schema, version, durability, self._tell_damage)
         self._on_committed, self._on_failed = on_committed, on_failed
-        self._on_damaged = on_damaged or logger.warning
+        self._on_damaged, self._salvage = on_damaged or logger.warning, salvage
         self._max_waiting, self._max_octets = max_waiting, max_octets
         self._gathered: list[Ticket] = []
         self._weight = self._others = 0  # of what has gathered
@@ -150,26 +153,9 @@ class Writer:
         self._thread.start()
 
     def _open(self) -> None:
-        """Open the database, and bring in what an earlier process has left in its redo log."""
-        self._keeper.open()
-        try:
-            redo, last = redo_file(self.path), self._keeper.brought_in()
-            tickets = [Ticket.of(*record) for record in read_redo(redo, last)]
-            if tickets:
-                left, why = self._keeper.bring_in(tickets)
-                if left:
-                    raise StoreError(f"{self.path} does not take what {redo} has, and must not lose: {why}")
-                last = tickets[-1].number
-            if self._quick:
-                self._secured.open(redo, last + 1)
-            else:
-                redo.unlink(missing_ok=True)
-        except OSError as error:
-            self._keeper.close()
-            raise StoreError(f"{redo} cannot be removed: {error.strerror}") from None
-        except BaseException:
-            self._keeper.close()
-            raise
+        last = open_store(self._keeper, self.path, self._salvage)
+        if self._quick:
+            self._secured.open(redo_file(self.path), last + 1)
 
     def put(self, tickets: Sequence[Ticket], *, patient: bool = False) -> None:
         """Have each of the tickets committed, whose numbers count up. Returns at once.
@@ -231,11 +217,13 @@ class Writer:
         thread, self._thread = self._thread, None
         if thread is not None:
             await asyncio.to_thread(thread.join, CLOSE_S)
-            if thread.is_alive():
-                logger.error("%s: the disk has not taken what waits within %g s", self.path, CLOSE_S)
-            self._file_lock.release()
+            stuck = thread.is_alive()
             await asyncio.sleep(0)  # what the thread said last is heard
-        self._secured.close()
+            self._secured.close(empty=not (stuck or self._in_debt))
+            if stuck:  # and it may commit still: until this process ends nobody else has the file
+                logger.error("%s: the disk has not taken what waits within %g s", self.path, CLOSE_S)
+            else:
+                self._file_lock.release()
 
     def _commit_gathered(self) -> None:
         """Commit what has gathered: here where it is not much and does not wait, else in the thread."""

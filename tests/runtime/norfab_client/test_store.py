@@ -25,6 +25,7 @@ from specwire.runtime.norfab.client.records import (
 )
 from specwire.runtime.norfab.client.store import BUNCH, NAME, DiskStore, Store
 from specwire.runtime.norfab.store.errors import StoreInUseError
+from tests.runtime.norfab_store.stories import as_killed
 
 KINDS = ["disk", "memory"]
 
@@ -324,6 +325,25 @@ def test_places_are_looked_into_while_they_are_in_use(tmp_path: Path) -> None:
             assert [result.worker for result in found[1].results] == ["w1"]
             assert find_job(tmp_path, "u3") is None
         assert read_history(tmp_path / "nothing", 10) == []
+
+    tell(story)
+
+
+def test_a_place_whose_process_was_killed_has_all_that_was_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What is in its redo log alone is found by who only looks."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.secured.SECURED_S", 1000.0)
+
+    async def story() -> None:
+        first = next(candidates(tmp_path / "live"))
+        async with desk_at("disk", first) as desk:
+            desk.write(job("u1"))
+            assert desk.committed == [1]
+            as_killed(tmp_path / "live", tmp_path / "killed")
+        found = find_job(tmp_path / "killed", "u1")
+        assert found is not None and found[0] == next(candidates(tmp_path / "killed"))
+        assert [entry.uuid for entry in read_history(tmp_path / "killed", 10)] == ["u1"]
 
     tell(story)
 

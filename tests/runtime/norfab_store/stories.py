@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import shutil
 from collections.abc import Callable, Coroutine
+from pathlib import Path
 from typing import Any
 
 
@@ -15,3 +17,9 @@ def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
             await story()
 
     asyncio.run(bounded())
+
+
+def as_killed(folder: Path, to: Path) -> Path:
+    """Return a copy of a folder as it is now, of which no process knows: so it would be found after kill -9."""
+    shutil.copytree(folder, to, ignore=shutil.ignore_patterns("*-lock", "*-shm"))
+    return to

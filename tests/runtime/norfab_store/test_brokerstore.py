@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
-from contextlib import asynccontextmanager
+import sqlite3
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any
 
@@ -27,17 +28,9 @@ from specwire.runtime.norfab.records import (
 )
 from specwire.runtime.norfab.store import brokerstore
 from specwire.runtime.norfab.store.brokerstore import BrokerStore
+from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.rows import Stored
-
-
-def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
-    """Run a story, which has a minute."""
-
-    async def bounded() -> None:
-        async with asyncio.timeout(60):
-            await story()
-
-    asyncio.run(bounded())
+from tests.runtime.norfab_store.stories import as_killed, run
 
 
 @asynccontextmanager
@@ -189,10 +182,7 @@ def test_readable_part_of_a_damaged_database_is_taken_over(
     async def story() -> None:
         await written(tmp_path, [job(f"j{number}", "w1", body=bytes(500)) for number in range(2000)])
         path = tmp_path / brokerstore.NAME
-        octets = bytearray(path.read_bytes())
-        middle = len(octets) // 2 // 4096 * 4096
-        octets[middle : middle + 8192] = os.urandom(8192)
-        path.write_bytes(octets)
+        spoil_the_middle(path)
         async with keeping(tmp_path, on_damaged=told.append) as store:
             found = [record.uuid for record in await store.load()]
             assert found[0] == "j0"
@@ -201,6 +191,88 @@ def test_readable_part_of_a_damaged_database_is_taken_over(
             store.write([Store(1, (job("new", "w1"),))])
         assert len(told) == 1
         assert [record.uuid for record in await kept(tmp_path)] == [*found, "new"]
+
+    run(story)
+
+
+def spoil_the_middle(path: Path) -> None:
+    """Have two pages in the middle of a file be nonsense."""
+    octets = bytearray(path.read_bytes())
+    middle = len(octets) // 2 // 4096 * 4096
+    octets[middle : middle + 8192] = os.urandom(8192)
+    path.write_bytes(octets)
+
+
+def test_job_that_was_deleted_before_the_damage_does_not_come_back(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its deletion is in the redo log alone when the process is killed, its job in what can be read of the database."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.secured.SECURED_S", 1000.0)
+    jobs = [job(f"j{number}", "w1", body=bytes(500)) for number in range(2000)]
+
+    async def story() -> None:
+        async with keeping(tmp_path / "broker") as store:
+            store.write([Store(number, (record,)) for number, record in enumerate(jobs, 1)])
+            await store._writer.read("PRAGMA wal_checkpoint(TRUNCATE)")
+            store.gathering.hold()
+            store.write([Store(2001, (DeletedRecord("j7", "svc", 5.0),))])
+            store.gathering.finish()
+            folder = as_killed(tmp_path / "broker", tmp_path / "killed")
+        spoil_the_middle(folder / brokerstore.NAME)
+        async with keeping(folder) as store:
+            found = await store.load()
+            assert len(found) > 1500
+            assert [record for record in found if record.uuid == "j7"] == [DeletedRecord("j7", "svc", 5.0)]
+            store.write([Store(1, (ForgottenRecord("j7", "age"),))])
+        assert "j7" not in [record.uuid for record in await kept(folder)]
+
+    run(story)
+
+
+def test_job_that_was_deleted_after_the_damage_does_not_come_back(tmp_path: Path) -> None:
+    """What is damaged under a running broker is taken over a while later, without what was deleted meanwhile."""
+
+    async def story() -> None:
+        path = tmp_path / brokerstore.NAME
+        async with keeping(tmp_path) as store:
+            store.write(
+                [Store(number, (job(f"j{number}", "w1", body=bytes(500)),)) for number in range(1, 2001)]
+            )
+            await store._writer.read("PRAGMA wal_checkpoint(TRUNCATE)")
+            await store._writer.read("PRAGMA cache_size = 0")
+            spoil_the_middle(path)
+            with pytest.raises(StoreError):
+                await store._writer.read("SELECT sum(length(body)) FROM record")
+            store.write([Store(2001, (ForgottenRecord("j1", "age"),))])
+            await store.tend()
+        uuids = [record.uuid for record in await kept(tmp_path)]
+        assert "j1" not in uuids
+        assert {"j2", "j2000"} <= {*uuids}
+        assert len(uuids) > 1500
+
+    run(story)
+
+
+def test_damage_where_the_number_of_the_redo_log_is_costs_nothing(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is come across as the store is opened, where the file is too large to be read through before."""
+    monkeypatch.setattr("specwire.runtime.norfab.store.database.CHECKED_OCTETS", 0)
+    told: list[str] = []
+
+    async def story() -> None:
+        await written(tmp_path, [job(f"j{number}") for number in range(100)])
+        path = tmp_path / brokerstore.NAME
+        with closing(sqlite3.connect(path)) as connection:
+            [(root,)] = connection.execute("SELECT rootpage FROM sqlite_master WHERE name = 'redo'")
+            connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        octets = bytearray(path.read_bytes())
+        octets[(root - 1) * 4096 : root * 4096] = bytes([0xFF]) * 4096
+        path.write_bytes(octets)
+        async with keeping(tmp_path, on_damaged=told.append) as store:
+            assert len(await store.load()) == 100
+        assert len(told) == 1
+        assert len(await kept(tmp_path)) == 100
 
     run(story)
 

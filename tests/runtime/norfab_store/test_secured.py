@@ -17,9 +17,10 @@ import pytest
 from specwire.runtime.norfab.store import secured as securing
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.keeper import Keeper, Ticket
+from specwire.runtime.norfab.store.opening import tidy_up
 from specwire.runtime.norfab.store.redo import read_redo, redo_file
 from specwire.runtime.norfab.store.writer import Writer
-from tests.runtime.norfab_store.stories import run
+from tests.runtime.norfab_store.stories import as_killed, run
 
 SCHEMA = ["CREATE TABLE thing (number INTEGER)"]
 """Without a key: what is brought in twice is there twice."""
@@ -415,6 +416,64 @@ def test_statement_that_is_wrong_costs_no_other(tmp_path: Path, caplog: pytest.L
 
     run(story)
     assert "s.db: what was to be kept is left out: no such table: elsewhere" in caplog.text
+
+
+@pytest.mark.parametrize("value", [["a"], {"a": 1}, 1 << 63], ids=["list", "mapping", "huge"])
+@pytest.mark.usefixtures("never")
+def test_value_that_a_log_takes_and_sqlite_does_not_costs_no_other(
+    tmp_path: Path, value: object, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Nor does it keep the store from being opened again."""
+    path = tmp_path / "broker" / "s.db"
+
+    async def story() -> None:
+        async with writing(path) as (writer, _):
+            put_alone(writer, 1)
+            writer.put([Ticket.of(2, [(INSERT, (value,))])])
+            writer.gathering.finish()
+            put_alone(writer, 3)
+            killed = as_killed(path.parent, tmp_path / "killed") / path.name
+            assert await writer.read(NUMBERS) == [(1,), (3,)]
+        async with writing(killed) as (writer, _):
+            assert await writer.read(NUMBERS) == [(1,), (3,)]
+
+    run(story)
+    assert caplog.text.count("what was to be kept is left out") == 2
+
+
+@pytest.mark.usefixtures("never")
+def test_log_is_there_as_long_as_it_is_needed(tmp_path: Path) -> None:
+    """A store that was closed has none; who only reads one that was killed has what came last, too."""
+    path = tmp_path / "peer" / "s.db"
+
+    async def story() -> None:
+        async with writing(path) as (writer, _):
+            put_alone(writer, 1)
+            killed = as_killed(path.parent, tmp_path / "killed") / path.name
+            tidy_up(path, SCHEMA)  # somebody has it: it is left alone
+            assert numbers_in(path) == []
+        assert numbers_in(path) == [1]
+        assert not redo_file(path).exists()
+        assert numbers_in(killed) == []
+        tidy_up(killed, SCHEMA)
+        assert numbers_in(killed) == [1]
+        assert not redo_file(killed).exists()
+        async with writing(killed) as (writer, _):
+            assert await writer.read(NUMBERS) == [(1,)]
+
+    run(story)
+
+
+def test_keeper_passes_over_what_the_database_has(tmp_path: Path) -> None:
+    """A commit of which SQLite says that it has failed may have been one."""
+    path = tmp_path / "s.db"
+    keeper = Keeper(path, SCHEMA, 1, "process", lambda sentence: None)
+    keeper.open()
+    tickets = [Ticket.of(serial, [(INSERT, (serial,))]) for serial in (1, 2, 3)]
+    assert keeper.bring_in(tickets[:2]) == ((), "")
+    assert keeper.bring_in(tickets) == ((), "")
+    keeper.close()
+    assert numbers_in(path) == [1, 2, 3]
 
 
 def test_keeper_brings_in_what_it_can_and_says_what_is_left(tmp_path: Path) -> None:
