@@ -44,8 +44,9 @@ def open_store(keeper: Keeper, path: Path, salvage: Salvage | None = None) -> in
 def _bring_in(keeper: Keeper, path: Path, salvage: Salvage | None) -> int:
     redo, last = redo_file(path), keeper.brought_in()
     aside = keeper.moved_aside
-    if aside is not None and salvage is not None:
-        for _, why in keeper.keep([*_tickets(salvage(aside))]):
+    saved = [*_tickets(salvage(aside))] if aside is not None and salvage is not None else []
+    if saved:
+        for _, why in keeper.keep(saved):
             raise StoreError(f"{path} does not take what can be read of {aside}: {why}")
     tickets = [Ticket.of(*record) for record in read_redo(redo, last)]
     if tickets:
