@@ -3,7 +3,9 @@
 A part of a job is on its way like this: it is *held* until it is durable which worker has it, then *sent*, then the
 worker *accepts* it and at last ends it. Each worker has a window of these; what is beyond waits here, and clients take
 turns. A window that was full is filled again when half of it is free, or at the next tick: jobs that arrive together cost a
-worker far less than one after the other, in commits above all. For a worker that is quick it is wider (`Registry.resize`). Only a job for ``any`` worker goes to another when its worker is lost, and says so: its `attempt` counts up, in the
+worker far less than one after the other, in commits above all. For a worker that is quick it is wider (`Registry.resize`).
+
+Only a job for ``any`` worker goes to another when its worker is lost, and says so: its `attempt` counts up, in the
 record, in an EVENT and in the result. Of every other the loss is told at once.
 
 A worker that registers is asked for what it should have: after a crash of the broker nobody else knows whether a job
@@ -172,7 +174,7 @@ class Dispatcher:
                 self.pump(worker)
 
     def tick(self) -> None:
-        """Fill windows that are short of a few jobs, for which `release` does not, and narrow those of workers that are not quick."""
+        """Fill windows that are short of a few jobs, for which `release` does not, and narrow those of slow workers."""
         registry, settings, now = self._engine.registry, self._engine.settings, self._engine.now
         for worker in registry.workers.values():
             if now - worker.measured_at >= settings.ahead_s:

@@ -16,7 +16,6 @@ from specwire.runtime.norfab.limits import Settings
 MAX_ANNOUNCED_OCTETS = 64 * 1024 * 1024
 """What peers said that they manage and did not register yet."""
 
-
 MEASURED_S = 0.002
 """Less time says nothing of how quick a worker is: results come together."""
 
@@ -184,8 +183,8 @@ class Registry:
     def resize(self, worker: Worker, settings: Settings, now: float) -> None:
         """Fit the worker's window to how many tasks it has ended since it was done last.
 
-        Each time that the window is filled the worker may wait for the way there and back, so a quick one is given more at a time:
-        what it ends within a moment, after which each client has its turn.
+        Each time that the window is filled the worker may wait for the way there and back, so a quick one is given more
+        at a time: what it ends within a moment, after which each client has its turn.
         """
         elapsed = now - worker.measured_at
         if elapsed < MEASURED_S:

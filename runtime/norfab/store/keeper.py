@@ -120,9 +120,7 @@ class Keeper:
 
     def keep(self, tickets: Sequence[Ticket]) -> Iterator[tuple[int, str]]:
         """Commit the tickets, as many at a time as is possible; yield those that cannot be kept, and why."""
-        if self._connection is not None:
-            with suppress(sqlite3.Error):  # the attempt meets the same fault
-                self._be_patient(self._connection, patient=True)
+        self._take_time()
         error = self._attempt(tickets)
         if error is None:
             return
@@ -148,12 +146,10 @@ class Keeper:
     def bring_in(self, tickets: Sequence[Ticket]) -> tuple[Sequence[Ticket], str]:
         """Commit tickets of a redo log, whose numbers are serial numbers, in order; return which are left, and why.
 
-        Those that the database has are passed over: an attempt that has failed may have done its work. One that could not be carried out
-        whatever became of the disk is left out, and the log tells.
+        Those that the database has are passed over: an attempt that has failed may have done its work. One that could
+        not be carried out whatever became of the disk is left out, and the log tells.
         """
-        if self._connection is not None:
-            with suppress(sqlite3.Error):
-                self._be_patient(self._connection, patient=True)
+        self._take_time()
         try:
             has = self.brought_in()
         except StoreError as trouble:
@@ -204,6 +200,11 @@ class Keeper:
             with suppress(sqlite3.Error):
                 self._connection.execute("PRAGMA wal_checkpoint(PASSIVE)")
             self._quick_pages = 0
+
+    def _take_time(self) -> None:
+        if self._connection is not None:
+            with suppress(sqlite3.Error):  # the attempt meets the same fault
+                self._be_patient(self._connection, patient=True)
 
     def _be_patient(self, connection: sqlite3.Connection, *, patient: bool) -> None:
         """Wait for others who have the file locked, or do not."""

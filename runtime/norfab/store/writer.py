@@ -1,4 +1,4 @@
-"""A thread that writes a database: what gathers while it commits is the next commit.
+"""Writes a database, in a thread: what gathers while it commits is the next commit.
 
 Where a commit does not wait for the disk, and there is not much to commit and nothing before it, the event loop does it itself:
 for a few tickets that takes some 20 µs and for hundreds a millisecond, and to wake the thread and to be woken by it takes
@@ -18,19 +18,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
-import threading
-from collections import deque
 from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import NamedTuple
 
 from specwire.runtime.norfab.store.batch import Parameters
 from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.store.gathering import Gathering
 from specwire.runtime.norfab.store.keeper import Keeper, Rows, Ticket, as_one
+from specwire.runtime.norfab.store.labour import Labour, Question
 from specwire.runtime.norfab.store.lock import StoreLock
 from specwire.runtime.norfab.store.opening import Salvage, open_store
 from specwire.runtime.norfab.store.redo import redo_file
@@ -40,9 +38,6 @@ logger = logging.getLogger(__name__)
 
 MAX_WAITING = 200_000
 MAX_OCTETS = 256 << 20
-BATCH = 4096
-BATCH_OCTETS = 8 << 20
-"""Of one commit at most, but for its last ticket: who waits for the first ticket also waits for the last."""
 
 QUICK_TICKETS = 512
 QUICK_OCTETS = 512 * 1024
@@ -52,11 +47,6 @@ two, and few other statements, as a deletion may be of many rows."""
 
 CLOSE_S = 30.0
 """How long a disk that answers nothing may keep a peer from ending."""
-
-
-class _Question(NamedTuple):
-    ask: Callable[[sqlite3.Connection], Rows]
-    answer: asyncio.Future[Rows]
 
 
 class Writer:
@@ -100,20 +90,13 @@ class Writer:
         self._gathered: list[Ticket] = []
         self._weight = self._others = 0  # of what has gathered
         self.gathering = Gathering(self._commit_gathered)
-        self._queue: deque[Ticket | _Question] = deque()
+        self._labour = Labour(path, self._keeper, self._call, self._hear_thread, self._hear_of_secured)
         self._octets = 0
         self._refused: list[tuple[int, str]] = []
         self._handed_over = 0  # tickets that the thread has, or of which it has not told yet
         self._secured = Secured(self._bring_in)
-        self._in_debt = (
-            False  # the thread has tickets that were secured, or has not told that it has done with them
-        )
-        self._debt: Sequence[Ticket] = ()
-        self._debt_is_due = False
-        self._lock = threading.Lock()
-        self._wanted = threading.Condition(self._lock)
-        self._closing = self._resting = False
-        self._thread: threading.Thread | None = None
+        self._in_debt = False  # the same of tickets that were secured
+        self._running = False
 
     @property
     def commits(self) -> int:
@@ -128,7 +111,7 @@ class Writer:
     @property
     def waiting(self) -> int:
         """Tickets and questions that wait for the thread."""
-        return len(self._gathered) + len(self._queue)
+        return len(self._gathered) + len(self._labour.queue)
 
     async def open(self) -> None:
         """Open the database, checking all of it, and begin to write.
@@ -149,8 +132,8 @@ class Writer:
         except BaseException:
             self._file_lock.release()
             raise
-        self._thread = threading.Thread(target=self._work, name=f"store {self.path.name}", daemon=True)
-        self._thread.start()
+        self._labour.start()
+        self._running = True
 
     def _open(self) -> None:
         last = open_store(self._keeper, self.path, self._salvage)
@@ -169,9 +152,9 @@ class Writer:
             others += ticket.others
         gathered = self._gathered
         if (
-            self._thread is None
+            not self._running
             or self._octets + octets > self._max_octets
-            or len(gathered) + len(self._queue) + count > self._max_waiting
+            or len(gathered) + len(self._labour.queue) + count > self._max_waiting
         ) and (full := self._full(count, octets)):
             if count == 1:
                 self.refuse(tickets[0].number, full)
@@ -211,13 +194,10 @@ class Writer:
     async def close(self) -> None:
         """Write what waits, and close. What comes of it is still told. May be called twice."""
         self._hand_over()
-        with self._wanted:
-            self._closing = True
-            self._wanted.notify()
-        thread, self._thread = self._thread, None
-        if thread is not None:
-            await asyncio.to_thread(thread.join, CLOSE_S)
-            stuck = thread.is_alive()
+        running, self._running = self._running, False
+        if running:
+            self._labour.finish()
+            stuck = not await self._labour.join(CLOSE_S)
             await asyncio.sleep(0)  # what the thread said last is heard
             self._secured.close(empty=not (stuck or self._in_debt))
             if stuck:  # and it may commit still: until this process ends nobody else has the file
@@ -245,7 +225,9 @@ class Writer:
     @property
     def _is_free(self) -> bool:
         """Whether everything that was put before what has gathered is durable, and no commit waits for the disk."""
-        return self._quick and not (self._handed_over or self._in_debt or self._queue or self._closing)
+        return (
+            self._quick and self._running and not (self._handed_over or self._in_debt or self._labour.queue)
+        )
 
     def _commit_here(self, gathered: Sequence[Ticket], octets: int) -> bool:
         """Commit what is secured and what has gathered, where that does not wait; return whether it was done."""
@@ -254,7 +236,7 @@ class Writer:
         octets += secured.octets
         if (
             # The thread was found to have nothing to take, and so it rests until this loop gives it something.
-            not self._resting
+            not self._labour.resting
             or octets > QUICK_OCTETS
             or self._others + secured.others > QUICK_OTHERS
             or not self._keeper.keep_quickly(tickets, octets)
@@ -267,9 +249,7 @@ class Writer:
     def _bring_in(self) -> None:
         """Commit what is secured, or have the thread try again to."""
         if self._in_debt:
-            with self._wanted:
-                self._debt_is_due = True
-                self._wanted.notify()
+            self._labour.try_again()
         elif not (self._is_free and self._commit_here((), 0)):
             self._hand_over()
 
@@ -281,100 +261,29 @@ class Writer:
         secured = self._secured.hand_out()
         if gathered or secured:
             self._handed_over += len(gathered)
-            with self._wanted:
-                if secured:  # the thread has none: while it does, no other ticket is secured
-                    self._in_debt = self._debt_is_due = True
-                    self._debt = secured
-                self._queue.extend(gathered)
-                if self._resting:
-                    self._wanted.notify()
+            self._in_debt = self._in_debt or bool(secured)  # while it is, no other ticket is secured
+            self._labour.give(gathered, secured)
 
     async def _ask(self, ask: Callable[[sqlite3.Connection], Rows]) -> Rows:
         answer: asyncio.Future[Rows] = self._loop.create_future()
         self._hand_over()
-        with self._wanted:
-            if self._closing or self._thread is None:
-                raise StoreError(f"{self.path} is closed")
-            self._queue.append(_Question(ask, answer))
-            self._wanted.notify()
+        if not self._running:
+            raise StoreError(f"{self.path} is closed")
+        self._labour.ask(Question(ask, answer))
         return await answer
 
     def _full(self, tickets: int, octets: int) -> str:
         """Return why so many tickets of so many octets are not taken, empty where they are."""
-        if self._closing or self._thread is None:
+        if not self._running:
             return "the store is closed"
-        waiting = len(self._gathered) + len(self._queue)
+        waiting = len(self._gathered) + len(self._labour.queue)
         # One ticket by itself is taken, however large.
         too_large = self._octets + octets > self._max_octets and (self._octets or tickets > 1)
         if waiting + tickets > self._max_waiting or too_large:
             return "the disk is too slow for what comes"
         return ""
 
-    # --- in the thread
-
-    def _work(self) -> None:
-        while True:
-            with self._wanted:
-                while not (self._queue or self._debt_is_due or self._closing):
-                    self._resting = True
-                    self._wanted.wait()
-                self._resting = False
-                if not (self._queue or self._debt_is_due):
-                    break
-                tickets, question = self._take()
-                self._debt_is_due = False
-            try:
-                trouble = self._settle_debt() if self._debt else ""
-                if tickets:
-                    self._commit(tickets, trouble)
-                if question is not None:
-                    self._answer(question, trouble)
-            except Exception as error:  # our own fault: nobody is left waiting for it
-                logger.exception("what a store was to write could not be handled")
-                reason = f"a fault of the store: {error!r}"
-                self._tell(tickets, [(ticket.number, reason) for ticket in tickets], None)
-                if question is not None:
-                    self._call(partial(_refuse, question.answer, StoreError(reason)))
-                if self._debt:
-                    self._call(partial(self._hear_of_debt, reason))
-        self._keeper.close()
-
-    def _take(self) -> tuple[list[Ticket], _Question | None]:
-        """Return the tickets of the next commit, and the question that comes after them."""
-        tickets: list[Ticket] = []
-        octets = 0
-        while self._queue and len(tickets) < BATCH and octets < BATCH_OCTETS:
-            next_one = self._queue.popleft()
-            if isinstance(next_one, _Question):
-                return tickets, next_one
-            tickets.append(next_one)
-            octets += next_one.octets
-        return tickets, None
-
-    def _settle_debt(self) -> str:
-        """Commit what was secured; return why not: nothing else is committed or read until it is."""
-        self._debt, trouble = self._keeper.bring_in(self._debt)
-        self._call(partial(self._hear_of_debt, trouble))
-        return trouble
-
-    def _commit(self, tickets: list[Ticket], trouble: str) -> None:
-        failures = [(ticket.number, trouble) for ticket in tickets] if trouble else self._keeper.keep(tickets)
-        self._tell(tickets, [*failures], tickets[-1].number)
-        self._keeper.work_off()
-
-    def _answer(self, question: _Question, trouble: str) -> None:
-        try:
-            if trouble:
-                raise StoreError(f"{self.path} does not take what is to be kept: {trouble}")
-            rows = self._keeper.ask(question.ask)
-        except StoreError as error:
-            self._call(partial(_refuse, question.answer, error))
-        else:
-            self._call(partial(_give, question.answer, rows))
-
-    def _tell(self, tickets: Sequence[Ticket], failures: Sequence[tuple[int, str]], last: int | None) -> None:
-        octets = sum(ticket.octets for ticket in tickets)
-        self._call(partial(self._hear_thread, len(tickets), failures, last, octets))
+    # --- what the thread says
 
     def _tell_damage(self, sentence: str) -> None:
         self._call(partial(self._on_damaged, sentence))
@@ -383,15 +292,13 @@ class Writer:
         with suppress(RuntimeError):  # the loop is closed: nobody waits any more
             self._loop.call_soon_threadsafe(callback)
 
-    # --- on the loop
-
     def _hear_thread(
         self, tickets: int, failures: Sequence[tuple[int, str]], last: int | None, octets: int
     ) -> None:
         self._handed_over -= tickets
         self._hear(failures, last, octets)
 
-    def _hear_of_debt(self, trouble: str) -> None:
+    def _hear_of_secured(self, trouble: str) -> None:
         if not trouble:
             self._in_debt = False
             self._secured.committed()
@@ -399,7 +306,7 @@ class Writer:
         logger.warning(
             "%s does not take what is kept in %s meanwhile: %s", self.path, redo_file(self.path), trouble
         )
-        if not self._closing:
+        if self._running:
             self._secured.try_again()
 
     def _tell_refused(self) -> None:
@@ -415,13 +322,3 @@ class Writer:
         self._octets -= octets
         if last is not None:
             self._on_committed(last)
-
-
-def _give(answer: asyncio.Future[Rows], rows: Rows) -> None:
-    if not answer.done():
-        answer.set_result(rows)
-
-
-def _refuse(answer: asyncio.Future[Rows], error: StoreError) -> None:
-    if not answer.done():
-        answer.set_exception(error)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.orders import client_name, make_job, make_request, make_uuid, target_of
 from specwire.runtime.norfab.client.reading import read_progress, read_response, says_failed
+from specwire.runtime.norfab.client.records import JobRecord
 from specwire.runtime.norfab.client.results import Answer, read_entry
 from specwire.runtime.norfab.client.states import State
 from tests.house.repository import ROOT
@@ -79,21 +80,26 @@ def test_the_body_of_a_job() -> None:
     assert (record.created_at, record.deadline) == (10.0, 15.0)
 
 
+def small_job(task: str, args: tuple[object, ...]) -> JobRecord:
+    """Return a job for all workers, of which a hundred octets may be sent."""
+    return make_job(
+        "svc",
+        task,
+        args,
+        {},
+        targets="all",
+        resources=(),
+        timeout_s=5,
+        uuid=None,
+        now=0.0,
+        body_octets=100,
+    )
+
+
 def test_a_job_that_is_too_large() -> None:
     """The bound is said."""
     with pytest.raises(ValueError, match="a job has up to 100 octets, and this has"):
-        make_job(
-            "svc",
-            "add",
-            ("x" * 100,),
-            {},
-            targets="all",
-            resources=(),
-            timeout_s=5,
-            uuid=None,
-            now=0.0,
-            body_octets=100,
-        )
+        small_job("add", ("x" * 100,))
 
 
 @pytest.mark.parametrize(("task", "args"), [("na\udcffme", ()), ("name", ({"a": ["na\udcffme"]},))])
@@ -101,18 +107,7 @@ def test_a_text_that_is_none_is_named(task: str, args: tuple[object, ...]) -> No
     """Octets that are no UTF-8, as a shell hands them over, in the name of a task or anywhere in its arguments."""
     said = r"'na\\udcffme' cannot be sent: it is no text in UTF-8"
     with pytest.raises(ValueError, match=said):
-        make_job(
-            "svc",
-            task,
-            args,
-            {},
-            targets="all",
-            resources=(),
-            timeout_s=1.0,
-            uuid=None,
-            now=0.0,
-            body_octets=100,
-        )
+        small_job(task, args)
     with pytest.raises(ValueError, match=said):
         make_request("svc", task, args, {}, "all")
 

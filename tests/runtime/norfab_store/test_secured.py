@@ -20,7 +20,7 @@ from specwire.runtime.norfab.store.keeper import Keeper, Ticket
 from specwire.runtime.norfab.store.opening import tidy_up
 from specwire.runtime.norfab.store.redo import read_redo, redo_file
 from specwire.runtime.norfab.store.writer import Writer
-from tests.runtime.norfab_store.stories import as_killed, run
+from tests.runtime.norfab_store.stories import as_killed, locked_by_another, run
 
 SCHEMA = ["CREATE TABLE thing (number INTEGER)"]
 """Without a key: what is brought in twice is there twice."""
@@ -120,7 +120,7 @@ def test_what_is_put_together_comes_after_what_was_secured(tmp_path: Path) -> No
     async def story() -> None:
         async with writing(path) as (writer, told):
             await writer.read(NUMBERS)
-            await until(lambda: writer._resting)
+            await until(lambda: writer._labour.resting)
             put_alone(writer, 1, 10, 20)
             writer.gathering.hold()
             writer.put([Ticket.of(2, [("UPDATE thing SET number = number + ?", (1,))])])
@@ -144,7 +144,7 @@ def test_full_log_is_committed_with_what_finds_no_room(tmp_path: Path) -> None:
     async def story() -> None:
         async with writing(path) as (writer, told):
             await writer.read(NUMBERS)
-            await until(lambda: writer._resting)
+            await until(lambda: writer._labour.resting)
             for ticket in range(1, 3001):
                 put_alone(writer, ticket)
                 assert told[-1] == f"committed {ticket}"
@@ -256,7 +256,7 @@ def test_without_room_for_the_log_each_ticket_is_committed(
     async def story() -> None:
         async with writing(path) as (writer, told):
             await writer.read(NUMBERS)
-            await until(lambda: writer._resting)
+            await until(lambda: writer._labour.resting)
             for ticket in (1, 2):
                 put_alone(writer, ticket)
                 assert told[-1] == f"committed {ticket}"
@@ -278,7 +278,7 @@ def test_full_disk_keeps_what_was_told_and_refuses_the_rest(
         async with writing(path) as (writer, told):
             [(pages,)] = await writer.read("PRAGMA page_count")
             await writer.read(f"PRAGMA max_page_count = {pages}")
-            await until(lambda: writer._resting)
+            await until(lambda: writer._labour.resting)
             numbers = [*range(1, 1001)]
             for ticket in (1, 2, 3):
                 put_alone(writer, ticket, 1000, sql=COUNT_UP)
@@ -319,7 +319,7 @@ def test_full_disk_to_the_end_loses_nothing(tmp_path: Path) -> None:
         async with writing(path) as (writer, told):
             [(pages,)] = await writer.read("PRAGMA page_count")
             await writer.read(f"PRAGMA max_page_count = {pages}")
-            await until(lambda: writer._resting)
+            await until(lambda: writer._labour.resting)
             put_alone(writer, 1, 1000, sql=COUNT_UP)
             assert told == ["committed 1"]
         assert numbers_in(path) == []
@@ -334,12 +334,8 @@ def test_store_that_cannot_take_what_it_must_not_lose_is_not_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The sentence says which file has it; when the fault is over nothing is lost."""
-    for module in ("database", "keeper"):
-        monkeypatch.setattr(f"specwire.runtime.norfab.store.{module}.BUSY_S", 0.05)
     path = tmp_path / "s.db"
     killed_after(path, tickets=3, seconds=1000.0)
-    shell = sqlite3.connect(path, isolation_level=None)
-    shell.execute("BEGIN IMMEDIATE")
 
     async def refused() -> None:
         with pytest.raises(
@@ -347,9 +343,8 @@ def test_store_that_cannot_take_what_it_must_not_lose_is_not_opened(
         ):
             await Writer(path, SCHEMA).open()
 
-    run(refused)
-    shell.execute("ROLLBACK")
-    shell.close()
+    with locked_by_another(path, monkeypatch):
+        run(refused)
 
     async def story() -> None:
         async with writing(path) as (writer, _):
@@ -361,18 +356,13 @@ def test_store_that_cannot_take_what_it_must_not_lose_is_not_opened(
 @pytest.mark.usefixtures("never")
 def test_locked_database_takes_what_comes_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Another program that holds the file delays what is secured, and nothing else."""
-    for module in ("database", "keeper"):
-        monkeypatch.setattr(f"specwire.runtime.norfab.store.{module}.BUSY_S", 0.05)
     path = tmp_path / "s.db"
 
     async def story() -> None:
         async with writing(path) as (writer, told):
-            shell = sqlite3.connect(path, isolation_level=None)
-            shell.execute("BEGIN IMMEDIATE")
-            put_alone(writer, 1)
-            assert told == ["committed 1"]
-            shell.execute("ROLLBACK")
-            shell.close()
+            with locked_by_another(path, monkeypatch):
+                put_alone(writer, 1)
+                assert told == ["committed 1"]
             assert await writer.read(NUMBERS) == [(1,)]
 
     run(story)
@@ -388,7 +378,7 @@ def test_damaged_database_costs_nothing_that_is_secured(tmp_path: Path) -> None:
             writer.put([Ticket.of(1, [(INSERT, (number,)) for number in range(20_000)])])
             await writer.read("PRAGMA wal_checkpoint(TRUNCATE)")
             await writer.read("PRAGMA cache_size = 0")
-            await until(lambda: writer._resting)
+            await until(lambda: writer._labour.resting)
             put_alone(writer, 2, 42)
             octets = path.read_bytes()
             path.write_bytes(octets[:4096] + os.urandom(len(octets) - 4096))

@@ -21,7 +21,7 @@ from specwire.runtime.norfab.store.batch import carry_out
 from specwire.runtime.norfab.store.errors import StoreError, StoreInUseError, StoreVersionError
 from specwire.runtime.norfab.store.keeper import Ticket
 from specwire.runtime.norfab.store.writer import Writer
-from tests.runtime.norfab_store.stories import run
+from tests.runtime.norfab_store.stories import locked_by_another, run
 
 SCHEMA = ["CREATE TABLE thing (number INTEGER PRIMARY KEY, octets BLOB)"]
 INSERT = "INSERT INTO thing VALUES (?, ?)"
@@ -556,19 +556,14 @@ def test_locked_by_another_program_is_told_and_over_when_it_is(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """A shell that holds the database fails what waits, with the reason; afterwards tickets are kept again."""
-    for module in ("database", "keeper"):
-        monkeypatch.setattr(f"specwire.runtime.norfab.store.{module}.BUSY_S", 0.05)
     path = tmp_path / "s.db"
 
     async def story() -> None:
         async with writing(path) as (writer, told):
-            shell = sqlite3.connect(path, isolation_level=None)
-            shell.execute("BEGIN IMMEDIATE")
-            writer.put([Ticket.of(1, [(INSERT, (1, b""))])])
-            await told.until(1)
-            assert "locked" in told.failed[1]
-            shell.execute("ROLLBACK")
-            shell.close()
+            with locked_by_another(path, monkeypatch):
+                writer.put([Ticket.of(1, [(INSERT, (1, b""))])])
+                await told.until(1)
+                assert "locked" in told.failed[1]
             writer.put([Ticket.of(2, [(INSERT, (2, b""))])])
             await told.until(2)
             assert 2 not in told.failed
@@ -624,11 +619,11 @@ def test_many_deletions_are_left_to_the_thread(
 
 def wait_without_the_loop(writer: Writer) -> None:
     """Wait until the writer's thread has done what it has, of which the loop is not to hear."""
-    while writer._queue or not writer._resting:
+    while writer._labour.queue or not writer._labour.resting:
         time.sleep(0.001)
 
 
 async def at_rest(writer: Writer) -> None:
     """Wait until the writer's thread has nothing to do."""
-    while not writer._resting:
+    while not writer._labour.resting:
         await asyncio.sleep(0.001)
