@@ -17,6 +17,7 @@ from specwire.runtime.cli.main import COMMANDS, load_command
 SERVER = "a server, whose log goes to standard error"
 PAYLOAD = "prints the service's payload, which is JSON"
 SILENT = "prints nothing"
+LINES = "prints lines of JSON"
 TEXT = "writes the text of a file"
 
 WITHOUT_JSON = {
@@ -29,6 +30,7 @@ WITHOUT_JSON = {
     "flux setattr": SILENT,
     "flux overlay disconnect": SILENT,
     "norfab client delete": SILENT,
+    "norfab store export": LINES,
     "config example": TEXT,
     "config systemd": TEXT,
 }

@@ -116,9 +116,9 @@ def broker(
     from specwire.runtime.cli.norfab_reloading import BrokerFiles, takes_of
     from specwire.runtime.cli.norfab_running import BrokerLog, run_broker
     from specwire.runtime.cli.reloading import Reloading
+    from specwire.runtime.kernel.store import StoreError
     from specwire.runtime.norfab.security.keyring import Keyring, default_folder
     from specwire.runtime.norfab.serve import NorfabBroker
-    from specwire.runtime.norfab.store.errors import StoreError
     from specwire.runtime.transport.errors import ExposureError, TransportError
     from specwire.runtime.transport.keys import KeyFileError
 

@@ -230,7 +230,7 @@ def collect(
         from specwire.runtime.cli.norfab_client_view import JobView
         from specwire.runtime.norfab.client.places import find_job
 
-        found = find_job(options.places, uuid)
+        found = await find_job(options.places, uuid)
         of_service = service or (found[1].job.service if found else None)
         view = JobView(f"job {uuid}", quiet=quiet)
         async with client_of(options, view.tell, place=found[0] if found else None) as client:
@@ -254,7 +254,7 @@ def history(
     from specwire.runtime.cli.norfab_client_view import print_table
     from specwire.runtime.norfab.client.places import read_history
 
-    entries = read_history(Options(None, None, CLIENT, True, folder).places, limit)
+    entries = run_story(read_history(Options(None, None, CLIENT, True, folder).places, limit))
     if as_json:
         sys.stdout.write(to_json(entries) + "\n")
     elif not entries:
@@ -295,7 +295,7 @@ def delete(
     async def story() -> None:
         from specwire.runtime.norfab.client.places import find_job
 
-        found = find_job(options.places, uuid)
+        found = await find_job(options.places, uuid)
         of_service = service or (found[1].job.service if found else None)
         async with client_of(options, place=found[0] if found else None) as client:
             try:

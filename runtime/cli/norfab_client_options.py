@@ -1,4 +1,4 @@
-"""What the commands of a NORFAB client have in common: which broker, who asks, where jobs are kept."""
+"""Common parts of the NORFAB client commands: options, and a running client."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ BrokerOption = Annotated[
     typer.Option(
         "--broker",
         metavar="ENDPOINT",
-        help=f"Where the broker is; again for others to move on to. (default: {DEFAULT_ENDPOINT})",
+        help=f"Broker to use; repeatable: brokers to try, in order. (default: {DEFAULT_ENDPOINT})",
         show_default=False,
     ),
 ]
@@ -41,7 +41,7 @@ UserOption = Annotated[
     typer.Option(
         "--as",
         metavar="USER",
-        help=f"Whose key is used. (default: {CLIENT}, or {ADMIN} to look at the broker)",
+        help=f"User whose key the client uses. (default: {CLIENT}, or {ADMIN} to look at the broker)",
         show_default=False,
     ),
 ]
@@ -51,19 +51,19 @@ FolderOption = Annotated[
     typer.Option(
         "--folder",
         metavar="DIR",
-        help="Where jobs and results are kept. (default: specwire/norfab/client in your data folder)",
+        help="Folder for jobs and results. (default: specwire/norfab/client in your data folder)",
         show_default=False,
     ),
 ]
 
 DurabilityOption = Annotated[
     Literal["process", "full"],
-    typer.Option(help="What is kept outlives the process, or the loss of power too."),
+    typer.Option(help="What stored jobs survive: a kill, or also a loss of power."),
 ]
 
 ProtocolOption = Annotated[
     Literal["norfab_ascii", "norfab"],
-    typer.Option(help="How this client writes: as deployed peers do, or as the specification says."),
+    typer.Option(help="Encoding of messages: of deployed peers, or of the specification."),
 ]
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print JSON, for programs.")]
@@ -74,7 +74,7 @@ TimeoutOption = Annotated[
 
 
 class Options(msgspec.Struct, frozen=True):
-    """What the user said about the broker and the client."""
+    """Options that select the broker and the client."""
 
     brokers: list[str] | None
     keys: Path | None
@@ -92,7 +92,7 @@ class Options(msgspec.Struct, frozen=True):
 
     @property
     def places(self) -> Path:
-        """Where this user's commands keep their jobs."""
+        """Folder that contains the clients of this user."""
         from specwire.runtime.norfab.security.keyring import default_folder
 
         return self.folder or default_folder(os.environ) / "client"
@@ -106,11 +106,11 @@ async def client_of(
     place: Path | None = None,
     keeping: bool = True,
 ) -> AsyncIterator[NorfabClient]:
-    """Run a client in the first free place, or in `place` where that is free; without `keeping` in memory."""
+    """Run a client in `place`, or in the first free folder; without `keeping` in memory."""
     from specwire.runtime.cli.norfab_options import open_tap, read_security
+    from specwire.runtime.kernel.store import StoreError, StoreInUseError
     from specwire.runtime.norfab.client import NorfabClient
     from specwire.runtime.norfab.client.places import candidates
-    from specwire.runtime.norfab.store.errors import StoreError, StoreInUseError
     from specwire.runtime.transport.keys import KeyFileError
 
     try:
@@ -143,7 +143,7 @@ async def client_of(
             except ValueError as error:
                 fail(str(error))
         else:
-            fail(f"every place below {options.places} is in use", status=JOB_FAILED)
+            fail(f"every folder below {options.places} is in use", status=JOB_FAILED)
         try:
             yield client
         finally:
@@ -151,11 +151,11 @@ async def client_of(
 
 
 def run_story(story: Coroutine[Any, Any, Value]) -> Value:
-    """Run what a command does; what a user can cause ends with a sentence."""
+    """Run the coroutine of a command; print an error that a user can cause, and exit."""
     import asyncio
 
+    from specwire.runtime.kernel.store import StoreError
     from specwire.runtime.norfab.client import JobError, RequestError, UnknownJobError
-    from specwire.runtime.norfab.store.errors import StoreError
 
     try:
         return asyncio.run(story)

@@ -28,6 +28,7 @@ from specwire.runtime.norfab.client.events import (
     JobWaits,
     Progress,
     StoreFailed,
+    StoreRecovered,
 )
 from specwire.runtime.norfab.client.results import JobResult, WorkerResult
 
@@ -89,6 +90,8 @@ class JobView:
                 self._say(f"posted again: {reason}")
             case StoreFailed(reason=reason):
                 self._line(show(reason))
+            case StoreRecovered():
+                self._line("the disk accepts writes again")
             case JobEnded():
                 self.close()
                 return

@@ -25,10 +25,10 @@ from specwire.runtime.cli.norfab_worker_options import KEYS, PROCESS, USER, Work
 from specwire.runtime.cli.norfab_worker_reloading import reload_requested
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.signals import stop_requested
+from specwire.runtime.kernel.store import StoreError
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Stamp
-from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.worker.events import Happening
 from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.narration import Narrator, level_of

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import msgspec
 
+from specwire.runtime.kernel.commits import Commit
 from specwire.runtime.norfab.commands import Command, Role
 from specwire.runtime.norfab.events import Happening
-from specwire.runtime.norfab.records import Record
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
@@ -18,16 +18,6 @@ class Send(msgspec.Struct, frozen=True, gc=False):
     peer: bytes
     role: Role
     command: Command
-
-
-class Store(msgspec.Struct, frozen=True, gc=False):
-    """Keep these records. Tickets count up; `BrokerEngine.stored` says up to which all are durable.
-
-    Records of one ticket are kept together or not at all. Many tickets may be one commit.
-    """
-
-    ticket: int
-    records: tuple[Record, ...]
 
 
 class Ask(msgspec.Struct, frozen=True):
@@ -62,4 +52,4 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     happening: Happening
 
 
-Action = Send | Store | Ask | Fetch | Stopped | Report
+Action = Send | Commit | Ask | Fetch | Stopped | Report

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.commands import Delete, Get, Put, Response
-from specwire.runtime.norfab.events import Refused
+from specwire.runtime.norfab.events import JobDeleted, Refused
 from specwire.runtime.norfab.job import OWED, Job, State, Task
 from specwire.runtime.norfab.names import InvalidNameError, Target, check_service, check_uuid, read_target
 from specwire.runtime.norfab.records import DeletedRecord
@@ -123,16 +123,29 @@ class Answers:
             self.refuse(peer, command, 400, "the job is another's")
             return
         record = DeletedRecord(job.uuid, job.service, self._engine.now)
-        self._engine.ledger.store(record, then=partial(self._deleted, job, peer))
+        self._engine.commits.commit(
+            record,
+            then=partial(self._deleted, job, peer, user),
+            otherwise=partial(self._not_deleted, job, peer),
+            refusable=True,
+        )
 
-    def _deleted(self, job: Job, peer: bytes) -> None:
+    def _deleted(self, job: Job, peer: bytes, user: str) -> None:
         engine = self._engine
+        engine.report(JobDeleted(job.uuid, peer, user))
         if not job.deleted:
             for task in job.tasks.values():
                 engine.cancel(task)
             engine.jobs.delete(job, f"deleted by client {peer.decode(errors='replace')[:80]}")
         body = bodies.state(job.uuid, job.service, "DELETED")
         engine.to_client(peer, Response(job.uuid, 200, body, job.service))
+
+    def _not_deleted(self, job: Job, peer: bytes, reason: str) -> None:
+        engine = self._engine
+        engine.store_failed(reason)
+        why = f"the broker cannot store that the job is deleted: {reason}"
+        body = bodies.refused(job.uuid, job.target, job.service, why)
+        engine.to_client(peer, Response(job.uuid, 500, body, job.service))
 
     def _check(self, peer: bytes, command: Get | Put | Delete) -> Target | None:
         try:

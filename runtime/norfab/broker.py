@@ -2,7 +2,7 @@
 
 It is put together from parts, each with one idea: the `Registry` (who works for which service) and `Presence` (how workers come and go), `Posting` (how a job
 is taken in), the `Dispatcher` (who gets it), the `Timekeeper` (what is late), the `Relay` (what workers say of it), `Jobs` (the table, and how jobs end), `Results` (where their bodies are),
-`Answers` and `Inquiries` (what clients ask), `Management`, `Errands` (what is asked of workers themselves), and the `Ledger` (what waits for the disk).
+`Answers` and `Inquiries` (what clients ask), `Management`, `Errands` (what is asked of workers themselves), and `PendingCommits` (what follows once a record is durable).
 
 `now` is seconds since the epoch, and does not go backwards while the engine lives. No message, however odd, makes a
 method raise: it is answered, or dropped, counted and reported.
@@ -17,6 +17,7 @@ from collections.abc import Iterable, Mapping
 from functools import partial
 from typing import Literal
 
+from specwire.runtime.kernel.commits import PendingCommits
 from specwire.runtime.norfab import bodies, commands
 from specwire.runtime.norfab.access import Access, Everyone
 from specwire.runtime.norfab.actions import Action, Report, Send, Stopped
@@ -34,12 +35,18 @@ from specwire.runtime.norfab.commands import (
 )
 from specwire.runtime.norfab.dispatching import Dispatcher
 from specwire.runtime.norfab.errands import Errands
-from specwire.runtime.norfab.events import Dropped, Happening, Refused
+from specwire.runtime.norfab.events import (
+    Dropped,
+    Happening,
+    Refused,
+    StoreAccepts,
+    StoreFailed,
+    StoreRefuses,
+)
 from specwire.runtime.norfab.expecting import Expected
 from specwire.runtime.norfab.inquiries import Inquiries
 from specwire.runtime.norfab.job import OWED, Task
 from specwire.runtime.norfab.jobs import Jobs
-from specwire.runtime.norfab.ledger import Ledger
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.management import Management
 from specwire.runtime.norfab.posting import Posting
@@ -65,25 +72,27 @@ class BrokerEngine:
         now: the time of the call that is being handled.
         out: the actions of that call so far.
         stopping: no new jobs are taken.
+        refusing: why the store takes no new job at present; empty where it does.
     """
 
     __slots__ = (
         "access",
         "answers",
         "clients",
+        "commits",
         "dispatcher",
         "dropped",
         "errands",
         "expected",
         "inquiries",
         "jobs",
-        "ledger",
         "management",
         "now",
         "out",
         "posting",
         "presence",
         "received",
+        "refusing",
         "registry",
         "relay",
         "results",
@@ -109,7 +118,8 @@ class BrokerEngine:
         self.out: list[Action] = []
         self.received = self.sent = self.dropped = 0
         self.stopping = False
-        self.ledger = Ledger(self.out)
+        self.commits = PendingCommits(self.out)
+        self.refusing = ""
         self.registry = Registry()
         self.clients = Clients(self.settings.clients)
         self.expected = Expected()
@@ -169,14 +179,25 @@ class BrokerEngine:
     def stored(self, ticket: int, now: float) -> list[Action]:
         """Everything up to `ticket` is durable."""
         self.now = now
-        self.ledger.committed(ticket)
+        self.commits.committed(ticket)
         return self.done()
 
     def not_stored(self, ticket: int, reason: str, now: float) -> list[Action]:
-        """The records of `ticket` could not be kept."""
+        """The records of `ticket` were not committed."""
         self.now = now
-        self.ledger.failed(ticket, reason)
+        self.commits.failed(ticket, reason)
         return self.done()
+
+    def store_refuses(self, reason: str, now: float) -> list[Action]:
+        """Refuse new work with this reason until the disk takes records again, which an empty reason says."""
+        self.now, self.refusing = now, reason
+        self.report(StoreRefuses(reason) if reason else StoreAccepts())
+        return self.done()
+
+    def excuse_silence(self, now: float) -> None:
+        """Count every worker as heard now: the broker does not listen."""
+        for worker in self.registry.workers.values():
+            worker.seen_at = now
 
     def unreachable(self, peer: bytes, role: Role, now: float) -> list[Action]:
         """The socket has no such peer any more: a worker is lost at once, a client will ask again."""
@@ -263,7 +284,8 @@ class BrokerEngine:
         self.stopping = True
         for worker in list(self.registry.workers.values()):
             self.presence.disconnect(worker)
-        self.ledger.store(then=partial(self._stopped, Stopped(restart, reason)))
+        stopped = partial(self._stopped, Stopped(restart, reason))
+        self.commits.commit(then=stopped, otherwise=lambda _: stopped())
 
     def _stopped(self, stopped: Stopped) -> None:
         self.out.append(stopped)
@@ -291,6 +313,10 @@ class BrokerEngine:
         if type(happening) is Dropped:
             self.dropped += 1
         self.out.append(Report(happening))
+
+    def store_failed(self, reason: str) -> None:
+        """Report that a record could not be committed."""
+        self.report(StoreFailed(self.commits.ticket, reason))
 
     def drop(self, peer: bytes, kind: Literal["malformed", "unexpected"], reason: str) -> None:
         """Do nothing with a message, and say so."""

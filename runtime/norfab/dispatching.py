@@ -14,6 +14,7 @@ reached it.
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from functools import partial
 from typing import TYPE_CHECKING
 
@@ -201,9 +202,10 @@ class Dispatcher:
         before, task.worker = (task.worker if task.attempt else ""), worker.name
         task.attempt += 1
         self._place(task, worker)
-        self._engine.ledger.store(
+        self._engine.commits.commit(
             AssignedRecord(task.job.uuid, (task.record,)),
             then=partial(self._given, task, task.attempt, before),
+            otherwise=partial(self._not_given, (task,)),
         )
 
     def _given(self, task: Task, attempt: int, before: str) -> None:
@@ -215,6 +217,13 @@ class Dispatcher:
         if before:
             self._say_again(task, before)
         self.send(task)
+
+    def _not_given(self, tasks: Iterable[Task], reason: str) -> None:
+        """It cannot be stored who has these parts: they are not sent, and end with a failure."""
+        self._engine.store_failed(reason)
+        for task in tasks:
+            cause = f"the broker cannot store that {task.worker} gets the job: {reason}"
+            self._engine.jobs.fail(task, 500, cause)
 
     def _say_again(self, task: Task, before: str) -> None:
         job = task.job
@@ -273,8 +282,10 @@ class Dispatcher:
         if self.assign(job):
             service.unserved.pop(job.uuid, None)
             records = tuple(task.record for task in job.tasks.values())
-            self._engine.ledger.store(
-                AssignedRecord(job.uuid, records), then=partial(self._relaunch, job, records)
+            self._engine.commits.commit(
+                AssignedRecord(job.uuid, records),
+                then=partial(self._relaunch, job, records),
+                otherwise=partial(self._not_given, tuple(job.tasks.values())),
             )
 
     def _relaunch(self, job: Job, parts: tuple[TaskRecord, ...]) -> None:

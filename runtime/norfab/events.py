@@ -67,13 +67,41 @@ class JobEnded(msgspec.Struct, frozen=True, gc=False):
     failure: str
 
 
+class JobDeleted(msgspec.Struct, frozen=True, gc=False):
+    """A client deleted a job, durably."""
+
+    uuid: str
+    peer: bytes
+    user: str
+
+
 class StoreFailed(msgspec.Struct, frozen=True, gc=False):
-    """Something could not be kept."""
+    """A record could not be committed."""
 
     ticket: int
     reason: str
 
 
+class StoreRefuses(msgspec.Struct, frozen=True, gc=False):
+    """The disk fails: new work is refused, and everything else waits until the disk takes it."""
+
+    reason: str
+
+
+class StoreAccepts(msgspec.Struct, frozen=True, gc=False):
+    """The disk takes records again."""
+
+
 Happening = (
-    WorkerReady | WorkerGone | Refused | Dropped | JobAccepted | JobRedispatched | JobEnded | StoreFailed
+    WorkerReady
+    | WorkerGone
+    | Refused
+    | Dropped
+    | JobAccepted
+    | JobRedispatched
+    | JobEnded
+    | JobDeleted
+    | StoreFailed
+    | StoreRefuses
+    | StoreAccepts
 )

@@ -18,8 +18,8 @@ from typing import TYPE_CHECKING, Literal
 from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.actions import Report
 from specwire.runtime.norfab.commands import Response
-from specwire.runtime.norfab.events import JobEnded, StoreFailed
-from specwire.runtime.norfab.job import DONE, ENDING, OVER, Job, Outcome, Task
+from specwire.runtime.norfab.events import JobEnded
+from specwire.runtime.norfab.job import ACCEPTED, DONE, ENDING, OVER, Job, Outcome, Task
 from specwire.runtime.norfab.records import DeletedRecord, ForgottenRecord, ResultRecord
 
 if TYPE_CHECKING:
@@ -121,8 +121,8 @@ class Jobs:
         task.state = ENDING
         record = ResultRecord(task.job.uuid, task.slot, status, body, engine.now)
         task.result = Outcome(status, body, len(body), engine.now)
-        engine.ledger.store(
-            record, then=partial(self._ended, task, cause), otherwise=partial(self._unkept, task, cause)
+        engine.commits.commit(
+            record, then=partial(self._ended, task, cause), otherwise=partial(self._not_stored, task, cause)
         )
 
     def fail(self, task: Task, code: int, cause: str) -> None:
@@ -139,10 +139,25 @@ class Jobs:
         task = job.add("", "")
         self.end(task, code, bodies.refused(job.uuid, job.target, job.service, cause), cause)
 
-    def _unkept(self, task: Task, cause: str, reason: str) -> None:
-        """The end cannot be kept: those that wait are told all the same."""
-        self._engine.report(StoreFailed(self._engine.ledger.ticket, reason))
-        self._ended(task, cause)
+    def _not_stored(self, task: Task, cause: str, reason: str) -> None:
+        """Store and send a failure instead of a result that cannot be stored; send no result that is not durable."""
+        engine, job = self._engine, task.job
+        engine.store_failed(reason)
+        if task.state is not ENDING:
+            return
+        why = f"the broker cannot store the result: {reason}"
+        if not cause.startswith(why):
+            task.state, task.result = ACCEPTED, None
+            self.fail(task, 500, why)
+            return
+        # Not even the failure can be stored: whoever waits hears of it, and may ask again after a restart.
+        whole = len(job.tasks) == 1
+        body = bodies.failure(
+            job.uuid, job.service, task.slot, job.task, why, max(1, task.attempt), whole=whole
+        )
+        status = 500 if whole else 200
+        task.result = Outcome(status, body, len(body), engine.now)
+        self._ended(task, why)
 
     def _ended(self, task: Task, cause: str) -> None:
         engine, job, result = self._engine, task.job, task.result
@@ -198,7 +213,7 @@ class Jobs:
         for task in job.tasks.values():
             self._engine.results.drop(task)
         job.release()
-        self._engine.ledger.store(ForgottenRecord(job.uuid, reason))
+        self._engine.commits.commit(ForgottenRecord(job.uuid, reason), otherwise=self._engine.store_failed)
 
     def withdraw(self, job: Job) -> None:
         """Take out a job that was never acknowledged."""

@@ -71,7 +71,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     manage_s: float = 10.0
     """How long the answers of workers to a request about themselves are waited for."""
     uncommitted: int = 50_000
-    """Stores that were not confirmed yet; beyond it jobs are turned away."""
+    """Commits that are not durable yet; beyond it, new jobs are refused."""
+    waiting_octets: int = 256 * 1024 * 1024
+    """Records that wait for the disk; beyond it nothing is received, so that results cannot fill the memory."""
 
     @property
     def first_window(self) -> int:

@@ -14,7 +14,7 @@ from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.actions import Report
 from specwire.runtime.norfab.bodies import BodyError, PostBody
 from specwire.runtime.norfab.commands import Post, Response
-from specwire.runtime.norfab.events import JobAccepted, Refused, StoreFailed
+from specwire.runtime.norfab.events import JobAccepted, Refused
 from specwire.runtime.norfab.job import Job
 from specwire.runtime.norfab.names import InvalidNameError, Target, check_service, check_uuid, read_target
 from specwire.runtime.norfab.records import JobRecord
@@ -77,8 +77,11 @@ class Posting:
         engine.jobs.add(job)
         engine.dispatcher.assign(job)
         record = job.record
-        engine.ledger.store(
-            record, then=partial(self._accepted, job, record), otherwise=partial(self._unkept, job)
+        engine.commits.commit(
+            record,
+            then=partial(self._accepted, job, record),
+            otherwise=partial(self._not_stored, job),
+            refusable=True,
         )
 
     def _accepted(self, job: Job, record: JobRecord) -> None:
@@ -89,9 +92,9 @@ class Posting:
             engine.out.append(Report(accepted))
             engine.dispatcher.launch(job, record.tasks)
 
-    def _unkept(self, job: Job, reason: str) -> None:
-        self._engine.report(StoreFailed(self._engine.ledger.ticket, reason))
-        body = bodies.refused(job.uuid, job.target, job.service, f"the broker cannot keep the job: {reason}")
+    def _not_stored(self, job: Job, reason: str) -> None:
+        self._engine.store_failed(reason)
+        body = bodies.refused(job.uuid, job.target, job.service, f"the broker cannot store the job: {reason}")
         for client in job.listeners:
             self._engine.to_client(client, Response(job.uuid, 500, body, job.service))
         self._engine.jobs.withdraw(job)
@@ -103,6 +106,8 @@ class Posting:
         octets = len(command.body)
         if engine.stopping:
             return "the broker stops"
+        if engine.refusing:
+            return f"the broker cannot store the job: {engine.refusing}"
         if octets > settings.body_octets:
             return f"a body has up to {settings.body_octets} octets"
         if engine.clients.open_jobs(peer, user) >= settings.jobs_per_client:
@@ -113,7 +118,7 @@ class Posting:
             return "the broker has too many unfinished jobs"
         if service is not None and service.waiting >= settings.waiting_per_service:
             return f"too many jobs wait for {command.service}"
-        if len(engine.ledger.held) >= settings.uncommitted:
+        if len(engine.commits) >= settings.uncommitted:
             return "the disk is behind"
         return ""
 

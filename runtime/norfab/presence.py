@@ -88,7 +88,9 @@ class Presence:
             worker = engine.registry.register(
                 name, peer, service, user, engine.now, engine.settings.first_window
             )
-            self._engine.ledger.store(WorkerRecord(worker_key(name), name, service))
+            self._engine.commits.commit(
+                WorkerRecord(worker_key(name), name, service), otherwise=self._engine.store_failed
+            )
         else:
             self._engine.registry.renew(worker, self._engine.now)
         complete = self._engine.expected.take(name)
@@ -135,7 +137,9 @@ class Presence:
 
     def _lose(self, worker: Worker, reason: str) -> None:
         self._remove(worker, reason)
-        self._engine.ledger.store(ForgottenRecord(worker_key(worker.name), "left"))
+        self._engine.commits.commit(
+            ForgottenRecord(worker_key(worker.name), "left"), otherwise=self._engine.store_failed
+        )
         self._engine.dispatcher.lose(worker, reason)
 
     def _remove(self, worker: Worker, reason: str) -> None:
@@ -165,7 +169,7 @@ class Presence:
     def _give_up_expected(self) -> None:
         engine = self._engine
         for name in engine.expected.overdue(engine.now):
-            engine.ledger.store(ForgottenRecord(worker_key(name), "left"))
+            engine.commits.commit(ForgottenRecord(worker_key(name), "left"), otherwise=engine.store_failed)
             complete = engine.expected.take(name)
             if complete is not None:
                 engine.dispatcher.complete(complete)

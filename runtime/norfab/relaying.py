@@ -7,12 +7,13 @@ counts for each worker and job; a second one is a double, one that comes after t
 
 from __future__ import annotations
 
+from functools import partial
 from typing import TYPE_CHECKING
 
 from specwire.runtime.norfab import bodies
 from specwire.runtime.norfab.commands import Event, Response, Stream
 from specwire.runtime.norfab.events import Dropped
-from specwire.runtime.norfab.job import OVER, OWED, State, Task
+from specwire.runtime.norfab.job import OVER, OWED, Job, State, Task
 from specwire.runtime.norfab.records import EventRecord
 from specwire.runtime.norfab.workers import Worker
 
@@ -123,11 +124,20 @@ class Relay:
         job = task.job
         if job.events < self._engine.settings.events_per_job:
             job.events += 1
-            self._engine.ledger.store(EventRecord(job.uuid, self._engine.now, command.body))
-        for client in job.listeners:
-            self._engine.to_client(client, Event(job.uuid, command.status, command.body, job.service))
+            passed_on = partial(self._pass_on, job, command)
+            self._engine.commits.commit(
+                EventRecord(job.uuid, self._engine.now, command.body),
+                then=passed_on,
+                otherwise=self._engine.store_failed,
+            )
+        else:
+            self._pass_on(job, command)
         if kind == "result_ready":
             self._engine.dispatcher.ask(task)
+
+    def _pass_on(self, job: Job, command: Event) -> None:
+        for client in job.listeners:
+            self._engine.to_client(client, Event(job.uuid, command.status, command.body, job.service))
 
     def stream(self, worker: Worker, command: Stream) -> None:
         """Pass on a piece of a file."""

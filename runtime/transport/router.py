@@ -194,6 +194,10 @@ class Router:
         """Stop receiving."""
         self._link.pause()
 
+    def resume(self) -> None:
+        """Receive again after `pause`."""
+        self._link.resume()
+
     def close(self, *, linger_s: float = 0.0) -> None:
         """Close; what libzmq has queued is sent for at most `linger_s`, what waits here is dropped."""
         self._link.close(linger_s=linger_s)

@@ -179,7 +179,7 @@ class Chaos:
             for peer in self.peers:
                 await peer.kill()
 
-    def _read(self, client: Party) -> tuple[set[str], dict[str, list[str]]]:
+    def _read(self, client: Party) -> tuple[set[str], dict[str, list[str]], dict[str, float]]:
         return read_log(self.folder / f"{client.name}.log")
 
     def _look_after(self) -> None:
@@ -211,9 +211,11 @@ class Chaos:
         """Return how jobs ended, by kind, and everything that must not be."""
         kinds: Counter[str] = Counter()
         faults: list[str] = []
-        runs = Counter((self.folder / "runs").read_text().splitlines())
+        lines = [line.split(" ") for line in (self.folder / "runs").read_text().splitlines()]
+        runs = Counter(f"{uuid} {worker}" for uuid, worker, _ in lines)
         for client in self.clients:
-            acknowledged, ended = self._read(client)
+            acknowledged, ended, ended_at = self._read(client)
+            faults += runs_after_the_end(lines, ended_at)
             for uuid in sorted(acknowledged - set(ended)):
                 faults.append(f"{uuid} was acknowledged, and has no end")
             for uuid, ends in ended.items():
@@ -226,6 +228,15 @@ class Chaos:
             if missing:
                 faults.append(f"{client.name}: {missing} jobs have no end")
         return kinds, faults
+
+
+def runs_after_the_end(runs: list[list[str]], ended_at: dict[str, float]) -> list[str]:
+    """Return a fault for each run (uuid, worker, time) of a job that began after a client got its end."""
+    return [
+        f"{uuid} ran again at {worker}, after its end was acknowledged"
+        for uuid, worker, at in runs
+        if float(at) > ended_at.get(uuid, float("inf"))
+    ]
 
 
 async def _start_later(peer: Party, pause_s: float) -> None:

@@ -1,7 +1,7 @@
-"""What runs in the processes of the chaos test: the plugin of its workers, and its client as a program.
+"""Programs of the chaos test: the plugin of its workers, and its client.
 
-Both write down what they do with one `write` to a file that is opened for appending, before they go on: a line is there whole, or not at
-all, whenever the process is killed.
+Both log what they do with one `write` to a file that is opened for appending, before they continue: a line is there whole,
+or not at all, whenever the process is killed. Times are those of the machine's monotonic clock, which all processes share.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import json
 import os
 import random
 import sys
+import time
 from pathlib import Path
 
 from specwire.runtime.norfab.client import NorfabClient
@@ -36,8 +37,9 @@ class Chaos:
 
     @task
     def mark(self, job: Job, log: str, pause_s: float) -> str:
-        """Write down that the job runs here, wait, and give back its uuid."""
-        note(Path(log), f"{job.uuid} {job.worker.name}")
+        """Log that the job runs here, report progress, wait, and return its uuid."""
+        note(Path(log), f"{job.uuid} {job.worker.name} {time.monotonic()}")
+        job.progress("half way")
         job.wait(pause_s)
         return job.uuid
 
@@ -88,7 +90,7 @@ class Program:
 
     async def run(self) -> None:
         """Submit all jobs and see all of them end."""
-        acknowledged, ended = read_log(self._log)
+        acknowledged, ended, _ = read_log(self._log)
         async with self._client, asyncio.TaskGroup() as jobs:
             for number in range(self._count):
                 uuid = f"{self._name}-{number:05d}"
@@ -103,7 +105,7 @@ class Program:
                 await self._submit(uuid, choose_target(rng, self._workers), rng.choice((0.0, 0.0, 0.02, 0.2)))
                 note(self._log, f"ack {uuid}")
             result = await self._client.collect(uuid, COLLECT_S)
-            note(self._log, f"end {uuid} {describe(result)}")
+            note(self._log, f"end {uuid} {time.monotonic()} {describe(result)}")
         finally:
             self._turns.release()
 
@@ -116,17 +118,20 @@ class Program:
             await self._client.look(uuid)
 
 
-def read_log(log: Path) -> tuple[set[str], dict[str, list[str]]]:
-    """Return the uuids that were acknowledged, and by uuid what was said at its end, each time."""
+def read_log(log: Path) -> tuple[set[str], dict[str, list[str]], dict[str, float]]:
+    """Return the uuids that were acknowledged, by uuid each end that the client got, and when it got the first."""
     acknowledged: set[str] = set()
     ended: dict[str, list[str]] = {}
+    ended_at: dict[str, float] = {}
     for line in log.read_text().splitlines() if log.exists() else ():
         kind, uuid, *rest = line.split(" ", 2)
         if kind == "ack":
             acknowledged.add(uuid)
         else:
-            ended.setdefault(uuid, []).append(rest[0])
-    return acknowledged, ended
+            at, end = rest[0].split(" ", 1)
+            ended.setdefault(uuid, []).append(end)
+            ended_at.setdefault(uuid, float(at))
+    return acknowledged, ended, ended_at
 
 
 if __name__ == "__main__":

@@ -7,9 +7,9 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.norfab import commands
-from specwire.runtime.norfab.events import WorkerGone
+from specwire.runtime.norfab.events import JobDeleted, WorkerGone
 from specwire.runtime.norfab.serve import NorfabBroker
-from specwire.runtime.norfab.serve.events import Began, JobDeleted, Managed
+from specwire.runtime.norfab.serve.events import Began, Managed
 from specwire.runtime.norfab.wire import Dialect
 from tests.integration.norfab_scene import SETTINGS, Heard, crowd_at, run, serving_broker
 

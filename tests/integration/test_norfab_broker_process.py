@@ -112,7 +112,7 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 def test_full_disk_turns_jobs_away_until_there_is_room(small_disk: Path) -> None:
-    """A job that cannot be kept is refused with the reason, what runs goes on, and with room jobs are taken again."""
+    """A new job is refused with the reason; a result waits, as nothing is sent before it is stored; with room both go on."""
     ballast = small_disk / "ballast"
 
     async def story() -> None:
@@ -133,9 +133,9 @@ def test_full_disk_turns_jobs_away_until_there_is_room(small_disk: Path) -> None
                 client.post("large", kwargs={"text": "x" * 1_000_000})
                 assert "full" in (await client.answer("large", 500))["errors"][0]
                 worker.end_job(job, "y" * 100_000)
-                await client.answer("before", 200)
                 assert (await client.manage("show_broker"))["status"] == "active"
                 ballast.unlink()
+                await client.answer("before", 200)
                 client.post("large", kwargs={"text": "x" * 1_000_000})
                 worker.end_job(await worker.take_job())
                 await client.answer("large", 200)

@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from tests.integration.norfab_chaos import Chaos, faults_of
+from tests.integration.norfab_chaos import Chaos, faults_of, runs_after_the_end
 
 JOBS = int(os.environ.get("SPECWIRE_CHAOS_JOBS", "60"))
 SEED = int(os.environ.get("SPECWIRE_CHAOS_SEED", "1"))
@@ -25,10 +25,7 @@ DEADLINE_S = 110.0 + JOBS * 0.5
 @pytest.mark.peers
 @pytest.mark.parametrize(("in_flight", "jobs"), [(24, JOBS), (1, JOBS // 5 if LONG else JOBS // 2)])
 def test_every_job_is_accounted_for_whoever_is_killed(in_flight: int, jobs: int) -> None:
-    """No job is lost, none ends twice differently, and none runs twice unless its result says so.
-
-    Jobs that come one at a time take another way to the disk than those that come together; see `Secured`.
-    """
+    """No job is lost, none has two different ends, none runs after its end, and none twice unless its result says so."""
     with tempfile.TemporaryDirectory(prefix="chaos-") as name:  # a path that is short enough for ipc
         chaos = Chaos(
             Path(name),
@@ -82,7 +79,12 @@ def part(attempt: int = 1, cause: str = "", result: str | None = "u") -> dict[st
     ],
 )
 def test_the_account_finds_what_must_not_be(parts: dict[str, Any], runs: list[str], fault: str) -> None:
-    """So that a run without faults says something."""
     outcome = {"ended": True, "error": "", "parts": parts}
     found = faults_of("u", outcome, Counter(runs))
     assert found == [] if not fault else any(fault in words for words in found), found
+
+
+def test_the_account_finds_a_run_after_the_end() -> None:
+    runs = [["u", "w0", "1.5"], ["u", "w1", "2.5"], ["v", "w0", "9.0"]]
+    assert runs_after_the_end(runs, {"u": 2.0}) == ["u ran again at w1, after its end was acknowledged"]
+    assert runs_after_the_end(runs, {"u": 3.0}) == []

@@ -1,11 +1,11 @@
-"""What the client's engine wants done. A shell performs these values in order."""
+"""Effects of the client's engine. The session performs them in order."""
 
 from __future__ import annotations
 
 import msgspec
 
+from specwire.runtime.kernel.commits import Commit
 from specwire.runtime.norfab.client.events import Happening
-from specwire.runtime.norfab.client.records import Record
 from specwire.runtime.norfab.commands import Command
 
 
@@ -16,26 +16,20 @@ class Send(msgspec.Struct, frozen=True, gc=False):
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False):
-    """Drop the connection there is, and make one to this endpoint, with a routing id that was never used."""
+    """Close the connection, if there is one, and connect to this endpoint with a new routing id."""
 
     endpoint: str
 
 
 class Close(msgspec.Struct, frozen=True, gc=False):
-    """Drop the connection there is."""
-
-
-class Store(msgspec.Struct, frozen=True, gc=False):
-    """Keep these records, together or not at all. Tickets count up; see `ClientEngine.stored`."""
-
-    ticket: int
-    records: tuple[Record, ...]
+    """Close the connection."""
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
-    """Tell whoever runs this client."""
+    """Pass an event to the user of the client."""
 
     happening: Happening
 
 
-Action = Send | Connect | Close | Store | Report
+Action = Send | Connect | Close | Commit | Report
+"""`Commit` contains records of `specwire.runtime.norfab.client.records`."""

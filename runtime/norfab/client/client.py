@@ -1,11 +1,13 @@
-"""A client of NORFAB on asyncio: ``async with NorfabClient("tcp://127.0.0.1:5555", folder=FOLDER) as client``.
+"""NORFAB client on asyncio.
 
-    result = await client.run("fleet", "show_version", targets=["leaf-1", "leaf-2"], timeout=60)
-    for worker, version in result.values().items():
-        print(worker, version)
+    async with NorfabClient("tcp://127.0.0.1:5555", folder=FOLDER) as client:
+        result = await client.run("fleet", "show_version", targets=["leaf-1", "leaf-2"])
+        for worker, version in result.values().items():
+            print(worker, version)
 
-A job is on disk before it is sent, and its result soon after it came; a client that is killed goes on with its jobs when it is
-started again in the same folder, and asks the broker for what it had not kept. Without a folder everything is in memory.
+A job is stored before it is sent, and a result when it arrives. A client that was killed resumes its jobs
+when it is started again in the same folder, and asks the broker for results that it had not stored.
+Without a folder everything is in memory.
 """
 
 from __future__ import annotations
@@ -17,6 +19,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.kernel.store import Durability
 from specwire.runtime.norfab.client.actions import Action
 from specwire.runtime.norfab.client.errors import ClientClosedError, RequestError, UnknownJobError
 from specwire.runtime.norfab.client.events import Happening
@@ -37,29 +40,28 @@ from specwire.runtime.norfab.client.session import Session
 from specwire.runtime.norfab.client.states import State
 from specwire.runtime.norfab.client.waiting import Listener, ProgressStream
 from specwire.runtime.norfab.names import check_service, check_uuid
-from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.security import NULL, Security
 
 
 class NorfabClient:
-    """Submits jobs and collects their results; ``async with`` starts and stops it.
+    """Client that submits jobs and collects their results; ``async with`` starts and stops it.
 
     Args:
-        endpoints: of the broker, or of several: the next one is tried where one cannot be reached.
-        name: how the broker lists this client; made from the user, the machine and the process where there is none.
-        folder: where jobs and results are kept; None: in memory.
-        security: how this client proves who it is, and which broker it expects.
-        durability: ``process``: safe against the end of the process; ``full``: against the loss of power as well.
+        endpoints: the broker, or several, which are tried in order.
+        name: listed by the broker; by default made from the user, the machine and the process.
+        folder: for jobs and results; None: in memory.
+        security: keys of this client, and of the broker that it expects.
+        durability: what stored jobs survive: ``process``: a kill; ``full``: a loss of power, too.
         settings: bounds and times.
-        protocol: ``norfab_ascii``, as deployed peers write, or ``norfab``, as the specification does.
-        resume: go on at the start with the jobs that had not ended; without it when they are collected.
-        tap: gets every message, in both directions.
-        on_event: called with everything that happens.
+        protocol: ``norfab_ascii``, as deployed peers write, or ``norfab``, as specified.
+        resume: resume unfinished jobs at the start; otherwise each when it is collected.
+        tap: records every message, in both directions.
+        on_event: called with every event.
 
     Raises:
-        ValueError: the name, the protocol or the endpoints are none.
+        ValueError: the name, the protocol or an endpoint is not valid.
     """
 
     def __init__(
@@ -104,7 +106,13 @@ class NorfabClient:
         await self._session.open(resume=self._resume)
 
     async def stop(self) -> None:
-        """Close; jobs that have not ended go on at the broker, and here with the next start. May be called twice."""
+        """Close. The broker continues jobs that have not ended; the next start resumes them here.
+
+        May be called twice.
+
+        Raises:
+            StoreError: the disk does not answer.
+        """
         await self._session.close()
 
     async def __aenter__(self) -> Self:
@@ -129,10 +137,10 @@ class NorfabClient:
         resources: Sequence[str] = (),
         on_progress: Listener | None = None,
     ) -> JobResult:
-        """Have a task done, and return what came of it; see `submit` for the arguments.
+        """Run a task, and return its result; see `submit` for the arguments.
 
-        A job that fails is returned, not raised: `JobResult.check` and `values` raise. Whoever cancels this only waits no
-        longer.
+        A failed job is returned, not raised, also one that could not be stored: `JobResult.check` and
+        `values` raise. Cancelling this call does not cancel the job.
 
         Args:
             on_progress: called with each `Progress`.
@@ -155,20 +163,21 @@ class NorfabClient:
         resources: Sequence[str] = (),
         uuid: str | None = None,
     ) -> str:
-        """Take a job, and return its uuid when it is on disk; it waits here where too many have not ended.
+        """Submit a job, and return its uuid when the job is stored. Waits while too many jobs have not ended.
 
         Args:
-            service: whose workers do it.
-            task: what they do, with `args` and `kwargs`.
+            service: its workers run the task.
+            task: called with `args` and `kwargs`.
             targets: ``all`` workers of the service, ``any`` of them, or names.
-            timeout: seconds after which nobody waits for it any more.
-            resources: it goes to workers that manage one of them.
-            uuid: of the caller's own making: 1 to 255 printable characters that no other job has.
+            timeout: seconds until the job is stale.
+            resources: only workers that manage one of these get the job.
+            uuid: 1 to 255 printable characters, unique; made by default.
 
         Raises:
-            ValueError: a name or a number is none, or the job is too large.
-            TypeError: an argument cannot be written as JSON.
-            JobError: it could not be stored.
+            ValueError: a name or a number is not valid, or the job is too large.
+            TypeError: an argument cannot be encoded as JSON.
+            JobError: it could not be stored, for example on a full disk; it is not sent.
+            ClientClosedError: the client was closed before the job was stored.
         """
         record = await self._make(service, task, args, targets, timeout, kwargs, resources, uuid)
         session = self._session
@@ -177,9 +186,8 @@ class NorfabClient:
             actions = session.engine.submit(record, session.now())
             stored = session.when_stored(actions)
             session.perform(actions)
-            await stored
-            if end.done() and end.result().code == 500 and not end.result().results:
-                raise JobError(end.result())
+            if not await stored:
+                raise JobError(await end)
         finally:
             session.waiting.forget_end(record.uuid, end)
         return record.uuid
@@ -213,6 +221,7 @@ class NorfabClient:
         )
         if uuid is not None and (self._session.engine.look(uuid) or await self._session.store.find(uuid)):
             raise ValueError(f"there is a job {uuid} already: collect it, or choose another uuid")
+        self._require()
         return record
 
     async def collect(
@@ -224,10 +233,10 @@ class NorfabClient:
         targets: str | Sequence[str] = "all",
         on_progress: Listener | None = None,
     ) -> JobResult:
-        """Return what came of a job, waiting for it up to `timeout` seconds; what has not ended then is returned as it is.
+        """Return the result of a job, after up to `timeout` seconds; it may not have ended then.
 
         Args:
-            service: of a job that is not known here: that of another client, say. The broker is asked for it.
+            service: of a job that is not known here, for example another client's: asks the broker for it.
             targets: of such a job.
 
         Raises:
@@ -236,10 +245,10 @@ class NorfabClient:
         check_timeout(timeout)
         self._require()
         session = self._session
-        kept = None if session.engine.look(uuid) is not None else await session.store.find(uuid)
-        if kept is not None and kept.state.state in (State.COMPLETED, State.FAILED):
-            return result_of(kept)
-        known = kept is not None or session.engine.look(uuid) is not None
+        stored = None if session.engine.look(uuid) is not None else await session.store.find(uuid)
+        if stored is not None and stored.state.state in (State.COMPLETED, State.FAILED):
+            return result_of(stored)
+        known = stored is not None or session.engine.look(uuid) is not None
         if not known and service is None:
             raise UnknownJobError(f"no job {uuid} is known here; name its service to ask the broker for it")
         stop = session.waiting.listen(uuid, on_progress) if on_progress is not None else None
@@ -247,10 +256,10 @@ class NorfabClient:
         now = session.now()
         deadline = now + timeout
         if known:
-            session.perform(session.engine.collect(uuid, deadline, now, kept))
+            session.perform(session.engine.collect(uuid, deadline, now, stored))
         else:
             session.perform(session.engine.adopt(make_inquiry(uuid, service, targets, now, deadline), now))
-        # Where the job's time ends with this wait, the engine ends it, and says why.
+        # If the job's deadline is not later, the engine ends it, with the cause.
         patience = (
             timeout if session.engine.deadline(uuid) > deadline else timeout + 2 * self.settings.grace_s
         )
@@ -264,17 +273,17 @@ class NorfabClient:
                 stop()
 
     async def look(self, uuid: str) -> JobResult:
-        """Return how a job stands, without waiting; raises UnknownJobError."""
+        """Return the state and the results of a job, without waiting; raises UnknownJobError."""
         found = self._session.engine.look(uuid)
         if found is not None:
             return found
-        kept = await self._session.store.find(uuid)
-        if kept is None:
+        stored = await self._session.store.find(uuid)
+        if stored is None:
             raise UnknownJobError(f"no job {uuid} is known here")
-        return result_of(kept)
+        return result_of(stored)
 
     def follow(self, uuid: str) -> ProgressStream:
-        """Return the progress of a job from now on: an async iterator that ends when the job does."""
+        """Return an async iterator over the progress of a job from now until its end."""
         stream = self._session.waiting.stream(uuid)
         found = self._session.engine.look(uuid)
         if found is None or found.ended:
@@ -282,26 +291,26 @@ class NorfabClient:
         return stream
 
     async def progress(self, uuid: str) -> list[tuple[float, bytes]]:
-        """Return what was said of a job so far: when, in seconds since the epoch, and the JSON."""
+        """Return the progress of a job so far: seconds since the epoch, and JSON."""
         return await self._session.store.events(uuid)
 
     async def delete(self, uuid: str, *, service: str | None = None, timeout: float = 10.0) -> None:
-        """Delete a job everywhere: it is dropped, cancelled or its results are purged, at the broker and here.
+        """Delete a job at the broker, its workers and here: drop it, cancel it or delete its results.
 
         Raises:
             UnknownJobError: the job is not known here, and no service is named.
-            RequestError: the broker does not know it, or did not answer.
+            RequestError: the broker does not know it, or does not answer.
         """
         check_timeout(timeout)
         self._require()
         if service is None:
             known = self._session.engine.look(uuid)
-            kept = None if known else await self._session.store.find(uuid)
-            if known is None and kept is None:
+            stored = None if known else await self._session.store.find(uuid)
+            if known is None and stored is None:
                 raise UnknownJobError(
                     f"no job {uuid} is known here; name its service to delete it at the broker"
                 )
-            service = known.service if known else kept.job.service if kept else ""
+            service = known.service if known else stored.job.service if stored else ""
         until = self._session.now() + timeout
         answer = await self._answer_to(
             check_uuid(uuid),
@@ -311,7 +320,7 @@ class NorfabClient:
             raise RequestError(f"{uuid} cannot be deleted", answer)
 
     def put(self, uuid: str, body: bytes, *, targets: str | Sequence[str] = "") -> None:
-        """Send input to a job that runs; nothing tells whether it arrives."""
+        """Send input to a running job. The protocol does not acknowledge it."""
         self._session.perform(
             self._session.engine.put(uuid, body, target_of(targets) if targets else "", self._session.now())
         )
@@ -332,7 +341,10 @@ class NorfabClient:
         target: str | Sequence[str] = "",
         timeout: float = 15.0,
     ) -> Answer:
-        """Ask a service inside the broker, or the management of workers; return the answer as it is, 408 where there is none."""
+        """Send a request to a service of the broker or to the management of workers; return the answer.
+
+        Without an answer in time, the code of the returned `Answer` is 408.
+        """
         check_timeout(timeout)
         self._require()
         command = make_request(service, task, args, kwargs or {}, target)
@@ -351,7 +363,7 @@ class NorfabClient:
         timeout: float = 15.0,
         **kwargs: Any,
     ) -> Any:
-        """Ask as `ask` does, and return what the answer says.
+        """Send a request like `ask`, and return the decoded answer.
 
         Raises:
             RequestError: it was refused, or not answered in time.
@@ -362,14 +374,14 @@ class NorfabClient:
         return answer.read()
 
     async def fetch(self, url: str, destination: Path | None = None) -> Path:
-        """Fetch a file that the broker shares, as ``nf://FOLDER/FILE``, and return where it is.
+        """Fetch a file that the broker shares, as ``nf://FOLDER/FILE``, and return its path.
 
         Args:
-            destination: where it is to be; without it the file in the client's own cache is given, to be read only.
+            destination: where to store it; by default in the client's cache, which must not be changed.
 
         Raises:
-            FetchError: it is not there, or could not be fetched.
-            ValueError: the client has no folder, and no destination is named.
+            FetchError: it does not exist, or could not be fetched.
+            ValueError: the client has no folder, and no destination is given.
         """
         return await fetch_file(self.ask, self._folder, url, destination)
 

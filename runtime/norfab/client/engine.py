@@ -1,24 +1,25 @@
-"""The client's engine: commands in, actions out; no socket, file, thread, clock or randomness.
+"""Engine of the client: commands in, effects out; no socket, file, thread, clock or randomness.
 
-A job is stored before it is sent, sent until the broker has it, and then waited for: results are pushed, or asked for
-where a worker says that there is one, and now and then without cause. After the connection was lost, or the process was
-killed, every job that has not ended is posted again (where the broker has not said that it has it) or asked for, under the
-same uuid, so nothing is done twice. A job ends with the results of its workers, with a failure that says why, or, when its
-time is over, with 408 (`State.STALE`); what comes after that is still taken.
+A job is stored before it is sent, and posted until the broker has accepted it. Then the engine waits for
+its results: workers push them, and the engine asks for them when a worker reports one and from time to
+time. After a lost connection or a kill, every job that has not ended is posted again (if the broker has
+not accepted it) or asked for, under the same uuid, so that nothing runs twice. A job ends with the
+results of its workers, with a failure that names the cause, or with 408 when its time is over
+(`State.STALE`). Results that arrive after that are still accepted.
 
-It is put together from parts: the `Way` (which connection there is), the `Table` (jobs, and how they end), `Asking` (what the
-broker is asked about them), the `Agenda` (when), `Replies` (what it says of them), and `Questions` (everything that is no job).
+Parts: `Way` (the connection), `Table` (jobs, and how they end), `Asking` (questions to the broker about
+jobs), `Agenda` (timers), `Replies` (answers about jobs), `Questions` (everything that is not a job).
 
-`now` is seconds since the epoch and does not go backwards while the engine lives. No message, however odd, makes a method
-raise. The life of an engine: `restore` with what the store has, `open`, then anything in any order, at last `close`.
+`now` is seconds since the epoch, and never decreases while the engine exists. No message makes a method
+raise. Call `restore` with the stored jobs, then `open`, then anything in any order, and `close` last.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from itertools import count
 
-from specwire.runtime.norfab.client.actions import Action, Close, Connect, Report, Send, Store
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.norfab.client.actions import Action, Close, Connect, Report, Send
 from specwire.runtime.norfab.client.agenda import Agenda
 from specwire.runtime.norfab.client.asking import Asking, Kind
 from specwire.runtime.norfab.client.events import (
@@ -34,11 +35,11 @@ from specwire.runtime.norfab.client.events import (
 from specwire.runtime.norfab.client.job import EARLIER, NEVER, Job
 from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.questions import Questions
-from specwire.runtime.norfab.client.records import JobRecord, Kept, Record
+from specwire.runtime.norfab.client.records import JobRecord, Record, StoredJob
 from specwire.runtime.norfab.client.replies import Replies
 from specwire.runtime.norfab.client.results import JobResult
 from specwire.runtime.norfab.client.states import DISPATCHED, FAILED, NEW, STALE, SUBMITTING
-from specwire.runtime.norfab.client.table import Table
+from specwire.runtime.norfab.client.table import Table, listed
 from specwire.runtime.norfab.client.way import Way
 from specwire.runtime.norfab.commands import (
     Command,
@@ -56,21 +57,21 @@ from specwire.runtime.norfab.commands import (
 
 
 class ClientEngine:
-    """One client.
+    """Engine of one client.
 
     Args:
-        endpoints: of brokers, the preferred one first.
-        settings: its bounds and times.
-        observed: somebody wants to hear of each change of a job (`JobChanged`), and not of its end alone.
+        endpoints: brokers, the preferred one first.
+        settings: bounds and times.
+        observed: emit `JobChanged` for each change of a job, not only `JobEnded`.
 
     Attributes:
-        now: the time of the call that is being handled.
+        now: the time of the current call.
     """
 
     __slots__ = (
         "_out",
         "_replies",
-        "_tickets",
+        "_ticket",
         "_uncommitted",
         "agenda",
         "asking",
@@ -99,35 +100,36 @@ class ClientEngine:
         self.questions = Questions(self)
         self._replies = Replies(self)
         self._out: list[Action] = []
-        self._tickets = count(1)
-        self._uncommitted: dict[int, str] = {}
+        self._ticket = 0
+        self._uncommitted: dict[int, tuple[Record, ...]] = {}
 
     @property
     def room(self) -> int:
-        """How many jobs may be submitted now."""
+        """Number of jobs that can be submitted now."""
         return self.settings.jobs - self.table.open
 
     def look(self, uuid: str) -> JobResult | None:
-        """Return how a job of the table stands."""
+        """Return the state and the results of a job of the table, or None."""
         job = self.table.by_uuid.get(uuid)
         return None if job is None else job.result()
 
     def deadline(self, uuid: str) -> float:
-        """Return until when a job of the table is waited for; 0 where there is none."""
+        """Return the deadline of a job of the table, or 0."""
         job = self.table.by_uuid.get(uuid)
         return 0.0 if job is None else job.deadline
 
     def ticket(self) -> int:
-        """Return the number of a store that is the shell's own: `stored` and `not_stored` take it like any other."""
-        return next(self._tickets)
+        """Return a new ticket, for a write of the session."""
+        self._ticket += 1
+        return self._ticket
 
-    # --- what the shell calls
+    # --- called by the session
 
-    def restore(self, kept: Iterable[Kept], now: float) -> list[Action]:
-        """Go on with jobs that an earlier process had."""
+    def restore(self, jobs: Iterable[StoredJob], now: float) -> list[Action]:
+        """Resume the jobs of an earlier process."""
         self.now = now
-        for one in kept:
-            self.table.take_back(one, None)
+        for stored in jobs:
+            self.table.restore(stored, None)
         return self._done()
 
     def open(self, now: float) -> list[Action]:
@@ -137,14 +139,14 @@ class ClientEngine:
         return self._done()
 
     def submit(self, record: JobRecord, now: float) -> list[Action]:
-        """Take a job: it is stored first. The caller has looked whether there is `room`, and made a uuid of its own."""
+        """Add a job, which is sent when its record is durable. The caller has checked `room` and the uuid."""
         self.now = now
-        job = self.table.add(record)
-        self._uncommitted[self.store(record)] = job.uuid
+        self.table.add(record).unstored = True
+        self.store(record, refusable=True)
         return self._done()
 
     def adopt(self, record: JobRecord, now: float) -> list[Action]:
-        """Wait for a job that another client submitted, or this one in a time that nothing is kept of."""
+        """Wait for a job that is not stored here, for example one that another client submitted."""
         self.now = now
         job = self.table.add(record)
         job.known_at, job.state, job.asked = EARLIER, DISPATCHED, True
@@ -152,12 +154,14 @@ class ClientEngine:
         self.ask_again(job)
         return self._done()
 
-    def collect(self, uuid: str, deadline: float, now: float, kept: Kept | None = None) -> list[Action]:
-        """Wait for a job (again) until `deadline`; one that is not in the table comes from the store as `kept`."""
+    def collect(
+        self, uuid: str, deadline: float, now: float, stored: StoredJob | None = None
+    ) -> list[Action]:
+        """Wait for a job until `deadline`. A job that is not in the table is passed as `stored`."""
         self.now = now
         job = self.table.by_uuid.get(uuid)
-        if job is None and kept is not None:
-            self.table.take_back(kept, deadline)
+        if job is None and stored is not None:
+            self.table.restore(stored, deadline)
         elif job is not None and job.state is STALE:
             self.table.resume(job, deadline)
         elif job is not None and deadline > job.deadline:
@@ -165,7 +169,7 @@ class ClientEngine:
         return self._done()
 
     def delete(self, uuid: str, service: str, until: float, now: float) -> list[Action]:
-        """Have a job deleted everywhere; `Answered` says what became of it."""
+        """Delete a job at the broker, its workers and here. `Answered` has the outcome."""
         self.now = now
         job = self.table.by_uuid.get(uuid)
         if job is not None and not job.asked:
@@ -175,13 +179,16 @@ class ClientEngine:
         return self._done()
 
     def ask(self, command: Mmi, task: str, until: float, now: float) -> list[Action]:
-        """Ask a service of the broker, or the management of workers; `Answered` has the answer."""
+        """Send a request to a service of the broker, or to the management of workers.
+
+        `Answered` has the answer.
+        """
         self.now = now
         self.questions.ask(command, task, until)
         return self._done()
 
     def put(self, uuid: str, body: bytes, workers: str, now: float) -> list[Action]:
-        """Send input to a job that runs, once; nothing tells whether it arrives."""
+        """Send input to a running job, once. The protocol does not acknowledge it."""
         self.now = now
         job = self.table.by_uuid.get(uuid)
         if job is not None and self.way.up:
@@ -190,9 +197,9 @@ class ClientEngine:
         return self._done()
 
     def receive(self, command: Command, now: float) -> list[Action]:
-        """Take what the broker says."""
+        """Handle a command from the broker."""
         self.now = now
-        self._hear()
+        self._note_contact()
         match command:
             case Response() | MmiReply() if self.questions.take(command):
                 pass
@@ -203,67 +210,73 @@ class ClientEngine:
             case Stream() if command.uuid in self.table.by_uuid:
                 self.report(Piece(command.uuid, command.status, bytes(command.body)))
             case MmiReply() | Open():
-                pass  # the twin of a RESPONSE that was taken, or a greeting
+                pass  # an answer that came as a RESPONSE, too, or a greeting
             case _:
                 uuid = getattr(command, "uuid", "")
                 self.drop(uuid, "unexpected", f"no broker sends {type(command).__name__.upper()} to a client")
         return self._done()
 
     def malformed(self, reason: str, now: float) -> list[Action]:
-        """Take note of a message that cannot be read."""
+        """Handle a message that cannot be decoded."""
         self.now = now
         self.drop("", "malformed", reason)
         return self._done()
 
     def stored(self, ticket: int, now: float) -> list[Action]:
-        """Everything up to `ticket`, but for what failed, is durable: what waited for it is sent."""
+        """Handle that each commit up to `ticket` is durable or has failed; send the new jobs."""
         self.now = now
         while self._uncommitted and (first := next(iter(self._uncommitted))) <= ticket:
-            job = self.table.by_uuid.get(self._uncommitted.pop(first))
-            if job is not None and job.state is NEW:
-                job.state = SUBMITTING
-                self.asking.want(job.uuid, "post")
+            job = self.table.by_uuid.get(self._uncommitted.pop(first)[0].uuid)
+            if job is not None and job.unstored:  # then this was the commit of its record
+                job.unstored = False
+                if job.state is NEW:
+                    job.state = SUBMITTING
+                    self.asking.want(job.uuid, "post")
         self.pump()
         return self._done()
 
     def not_stored(self, ticket: int, reason: str, now: float) -> list[Action]:
-        """The records of `ticket` could not be kept: a job that is not on disk is not sent."""
+        """Handle a failed commit. A new job fails, and is not sent; other failures are reported."""
         self.now = now
-        self.report(StoreFailed(reason))
-        job = self.table.by_uuid.get(self._uncommitted.pop(ticket, ""))
-        if job is not None and job.state is NEW:
+        records = self._uncommitted.pop(ticket, ())
+        job = self.table.by_uuid.get(records[0].uuid) if records else None
+        if job is not None and job.unstored:
             self.table.end(job, FAILED, 500, f"it could not be stored, and was not sent: {reason}")
+        else:
+            jobs = listed(list(dict.fromkeys(record.uuid for record in records)))
+            what = f"records of {jobs}" if jobs else "the deletion of old jobs"
+            self.report(StoreFailed(f"{what} could not be stored: {reason}"))
         return self._done()
 
     def lost(self, reason: str, now: float) -> list[Action]:
-        """There is no connection any more."""
+        """Handle that the connection is lost."""
         self.now = now
         self._lose(reason)
         return self._done()
 
     def tick(self, now: float) -> list[Action]:
-        """Do what is due; some times a second."""
+        """Do what is due. Call it several times a second."""
         self.now = now
         if self.way.is_due(now):
             self._connect()
         self._find_silence()
         self.questions.tick()
         self.agenda.tick()
-        self.table.keep_changes()
+        self.table.store_changes()
         self.pump()
         return self._done()
 
     def close(self, now: float) -> list[Action]:
-        """Say nothing more; jobs that have not ended go on when another engine is given them."""
+        """Close the connection. Another engine resumes the jobs that have not ended."""
         self.now = now
-        self.table.keep_changes()
+        self.table.store_changes()
         self.way.close()
         self._out.append(Close())
         return self._done()
 
-    # --- what the broker says
+    # --- commands of the broker
 
-    def _hear(self) -> None:
+    def _note_contact(self) -> None:
         if self.way.heard(self.now):
             self.report(Connected(self.way.endpoint))
             self.pump()
@@ -310,7 +323,7 @@ class ClientEngine:
         self.questions.lost(reason, heard=heard)
 
     def _find_silence(self) -> None:
-        """Ask again what has no answer; where nothing has come at all since it was asked, the connection is lost."""
+        """Repeat unanswered questions, or give up a connection that is silent since they were sent."""
         if not self.way.up:
             return
         before = self.now - self.settings.silence_s
@@ -329,7 +342,7 @@ class ClientEngine:
     # --- questions about jobs
 
     def ask_again(self, job: Job) -> None:
-        """Post a job, or ask for it, after a break."""
+        """Post a job, or ask for it, after an interruption."""
         if self.way.up:
             self._want(job)
             self.pump()
@@ -339,7 +352,7 @@ class ClientEngine:
             self.asking.want(job.uuid, "get" if job.known_at != NEVER else "post")
 
     def pump(self) -> None:
-        """Ask about jobs what may be asked now."""
+        """Send the questions about jobs for which the window has room."""
         if self.way.up:
             window = self.settings.window if self.way.heard_at else self.settings.untried_window
             self.asking.pump(window, self.now)
@@ -356,28 +369,31 @@ class ClientEngine:
             self.send(Get(uuid, service=job.service, target=job.target_of_question(self.way.number)))
         return True
 
-    # --- what goes out
+    # --- effects
 
-    def store(self, *records: Record) -> int:
-        """Have records stored, together with what else this call has stored; return the ticket."""
+    def store(self, *records: Record, refusable: bool = False) -> None:
+        """Commit records, together with those that the current call has already stored."""
         ticket = self.ticket()
-        for at, action in enumerate(self._out):
-            if type(action) is Store:
-                self._out[at] = Store(ticket, action.records + records)
-                return ticket
-        self._out.append(Store(ticket, records))
-        return ticket
+        for index, action in enumerate(self._out):
+            if type(action) is Commit:
+                del self._uncommitted[action.ticket]
+                records = action.records + records
+                self._out[index] = Commit(ticket, records, action.refusable or refusable)
+                break
+        else:
+            self._out.append(Commit(ticket, records, refusable))
+        self._uncommitted[ticket] = records
 
     def send(self, command: Command) -> None:
-        """Send to the broker."""
+        """Send a command to the broker."""
         self._out.append(Send(command))
 
     def report(self, happening: Happening) -> None:
-        """Tell whoever runs the client."""
+        """Pass an event to the user of the client."""
         self._out.append(Report(happening))
 
     def drop(self, uuid: str, kind: DropKind, reason: str) -> None:
-        """Do nothing with a message, and say so."""
+        """Ignore a message, and report that."""
         self.report(Dropped(uuid[:80], kind, reason))
 
     def _done(self) -> list[Action]:

@@ -1,4 +1,4 @@
-"""What happens to a client and its jobs, told to whoever runs it. (The protocol's EVENT is `commands.Event`.)"""
+"""Events of a client, for its user. (The EVENT command of the protocol is `commands.Event`.)"""
 
 from __future__ import annotations
 
@@ -13,7 +13,12 @@ DropKind = Literal["double", "late", "unknown", "malformed", "unexpected"]
 
 
 class Progress(msgspec.Struct, frozen=True):
-    """What a worker, or the broker for it, says of a job that runs; `said` is all of it, `at` seconds since the epoch."""
+    """Progress of a running job, from a worker or from the broker for it.
+
+    Attributes:
+        at: seconds since the epoch.
+        said: the whole body.
+    """
 
     uuid: str
     worker: str
@@ -29,13 +34,18 @@ class Progress(msgspec.Struct, frozen=True):
 
 
 class JobAccepted(msgspec.Struct, frozen=True):
-    """A broker has the job: it will end there, whatever happens here."""
+    """A broker has accepted the job, and will end it whatever happens to this client."""
 
     uuid: str
 
 
 class JobChanged(msgspec.Struct, frozen=True):
-    """A job is in another state, or its workers are known, or one has answered: `answered` of `workers`, `failed` of those."""
+    """A job has a new state, new workers or a new answer.
+
+    Attributes:
+        answered: those of `workers` that have answered.
+        failed: those of `answered` that have failed.
+    """
 
     uuid: str
     state: State
@@ -45,27 +55,27 @@ class JobChanged(msgspec.Struct, frozen=True):
 
 
 class JobEnded(msgspec.Struct, frozen=True):
-    """A job has ended; `late` where nobody waited any more, and it ends once more by the result that came all the same."""
+    """A job has ended. `late`: it was stale, and its result has arrived after all."""
 
     result: JobResult
     late: bool = False
 
 
 class JobWaits(msgspec.Struct, frozen=True):
-    """The broker has a job for which there is no worker now."""
+    """The broker has a job, and no worker for it now."""
 
     uuid: str
 
 
 class JobPostponed(msgspec.Struct, frozen=True):
-    """The broker cannot take a job, or answer for it, now; it is asked again."""
+    """The broker cannot accept a job, or answer for it, now. The client asks again."""
 
     uuid: str
     reason: str
 
 
 class JobPostedAgain(msgspec.Struct, frozen=True):
-    """A broker that does not know an accepted job was given it once more, under the same uuid."""
+    """A job was posted again, under the same uuid, as the broker does not know it."""
 
     uuid: str
     target: str
@@ -80,7 +90,7 @@ class Answered(msgspec.Struct, frozen=True):
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """A worker streams octets to a job."""
+    """Octets that a worker streams to a job."""
 
     uuid: str
     code: int
@@ -88,26 +98,26 @@ class Piece(msgspec.Struct, frozen=True):
 
 
 class Connecting(msgspec.Struct, frozen=True):
-    """A broker is tried."""
+    """The client connects to a broker."""
 
     endpoint: str
 
 
 class Connected(msgspec.Struct, frozen=True):
-    """A broker has spoken."""
+    """A broker has sent its first message."""
 
     endpoint: str
 
 
 class ConnectionLost(msgspec.Struct, frozen=True):
-    """There is no way to the broker; it, or the next one, is tried again."""
+    """There is no connection. The client tries this broker, or the next one, again."""
 
     endpoint: str
     reason: str
 
 
 class Dropped(msgspec.Struct, frozen=True):
-    """A message was of no use: double, late, of no job of this client, or malformed."""
+    """A message was ignored."""
 
     uuid: str
     kind: DropKind
@@ -115,9 +125,13 @@ class Dropped(msgspec.Struct, frozen=True):
 
 
 class StoreFailed(msgspec.Struct, frozen=True):
-    """Something could not be kept on disk."""
+    """Records could not be stored, or have to wait until the disk accepts writes."""
 
     reason: str
+
+
+class StoreRecovered(msgspec.Struct, frozen=True):
+    """The disk accepts writes again: waiting records are stored, and new jobs accepted."""
 
 
 Happening = (
@@ -135,4 +149,5 @@ Happening = (
     | ConnectionLost
     | Dropped
     | StoreFailed
+    | StoreRecovered
 )

@@ -54,6 +54,7 @@ class Job:
         refusal: why the broker did not take it, or does not answer.
         events: of its progress, that were kept.
         grace_until: its time is over, and the broker has until then to say why; 0 before.
+        unstored: it was submitted, and is not durable yet, so it must not be sent.
     """
 
     __slots__ = (
@@ -80,6 +81,7 @@ class Job:
         "target",
         "task",
         "unknown_since",
+        "unstored",
         "uuid",
     )
 
@@ -95,7 +97,7 @@ class Job:
         self.state: State = NEW
         self.parts: dict[str, Part] = {}
         self.known_at = self.posted_at = NEVER
-        self.listed = self.asked = False
+        self.listed = self.asked = self.unstored = False
         self.grace_until = 0.0
         self.poll_at, self.poll_s, self.retry_s = 0.0, poll_s, retry_s
         self.unknown_since: float | None = None

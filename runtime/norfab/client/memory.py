@@ -1,8 +1,8 @@
-"""The store of a client without a folder: the same as on disk, and gone with the process."""
+"""Store of a client without a folder: its jobs end with the process."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.records import (
@@ -10,19 +10,25 @@ from specwire.runtime.norfab.client.records import (
     ForgottenRecord,
     HistoryEntry,
     JobRecord,
-    Kept,
     Record,
     ResultRecord,
     StateRecord,
+    StoredJob,
+    history_entry,
 )
 from specwire.runtime.norfab.client.states import State
-from specwire.runtime.norfab.client.store import entry_of
+from specwire.runtime.norfab.client.store import OnCommitted
 
 
 class MemoryStore:
-    """The store of a client without a folder: it ends with the process."""
+    """Store in memory, with the methods of `DiskStore`.
 
-    def __init__(self, settings: ClientSettings, on_committed: Callable[[int], None]) -> None:
+    Args:
+        settings: how long, how many and how large ended jobs are kept.
+        on_committed: called by `write` before it returns.
+    """
+
+    def __init__(self, settings: ClientSettings, on_committed: OnCommitted) -> None:
         self._settings, self._on_committed = settings, on_committed
         self._jobs: dict[str, JobRecord] = {}
         self._states: dict[str, StateRecord] = {}
@@ -30,10 +36,10 @@ class MemoryStore:
         self._events: dict[str, list[tuple[float, bytes]]] = {}
 
     async def open(self) -> None:
-        """Nothing is to be opened."""
+        """Do nothing."""
 
-    def write(self, ticket: int, records: Sequence[Record]) -> None:
-        """Keep the records."""
+    def write(self, ticket: int, records: Sequence[Record], *, refusable: bool = False) -> None:
+        """Store the records."""
         for record in records:
             match record:
                 case JobRecord():
@@ -42,19 +48,21 @@ class MemoryStore:
                     self._states.pop(record.uuid, None)
                     self._states[record.uuid] = record
                 case ResultRecord():
-                    self._results.setdefault(record.uuid, {})[record.worker] = record
+                    results = self._results.setdefault(record.uuid, {})
+                    results.pop(record.worker, None)
+                    results[record.worker] = record
                 case EventRecord():
                     self._events.setdefault(record.uuid, []).append((record.at, record.body))
                 case ForgottenRecord():
                     self._forget(record.uuid)
-        self._on_committed(ticket)
+        self._on_committed(ticket, ())
 
     def _forget(self, uuid: str) -> None:
         for table in (self._jobs, self._states, self._results, self._events):
             table.pop(uuid, None)
 
     def prune(self, ticket: int, now: float) -> None:
-        """Drop what is kept no longer."""
+        """Delete ended jobs beyond the bounds of `ClientSettings`."""
         settings, octets = self._settings, 0
         ended = sorted(
             (state for state in self._states.values() if state.ended_at), key=lambda state: -state.ended_at
@@ -65,26 +73,26 @@ class MemoryStore:
             if aged or number >= settings.kept_jobs or octets > settings.kept_octets:
                 self._forget(state.uuid)
 
-    async def unfinished(self) -> list[Kept]:
-        """Return the jobs that have not ended: none, where nothing was before."""
+    async def unfinished(self) -> list[StoredJob]:
+        """Return no job: there was no process before this one."""
         return []
 
-    async def find(self, uuid: str) -> Kept | None:
-        """Return one job."""
+    async def find(self, uuid: str) -> StoredJob | None:
+        """Return one job, or None."""
         job = self._jobs.get(uuid)
         if job is None:
             return None
         state = self._states.get(uuid) or StateRecord(uuid, State.NEW.value, (), job.deadline)
-        return Kept(job, state, tuple(self._results.get(uuid, {}).values()))
+        return StoredJob(job, state, tuple(self._results.get(uuid, {}).values()))
 
     async def history(self, limit: int) -> list[HistoryEntry]:
         """Return the newest jobs, the newest first."""
-        kept = [await self.find(uuid) for uuid in list(reversed(self._jobs))[:limit]]
-        return [entry_of(one) for one in kept if one is not None]
+        stored = [await self.find(uuid) for uuid in list(reversed(self._jobs))[:limit]]
+        return [history_entry(one.job, one.state) for one in stored if one is not None]
 
     async def events(self, uuid: str) -> list[tuple[float, bytes]]:
-        """Return when what was said of a job, in order."""
+        """Return the progress of a job, in order: time and JSON."""
         return list(self._events.get(uuid, ()))
 
     async def close(self) -> None:
-        """Nothing is to be closed."""
+        """Do nothing."""

@@ -1,48 +1,49 @@
-"""Folders of clients that do one thing each and end, side by side below one folder.
+"""Folders of clients that each run one command: ``1``, ``2``, … below one folder.
 
-A store belongs to one process at a time. So a command takes the first folder that is free (``1``, ``2``, …) and leaves its jobs
-there; what was left is found by looking into all of them, which may be done while others work.
+One process at a time can use a store. So each command takes the first folder that is free, and leaves its
+jobs there. A job is found by reading all folders, which is possible while other processes write.
 """
 
 from __future__ import annotations
 
 import logging
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, suppress
+from collections.abc import Callable, Iterator
+from contextlib import closing
 from pathlib import Path
+from typing import TypeVar
 
-from specwire.runtime.norfab.client.records import HistoryEntry, Kept
-from specwire.runtime.norfab.client.store import NAME, SCHEMA, select_history, select_job
-from specwire.runtime.norfab.store.errors import StoreError
-from specwire.runtime.norfab.store.opening import tidy_up
+from specwire.runtime.kernel.store import StoreError, StoreInUseError
+from specwire.runtime.norfab.client.limits import ClientSettings
+from specwire.runtime.norfab.client.records import HistoryEntry, StoredJob
+from specwire.runtime.norfab.client.store import NAME, DiskStore, select_history, select_job
 
 logger = logging.getLogger(__name__)
+
+T = TypeVar("T")
 
 MAX_PLACES = 1000
 
 
 def candidates(folder: Path) -> Iterator[Path]:
-    """Return the places in the order in which they are to be tried; those that are not there yet, too."""
+    """Return the folders in the order in which a command tries them, existing or not."""
     return (folder / str(number) for number in range(1, MAX_PLACES + 1))
 
 
-def find_job(folder: Path, uuid: str) -> tuple[Path, Kept] | None:
-    """Return a job, and the place that has it; None where no place has."""
+async def find_job(folder: Path, uuid: str) -> tuple[Path, StoredJob] | None:
+    """Return the folder of a job, and the job; None if no folder has it."""
     for place in _used(folder):
-        with suppress(sqlite3.Error), closing(_look_into(place)) as connection:
-            kept = select_job(connection, uuid)
-            if kept is not None:
-                return place, kept
+        stored = await _read(place, lambda connection: select_job(connection, uuid))
+        if stored is not None:
+            return place, stored
     return None
 
 
-def read_history(folder: Path, limit: int) -> list[HistoryEntry]:
-    """Return the newest jobs of all places, the newest first."""
+async def read_history(folder: Path, limit: int) -> list[HistoryEntry]:
+    """Return the newest jobs of all folders, the newest first."""
     found: list[HistoryEntry] = []
     for place in _used(folder):
-        with suppress(sqlite3.Error), closing(_look_into(place)) as connection:
-            found += select_history(connection, limit)
+        found += await _read(place, lambda connection: select_history(connection, limit)) or []
     return sorted(found, key=lambda entry: -entry.submitted_at)[:limit]
 
 
@@ -50,9 +51,32 @@ def _used(folder: Path) -> list[Path]:
     return [place for place in candidates(folder) if (place / NAME).exists()]
 
 
-def _look_into(place: Path) -> sqlite3.Connection:
+async def _read(place: Path, select: Callable[[sqlite3.Connection], T]) -> T | None:
+    """Return what `select` returns for a folder; None, with a warning, if it cannot be read."""
     try:
-        tidy_up(place / NAME, SCHEMA)
-    except StoreError as error:
-        logger.warning("what came last in %s is left out: %s", place, error)
+        with closing(_connect(place)) as connection:
+            [version] = connection.execute("PRAGMA user_version").fetchone()
+            if version != 1:
+                return select(connection)
+        await _upgrade(place)
+        with closing(_connect(place)) as connection:
+            return select(connection)
+    except sqlite3.Error as error:
+        logger.warning("%s is skipped: it cannot be read: %s", place / NAME, error)
+        return None
+
+
+def _connect(place: Path) -> sqlite3.Connection:
     return sqlite3.connect(f"{(place / NAME).absolute().as_uri()}?mode=ro", uri=True, timeout=5.0)
+
+
+async def _upgrade(place: Path) -> None:
+    """Upgrade a folder of version 0.1, whose process may have been killed, if no process uses it."""
+    store = DiskStore(place, "full", ClientSettings(), on_committed=lambda last, failures: None)
+    try:
+        await store.open()
+        await store.close()
+    except StoreInUseError:
+        pass  # it is read as it is
+    except StoreError as error:
+        logger.warning("what was submitted last in %s may be missing: %s", place, error)

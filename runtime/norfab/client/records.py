@@ -1,4 +1,4 @@
-"""What a client keeps on disk, as values: its jobs, how they stand, the results of workers, and their progress.
+"""Records that a client stores: jobs, their states, results and progress.
 
 Times are seconds since the epoch.
 """
@@ -9,7 +9,10 @@ import msgspec
 
 
 class JobRecord(msgspec.Struct, frozen=True, gc=False):
-    """A job as it was submitted, before it is sent; one without a body was another client's, and is only asked for."""
+    """A job as it was submitted, stored before it is sent.
+
+    A job without a body was submitted by another client: the broker is only asked for its results.
+    """
 
     uuid: str
     service: str
@@ -21,7 +24,13 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class StateRecord(msgspec.Struct, frozen=True, gc=False):
-    """How a job stands. `workers` are those of the broker's list; `ended_at` is 0 before the end; `octets` of results."""
+    """State of a job; replaces the state stored before.
+
+    Attributes:
+        workers: those that the broker has listed.
+        ended_at: 0 before the end.
+        octets: size of all results.
+    """
 
     uuid: str
     state: str
@@ -34,7 +43,7 @@ class StateRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class ResultRecord(msgspec.Struct, frozen=True, gc=False):
-    """What one worker answered: its entry, as JSON."""
+    """Result of one worker: its entry of a RESPONSE, as JSON."""
 
     uuid: str
     worker: str
@@ -52,7 +61,7 @@ class EventRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class ForgottenRecord(msgspec.Struct, frozen=True, gc=False):
-    """Nothing of this job needs to be kept."""
+    """Deletes everything stored about a job."""
 
     uuid: str
 
@@ -60,8 +69,8 @@ class ForgottenRecord(msgspec.Struct, frozen=True, gc=False):
 Record = JobRecord | StateRecord | ResultRecord | EventRecord | ForgottenRecord
 
 
-class Kept(msgspec.Struct, frozen=True):
-    """All that a store has of one job, but for its progress."""
+class StoredJob(msgspec.Struct, frozen=True):
+    """Everything stored about one job, except its progress."""
 
     job: JobRecord
     state: StateRecord
@@ -69,7 +78,7 @@ class Kept(msgspec.Struct, frozen=True):
 
 
 class HistoryEntry(msgspec.Struct, frozen=True):
-    """A line of the history: a job without its results. `ended_at` is 0 before the end."""
+    """A job without its results, as the history lists it. `ended_at` is 0 before the end."""
 
     uuid: str
     service: str
@@ -81,3 +90,19 @@ class HistoryEntry(msgspec.Struct, frozen=True):
     error: str
     submitted_at: float
     ended_at: float
+
+
+def history_entry(job: JobRecord, state: StateRecord) -> HistoryEntry:
+    """Return the line of the history for a job."""
+    return HistoryEntry(
+        job.uuid,
+        job.service,
+        job.task,
+        job.target,
+        state.state,
+        state.workers,
+        state.code,
+        state.error,
+        job.created_at,
+        state.ended_at,
+    )

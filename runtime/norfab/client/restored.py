@@ -1,16 +1,16 @@
-"""A job from the store, to be looked at."""
+"""Result of a job as the store has it."""
 
 from __future__ import annotations
 
-from specwire.runtime.norfab.client.records import Kept
+from specwire.runtime.norfab.client.records import StoredJob
 from specwire.runtime.norfab.client.results import JobResult, read_entry
 from specwire.runtime.norfab.client.states import State
 
 
-def result_of(kept: Kept) -> JobResult:
-    """Return how a stored job stands."""
-    job, state = kept.job, kept.state
-    results = {one.worker: read_entry(one.worker, one.code, one.entry) for one in kept.results}
+def result_of(stored: StoredJob) -> JobResult:
+    """Return the state and the results of a stored job."""
+    job, state = stored.job, stored.state
+    results = {one.worker: read_entry(one.worker, one.code, one.entry) for one in stored.results}
     return JobResult(
         job.uuid,
         job.service,

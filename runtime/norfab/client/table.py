@@ -1,6 +1,6 @@
-"""The client's jobs: how they come, from a caller or from the store, and how they end.
+"""Jobs of a client: added by a caller or restored from the store, and ended.
 
-A job that has ended is forgotten but for its uuid. A stale one stays, as its result may still come.
+Of a job that has ended only the uuid is kept. A stale job remains, as its results may still arrive.
 """
 
 from __future__ import annotations
@@ -10,11 +10,12 @@ from typing import TYPE_CHECKING
 
 from specwire.runtime.norfab.client.events import JobEnded
 from specwire.runtime.norfab.client.job import EARLIER, NEVER, Job, Part
-from specwire.runtime.norfab.client.records import JobRecord, Kept
+from specwire.runtime.norfab.client.records import JobRecord, StoredJob
 from specwire.runtime.norfab.client.states import (
     COMPLETED,
     DISPATCHED,
     FAILED,
+    NEW,
     STALE,
     STARTED,
     SUBMITTING,
@@ -29,8 +30,8 @@ class Table:
     """All jobs of a client.
 
     Attributes:
-        by_uuid: those that have not ended and those that are stale.
-        ended: how those ended that are not in the table any more.
+        by_uuid: jobs that have not ended, and stale ones.
+        ended: final state of the jobs that were removed last.
     """
 
     __slots__ = ("_changed", "_engine", "_stale", "by_uuid", "ended")
@@ -44,11 +45,11 @@ class Table:
 
     @property
     def open(self) -> int:
-        """How many jobs have not ended."""
+        """Number of jobs that have not ended."""
         return len(self.by_uuid) - len(self._stale)
 
     def add(self, record: JobRecord) -> Job:
-        """Take a job in."""
+        """Add a job."""
         settings = self._engine.settings
         job = self.by_uuid[record.uuid] = Job(record, settings.poll_s, settings.retry_s)
         self._engine.agenda.remind_of_deadline(job)
@@ -57,31 +58,31 @@ class Table:
 
     # --- jobs of an earlier process
 
-    def take_back(self, kept: Kept, deadline: float | None) -> None:
-        """Make a job of what was stored; with a `deadline` it is wanted until then at least, though it is stale."""
-        engine, state = self._engine, State(kept.state.state)
-        if kept.job.uuid in self.by_uuid or (state.ended and deadline is None):
+    def restore(self, stored: StoredJob, deadline: float | None) -> None:
+        """Add a stored job. With a `deadline`, wait for it at least until then, even if it is stale."""
+        engine, state = self._engine, State(stored.state.state)
+        if stored.job.uuid in self.by_uuid or (state.ended and deadline is None):
             return
-        job = self._rebuild(kept, state)
+        job = self._rebuild(stored, state)
         if job.complete:
             self.end_by_parts(job)
-        elif deadline is None and job.known_at == NEVER and kept.state.deadline <= engine.now:
-            # Nothing that is out of date is posted.
+        elif deadline is None and job.known_at == NEVER and stored.state.deadline <= engine.now:
+            # A job is not posted after its deadline.
             self.end(job, STALE, 408, "its time was over before a broker had it")
         else:
             wanted = deadline or engine.now + engine.settings.settle_s
-            self.extend(job, wanted if state.ended else max(wanted, kept.state.deadline))
+            self.extend(job, wanted if state.ended else max(wanted, stored.state.deadline))
             engine.ask_again(job)
 
-    def _rebuild(self, kept: Kept, state: State) -> Job:
-        job = self.add(kept.job)
+    def _rebuild(self, stored: StoredJob, state: State) -> Job:
+        job = self.add(stored.job)
         job.since = self._engine.now
-        for name in kept.state.workers:
+        for name in stored.state.workers:
             job.parts[name] = Part()
         job.listed = bool(job.parts)
-        for result in kept.results:
+        for result in stored.results:
             job.parts.setdefault(result.worker, Part()).end(result)
-        job.asked = True  # what was on disk may have been sent
+        job.asked = True  # it may have been sent
         known = job.listed or state in (DISPATCHED, STARTED) or not job.ours
         job.known_at = EARLIER if known else NEVER
         job.state = STARTED if job.answered else DISPATCHED if known else SUBMITTING
@@ -93,9 +94,9 @@ class Table:
         self._engine.agenda.remind_of_deadline(job)
 
     def resume(self, job: Job, deadline: float) -> None:
-        """Wait again for a job that is stale."""
+        """Wait for a stale job again."""
         del self._stale[job.uuid]
-        job.state = DISPATCHED if job.known_at != NEVER else SUBMITTING
+        job.state = NEW if job.unstored else DISPATCHED if job.known_at != NEVER else SUBMITTING
         job.since, job.ended_at, job.code, job.error = self._engine.now, 0.0, 200, ""
         self.extend(job, deadline)
         self._engine.agenda.remind_of_poll(job)
@@ -105,7 +106,7 @@ class Table:
     # --- the end
 
     def end_by_parts(self, job: Job, error: str = "") -> None:
-        """Every worker has answered."""
+        """End a job for which every worker has answered."""
         if not job.failed:
             self.end(job, COMPLETED, 200, "")
             return
@@ -113,12 +114,13 @@ class Table:
         self.end(job, FAILED, codes[0] if len(codes) == 1 else 200, error)
 
     def end(self, job: Job, state: State, code: int, error: str) -> None:
-        """End a job, for good or as stale, and say so."""
+        """End a job, finally or as stale, store its state, and emit `JobEnded`."""
         engine, late = self._engine, job.state is STALE
         job.state, job.code, job.error, job.ended_at = state, code, error, engine.now
         engine.asking.drop(job.uuid)
         self._changed.pop(job.uuid, None)
-        engine.store(job.state_record())
+        if not job.unstored:
+            engine.store(job.state_record())
         engine.report(JobEnded(job.result(), late))
         if state is not STALE:
             self._remove(job)
@@ -135,7 +137,7 @@ class Table:
             del self.ended[next(iter(self.ended))]
 
     def give_up(self, job: Job) -> None:
-        """The time of a job is over."""
+        """End a job as stale, as its time is over."""
         self.end(job, STALE, 408, self._why(job))
 
     def _why(self, job: Job) -> str:
@@ -146,16 +148,16 @@ class Table:
             return f"no broker has taken it {waited}" + (f": {reason}" if reason else "")
         where = "" if way.heard_at else f" (there is no connection to a broker: {way.loss or 'no answer'})"
         if job.pending:
-            return f"no result {waited} from {_listed(job.pending)}{where}"
+            return f"no result {waited} from {listed(job.pending)}{where}"
         return f"no result {waited}: no worker has it yet{where}"
 
-    # --- the disk
+    # --- the store
 
     def changed(self, job: Job) -> None:
-        """Have the state of a job stored at the next tick, if it has not ended by then."""
+        """Store the state of a job at the next tick, if it has not ended by then."""
         self._changed[job.uuid] = None
 
-    def keep_changes(self) -> None:
+    def store_changes(self) -> None:
         """Store the states that have changed."""
         records = [self.by_uuid[uuid].state_record() for uuid in self._changed if uuid in self.by_uuid]
         self._changed.clear()
@@ -163,5 +165,6 @@ class Table:
             self._engine.store(*records)
 
 
-def _listed(names: Sequence[str]) -> str:
+def listed(names: Sequence[str]) -> str:
+    """Return the first five names for a message, and the number of the others."""
     return ", ".join(names[:5]) + (f" and {len(names) - 5} more" if len(names) > 5 else "")

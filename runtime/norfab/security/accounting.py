@@ -21,6 +21,7 @@ import msgspec
 
 from specwire.runtime.norfab.events import (
     JobAccepted,
+    JobDeleted,
     JobEnded,
     JobRedispatched,
     Refused,
@@ -28,7 +29,7 @@ from specwire.runtime.norfab.events import (
     WorkerReady,
 )
 from specwire.runtime.norfab.job import Job
-from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, JobDeleted, Managed, TurnedAway
+from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Managed, TurnedAway
 
 NAME = "accounting.jsonl"
 ROTATE_OCTETS = 64 << 20

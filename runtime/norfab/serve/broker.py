@@ -17,12 +17,13 @@ import msgspec
 from specwire import __version__
 from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.kernel.store import Durability, StoreError
 from specwire.runtime.norfab.access import Access
 from specwire.runtime.norfab.actions import Stopped
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import Command
 from specwire.runtime.norfab.durations import Durations, copy_durations, note_duration
-from specwire.runtime.norfab.events import JobEnded, Refused, StoreFailed
+from specwire.runtime.norfab.events import JobEnded, Refused, StoreFailed, StoreRefuses
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.management import FILES, INVENTORY
 from specwire.runtime.norfab.security.owninventory import OwnInventory
@@ -34,8 +35,6 @@ from specwire.runtime.norfab.serve.handlers import MANAGEMENT, Handler, Manageme
 from specwire.runtime.norfab.serve.inmate import AdmitInmate, Inmate
 from specwire.runtime.norfab.serve.serving import Serving
 from specwire.runtime.norfab.serve.status import Age, BrokerStatus, Refusal, describe
-from specwire.runtime.norfab.store.database import Durability
-from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.keys import KeyPair
@@ -293,7 +292,7 @@ class NorfabBroker:
         if type(event) is JobEnded:
             if (job := self._engine.jobs.by_uuid.get(event.uuid)) is not None:
                 note_duration(self._durations, job.service, self._engine.now - job.accepted_at)
-        elif type(event) is Refused or type(event) is TurnedAway or type(event) is StoreFailed:
+        elif isinstance(event, Refused | TurnedAway | StoreFailed | StoreRefuses):
             self._refusals.append(Refusal(datetime.now(UTC).isoformat(timespec="seconds"), event.reason))
         if self._on_event is not None:
             try:

@@ -13,6 +13,7 @@ from specwire.runtime.norfab.events import (
     JobRedispatched,
     Refused,
     StoreFailed,
+    StoreRefuses,
     WorkerGone,
     WorkerReady,
 )
@@ -65,7 +66,7 @@ class Counters(msgspec.Struct):
                 self.workers_ready += 1
             case WorkerGone():
                 self.workers_gone += 1
-            case StoreFailed():
+            case StoreFailed() | StoreRefuses():
                 self.store_failures += 1
             case TurnedAway():
                 self.turned_away += 1

@@ -116,9 +116,14 @@ class Entrance:
             router.settle()
 
     def pause(self) -> None:
-        """Receive nothing any more."""
+        """Receive nothing until `resume`."""
         for router, _ in self._open:
             router.pause()
+
+    def resume(self) -> None:
+        """Receive again after `pause`."""
+        for router, _ in self._open:
+            router.resume()
 
     async def change_keys(self, keys: KeyPair, say: Callable[[str], None]) -> None:
         """Prove to be the broker by other keys; see `rekeying`. Raises TransportError."""

@@ -37,14 +37,6 @@ class Managed(msgspec.Struct, frozen=True):
     allowed: bool
 
 
-class JobDeleted(msgspec.Struct, frozen=True):
-    """A job was deleted at the wish of a client."""
-
-    uuid: str
-    peer: bytes
-    user: str
-
-
 class Ended(msgspec.Struct, frozen=True):
     """The broker has ended, or begins anew."""
 
@@ -52,4 +44,4 @@ class Ended(msgspec.Struct, frozen=True):
     reason: str
 
 
-BrokerEvent = Happening | Began | TurnedAway | Noticed | Managed | JobDeleted | Ended
+BrokerEvent = Happening | Began | TurnedAway | Noticed | Managed | Ended

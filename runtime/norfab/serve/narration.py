@@ -13,7 +13,9 @@ from specwire.runtime.norfab.events import (
     JobEnded,
     JobRedispatched,
     Refused,
+    StoreAccepts,
     StoreFailed,
+    StoreRefuses,
     WorkerGone,
     WorkerReady,
 )
@@ -66,7 +68,11 @@ class Narrator:
             case WorkerGone(worker=worker, service=service, reason=reason):
                 self._workers.write(_cut(f"worker {worker} of {service} is gone: {reason}"))
             case StoreFailed(reason=reason):
-                self._failures.write(_cut(f"a record could not be kept: {reason}"))
+                self._failures.write(_cut(f"a record could not be stored: {reason}"))
+            case StoreRefuses(reason=reason):
+                self._failures.write(_cut(f"new jobs are refused, as the disk fails: {reason}"))
+            case StoreAccepts():
+                self._failures.write("the disk works again, and jobs are accepted")
             case _:
                 self._tell_job(event)
 
@@ -85,7 +91,7 @@ class Narrator:
 def level_of(event: BrokerEvent) -> Level:
     """Return how grave an event is, for a log that programs read."""
     match event:
-        case StoreFailed():
+        case StoreFailed() | StoreRefuses():
             return "error"
         case Refused() | TurnedAway() | Dropped() | JobRedispatched() | WorkerGone() | Managed(allowed=False):
             return "warning"

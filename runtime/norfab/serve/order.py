@@ -11,7 +11,8 @@ from collections.abc import Iterable
 
 import msgspec
 
-from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped
 from specwire.runtime.norfab.commands import Command, Role
 from specwire.runtime.norfab.events import Happening
 
@@ -30,10 +31,10 @@ class Mail(msgspec.Struct, frozen=True, gc=False):
 Work = Mail | Ask | Fetch | Stopped
 
 
-def sort_out(actions: Iterable[Action]) -> tuple[list[Happening], list[Store], list[Work]]:
+def sort_out(actions: Iterable[Action]) -> tuple[list[Happening], list[Commit], list[Work]]:
     """Return what is to be told, what is to be kept, and the rest in its order."""
     happenings: list[Happening] = []
-    stores: list[Store] = []
+    commits: list[Commit] = []
     others: list[Work] = []
     workers: dict[bytes, list[Command]] = {}
     clients: dict[bytes, list[Command]] = {}
@@ -45,8 +46,8 @@ def sort_out(actions: Iterable[Action]) -> tuple[list[Happening], list[Store], l
                 commands[action.peer] = [action.command]
             else:
                 own.append(action.command)
-        elif type(action) is Store:
-            stores.append(action)
+        elif type(action) is Commit:
+            commits.append(action)
         elif type(action) is Report:
             happenings.append(action.happening)
         elif isinstance(action, Ask | Fetch | Stopped):
@@ -56,7 +57,7 @@ def sort_out(actions: Iterable[Action]) -> tuple[list[Happening], list[Store], l
         _post("worker", workers, works)
     if clients:
         _post("client", clients, works)
-    return happenings, stores, works + others
+    return happenings, commits, works + others
 
 
 def _post(role: Role, commands: dict[bytes, list[Command]], works: list[Work]) -> None:

@@ -13,24 +13,23 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
 from pathlib import Path
 from time import monotonic, time
+from typing import Any
 
 from specwire.runtime.capture.recorder import Recorder
-from specwire.runtime.norfab.actions import Action, Ask, Fetch, Stopped, Store
+from specwire.runtime.kernel.store import Durability, Failure, StoreError
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Stopped
 from specwire.runtime.norfab.broker import BrokerEngine
-from specwire.runtime.norfab.commands import Command, Delete, Event, Post, Response, Role
+from specwire.runtime.norfab.brokerstore import BrokerStore
+from specwire.runtime.norfab.commands import Command, Event, Post, Response, Role
 from specwire.runtime.norfab.events import Dropped, Refused
-from specwire.runtime.norfab.records import DeletedRecord
 from specwire.runtime.norfab.serve.agenda import Agenda
 from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Door, Entrance
-from specwire.runtime.norfab.serve.events import BrokerEvent, JobDeleted, Noticed, TurnedAway
+from specwire.runtime.norfab.serve.events import BrokerEvent, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.handlers import Handler, Handlers
 from specwire.runtime.norfab.serve.inmate import USER, MakeInmate
 from specwire.runtime.norfab.serve.managing import find_management
 from specwire.runtime.norfab.serve.order import Mail, Work, sort_out
-from specwire.runtime.norfab.store.brokerstore import BrokerStore
-from specwire.runtime.norfab.store.database import Durability
-from specwire.runtime.norfab.store.errors import StoreError
 from specwire.runtime.norfab.wire import DecodeError, Dialects, EncodeError, encode
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.link import name_message
@@ -42,10 +41,10 @@ STOP_S = 10.0
 """How long the disk may take for what was begun when the broker is told to stop."""
 
 TOGETHER = 32
-"""Tickets that are told together: who hears of them works on it while the next ones are told."""
+"""Committed tickets that the engine handles in one call. Their messages leave before the next ones are handled."""
 
-TOLD = 256
-"""Tickets of a commit that are told in one turn of the loop: each of them is a message or several."""
+HANDLED = 256
+"""Committed tickets that are handled in one iteration of the event loop. Each is one message or several."""
 
 TICK_S = 0.25
 TEND_S = 30.0
@@ -70,6 +69,7 @@ class Serving:
         after: called when what belongs together was told, before any peer hears of it, and at each tick.
         counters: counts what could not be sent.
         tap: gets every message of every peer, in both directions.
+        store_options: `connect` and `probe_s` of the store, for tests.
 
     Attributes:
         stopped: is done with the engine's last word.
@@ -89,17 +89,18 @@ class Serving:
         after: Callable[[], None],
         counters: Counters,
         tap: Recorder | None,
+        **store_options: Any,
     ) -> None:
         self._engine, self._tell, self._counters, self._tap = engine, tell, counters, tap
         self._owns, self._after = owns, after
         self._store = BrokerStore(
             folder,
             durability,
-            on_stored=self._on_stored,
-            on_failed=lambda ticket, reason: self._perform(engine.not_stored(ticket, reason, self._now())),
-            on_damaged=lambda sentence: tell(Noticed(sentence)),
+            on_committed=self._on_committed,
+            on_refusing=lambda reason: self._perform(engine.store_refuses(reason, self._now())),
+            on_notice=lambda sentence: tell(Noticed(sentence)),
+            **store_options,
         )
-        self._gathering = self._store.gathering
         self._dialects = Dialects()
         self._agenda = Agenda(self._do, self._gather, self._settle)
         self._handlers = Handlers(
@@ -107,8 +108,9 @@ class Serving:
             lambda question, status, body: self._perform(engine.answer(question, status, body, self._now())),
         )
         self._inmate = None if make_inmate is None else make_inmate(self._from_inmate)
-        self._stored = self._durable = 0  # up to which ticket the engine was told, and is to be
-        self._telling: asyncio.Handle | None = None
+        self._handled = self._durable = 0  # tickets up to these were reported to the engine, and are durable
+        self._handling: asyncio.Handle | None = None
+        self._closed = self._paused = False
         self._session = os.urandom(4).hex()
         self._offset_s = time() - monotonic()
         self._background: list[asyncio.Task[None]] = []
@@ -164,8 +166,9 @@ class Serving:
         if self._inmate is not None:
             await self._inmate.close()
         self._agenda.close()
-        if self._telling is not None:
-            self._telling.cancel()
+        if self._handling is not None:
+            self._handling.cancel()
+        self._closed = True
         await self._entrance.close(linger_s=linger_s)
         await self._store.close()
 
@@ -177,7 +180,6 @@ class Serving:
 
     def on_messages(self, door: Door, messages: Iterable[tuple[str, list[bytes]]]) -> None:
         """Take messages, each with its user; see `_GATHERED` for when what comes of them is done."""
-        self._gathering.hold()
         for user, frames in messages:
             try:
                 self._take(door, user, frames[0], frames[1:], self._now())
@@ -210,45 +212,51 @@ class Serving:
             if type(command) in _GATHERED:
                 self._engine.take(peer, received.sender, command, now, user)
                 return
-            actions = self._engine.receive(peer, received.sender, command, now, user)
-            if type(command) is Delete:
-                self._tell_deletions(peer, user, actions)
-            self._perform(actions)
+            self._perform(self._engine.receive(peer, received.sender, command, now, user))
 
     def on_rest(self) -> None:
         """The messages that had come were taken."""
-        try:
-            self._perform(self._engine.done())
-        finally:
-            self._gathering.settle()
+        self._perform(self._engine.done())
+        if not self._paused and self._store.store.waiting_octets > self._engine.settings.waiting_octets:
+            self._pause()
 
-    def _tell_deletions(self, peer: bytes, user: str, actions: Sequence[Action]) -> None:
-        for action in actions:
-            if type(action) is Store:
-                for record in action.records:
-                    if type(record) is DeletedRecord:
-                        self._tell(JobDeleted(record.uuid, peer, user))
+    def _on_committed(self, last: int, failures: Sequence[Failure]) -> None:
+        if self._closed:
+            return
+        for ticket, reason in failures:
+            self._perform(self._engine.not_stored(ticket, reason, self._now()))
+        self._durable = max(self._durable, last)
+        if self._handling is None:
+            self._handle_committed()
 
-    def _on_stored(self, ticket: int) -> None:
-        self._durable = max(self._durable, ticket)
-        if self._telling is None:
-            self._tell_stored()
-
-    def _tell_stored(self) -> None:
-        """Tell the engine bit by bit what is durable, and no more in this turn than is bounded."""
-        self._telling = None
-        until = min(self._durable, self._stored + TOLD)
-        while self._stored < until:
-            bit = min(self._stored + TOGETHER, until)
-            self._stored = bit
-            for _ in range(TOGETHER):  # a fault of ours costs one ticket of these, which is asked for no more
+    def _handle_committed(self) -> None:
+        """Report to the engine what is durable, at most `HANDLED` tickets in this iteration of the event loop."""
+        self._handling = None
+        until = min(self._durable, self._handled + HANDLED)
+        while self._handled < until:
+            self._handled = min(self._handled + TOGETHER, until)
+            for _ in range(
+                TOGETHER
+            ):  # once, unless handling a ticket raises: the others are handled all the same
                 try:
-                    self._perform(self._engine.stored(bit, self._now()))
+                    self._perform(self._engine.stored(self._handled, self._now()))
                     break
                 except Exception:
-                    logger.exception("what was stored could not be told")
-        if self._stored < self._durable:
-            self._telling = asyncio.get_running_loop().call_soon(self._tell_stored)
+                    logger.exception("a committed record could not be handled")
+        if self._handled < self._durable:
+            self._handling = asyncio.get_running_loop().call_soon(self._handle_committed)
+
+    def _pause(self) -> None:
+        """Receive nothing until the disk has taken what waits for it."""
+        self._paused = True
+        self._entrance.pause()
+        self._tell(Noticed(f"the disk is behind: {self._store.store.waiting_octets} octets wait for it"))
+
+    def _resume_if_possible(self) -> None:
+        self._engine.excuse_silence(self._now())
+        if self._store.store.waiting_octets <= self._engine.settings.waiting_octets // 2:
+            self._paused = False
+            self._entrance.resume()
 
     def _from_inmate(self, command: Command) -> None:
         assert self._inmate is not None
@@ -280,6 +288,8 @@ class Serving:
         while True:
             await asyncio.sleep(every_s)
             try:
+                if self._paused:
+                    self._resume_if_possible()
                 self._perform(self._engine.tick(self._now()))
                 self._after()  # of what was told without a word of the engine
             except Exception:  # a fault of ours: a broker without ticks would lose every worker
@@ -298,15 +308,12 @@ class Serving:
     # ---- what is to be done
 
     def _perform(self, actions: Sequence[Action]) -> None:
-        """Have kept what is to be kept, and tell what happened: it is written down before anybody hears of it."""
+        """Perform actions: queue commits, report what happened, then do the rest in the order of `sort_out`."""
         if not actions:
             return
-        if len(actions) == 1 and type(actions[0]) is Store:  # as after a message that came alone
-            self._store.write((actions[0],))
-            return
-        happenings, stores, rest = sort_out(actions)
-        if stores:
-            self._store.write(stores)
+        happenings, commits, rest = sort_out(actions)
+        if commits:
+            self._store.write(commits)
         try:
             if happenings:
                 for happening in happenings:

@@ -63,7 +63,8 @@ class JobsStatus(msgspec.Struct, frozen=True):
 class BrokerStatus(msgspec.Struct, frozen=True, tag="broker", tag_field="role"):
     """A broker. `descriptors` is how many files and connections its process may have open.
 
-    `durations` are those of parts of jobs that ended, from acceptance on, by service.
+    `durations` are those of parts of jobs that ended, from acceptance on, by service. `store` is why the store refuses new
+    jobs at present; empty where it accepts them.
     """
 
     endpoints: tuple[str, ...]
@@ -83,6 +84,7 @@ class BrokerStatus(msgspec.Struct, frozen=True, tag="broker", tag_field="role"):
     refusals: tuple[Refusal, ...]
     captures: tuple[TapCounts, ...] = ()
     durations: dict[str, Durations] = {}
+    store: str = ""
 
 
 class Age:
@@ -150,10 +152,11 @@ def describe(
             engine.jobs.octets,
             len(engine.jobs.kept),
             engine.jobs.kept_octets,
-            len(engine.ledger.held),
+            len(engine.commits),
         ),
         counters=counters,
         refusals=refusals,
         captures=captures,
         durations=durations,
+        store=engine.refusing,
     )

@@ -1,12 +1,12 @@
-"""What the worker's engine wants done. A shell performs these values in order and tells the engine how it went."""
+"""Effects of the worker's engine. A host performs them in order, and reports each outcome to the engine."""
 
 from __future__ import annotations
 
 import msgspec
 
+from specwire.runtime.kernel.commits import Commit
 from specwire.runtime.norfab.commands import Command
 from specwire.runtime.norfab.worker.events import Happening
-from specwire.runtime.norfab.worker.records import Record
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False):
@@ -25,23 +25,6 @@ class Send(msgspec.Struct, frozen=True, gc=False):
     command: Command
 
 
-class Store(msgspec.Struct, frozen=True, gc=False):
-    """Keep these records, all or none; see `WorkerEngine.stored` and `WorkerEngine.not_stored`.
-
-    `patient` where more is about to follow, with which it may be committed.
-    """
-
-    ticket: int
-    records: tuple[Record, ...]
-    patient: bool = False
-
-
-class Mark(msgspec.Struct, frozen=True, gc=False):
-    """Note, before the next action, that all jobs up to this number have begun: the end of the process must not undo it."""
-
-    number: int
-
-
 class Load(msgspec.Struct, frozen=True, gc=False):
     """Read the result of a job for a client; see `WorkerEngine.loaded`."""
 
@@ -57,22 +40,6 @@ class Start(msgspec.Struct, frozen=True, gc=False):
     task: str
     body: bytes
     client: bytes
-
-
-class LineUp(msgspec.Struct, frozen=True, gc=False):
-    """Run a task when those that run have ended; what it begins with is marked (`Mark`), then see `WorkerEngine.began`."""
-
-    number: int
-    uuid: str
-    task: str
-    body: bytes
-    client: bytes
-
-
-class Withdraw(msgspec.Struct, frozen=True, gc=False):
-    """Take back what was lined up, or cancel it where it has begun; see `WorkerEngine.withdrawn`."""
-
-    uuid: str
 
 
 class Cancel(msgspec.Struct, frozen=True, gc=False):
@@ -108,19 +75,4 @@ class Report(msgspec.Struct, frozen=True, gc=False):
     happening: Happening
 
 
-Action = (
-    Connect
-    | Close
-    | Send
-    | Store
-    | Mark
-    | Load
-    | Start
-    | LineUp
-    | Withdraw
-    | Cancel
-    | Abandon
-    | Input
-    | Stopped
-    | Report
-)
+Action = Connect | Close | Send | Commit | Load | Start | Cancel | Abandon | Input | Stopped | Report

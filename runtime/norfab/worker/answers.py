@@ -15,7 +15,7 @@ from specwire.runtime.norfab.names import InvalidNameError, check_uuid
 from specwire.runtime.norfab.worker import bodies
 from specwire.runtime.norfab.worker.actions import Input, Load, Send
 from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
-from specwire.runtime.norfab.worker.events import Dropped, JobRefused, JobTaken, StoreFailed
+from specwire.runtime.norfab.worker.events import Dropped, JobRefused, JobTaken
 from specwire.runtime.norfab.worker.records import DeletedRecord, ForgottenRecord, JobRecord
 
 if TYPE_CHECKING:
@@ -56,7 +56,12 @@ class Answers:
         job = self._make(command, said)
         records = [job.record, *engine.execution.reserve(job)]
         engine.jobs.add(job)
-        engine.ledger.store(*records, then=partial(self._kept, job), otherwise=partial(self._unkept, job))
+        engine.commits.commit(
+            *records,
+            then=partial(self._stored, job),
+            otherwise=partial(self._not_stored, job),
+            refusable=True,
+        )
 
     def _make(self, command: Post, said: PostBody) -> Assignment:
         engine = self._engine
@@ -72,11 +77,13 @@ class Answers:
             return f"the worker has {engine.jobs.open} unfinished jobs, and takes no more"
         if engine.jobs.octets and engine.jobs.octets + len(command.body) > settings.queue_octets:
             return f"the worker's unfinished jobs have {engine.jobs.octets} octets, and it takes no more"
-        if len(engine.ledger) >= settings.uncommitted:
+        if engine.refusing:
+            return f"the worker cannot store the job: {engine.refusing}"
+        if len(engine.commits) >= settings.uncommitted:
             return "the worker's disk is behind"
         return ""
 
-    def _kept(self, job: Assignment) -> None:
+    def _stored(self, job: Assignment) -> None:
         engine = self._engine
         reserved = engine.execution.redeem(job)
         if job.deleted:
@@ -87,20 +94,22 @@ class Answers:
         if engine.observed:
             engine.report(JobTaken(job.uuid, job.task))
         engine.taken.note(job)
-        if reserved:
+        if job.deleting:
+            job.state = State.QUEUED  # until it is deleted, or cannot be
+        elif reserved:
             engine.execution.start(job)
         else:
             engine.execution.enqueue(job)
             engine.execution.pump()
 
-    def _unkept(self, job: Assignment, reason: str) -> None:
+    def _not_stored(self, job: Assignment, reason: str) -> None:
         engine = self._engine
         engine.execution.redeem(job)
-        engine.report(StoreFailed(reason))
+        engine.store_failed(reason)
         if not job.deleted:
             engine.jobs.remove(job)
             post = Post(job.uuid, b"", client=job.client)
-            self._refuse(post, 500, f"the worker cannot keep the job: {reason}")
+            self._refuse(post, 500, f"the worker cannot store the job: {reason}")
 
     def acknowledge(self, job: Assignment) -> None:
         """Say that the worker has a job, durably."""
@@ -143,7 +152,7 @@ class Answers:
         elif job.state is State.DONE:
             self._load(job, command.client)
         elif job.state is not State.STORING:
-            waits = job.state in (State.HELD, State.QUEUED, State.LINED, State.MARKING)
+            waits = job.state in (State.HELD, State.QUEUED, State.MARKING)
             self.reply(
                 command.uuid, command.client, 300, self._state(job.uuid, "PENDING" if waits else "STARTED")
             )
@@ -157,7 +166,7 @@ class Answers:
         """
         engine, before = self._engine, job.number
         job.number, job.state = engine.jobs.number(), State.STORING
-        engine.ledger.store(
+        engine.commits.commit(
             ForgottenRecord(before),
             job.record,
             then=partial(self._released, job),
@@ -174,8 +183,8 @@ class Answers:
         self._engine.execution.pump()
 
     def _unreleased(self, job: Assignment, before: int, reason: str) -> None:
-        """It stays where it was, until it is asked for once more."""
-        self._engine.report(StoreFailed(reason))
+        """Leave it where it was, until the broker asks for it once more."""
+        self._engine.store_failed(reason)
         if job.state is State.STORING:
             job.number, job.state = before, State.HELD
 
@@ -190,8 +199,8 @@ class Answers:
         if job is None or job.deleted:
             return  # it was deleted or forgotten in the meantime
         if body is None:
-            why = "the worker cannot read the result that it has kept"
-            engine.report(StoreFailed(f"{why}: {uuid}"))
+            why = "the worker cannot read the result that it has stored"
+            engine.store_failed(f"{why}: {uuid}")
             outcome = bodies.failure(why)
             body = bodies.result(engine.name, engine.service, uuid, job.task, outcome, (), None, engine.now)
         if engine.connection.registered:
@@ -211,27 +220,46 @@ class Answers:
             body = bodies.unknown(engine.name, engine.service, command.uuid)
             self.reply(command.uuid, command.client, 400, body)
             return
-        done = partial(self._deleted, command)
         if job.deleted:
-            engine.ledger.store(then=done)
+            self._confirm_deletion(command)
             return
         if job.state is State.RUNNING:
             engine.execution.cancel(job, "the job was deleted")
-        elif job.state is State.LINED:
-            engine.execution.withdraw(job)
-        job.deleted = True
-        engine.execution.owed.pop(job.uuid, None)
-        engine.jobs.bury(job)
-        record = DeletedRecord(job.number, engine.now)
-        engine.ledger.store(record, then=done, otherwise=partial(self._undeleted, command))
+        job.deleting = True
+        engine.commits.commit(
+            DeletedRecord(job.number, engine.now),
+            then=partial(self._deleted, job, command),
+            otherwise=partial(self._not_deleted, job, command),
+            refusable=True,
+        )
 
-    def _deleted(self, command: Delete) -> None:
-        self.reply(command.uuid, command.client, 200, self._state(command.uuid, "DELETED"))
+    def _deleted(self, job: Assignment, command: Delete) -> None:
+        engine = self._engine
+        job.deleting = False
+        if not job.deleted:
+            if job.state is State.RUNNING:
+                engine.execution.cancel(job, "the job was deleted")
+            job.deleted, job.outcome = True, None
+            engine.execution.owed.pop(job.uuid, None)
+            engine.jobs.bury(job)
+        self._confirm_deletion(command)
+        engine.drain()
 
-    def _undeleted(self, command: Delete, reason: str) -> None:
-        """It is gone all the same, until the worker begins anew."""
-        self._engine.report(StoreFailed(reason))
+    def _not_deleted(self, job: Assignment, command: Delete, reason: str) -> None:
+        """Leave the job as it is; one that ended meanwhile gets its end now."""
+        self._engine.store_failed(reason)
+        job.deleting = False
         self.reply(command.uuid, command.client, 500, self._state(command.uuid, "FAILED"))
+        outcome, job.outcome = job.outcome, None
+        execution = self._engine.execution
+        if outcome is not None and not job.deleted:
+            execution.end(job, outcome)
+        elif job.state is State.QUEUED and job not in execution.queue:
+            execution.enqueue(job)
+            execution.pump()
+
+    def _confirm_deletion(self, command: Delete) -> None:
+        self.reply(command.uuid, command.client, 200, self._state(command.uuid, "DELETED"))
 
     # --- PUT
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
+from specwire.runtime.norfab.worker.bodies import Outcome
 from specwire.runtime.norfab.worker.records import JobRecord
 
 
@@ -14,20 +15,19 @@ class State(Enum):
     STORING = "waits for the disk"
     HELD = "was kept through a restart, and waits for the broker to ask for it"
     QUEUED = "waits for its turn"
-    LINED = "waits for its turn, and begins when the job before it ends"
     MARKING = "that it begins waits for the disk"
     RUNNING = "runs"
     ENDING = "its end waits for the disk"
     DONE = "its end is durable"
 
 
-STORING, HELD, QUEUED, LINED, MARKING, RUNNING, ENDING, DONE = State
+STORING, HELD, QUEUED, MARKING, RUNNING, ENDING, DONE = State
 """The same by short names: Python 3.11 takes ten times as long to look a member up in its class."""
 
-OPEN = (STORING, HELD, QUEUED, LINED, MARKING, RUNNING)
+OPEN = (STORING, HELD, QUEUED, MARKING, RUNNING)
 """It has no end yet."""
 
-WAITING = (STORING, QUEUED, LINED, MARKING)
+WAITING = (STORING, QUEUED, MARKING)
 """It will begin without a further word of the broker's."""
 
 
@@ -39,7 +39,9 @@ class Assignment:
         deadline: when it ends without a result.
         began: when it began, None before.
         messages: the progress that it told.
-        deleted: a client deleted it; only the uuid is remembered.
+        deleting: a client wants it deleted, which is not durable yet.
+        deleted: it is deleted, durably; only the uuid is remembered.
+        outcome: how it ended while it was being deleted.
         result_octets: size of the stored result.
         failure: why it failed; empty where it did not.
         fault: the worker was at fault and not the task.
@@ -52,11 +54,13 @@ class Assignment:
         "client",
         "deadline",
         "deleted",
+        "deleting",
         "ended_at",
         "failure",
         "fault",
         "messages",
         "number",
+        "outcome",
         "result_octets",
         "state",
         "task",
@@ -71,7 +75,8 @@ class Assignment:
         self.began: float | None = None
         self.ended_at = 0.0
         self.messages: Sequence[str] = ()
-        self.deleted = self.fault = False
+        self.deleting = self.deleted = self.fault = False
+        self.outcome: Outcome | None = None
         self.result_octets = 0
         self.failure = ""
 

@@ -2,7 +2,7 @@
 
 It is put together from parts, each with one idea: the `Connection` (registration, signs of life, the list of brokers),
 `Answers` (POST, GET, DELETE, PUT), `Taken` (the word that a job was taken), `Execution` (what runs when, and how it ends), `Jobs` (the table), `Management`, and
-the `Ledger` (what waits for the disk).
+`PendingCommits` (what follows once a record is durable).
 
 `now` is seconds since the epoch, and does not go backwards while the engine lives. No message, however odd, makes a
 method raise.
@@ -16,6 +16,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
+from specwire.runtime.kernel.commits import PendingCommits
 from specwire.runtime.norfab import commands
 from specwire.runtime.norfab.bodies import PostBody
 from specwire.runtime.norfab.commands import Command
@@ -26,10 +27,15 @@ from specwire.runtime.norfab.worker.answers import Answers
 from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.connection import Connection
-from specwire.runtime.norfab.worker.events import Dropped, Happening, JobsGivenBack
+from specwire.runtime.norfab.worker.events import (
+    Dropped,
+    Happening,
+    JobsGivenBack,
+    StoreFailed,
+    StoreRecovered,
+)
 from specwire.runtime.norfab.worker.execution import Execution
 from specwire.runtime.norfab.worker.jobs import Jobs
-from specwire.runtime.norfab.worker.ledger import Ledger
 from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.management import Management
 from specwire.runtime.norfab.worker.records import ForgottenRecord, Record
@@ -38,6 +44,8 @@ from specwire.runtime.norfab.worker.taken import Taken
 
 Order = Literal["", "disconnect", "restart", "shutdown"]
 STOPPED = "the worker was stopped before the job ended"
+DISK_S = 10.0
+"""How much longer than `drain_s` a worker that stops waits for a disk that takes nothing."""
 
 
 class WorkerEngine:
@@ -50,7 +58,6 @@ class WorkerEngine:
         brokers: those to choose from, as people know them.
         resources: what it manages.
         time_limits: seconds by task, for tasks that have a limit of their own.
-        commits_beginnings: that a job begins is durable like everything else; else `Mark` is enough.
         about: what management says of this worker beyond what the engine knows.
         tasks: what management says of its tasks.
         observed: somebody wants to hear that a job was taken and that it begins, and not of its end alone.
@@ -59,6 +66,7 @@ class WorkerEngine:
         now: the time of the call that is being handled.
         out: the actions of that call so far.
         stopping: no job is taken or begun any more.
+        refusing: why the store takes no new job at present; empty where it does.
 
     Raises:
         InvalidNameError: a name is none.
@@ -74,7 +82,6 @@ class WorkerEngine:
         brokers: Sequence[str] = ("",),
         resources: Sequence[str] = (),
         time_limits: Mapping[str, float] | None = None,
-        commits_beginnings: bool = False,
         about: Mapping[str, Any] | None = None,
         tasks: Callable[[], list[dict[str, Any]]] = list,
         observed: bool = True,
@@ -82,7 +89,7 @@ class WorkerEngine:
         self.name, self.service = worker_name(name.encode("utf-8", "surrogatepass")), check_service(service)
         self.settings = settings or WorkerSettings()
         self.time_limits = time_limits or {}
-        self.commits_beginnings, self.observed = commits_beginnings, observed
+        self.observed = observed
         self.now = self.started = now
         self.out: list[Action] = []
         self.resources = tuple(dict.fromkeys(resources))
@@ -92,7 +99,8 @@ class WorkerEngine:
         self._stop_reason, self._restarts, self._drain_until = "", False, 0.0
         self._ticked_at: float | None = None
         self._settled = True
-        self.ledger = Ledger(self.out)
+        self.commits = PendingCommits(self.out)
+        self.refusing = ""
         self.jobs = Jobs(self)
         self.brokers = tuple(brokers)
         self.connection = Connection(self)
@@ -137,15 +145,24 @@ class WorkerEngine:
     def stored(self, ticket: int, now: float) -> list[Action]:
         """Everything up to `ticket` is durable."""
         self.now = now
-        self.ledger.committed(ticket)
+        self.commits.committed(ticket)
         self.drain()
         return self._done()
 
     def not_stored(self, ticket: int, reason: str, now: float) -> list[Action]:
-        """The records of `ticket` could not be kept."""
+        """Handle that the records of `ticket` were not committed."""
         self.now = now
-        self.ledger.failed(ticket, reason)
+        self.commits.failed(ticket, reason)
         self.drain()
+        return self._done()
+
+    def store_refuses(self, reason: str, now: float) -> list[Action]:
+        """Refuse new jobs with this reason until the disk works again, which an empty reason says."""
+        self.now, self.refusing = now, reason
+        if reason:
+            self.store_failed(f"new jobs are refused, as the disk fails: {reason}")
+        else:
+            self.report(StoreRecovered())
         return self._done()
 
     def loaded(self, uuid: str, client: bytes, body: bytes | None, now: float) -> list[Action]:
@@ -166,24 +183,9 @@ class WorkerEngine:
         self.execution.stream(uuid, body)
         return self._done()
 
-    def began(self, uuid: str, at: float, now: float) -> list[Action]:
-        """A task that was lined up has begun."""
+    def ended(self, uuid: str, outcome: Outcome, now: float) -> list[Action]:
+        """Handle the end of a task."""
         self.now = now
-        self.execution.began(uuid, at)
-        return self._done()
-
-    def withdrawn(self, uuid: str, back: bool, now: float) -> list[Action]:
-        """What was lined up has not begun, and will not; or it has, and `began` says so."""
-        self.now = now
-        self.execution.withdrawn(uuid, back)
-        self.drain()
-        return self._done()
-
-    def ended(self, uuid: str, outcome: Outcome, now: float, began: float | None = None) -> list[Action]:
-        """A task has ended; `began`: when it began, where it was lined up and the method of that name was not called."""
-        self.now = now
-        if began is not None:
-            self.execution.began(uuid, began)
         self.execution.ended(uuid, outcome)
         return self._done()
 
@@ -283,6 +285,10 @@ class WorkerEngine:
         """Tell whoever runs the worker."""
         self.out.append(Report(happening))
 
+    def store_failed(self, reason: str) -> None:
+        """Report that a record could not be stored or read."""
+        self.report(StoreFailed(reason))
+
     def _drop(self, kind: Literal["malformed", "unexpected"], reason: str) -> None:
         self.dropped += 1
         self.report(Dropped(kind, reason))
@@ -296,7 +302,6 @@ class WorkerEngine:
         self._drain_until = self.now + self.settings.drain_s
         self.give_back([job for job in self.execution.queue if job.state is State.QUEUED and not job.deleted])
         self.execution.queue.clear()
-        self.execution.withdraw_all()
         self.drain()
 
     def give_back(self, jobs: Sequence[Assignment]) -> None:
@@ -306,11 +311,12 @@ class WorkerEngine:
         if self._restarts:
             for job in jobs:
                 job.state = State.HELD
-            self.ledger.store(*(job.record for job in jobs))
+            self.commits.commit(*(job.record for job in jobs), otherwise=self.store_failed)
             return
         for job in jobs:
             self.jobs.remove(job)
-        self.ledger.store(*(ForgottenRecord(job.number) for job in jobs))
+        records = [ForgottenRecord(job.number) for job in jobs]
+        self.commits.commit(*records, otherwise=self.store_failed)
         self.report(JobsGivenBack(tuple(job.uuid for job in jobs)))
 
     def _cut_off(self) -> None:
@@ -322,9 +328,11 @@ class WorkerEngine:
         self.execution.running.clear()
 
     def drain(self) -> None:
-        """Where nothing runs and nothing waits for the disk, a worker that stops has ended."""
+        """End a worker that stops, once nothing runs and nothing waits for the disk."""
         execution = self.execution
-        if not self.stopping or self._stopped or execution.running or execution.lined or len(self.ledger):
+        if not self.stopping or self._stopped or execution.running:
+            return
+        if len(self.commits) and self.now < self._drain_until + DISK_S:
             return
         self._stopped = True
         if not self._restarts:

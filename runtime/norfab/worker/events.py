@@ -66,9 +66,13 @@ class Dropped(msgspec.Struct, frozen=True, gc=False):
 
 
 class StoreFailed(msgspec.Struct, frozen=True, gc=False):
-    """Something could not be kept, or read."""
+    """A record could not be stored or read, or the disk fails and new jobs are refused."""
 
     reason: str
+
+
+class StoreRecovered(msgspec.Struct, frozen=True, gc=False):
+    """The disk works again, and jobs are accepted."""
 
 
 Happening = (
@@ -81,4 +85,5 @@ Happening = (
     | JobsGivenBack
     | Dropped
     | StoreFailed
+    | StoreRecovered
 )

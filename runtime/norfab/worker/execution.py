@@ -15,20 +15,10 @@ from typing import TYPE_CHECKING
 
 from specwire.runtime.norfab.commands import Event, Response, Stream
 from specwire.runtime.norfab.worker import bodies
-from specwire.runtime.norfab.worker.actions import (
-    Abandon,
-    Cancel,
-    LineUp,
-    Load,
-    Mark,
-    Send,
-    Start,
-    Withdraw,
-)
+from specwire.runtime.norfab.worker.actions import Abandon, Cancel, Load, Send, Start
 from specwire.runtime.norfab.worker.assignment import (
     DONE,
     ENDING,
-    LINED,
     MARKING,
     OPEN,
     QUEUED,
@@ -36,7 +26,7 @@ from specwire.runtime.norfab.worker.assignment import (
     Assignment,
 )
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
-from specwire.runtime.norfab.worker.events import JobEnded, JobStarted, StoreFailed
+from specwire.runtime.norfab.worker.events import JobEnded, JobStarted
 from specwire.runtime.norfab.worker.records import BegunRecord, Record, ResultRecord
 
 if TYPE_CHECKING:
@@ -52,7 +42,6 @@ class Execution:
     Attributes:
         running: by uuid, the jobs that have a place.
         queue: those that wait for one; some may have ended meanwhile.
-        lined: by uuid, those that begin without a word from here when one that runs has ended.
         owed: results that no broker was told of.
         abandoned: tasks that go on without a place.
     """
@@ -64,7 +53,6 @@ class Execution:
         "_overdue",
         "_reserved",
         "abandoned",
-        "lined",
         "owed",
         "queue",
         "running",
@@ -74,7 +62,6 @@ class Execution:
         self._engine = engine
         self.running: dict[str, Assignment] = {}
         self.queue: deque[Assignment] = deque()
-        self.lined: dict[str, Assignment] = {}
         self.owed: dict[str, None] = {}
         self.abandoned: set[str] = set()
         self._marking = 0
@@ -102,65 +89,19 @@ class Execution:
         engine = self._engine
         while (
             self.queue
-            and not self.lined  # the next place is theirs
             and len(self.running) + self._marking < engine.settings.concurrency
             and not engine.stopping
         ):
             job = self.queue.popleft()
-            if job.state is QUEUED and not job.deleted:
+            if job.state is QUEUED and not job.deleted and not job.deleting:
                 self._begin(job)
-        if not engine.commits_beginnings and not engine.stopping:
-            self._line_up()
-
-    # --- beginnings that do not wait for the engine
-
-    def _line_up(self) -> None:
-        """Say which jobs are next: all places are taken."""
-        engine = self._engine
-        while self.queue and len(self.lined) < engine.settings.ahead:
-            job = self.queue.popleft()
-            if job.state is QUEUED and not job.deleted:
-                job.state = LINED
-                self.lined[job.uuid] = job
-                engine.out.append(LineUp(job.number, job.uuid, job.task, job.body, job.client))
-
-    def began(self, uuid: str, at: float) -> None:
-        """A job that was lined up has begun."""
-        job = self.lined.pop(uuid, None)
-        if job is None:
-            return
-        if job.state is LINED and not job.deleted:
-            self._run(job, at)
-        else:  # it ended, or was deleted, at the same moment
-            self.running[uuid] = job
-            self.cancel(job, "nobody wants the job any more")
-        self.pump()
-
-    def withdraw(self, job: Assignment) -> None:
-        """Take back a job that is lined up, if it has not begun."""
-        self._engine.out.append(Withdraw(job.uuid))
-
-    def withdraw_all(self) -> None:
-        """Take back all that have not begun: the worker stops."""
-        for job in self.lined.values():
-            self.withdraw(job)
-
-    def withdrawn(self, uuid: str, back: bool) -> None:
-        """A job that was lined up has not begun, and will not; else `began` says that it has."""
-        job = self.lined.pop(uuid, None) if back else None
-        if job is None:
-            return
-        if job.state is LINED and not job.deleted:
-            self._engine.give_back([job])
-        self.pump()
 
     def reserve(self, job: Assignment) -> list[Record]:
         """Reserve a place for a job that is not durable yet, where that saves a commit; return what to keep with it."""
         engine = self._engine
         if (
-            not engine.commits_beginnings
-            or self.queue
-            or len(engine.ledger)  # a job with a lower number may be on its way to the disk
+            self.queue
+            or len(engine.commits)  # a job with a lower number may be on its way to the disk
             or len(self.running) + self._marking >= engine.settings.concurrency
         ):
             return []
@@ -177,15 +118,12 @@ class Execution:
         return True
 
     def _begin(self, job: Assignment) -> None:
-        engine = self._engine
-        if not engine.commits_beginnings:
-            engine.out.append(Mark(job.number))
-            self.start(job, remind=False)
-            return
         job.state = MARKING
         self._marking += 1
-        engine.ledger.store(
-            BegunRecord(job.number), then=partial(self._marked, job), otherwise=partial(self._unmarked, job)
+        self._engine.commits.commit(
+            BegunRecord(job.number),
+            then=partial(self._marked, job),
+            otherwise=partial(self._not_marked, job),
         )
 
     def _marked(self, job: Assignment) -> None:
@@ -194,11 +132,11 @@ class Execution:
             self.start(job, remind=False)
         self.pump()
 
-    def _unmarked(self, job: Assignment, reason: str) -> None:
+    def _not_marked(self, job: Assignment, reason: str) -> None:
         self._marking -= 1
-        self._engine.report(StoreFailed(reason))
+        self._engine.store_failed(reason)
         if job.state is MARKING:
-            self.end(job, bodies.fault(f"the worker cannot keep that the job begins: {reason}"))
+            self.end(job, bodies.fault(f"the worker cannot store that the job begins: {reason}"))
         self.pump()
 
     def start(self, job: Assignment, *, remind: bool = True) -> None:
@@ -258,14 +196,14 @@ class Execution:
         engine = self._engine
         if job.state not in OPEN or job.deleted:
             return
+        if job.deleting:
+            job.outcome = job.outcome or outcome  # counts if the deletion fails
+            return
         body = self._compose(job, outcome)
         job.state, job.ended_at, job.result_octets = ENDING, engine.now, len(body)
         record = ResultRecord(job.number, body, engine.now, len(body), bool(job.failure), job.fault)
-        engine.ledger.store(
-            record,
-            then=partial(self._ended, job, body),
-            otherwise=partial(self._unkept, job, body),
-            patient=bool(self.queue or self.lined),  # the end of the next one may be near
+        engine.commits.commit(
+            record, then=partial(self._ended, job, body), otherwise=partial(self._not_stored, job)
         )
 
     def _compose(self, job: Assignment, outcome: Outcome) -> bytes:
@@ -280,10 +218,18 @@ class Execution:
         job.failure = "; ".join(outcome.errors)[-500:] or "failed" if outcome.failed else ""
         return body
 
-    def _unkept(self, job: Assignment, body: bytes, reason: str) -> None:
-        """The end cannot be kept: the client is told all the same."""
-        self._engine.report(StoreFailed(reason))
-        self._ended(job, body)
+    def _not_stored(self, job: Assignment, reason: str) -> None:
+        """Store and send a failure instead of a result that cannot be stored; send no result that is not durable."""
+        engine = self._engine
+        engine.store_failed(reason)
+        if job.state is not ENDING or job.deleted:
+            return
+        why = f"the worker cannot store the result: {reason}"
+        if not job.failure.startswith(why[:40]):
+            job.state = RUNNING
+            self.end(job, bodies.fault(why))
+        else:  # not even the failure can be stored
+            self._ended(job, self._compose(job, bodies.fault(why)))
 
     def _ended(self, job: Assignment, body: bytes) -> None:
         engine = self._engine
@@ -348,8 +294,6 @@ class Execution:
             return
         if job.began is None:
             cause = f"did not begin within {job.deadline - job.accepted_at:g} s"
-            if job.state is LINED:
-                self.withdraw(job)
         else:
             cause = f"did not end within {job.deadline - max(job.accepted_at, self._limited(job)):g} s"
             self.cancel(job, cause)

@@ -86,4 +86,4 @@ class Jobs:
     def _forget(self, job: Assignment) -> None:
         del self.kept[job.uuid], self.by_uuid[job.uuid]
         self.kept_octets -= job.result_octets
-        self._engine.ledger.store(ForgottenRecord(job.number))
+        self._engine.commits.commit(ForgottenRecord(job.number), otherwise=self._engine.store_failed)

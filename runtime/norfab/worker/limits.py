@@ -25,8 +25,6 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     concurrency: int = 1
     """Jobs that run at a time."""
-    ahead: int = 64
-    """Jobs that are lined up to begin as soon as one that runs has ended."""
     queue: int = 1_000
     """Jobs that have not ended; beyond it they are refused."""
     queue_octets: int = 256 * 1024 * 1024

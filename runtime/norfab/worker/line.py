@@ -35,7 +35,6 @@ class Line:
         on_command: called with each command.
         on_malformed: called with the reason for a message that cannot be read.
         on_lost: called with the reason where there is no connection (any more).
-        on_rest: called when the commands that had come were handed over.
     """
 
     def __init__(
@@ -50,14 +49,12 @@ class Line:
         on_command: Callable[[Command], None],
         on_malformed: Callable[[str], None],
         on_lost: Callable[[str], None],
-        on_rest: Callable[[], None],
     ) -> None:
         self._endpoints, self._name = endpoints, name
         self._keys = [ServerKeys(each) for each in security]
         self._broker = 0
         self._dialect, self._tap, self._max_frame_octets = dialect, tap, max_frame_octets
         self._on_command, self._on_malformed, self._on_lost = on_command, on_malformed, on_lost
-        self._on_rest = on_rest
         self._context = TransportContext()
         self._dealer: Dealer | None = None
         self._endpoint = self._conversation = ""
@@ -80,7 +77,6 @@ class Line:
             identity=self._name.encode(),
             max_frame_octets=self._max_frame_octets,
             connect_s=CONNECT_S,
-            on_rest=self._on_rest,
         )
 
     def drop(self) -> None:

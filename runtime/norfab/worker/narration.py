@@ -17,6 +17,7 @@ from specwire.runtime.norfab.worker.events import (
     JobStarted,
     JobTaken,
     StoreFailed,
+    StoreRecovered,
 )
 
 LONGEST = 300
@@ -74,6 +75,8 @@ class Narrator:
                 return f"dropped, {kind}: {reason}"
             case StoreFailed(reason=reason):
                 return f"the store: {reason}"
+            case StoreRecovered():
+                return "the store: the disk works again, and jobs are accepted"
             case JobTaken() | JobStarted() | JobEnded():
                 return ""
 

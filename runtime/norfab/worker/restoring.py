@@ -77,7 +77,7 @@ def restore(engine: WorkerEngine, records: Iterable[Record], begun: int) -> None
         else:
             engine.execution.end(job, bodies.fault(INTERRUPTED))
     if held:
-        engine.ledger.store(*held)
+        engine.commits.commit(*held, otherwise=engine.store_failed)
     for job in sorted(ended, key=lambda job: job.ended_at):
         engine.jobs.settle(job)
 

@@ -1,12 +1,9 @@
-"""Runs tasks where they cannot hurt the worker: methods in threads, coroutines on a loop in a thread of its own.
+"""Runs tasks where they cannot hurt the worker: methods in threads, coroutines on an event loop in a thread of its own.
 
-Where a task ends the next job begins that is lined up (`ahead`), in the same thread or on the same loop if it can: a few
-coroutines follow each other in one task of asyncio.
-
-What a task says and how it ends goes to the worker's loop through one queue, in order; the loop is woken once for many.
-The queue is bounded: progress is left out when it is full, a stream waits. A thread is made when there is a task for it
-and none is idle, and stays for the next. One that was abandoned because its task goes on counts as gone; should the
-task end after all it may serve again. All are daemons: a task that never ends does not keep the process alive.
+Progress and results of tasks reach the worker's event loop through one queue, in order; the loop is woken once for many. The
+queue is bounded: progress is omitted when it is full, a stream waits. A thread is started when there is a task for it and none
+is idle, and serves further tasks. A task that is abandoned because it does not end keeps its thread, which counts as gone;
+should the task end after all, the thread may serve again. All are daemons: a task that never ends does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -18,190 +15,105 @@ import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 from specwire.runtime.norfab.bodies import PostBody, read_post
 from specwire.runtime.norfab.worker import outcomes
-from specwire.runtime.norfab.worker.ahead import Ahead, Lined
-from specwire.runtime.norfab.worker.apart import Apart
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress, failure
 from specwire.runtime.norfab.worker.handle import Job, Worker
 from specwire.runtime.norfab.worker.tasks import Task, TaskTable
 
 MAX_WAITING = 10_000
 MAX_WAITING_OCTETS = 32 << 20
-TURN = 500
-"""Words of tasks that are handled before the loop sees to other things."""
-
-IN_A_ROW = 64
-"""Coroutines that follow each other without a turn of their loop, where they wait for nothing."""
+AT_A_TIME = 500
+"""Reports of tasks that are handled in one iteration of the event loop."""
 
 POUR_S = 0.01
 
-
-class Began(NamedTuple):
-    """A job that was lined up has begun."""
-
-    at: float
-
-
-Word = Began | Progress | bytes | Outcome
+Report = Progress | bytes | Outcome
 
 
 class Listener(Protocol):
-    """Who hears of tasks, on the worker's loop."""
-
-    def on_began(self, uuid: str, at: float) -> None:
-        """A job that was lined up has begun, at this time."""
+    """Handler of what tasks report, on the worker's event loop."""
 
     def on_progress(self, uuid: str, progress: Progress) -> None:
-        """A task tells how it goes."""
+        """Handle progress."""
 
     def on_stream(self, uuid: str, data: bytes) -> None:
-        """A task sends a piece of something."""
+        """Handle a piece of a stream."""
 
-    def on_ended(self, uuid: str, outcome: Outcome, began: float | None = None) -> None:
-        """A task has ended; `began`: when it began, where it was lined up and `on_began` did not tell."""
+    def on_ended(self, uuid: str, outcome: Outcome) -> None:
+        """Handle the end of a task."""
 
 
 class Runner:
-    """Runs the tasks of one plugin; to be made on the worker's loop.
+    """Runs the tasks of one plugin; constructed on the worker's event loop.
 
     Args:
-        concurrency: how many threads are kept for the next task, and how many tasks run at a time of those lined up.
-        mark: called, in whichever thread, with the number of a job that was lined up, before it begins.
-        clock: the time of a beginning, in whichever thread.
+        concurrency: how many idle threads are kept for the next task.
     """
 
-    def __init__(
-        self,
-        table: TaskTable,
-        worker: Worker,
-        listener: Listener,
-        *,
-        concurrency: int,
-        mark: Callable[[int], None] = lambda number: None,
-        clock: Callable[[], float] = time.time,
-    ) -> None:
+    def __init__(self, table: TaskTable, worker: Worker, listener: Listener, *, concurrency: int) -> None:
         self._table, self._worker, self._listener = table, worker, listener
         self._loop = asyncio.get_running_loop()
         self._jobs: dict[str, Job] = {}
         self._coroutines: dict[str, asyncio.Task[None]] = {}
-        self._words: deque[tuple[str, Word]] = deque()
-        self._clock = clock
-        self._ahead = Ahead(concurrency, mark)
+        self._reports: deque[tuple[str, Report]] = deque()
         self._octets = 0
         self._woken = self._closed = False
         self._threads = _Threads(concurrency)
         self._side: _SideLoop | None = None
-        self._making = threading.Lock()
 
-    # --- what the worker says
+    # --- on the worker's event loop
 
     def start(self, uuid: str, name: str, body: bytes, client: str) -> None:
-        """Run a task; `Listener.on_ended` is called once, unless the worker is closed before."""
-        self._ahead.occupy(uuid)
-        self._begin(self._new_job(uuid, name, client), body)
-
-    def line_up(self, job: Lined) -> None:
-        """Run a task when those before it have ended; `Listener.on_began` is called when it begins."""
-        self._go_on(self._ahead.line_up(job))
-
-    def withdraw(self, uuid: str) -> bool:
-        """Take back a job that was lined up; where it has begun it is cancelled, and False is returned."""
-        if self._ahead.withdraw(uuid):
-            return True
-        self.cancel(uuid, "nobody wants the job any more")
-        return False
+        """Run a task; calls `Listener.on_ended` once, unless the worker is closed before."""
+        job = self._jobs[uuid] = Job(uuid, name, client, (), self._worker, self)
+        found = self._table.find(name)
+        if found is None:
+            known = ", ".join(self._table.names)[:2000]
+            self._put(uuid, failure(f"there is no task {name[:80]!r}; there are {known}"))
+        elif found.is_async:
+            side = self._side = self._side or _SideLoop()
+            side.call(lambda: self._start_coroutine(found, job, body))
+        else:
+            self._threads.call(lambda: self._put(uuid, self._perform(found, job, body)))
 
     def cancel(self, uuid: str, reason: str) -> None:
-        """Tell a task that nobody wants it any more."""
+        """Tell a task that nobody waits for its result."""
         job = self._jobs.get(uuid)
         if job is None:
             return
         job.cancel(reason)
-        running = self._coroutines.get(uuid)  # where there is none yet, it looks before it begins
+        running = self._coroutines.get(uuid)  # if there is none yet, it looks before it begins
         if running is not None:
             with suppress(RuntimeError):  # its loop has ended
-                running.get_loop().call_soon_threadsafe(self._cancel_coroutine, uuid, running)
-
-    def _cancel_coroutine(self, uuid: str, running: asyncio.Task[None]) -> None:
-        """On the loop of coroutines: what runs there may be the next job by now."""
-        if self._coroutines.get(uuid) is running:
-            running.cancel()
+                running.get_loop().call_soon_threadsafe(running.cancel)
 
     def abandon(self, uuid: str) -> None:
-        """Wait for a task no longer; where it blocks the loop of coroutines the others get a new one."""
+        """Wait for a task no longer. If it blocks the loop of coroutines, the others get a new one."""
         job = self._jobs.get(uuid)
         found = None if job is None else self._table.find(job.task)
         if found is not None and found.is_async and self._side is not None:
             self._side.close()
             self._side = None
-        self._go_on(self._ahead.leave(uuid))
 
     def give(self, uuid: str, body: bytes) -> None:
-        """Give a task what its client sent."""
+        """Pass input of its client to a task."""
         job = self._jobs.get(uuid)
         if job is not None:
             job.give(body)
 
     def close(self) -> None:
-        """Hear nothing more; tasks that still run are told, and left alone."""
+        """Report nothing more. Tasks that still run are cancelled, and not waited for."""
         self._closed = True
-        self._ahead.clear()
         for job in list(self._jobs.values()):
             job.cancel("the worker stops")
         self._threads.close()
         if self._side is not None:
             self._side.close()
 
-    # --- in the threads of tasks, and on the worker's loop
-
-    def _new_job(self, uuid: str, name: str, client: str) -> Job:
-        job = self._jobs[uuid] = Job(uuid, name, client, (), self._worker, self)
-        return job
-
-    def _admit(self, lined: Lined) -> Job:
-        """Tell that a job begins; who hears of it may cancel it, so it is there before."""
-        job = self._new_job(lined.uuid, lined.task, lined.client)
-        self._put(lined.uuid, Began(self._clock()))
-        return job
-
-    def _begin(self, job: Job, body: bytes) -> None:
-        found = self._table.find(job.task)
-        if found is None:
-            known = ", ".join(self._table.names)[:2000]
-            self._end(job.uuid, failure(f"there is no task {job.task[:80]!r}; there are {known}"))
-        elif found.is_async:
-            with self._making:  # several threads may be here
-                side = self._side = self._side or _SideLoop()
-            side.call(lambda: self._start_coroutine(found, job, body))
-        else:
-            self._threads.call(lambda: self._run(found, job, body))
-
-    def _end(self, uuid: str, outcome: Outcome) -> None:
-        """Tell how a task has ended, and begin the next one."""
-        self._put(uuid, outcome)
-        self._go_on(self._ahead.leave(uuid))
-
-    def _go_on(self, following: Lined | None) -> None:
-        if following is not None:
-            self._begin(self._admit(following), following.body)
-
     # --- in the threads of tasks
-
-    def _run(self, found: Task, job: Job, body: bytes) -> None:
-        while True:
-            self._put(job.uuid, self._perform(found, job, body))
-            following = self._ahead.leave(job.uuid)
-            if following is None:
-                return
-            job, body = self._admit(following), following.body
-            next_found = self._table.find(job.task)
-            if next_found is None or next_found.is_async:
-                self._begin(job, body)
-                return
-            found = next_found
 
     def _perform(self, found: Task, job: Job, body: bytes) -> Outcome:
         try:
@@ -223,37 +135,20 @@ class Runner:
         self._coroutines[job.uuid] = running
 
     async def _run_coroutine(self, found: Task, job: Job, body: bytes) -> None:
-        """Run a coroutine, and after it those that are lined up, a few before others have their turn."""
-        running = asyncio.current_task()
-        assert running is not None
-        for _ in range(IN_A_ROW):
-            self._put(job.uuid, await self._perform_coroutine(found, job, body))
-            following = self._ahead.leave(job.uuid)
-            if following is None:
-                return
-            job, body = self._admit(following), following.body
-            next_found = self._table.find(job.task)
-            if next_found is None or not next_found.is_async or running.cancelling():
-                break
-            found = next_found
-            self._coroutines[job.uuid] = running
-        self._begin(job, body)
-
-    async def _perform_coroutine(self, found: Task, job: Job, body: bytes) -> Outcome:
         try:
             job.check()
             args, kwargs = self._read(found, job, body)
-            return outcomes.of_value(await Apart(found.call(*args, **kwargs)), job.resources)
+            outcome = outcomes.of_value(await found.call(*args, **kwargs), job.resources)
         except asyncio.CancelledError:
-            return failure("cancelled")
+            outcome = failure("cancelled")
         except BaseException as error:  # noqa: BLE001 - as above
-            return outcomes.of_error(error)
-        finally:
-            self._coroutines.pop(job.uuid, None)
+            outcome = outcomes.of_error(error)
+        self._coroutines.pop(job.uuid, None)
+        self._put(job.uuid, outcome)
 
     def say(self, uuid: str, progress: Progress) -> None:
         """See `Outlet.say`."""
-        if len(self._words) < MAX_WAITING:
+        if len(self._reports) < MAX_WAITING:
             self._put(uuid, progress)
 
     def pour(self, uuid: str, data: bytes) -> None:
@@ -263,42 +158,34 @@ class Runner:
         self._octets += len(data)
         self._put(uuid, data)
 
-    def _put(self, uuid: str, word: Word) -> None:
-        self._words.append((uuid, word))
+    def _put(self, uuid: str, report: Report) -> None:
+        self._reports.append((uuid, report))
         if not self._woken:
             self._woken = True
             try:
-                self._loop.call_soon_threadsafe(self._hear)
+                self._loop.call_soon_threadsafe(self._handle)
             except RuntimeError:  # the loop is closed: nobody waits any more
                 self._closed = True
 
-    # --- on the worker's loop
+    # --- on the worker's event loop
 
-    def _hear(self) -> None:
+    def _handle(self) -> None:
         self._woken = False
-        for _ in range(TURN):
-            if not self._words or self._closed:
+        for _ in range(AT_A_TIME):
+            if not self._reports or self._closed:
                 return
-            uuid, word = self._words.popleft()
-            began = None
-            if type(word) is Began and self._words and self._words[0][0] == uuid:
-                following = self._words[0][1]
-                if type(following) is Outcome:  # it is over already: both are told together
-                    began, word = word.at, following
-                    self._words.popleft()
-            if isinstance(word, Outcome):
+            uuid, report = self._reports.popleft()
+            if isinstance(report, Outcome):
                 self._jobs.pop(uuid, None)
-                self._listener.on_ended(uuid, word, began)
-            elif isinstance(word, Began):
-                self._listener.on_began(uuid, word.at)
-            elif isinstance(word, Progress):
-                self._listener.on_progress(uuid, word)
+                self._listener.on_ended(uuid, report)
+            elif isinstance(report, Progress):
+                self._listener.on_progress(uuid, report)
             else:
-                self._octets -= len(word)
-                self._listener.on_stream(uuid, word)
+                self._octets -= len(report)
+                self._listener.on_stream(uuid, report)
         if not self._woken:
             self._woken = True
-            self._loop.call_soon(self._hear)
+            self._loop.call_soon(self._handle)
 
 
 class _Threads:
@@ -351,10 +238,7 @@ class _SideLoop:
         self._thread.start()
 
     def call(self, work: Callable[[], None]) -> None:
-        """Have `work` done on the loop, which is woken once for many."""
-        if threading.get_ident() == self._thread.ident:
-            work()
-            return
+        """Run `work` on the loop, which is woken once for many."""
         self._calls.append(work)
         if not self._woken:
             self._woken = True

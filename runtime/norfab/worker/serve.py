@@ -14,13 +14,13 @@ from typing import Any, Self
 from specwire import __version__
 from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.kernel.store import Durability, Failure
 from specwire.runtime.norfab.commands import Command
 from specwire.runtime.norfab.durations import Durations, copy_durations, note_duration
-from specwire.runtime.norfab.store.database import Durability
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.norfab.worker import actions
-from specwire.runtime.norfab.worker.actions import Action, LineUp, Report, Send, Store
-from specwire.runtime.norfab.worker.ahead import Lined
+from specwire.runtime.norfab.worker.actions import Action, Report, Send
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.engine import WorkerEngine
 from specwire.runtime.norfab.worker.events import Happening, JobEnded, StoreFailed
@@ -148,16 +148,14 @@ class NorfabWorker:
             self._view,
             self,
             concurrency=self._settings.concurrency,
-            mark=lambda number: self._store.mark(number),
-            clock=self._now,
         )
         self._engine = self._make_engine(table)
         self._store = WorkerStore(
             self._folder,
             self._durability,
-            on_stored=lambda ticket: self._perform(self._engine.stored(ticket, self._now())),
-            on_failed=lambda ticket, why: self._perform(self._engine.not_stored(ticket, why, self._now())),
-            on_damaged=lambda sentence: self._tell(StoreFailed(sentence)),
+            on_committed=self._on_committed,
+            on_refusing=lambda reason: self._perform(self._engine.store_refuses(reason, self._now())),
+            on_notice=lambda sentence: self._tell(StoreFailed(sentence)),
         )
         records, begun = await self._store.open()
         self._line = Line(
@@ -170,7 +168,6 @@ class NorfabWorker:
             on_command=self._on_command,
             on_malformed=lambda why: self._perform(self._engine.malformed(why, self._now())),
             on_lost=lambda why: self._perform(self._engine.lost(why, self._now())),
-            on_rest=self._store.gathering.settle,
         )
         try:
             self._perform(self._engine.restore(records, begun, self._now()))
@@ -189,7 +186,6 @@ class NorfabWorker:
             brokers=self._endpoints,
             resources=self._view.resources,
             time_limits=table.time_limits,
-            commits_beginnings=self._durability == "full",
             about={"version": __version__, "pid": os.getpid(), "durability": self._durability},
             tasks=table.describe,
             observed=self._on_event is not None,
@@ -232,14 +228,9 @@ class NorfabWorker:
             self._perform(self._engine.tick(self._now()))
 
     def _on_command(self, command: Command) -> None:
-        self._store.gathering.hold()
         self._perform(self._engine.receive(command, self._now()))
 
     # --- tasks; see `running.Listener`
-
-    def on_began(self, uuid: str, at: float) -> None:
-        """A task that was lined up has begun."""
-        self._perform(self._engine.began(uuid, at, self._now()))
 
     def on_progress(self, uuid: str, progress: Progress) -> None:
         """A task tells how it goes."""
@@ -249,9 +240,14 @@ class NorfabWorker:
         """A task sends a piece of something."""
         self._perform(self._engine.stream(uuid, data, self._now()))
 
-    def on_ended(self, uuid: str, outcome: Outcome, began: float | None = None) -> None:
-        """A task has ended."""
-        self._perform(self._engine.ended(uuid, outcome, self._now(), began))
+    def on_ended(self, uuid: str, outcome: Outcome) -> None:
+        """Handle the end of a task."""
+        self._perform(self._engine.ended(uuid, outcome, self._now()))
+
+    def _on_committed(self, last: int, failures: Sequence[Failure]) -> None:
+        for ticket, reason in failures:
+            self._perform(self._engine.not_stored(ticket, reason, self._now()))
+        self._perform(self._engine.stored(last, self._now()))
 
     def _on_resources(self, resources: Sequence[str]) -> None:
         self._perform(self._engine.set_resources(resources, self._now()))
@@ -273,27 +269,18 @@ class NorfabWorker:
     def _perform_one(self, action: Action) -> None:
         if type(action) is Report:
             self._tell(action.happening)
-        elif type(action) is Store:
-            self._store.write(action.ticket, action.records, patient=action.patient)
+        elif type(action) is Commit:
+            self._store.write(action.ticket, action.records, refusable=action.refusable)
         elif type(action) is Send:
             self._line.send(action.command)
-        elif type(action) is LineUp:
-            client = action.client.decode(errors="backslashreplace")
-            lined = Lined(action.number, action.uuid, action.task, action.body, client)
-            self._runner.line_up(lined)
         else:
             self._perform_rarely(action)
 
     def _perform_rarely(self, action: Action) -> None:
         match action:
-            case actions.Mark():
-                self._store.mark(action.number)
             case actions.Start():
                 client = action.client.decode(errors="backslashreplace")
                 self._runner.start(action.uuid, action.task, action.body, client)
-            case actions.Withdraw(uuid=uuid):
-                back = self._runner.withdraw(uuid)
-                self._perform(self._engine.withdrawn(uuid, back, self._now()))
             case actions.Load():
                 self._do(self._load(action))
             case actions.Cancel(uuid=uuid, reason=reason):

@@ -48,7 +48,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, tag="worker", tag_field="role"):
     """A worker; `registered_s` is None where it has no broker, which then is the one that is tried next.
 
     `running`, `waiting` and `held` are open jobs, `abandoned` such as did not let themselves be ended, `kept` ended ones
-    whose results are still there, `waiting_for_disk` what is not durable yet, `durations` those of ended jobs by task.
+    whose results are still there, `waiting_for_disk` commits that are not durable yet, `durations` those of ended jobs by task. `store` is why
+    the store refuses new jobs at present; empty where it accepts them.
     """
 
     name: str
@@ -72,6 +73,7 @@ class WorkerStatus(msgspec.Struct, frozen=True, tag="worker", tag_field="role"):
     counters: WorkerCounters
     captures: tuple[TapCounts, ...] = ()
     durations: dict[str, Durations] = {}
+    store: str = ""
 
 
 def describe(
@@ -100,7 +102,7 @@ def describe(
         abandoned=len(execution.abandoned),
         kept=len(jobs.kept),
         kept_octets=jobs.kept_octets,
-        waiting_for_disk=len(engine.ledger),
+        waiting_for_disk=len(engine.commits),
         resources=len(engine.resources),
         newest=tuple(_row(job, now) for job in islice(reversed(jobs.by_uuid.values()), NEWEST)),
         counters=WorkerCounters(
@@ -113,6 +115,7 @@ def describe(
         ),
         captures=captures,
         durations=durations,
+        store=engine.refusing,
     )
 
 

@@ -1,8 +1,9 @@
 """Measure NORFAB's peers: ``make bench``. Ours, the real norfab 0.25.0 in the same run, and a bare relay of pyzmq.
 
-Every peer is a process of its own on this machine, over TCP on loopback, without security, durable as it is by default
-(ours once more with ``--durability full``); the tasks do nothing. Kinds take turns, and of each figure the best round counts:
-whatever else the machine does only makes it worse. The real package is left out where it cannot be installed.
+Every peer is a separate process on this machine, over TCP on loopback, without security, with its default durability (ours
+once more with ``--durability full``). The tasks do nothing, and every package gets the same number of jobs. Packages take
+turns, and the best round counts for each figure: whatever else the machine does only makes it worse. The real package is
+omitted where it cannot be installed.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ from tests.integration.norfab_real import NotInstallableError, python_with_norfa
 Row = dict[str, object]
 LESS_IS_BETTER = ("ms", "MiB", "s", "% of a core", "us a job")
 HEADS = ("case", "kind", "unit", "value", "x norfab 0.25.0")
-WINDOWS = (1, 64, 256)
-"""Jobs under way at a relay: one, what one wake-up hands over at most, and more than that."""
+WINDOWS = (1, 64)
+"""Jobs in flight through a relay."""
 
 
 def measure(kinds: Sequence[Kind], asked: argparse.Namespace) -> Iterator[Row]:
@@ -45,14 +46,14 @@ def measure(kinds: Sequence[Kind], asked: argparse.Namespace) -> Iterator[Row]:
 
 
 def best(rows: Sequence[Row]) -> list[Row]:
-    """Return the best of each figure, with how it compares to the real package's."""
+    """Return the best of each figure, with its ratio to the real package's."""
     found: dict[tuple[object, object], Row] = {}
     for row in rows:
-        known = found.setdefault((row["key"], row["kind"]), row)
+        known = found.setdefault((row["case"], row["kind"]), row)
         better: Callable[..., object] = min if row["unit"] in LESS_IS_BETTER else max
         known["value"] = better(known["value"], row["value"])
-    for (key, _), row in found.items():
-        theirs = found.get((key, "norfab 0.25.0"))
+    for (case, _), row in found.items():
+        theirs = found.get((case, "norfab 0.25.0"))
         if theirs is not None and theirs is not row:
             ours, other = _number(row), _number(theirs)
             row["x norfab 0.25.0"] = other / ours if row["unit"] in LESS_IS_BETTER else ours / other
@@ -74,8 +75,8 @@ def main() -> None:
     except NotInstallableError as error:
         print(error, file=sys.stderr)
     rows = best([row for _ in range(asked.rounds) for row in measure(kinds, asked)])
-    keys = list(dict.fromkeys(row["key"] for row in rows))
-    rows.sort(key=lambda row: keys.index(row["key"]))
+    cases = list(dict.fromkeys(row["case"] for row in rows))
+    rows.sort(key=lambda row: cases.index(row["case"]))
     if asked.json:
         json.dump(rows, sys.stdout, indent=2)
         sys.stdout.write("\n")
@@ -104,10 +105,8 @@ def _parse() -> argparse.Namespace:
     parser.add_argument("--markdown", action="store_true", help="print the table of docs/benchmarks.md")
     parser.add_argument("--rounds", type=int, default=2, help="how often each kind is measured")
     parser.add_argument("--jobs", type=int, default=300, help="jobs one at a time")
-    parser.add_argument(
-        "--together", type=int, default=5_000, help="jobs in flight together (the real one: 500)"
-    )
-    parser.add_argument("--all", type=int, default=500, help="jobs to ten workers (the real one: 100)")
+    parser.add_argument("--together", type=int, default=500, help="jobs in flight together")
+    parser.add_argument("--all", type=int, default=100, help="jobs to ten workers")
     parser.add_argument("--relay", type=int, default=20_000, help="jobs through a broker alone")
     parser.add_argument("--workers", type=int, default=2_000, help="workers of one broker")
     parser.add_argument("--clients", type=int, default=200, help="clients of that broker")

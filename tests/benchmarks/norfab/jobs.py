@@ -21,13 +21,11 @@ SETTLE_S = 1.0
 
 
 class Kind(msgspec.Struct, frozen=True):
-    """Who is measured: `command` starts a peer of it, `durability` is its last argument if it has one."""
+    """Package that is measured: `command` starts a peer of it, `durability` is its last argument if it has one."""
 
     name: str
     command: tuple[str, ...]
     durability: tuple[str, ...] = ()
-    most: int = 1_000_000
-    """Jobs that it does together."""
 
 
 OURS = Kind("ours", tuple(ours("peers")), ("process",))
@@ -36,7 +34,7 @@ OURS_FULL = Kind("ours, --durability full", tuple(ours("peers")), ("full",))
 
 def real(python: Path) -> Kind:
     """Return the real package."""
-    return Kind("norfab 0.25.0", (str(python), str(Path(__file__).with_name("real.py"))), most=500)
+    return Kind("norfab 0.25.0", (str(python), str(Path(__file__).with_name("real.py"))))
 
 
 @contextmanager
@@ -60,7 +58,6 @@ def crew(kind: Kind, work: Path, workers: int) -> Iterator[tuple[Process, list[P
 
 def one_and_one(kind: Kind, work: Path, jobs: int, together: int) -> list[dict[str, object]]:
     """Measure one client and one worker."""
-    together = min(together, kind.most)
     with crew(kind, work, 1) as (broker, (worker,), client):
         idle_kib = worker.kib
         client.order(jobs=20, together=False)
@@ -72,13 +69,7 @@ def one_and_one(kind: Kind, work: Path, jobs: int, together: int) -> list[dict[s
             row("one at a time, p50", kind, "ms", 1000 * statistics.median(one["took"])),
             row("one at a time, p99", kind, "ms", 1000 * quantile(one["took"], 0.99)),
             row("one at a time", kind, "jobs/s", jobs / one["seconds"]),
-            row(
-                f"in flight together ({together:,})",
-                kind,
-                "jobs/s",
-                together / many["seconds"],
-                "in flight together",
-            ),
+            row(f"{together:,} in flight", kind, "jobs/s", together / many["seconds"]),
             row("idle worker", kind, "MiB", idle_kib / 1024),
             row("broker after that", kind, "MiB", broker.kib / 1024),
         ]
@@ -88,7 +79,6 @@ def to_all(kind: Kind, work: Path, workers: int, jobs: int) -> list[dict[str, ob
     """Measure jobs that all of several workers do."""
     with crew(kind, work, workers) as (_, _, client):
         client.order(jobs=5, together=False)
-        jobs = min(jobs, kind.most // 5)
         done = client.order(jobs=jobs, together=True)
         check(done["answers"], workers * jobs)
         return [row(f"{workers} workers, all", kind, "jobs/s", jobs / done["seconds"])]
@@ -119,9 +109,9 @@ def relayed(kind: Kind | None, work: Path, jobs: int, windows: Sequence[int]) ->
         return rows
 
 
-def row(case: str, kind: Kind, unit: str, value: float, key: str = "") -> dict[str, object]:
-    """Return one figure; `key` is what it is compared by where the case says more."""
-    return {"case": case, "kind": kind.name, "unit": unit, "value": value, "key": key or case}
+def row(case: str, kind: Kind, unit: str, value: float) -> dict[str, object]:
+    """Return one figure."""
+    return {"case": case, "kind": kind.name, "unit": unit, "value": value}
 
 
 def quantile(values: Sequence[float], share: float) -> float:

@@ -97,7 +97,7 @@ def test_times_that_are_not_said_are_those_of_the_worker_and_of_the_help() -> No
         ({"brokers": ("nowhere",)}, 2, "'nowhere' is no endpoint"),
         ({"brokers": ("tcp://127.0.0.1:*",)}, 2, "names no port to connect to"),
         ({"insecure": False, "keys": "no/such/folder"}, 2, "no/such/folder/worker.key_secret cannot be read"),
-        ({"folder": "/dev/null/store"}, 1, "/dev/null/store cannot be made"),
+        ({"folder": "/dev/null/store"}, 1, "/dev/null/store cannot be created"),
         ({"name": "all"}, 2, "a worker cannot be named 'all'"),
     ],
 )

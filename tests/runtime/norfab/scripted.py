@@ -6,8 +6,9 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
+from specwire.runtime.kernel.commits import Commit
 from specwire.runtime.norfab.access import Access
-from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import (
     Command,
@@ -78,7 +79,7 @@ class Lab:
         self.commits = commits
         self.engine = BrokerEngine(settings, now=now, access=access, **engine)
         self.records: list[Record] = [record for record in records if not isinstance(record, HeldResult)]
-        self.waiting: list[Store] = []
+        self.waiting: list[Commit] = []
         self.sent: list[Send] = []
         self.happened: list[Happening] = []
         self.asked: list[Ask] = []
@@ -93,7 +94,7 @@ class Lab:
             match action:
                 case Send():
                     self.sent.append(action)
-                case Store():
+                case Commit():
                     self.waiting.append(action)
                 case Report():
                     self.happened.append(action.happening)

@@ -6,10 +6,12 @@ import json
 
 import pytest
 
-from specwire.runtime.norfab.commands import Get, Post, Response
+from specwire.runtime.norfab.commands import Delete, Event, Get, Post, Response
+from specwire.runtime.norfab.events import StoreAccepts, StoreRefuses
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.records import (
     AssignedRecord,
+    DeletedRecord,
     ForgottenRecord,
     JobRecord,
     ResultRecord,
@@ -262,15 +264,109 @@ def test_retention_by_parts() -> None:
     assert list(lab.engine.jobs.by_uuid) == ["j2", "j3"]
 
 
-def test_a_result_that_cannot_be_kept_is_told_all_the_same() -> None:
+def test_a_result_that_cannot_be_stored_is_a_failure_that_is_stored() -> None:
+    """The client never gets a result that a restart would not know of."""
     lab = Lab(commits=False)
     lab.ready("w1")
     lab.post()
     lab.commit()
     lab.take("c1")
     lab.respond("w1")
-    lab.perform(lab.engine.not_stored(lab.waiting[0].ticket, "the disk is full", START))
+    lab.perform(lab.engine.not_stored(lab.waiting.pop().ticket, "constraint failed", START))
+    assert lab.statuses() == [], "the failure has to be durable first"
+    lab.commit()
+    ((status, body),) = lab.told()
+    assert (status, body["error"]) == (500, "the broker cannot store the result: constraint failed")
+    record = lab.records[-1]
+    assert isinstance(record, ResultRecord)
+    assert (record.status, json.loads(record.body)) == (500, body)
+    assert lab.engine.jobs.open == 0
+
+
+def test_where_not_even_the_failure_can_be_stored_the_client_hears_500() -> None:
+    lab = Lab(commits=False)
+    lab.ready("w1")
+    lab.post()
+    lab.commit()
+    lab.take("c1")
+    lab.respond("w1")
+    for _ in range(2):
+        lab.perform(lab.engine.not_stored(lab.waiting.pop().ticket, "no such table", START))
+    assert lab.statuses() == [500]
+    assert not lab.waiting
+
+
+def test_a_deletion_that_cannot_be_stored_is_refused_and_the_job_is_still_there() -> None:
+    lab = Lab(commits=False)
+    lab.ready("w1")
+    lab.post()
+    lab.commit()
+    lab.take("c1")
+    lab.say("c1", "client", Delete("j1", b"", "svc", "all"))
+    assert lab.waiting[-1].refusable
+    lab.perform(lab.engine.not_stored(lab.waiting.pop().ticket, "the disk is full", START))
+    ((status, body),) = lab.told()
+    assert status == 500
+    assert body["errors"] == ["the broker cannot store that the job is deleted: the disk is full"]
+    lab.respond("w1")
+    lab.commit()
     assert lab.statuses() == [200]
+
+
+def test_a_job_for_which_no_worker_can_be_stored_is_not_sent() -> None:
+    lab = Lab(commits=False)
+    lab.post(target="any")
+    lab.commit()
+    lab.take("c1")
+    lab.ready("w1")
+    assigned = next(store for store in lab.waiting if isinstance(store.records[0], AssignedRecord))
+    lab.waiting.remove(assigned)
+    lab.perform(lab.engine.not_stored(assigned.ticket, "constraint failed", START))
+    lab.commit()
+    assert lab.posts("w1") == []
+    assert lab.statuses() == [500]
+
+
+def test_progress_is_passed_on_when_it_is_durable() -> None:
+    lab = Lab(commits=False)
+    lab.ready("w1")
+    lab.post()
+    lab.commit()
+    lab.take("c1")
+    lab.say("w1", "worker", Event("j1", 200, b'{"event_type":"progress","message":"half"}', client=b"c1"))
+    assert lab.take("c1") == []
+    lab.commit()
+    assert [type(command) for command in lab.take("c1")] == [Event]
+
+
+def test_only_what_somebody_waits_for_may_be_refused_while_the_disk_fails() -> None:
+    """Results, assignments, workers and retention wait for the disk; a new job and a deletion are refused."""
+    lab = Lab(commits=False)
+    lab.ready("w1")
+    lab.post()
+    lab.commit()
+    lab.respond("w1")
+    lab.post("j2")
+    lab.say("c1", "client", Delete("j1", b"", "svc", "all"))
+    assert [(type(store.records[0]), store.refusable) for store in lab.waiting] == [
+        (ResultRecord, False),
+        (JobRecord, True),
+        (DeletedRecord, True),
+    ]
+
+
+def test_a_broker_whose_store_refuses_says_so_at_once() -> None:
+    lab = Lab()
+    lab.ready("w1")
+    lab.perform(lab.engine.store_refuses("database or disk is full", START))
+    lab.post()
+    ((status, body),) = lab.told()
+    assert (status, body["error"]) == (500, "the broker cannot store the job: database or disk is full")
+    assert StoreRefuses("database or disk is full") in lab.happened
+    lab.perform(lab.engine.store_refuses("", START))
+    lab.post("j2")
+    assert lab.statuses() == [202]
+    assert StoreAccepts() in lab.happened
 
 
 def test_records_are_what_a_store_needs() -> None:

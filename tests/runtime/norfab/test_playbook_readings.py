@@ -442,7 +442,7 @@ def test_24_a_fault_inside_the_broker_is_500() -> None:
     lab.post()
     lab.perform(lab.engine.not_stored(lab.waiting[0].ticket, "the disk is full", START))
     ((status, body),) = lab.told()
-    assert (status, body["error"]) == (500, "the broker cannot keep the job: the disk is full")
+    assert (status, body["error"]) == (500, "the broker cannot store the job: the disk is full")
     assert lab.posts("w1") == []
     assert not lab.engine.jobs.by_uuid
     assert not lab.engine.registry.workers["w1"].tasks

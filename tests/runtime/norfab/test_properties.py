@@ -259,7 +259,7 @@ def check_story(lab: Lab, steps: list[tuple[Any, ...]]) -> None:
     assert not lab.engine.registry.absent
     assert not lab.engine.registry.services
     assert len(lab.engine.inquiries) + len(lab.engine.errands) + lab.engine.jobs.parts == 0
-    assert len(lab.engine.ledger.held) == 0
+    assert len(lab.engine.commits) == 0
     check_every_end(lab, {accepted.uuid: accepted.workers for accepted in lab.reported(JobAccepted)})
 
 
@@ -301,7 +301,7 @@ def test_random_frames_never_raise_and_what_goes_out_can_be_written(
             actions = engine.malformed(peer, None, str(error), now)
         else:
             actions = engine.receive(peer, received.sender, received.command, now)
-        actions += engine.stored(engine.ledger.ticket, now) + engine.tick(now)
+        actions += engine.stored(engine.commits.ticket, now) + engine.tick(now)
         for action in actions:
             if isinstance(action, Send):
                 try:

@@ -12,7 +12,8 @@ from typing import Any
 import pytest
 
 from specwire.generated.errors import DecodeError
-from specwire.runtime.norfab.actions import Ask, Send, Store
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.norfab.actions import Ask, Send
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import Post
 from specwire.runtime.norfab.wire import Dialects, encode
@@ -54,7 +55,7 @@ class Replay:
                     action.command, self.dialects.of(action.peer, action.role), "broker", action.role
                 )
                 self.written.append((action.peer, frames))
-            elif isinstance(action, Store):
+            elif isinstance(action, Commit):
                 self._perform(self.engine.stored(action.ticket, self.now))
             elif isinstance(action, Ask):
                 self._perform(self.engine.answer(action.question, 200, b'{"service":"echosvc"}', self.now))

@@ -13,7 +13,8 @@ import random
 from collections import Counter, deque
 from typing import Any
 
-from specwire.runtime.norfab.actions import Fetch, Send, Store
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.norfab.actions import Fetch, Send
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import Command, Disconnect, Get, Keepalive, Post, Ready, Response, Role
 from specwire.runtime.norfab.limits import Settings
@@ -117,7 +118,7 @@ class World:
         self.now = START
         self.runs: Counter[tuple[str, str]] = Counter()
         self.disk: list[Record] = []
-        self.uncommitted: deque[Store] = deque()
+        self.uncommitted: deque[Commit] = deque()
         self.workers = {f"w{n}": SimulatedWorker(f"w{n}") for n in range(workers)}
         self.clients = {f"c{n}": SimulatedClient(f"c{n}") for n in range(clients)}
         self.to_broker: dict[tuple[Role, str], deque[Command]] = {}
@@ -138,7 +139,7 @@ class World:
                 self.from_broker.setdefault((action.role, action.peer.decode()), deque()).append(
                     action.command
                 )
-            elif isinstance(action, Store):
+            elif isinstance(action, Commit):
                 self.uncommitted.append(action)
             elif isinstance(action, Fetch):
                 body = body_of(self.disk, action)

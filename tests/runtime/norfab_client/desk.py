@@ -1,4 +1,4 @@
-"""A client's engine at a desk: a clock that is turned by hand, a disk, and a broker whose every word a test says."""
+"""Client engine under test: the test moves the clock, confirms commits and sends the broker's commands."""
 
 from __future__ import annotations
 
@@ -6,11 +6,18 @@ import json
 from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
-from specwire.runtime.norfab.client.actions import Action, Close, Connect, Report, Send, Store
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.norfab.client.actions import Action, Close, Connect, Report, Send
 from specwire.runtime.norfab.client.engine import ClientEngine
 from specwire.runtime.norfab.client.events import Happening, JobEnded
 from specwire.runtime.norfab.client.limits import ClientSettings
-from specwire.runtime.norfab.client.records import JobRecord, Kept, Record, ResultRecord, StateRecord
+from specwire.runtime.norfab.client.records import (
+    JobRecord,
+    Record,
+    ResultRecord,
+    StateRecord,
+    StoredJob,
+)
 from specwire.runtime.norfab.client.results import JobResult
 from specwire.runtime.norfab.commands import Command, Event, Mmi, Response
 
@@ -20,14 +27,13 @@ BODY = b'{"task":"add","kwargs":{},"args":[1,2],"timeout":60.0}'
 
 
 class Desk:
-    """Performs what the engine wants, into lists.
+    """Records the effects of an engine.
 
     Attributes:
-        sent: commands since they were last taken.
         connected: endpoints, one for each connection.
-        kept: the records that are durable.
-        told: what happened, all of it.
-        disk: whether stores are confirmed at once.
+        stored: the records that are durable.
+        told: all events.
+        disk: whether commits are confirmed at once.
     """
 
     def __init__(self, *endpoints: str, now: float = START, disk: bool = True, **settings: Any) -> None:
@@ -35,13 +41,13 @@ class Desk:
         self.engine = ClientEngine(endpoints or ("tcp://a",), ClientSettings(**settings), now=now)
         self._sent: list[Command] = []
         self.connected: list[str] = []
-        self.kept: list[Record] = []
+        self.stored: list[Record] = []
         self.told: list[Happening] = []
         self.open = False
-        self._unconfirmed: list[Store] = []
+        self._unconfirmed: list[Commit] = []
 
     def do(self, actions: Sequence[Action]) -> None:
-        """Perform."""
+        """Perform effects."""
         for action in actions:
             match action:
                 case Send(command=command):
@@ -54,26 +60,34 @@ class Desk:
                     self.open = False
                 case Report(happening=happening):
                     self.told.append(happening)
-                case Store():
+                case Commit():
                     self._unconfirmed.append(action)
         if self.disk:
             self.confirm()
 
     def confirm(self) -> None:
-        """Let the disk say that everything is durable."""
-        stores, self._unconfirmed = self._unconfirmed, []
-        for store in stores:
-            self.kept.extend(store.records)
-        if stores:
-            self.do(self.engine.stored(stores[-1].ticket, self.now))
+        """Let all commits succeed."""
+        commits, self._unconfirmed = self._unconfirmed, []
+        for commit in commits:
+            self.stored.extend(commit.records)
+        if commits:
+            self.do(self.engine.stored(commits[-1].ticket, self.now))
 
     def refuse(self, reason: str) -> None:
-        """Let the disk say that nothing that waits could be kept."""
-        stores, self._unconfirmed = self._unconfirmed, []
-        for store in stores:
-            self.do(self.engine.not_stored(store.ticket, reason, self.now))
+        """Let all refusable commits fail, as a store does while the disk fails."""
+        commits, self._unconfirmed = self._unconfirmed, []
+        self._unconfirmed = [commit for commit in commits if not commit.refusable]
+        for commit in commits:
+            if commit.refusable:
+                self.do(self.engine.not_stored(commit.ticket, reason, self.now))
 
-    # --- what a caller does
+    def fail_commits(self, reason: str) -> None:
+        """Let all commits fail, as a store does with faulty records."""
+        commits, self._unconfirmed = self._unconfirmed, []
+        for commit in commits:
+            self.do(self.engine.not_stored(commit.ticket, reason, self.now))
+
+    # --- calls of the client
 
     def begin(self) -> Desk:
         """Connect."""
@@ -88,96 +102,96 @@ class Desk:
     def manage(
         self, task: str, uuid: str = "m1", service: str = "mmi.service.broker", wait: float = 30.0
     ) -> None:
-        """Ask the management."""
+        """Send a management request."""
         self.do(self.engine.ask(Mmi(uuid, b"{}", service, "all"), task, self.now + wait, self.now))
 
     def delete(self, uuid: str = "u1", wait: float = 30.0) -> None:
         """Delete a job."""
         self.do(self.engine.delete(uuid, "svc", self.now + wait, self.now))
 
-    def collect(self, uuid: str = "u1", wait: float = 60.0, kept: Kept | None = None) -> None:
+    def collect(self, uuid: str = "u1", wait: float = 60.0, stored: StoredJob | None = None) -> None:
         """Wait for a job."""
-        self.do(self.engine.collect(uuid, self.now + wait, self.now, kept))
+        self.do(self.engine.collect(uuid, self.now + wait, self.now, stored))
 
-    # --- what the broker says
+    # --- commands of the broker
 
     def hear(self, command: Command) -> None:
-        """Let a command come."""
+        """Receive a command."""
         self.do(self.engine.receive(command, self.now))
 
     def say(self, status: int, uuid: str = "u1", /, **body: Any) -> None:
-        """Let a RESPONSE come."""
+        """Receive a RESPONSE."""
         self.hear(Response(uuid, status, json.dumps(body).encode(), "svc"))
 
     def accept(self, *workers: str, uuid: str = "u1", **more: Any) -> None:
-        """Let the broker say who has the job."""
+        """Receive 202 with the workers that have the job."""
         self.say(202, uuid, workers=list(workers), uuid=uuid, status="DISPATCHED", **more)
 
     def answer(self, worker: str, value: Any = 3, /, uuid: str = "u1", **entry: Any) -> None:
-        """Let a worker's result come."""
+        """Receive the result of a worker."""
         self.say(200, uuid, **{worker: {"result": value, "failed": False, "errors": [], **entry}})
 
     def event(self, worker: str, message: str, uuid: str = "u1", kind: str = "progress") -> None:
-        """Let progress come."""
+        """Receive progress."""
         body = {"worker": worker, "uuid": uuid, "event_type": kind, "message": message, "severity": "INFO"}
         self.hear(Event(uuid, 200, json.dumps(body).encode(), "svc"))
 
     def refused(self, status: int, error: str, uuid: str = "u1") -> None:
-        """Let the broker refuse a job as a whole."""
+        """Receive a refusal of the whole job."""
         self.say(status, uuid, workers=None, uuid=uuid, status="FAILED", error=error, errors=[error])
 
     def lose(self, reason: str = "the connection was lost") -> None:
-        """Let the connection end."""
+        """Lose the connection."""
         self.do(self.engine.lost(reason, self.now))
 
     def reconnect(self) -> None:
-        """Lose the connection, and let the next be made."""
+        """Lose the connection, and wait for the next."""
         before = len(self.connected)
         self.lose()
         self.turn(0.25)
         assert len(self.connected) == before + 1
 
-    # --- time and what came of it
+    # --- time and results
 
     def turn(self, seconds: float, step: float = 0.125) -> None:
-        """Let time go by."""
+        """Let time pass, in ticks."""
         end = self.now + seconds
         while self.now < end - 1e-9:
             self.now = min(end, self.now + step)
             self.do(self.engine.tick(self.now))
 
     def sent(self) -> list[Command]:
-        """Take what was sent since the last time."""
+        """Return the commands that were sent since the last call."""
         sent, self._sent = self._sent, []
         return sent
 
     def tell(self, kind: type[H]) -> list[H]:
-        """Return what happened of this kind."""
+        """Return the events of one kind."""
         return [happening for happening in self.told if isinstance(happening, kind)]
 
     @property
     def result(self) -> JobResult:
-        """The end of the job that ended last."""
+        """Result of the job that ended last."""
         return self.tell(JobEnded)[-1].result
 
     def restart(self, *endpoints: str, **settings: Any) -> Desk:
-        """Return a client that is started where this one was killed, with what is durable."""
+        """Return a client that is started with the durable records of this one, which was killed."""
         after = Desk(*(endpoints or ("tcp://a",)), now=self.now, **settings)
-        after.kept = self.kept
-        jobs = [record for record in self.kept if isinstance(record, JobRecord)]
+        after.stored = self.stored
+        jobs = [record for record in self.stored if isinstance(record, JobRecord)]
         after.do(after.engine.restore([self.find(job) for job in jobs], self.now))
         return after.begin()
 
-    def find(self, job: JobRecord) -> Kept:
-        """Return what is durable of a job."""
-        states = [one for one in self.kept if isinstance(one, StateRecord) and one.uuid == job.uuid]
-        results = [one for one in self.kept if isinstance(one, ResultRecord) and one.uuid == job.uuid]
+    def find(self, job: JobRecord) -> StoredJob:
+        """Return the durable records of a job."""
+        states = [one for one in self.stored if isinstance(one, StateRecord) and one.uuid == job.uuid]
+        results = [one for one in self.stored if isinstance(one, ResultRecord) and one.uuid == job.uuid]
         state = states[-1] if states else StateRecord(job.uuid, "NEW", (), job.deadline)
-        return Kept(job, state, tuple(results))
+        return StoredJob(job, state, tuple(results))
 
 
 def kinds(commands: Sequence[Command]) -> list[str]:
-    """Return what was sent, for short: kind, uuid and target."""
+    """Return each command as its kind, uuid and target."""
     return [
         f"{type(command).__name__.upper()} {getattr(command, 'uuid', '')} {getattr(command, 'target', '')}".strip()
         for command in commands
@@ -185,5 +199,5 @@ def kinds(commands: Sequence[Command]) -> list[str]:
 
 
 def count(commands: Sequence[Command], wanted: Callable[[Command], bool]) -> int:
-    """Return how many are wanted."""
+    """Return the number of commands that fulfil a condition."""
     return sum(1 for command in commands if wanted(command))

@@ -269,7 +269,7 @@ def test_killed_between_the_last_result_and_the_end() -> None:
     desk.accept("w1")
     desk.turn(1)
     desk.answer("w1", 3)
-    desk.kept.pop()
+    desk.stored.pop()
     after = desk.restart()
     assert after.result.values() == {"w1": 3} and after.sent() == []
 
@@ -310,8 +310,8 @@ def test_a_stale_job_of_the_store_can_be_collected() -> None:
     desk.turn(9)
     after = desk.restart()
     assert after.sent() == []
-    job = next(record for record in after.kept if isinstance(record, JobRecord))
-    after.collect(kept=after.find(job))
+    job = next(record for record in after.stored if isinstance(record, JobRecord))
+    after.collect(stored=after.find(job))
     assert kinds(after.sent()) == ["GET u1 w1"]
     after.answer("w1", 2)
     assert after.result.values() == {"w1": 2}
@@ -354,7 +354,7 @@ def test_a_job_is_deleted() -> None:
     desk.say(200, worker="", uuid="u1", service="svc", status="DELETED")
     assert (desk.result.state, desk.result.code) == (State.FAILED, 400)
     assert [answered.answer.code for answered in desk.tell(Answered)] == [200]
-    assert desk.kept[-1] == ForgottenRecord("u1")
+    assert desk.stored[-1] == ForgottenRecord("u1")
 
 
 def test_a_job_that_was_never_sent_is_not_sent() -> None:
@@ -384,7 +384,7 @@ def test_a_deletion_of_what_nobody_knows() -> None:
     desk.delete("u9")
     desk.refused(400, "the uuid is unknown", uuid="u9")
     assert desk.tell(Answered)[0].answer.code == 400
-    assert not any(isinstance(record, ForgottenRecord) for record in desk.kept)
+    assert not any(isinstance(record, ForgottenRecord) for record in desk.stored)
 
 
 def test_a_deletion_that_nobody_answers() -> None:

@@ -13,6 +13,7 @@ from specwire.runtime.norfab.client.events import (
     JobPostponed,
     Piece,
     Progress,
+    StoreFailed,
 )
 from specwire.runtime.norfab.client.records import JobRecord, ResultRecord, StateRecord
 from specwire.runtime.norfab.client.results import JobError
@@ -40,10 +41,10 @@ def test_a_job_from_its_submission_to_its_result() -> None:
     desk.answer("w1", 3)
     assert [changed.state for changed in desk.tell(JobChanged)] == [State.DISPATCHED, State.STARTED]
     assert desk.result.state is State.COMPLETED and desk.result.values() == {"w1": 3}
-    assert [record.entry for record in desk.kept if isinstance(record, ResultRecord)] == [
+    assert [record.entry for record in desk.stored if isinstance(record, ResultRecord)] == [
         b'{"result": 3, "failed": false, "errors": []}'
     ]
-    assert isinstance(desk.kept[-1], StateRecord) and desk.kept[-1].state == "COMPLETED"
+    assert isinstance(desk.stored[-1], StateRecord) and desk.stored[-1].state == "COMPLETED"
     assert desk.sent() == []
 
 
@@ -77,7 +78,42 @@ def test_a_job_that_cannot_be_stored_is_not_sent() -> None:
     assert (desk.result.state, desk.result.code) == (State.FAILED, 500)
     assert "disk is full" in desk.result.explain() and "not sent" in desk.result.explain()
     desk.turn(20)
-    assert desk.sent() == []
+    desk.confirm()
+    assert desk.sent() == [] and desk.stored == []
+    assert not desk.tell(StoreFailed), "the caller has the reason"
+
+
+def test_a_job_that_is_not_stored_in_time_is_not_sent_either() -> None:
+    """The disk has not answered when its time is over, and its caller waits again."""
+    for stored in (True, False):
+        desk = Desk(disk=False).begin()
+        desk.submit(timeout=5)
+        desk.turn(10)
+        assert desk.result.state is State.STALE
+        desk.collect(wait=60)
+        desk.turn(5)
+        assert desk.sent() == []
+        if stored:
+            desk.confirm()
+            assert kinds(desk.sent()) == ["POST u1 all"]
+        else:
+            desk.refuse("database or disk is full")
+            assert (desk.result.state, desk.result.code) == (State.FAILED, 500)
+
+
+def test_a_result_that_cannot_be_stored_is_reported() -> None:
+    """The job ends for its caller, and an event names the cause."""
+    desk = Desk().begin()
+    desk.submit()
+    desk.accept("w1")
+    desk.turn(1)
+    desk.disk = False
+    desk.answer("w1", 3)
+    desk.fail_commits("no such table: results")
+    assert desk.result.values() == {"w1": 3}
+    assert desk.tell(StoreFailed) == [
+        StoreFailed("records of u1 could not be stored: no such table: results")
+    ]
 
 
 def test_a_job_ends_when_every_worker_has_answered() -> None:
@@ -487,7 +523,7 @@ def test_progress_is_kept_up_to_a_bound() -> None:
     for number in range(5):
         desk.event("w1", f"step {number}")
     assert len(desk.tell(Progress)) == 5
-    assert sum(type(record).__name__ == "EventRecord" for record in desk.kept) == 3
+    assert sum(type(record).__name__ == "EventRecord" for record in desk.stored) == 3
 
 
 def test_short_jobs_store_no_states_in_between() -> None:
@@ -497,11 +533,11 @@ def test_short_jobs_store_no_states_in_between() -> None:
     desk.accept("w1")
     desk.answer("w1")
     desk.turn(1)
-    assert [type(record) for record in desk.kept] == [JobRecord, ResultRecord, StateRecord]
+    assert [type(record) for record in desk.stored] == [JobRecord, ResultRecord, StateRecord]
     desk.submit("u2")
     desk.accept("w1", uuid="u2")
     desk.turn(1)
-    last = desk.kept[-1]
+    last = desk.stored[-1]
     assert isinstance(last, StateRecord) and (last.state, last.workers) == ("DISPATCHED", ("w1",))
 
 
@@ -525,7 +561,7 @@ def test_json_in_the_store_is_what_the_worker_wrote() -> None:
     desk.submit()
     desk.accept("w1")
     desk.answer("w1", 1, vendor={"x": [None]})
-    entry = next(record.entry for record in desk.kept if isinstance(record, ResultRecord))
+    entry = next(record.entry for record in desk.stored if isinstance(record, ResultRecord))
     assert json.loads(entry)["vendor"] == {"x": [None]}
 
 
@@ -537,7 +573,7 @@ def test_a_result_may_be_nested_as_deep_as_it_likes() -> None:
     deep = b"[" * 400 + b"]" * 400
     desk.hear(Response("u1", 200, b'{"w1":{"failed":false,"result":' + deep + b"}}"))
     assert desk.result.state in (State.COMPLETED, State.FAILED)
-    kept = [record.entry for record in desk.kept if isinstance(record, ResultRecord)]
+    kept = [record.entry for record in desk.stored if isinstance(record, ResultRecord)]
     assert kept == [b'{"failed":false,"result":' + deep + b"}"]
     desk.submit("u2")
     desk.accept("w1", uuid="u2")

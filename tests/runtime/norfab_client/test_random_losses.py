@@ -1,6 +1,6 @@
-"""The client's engine at the broker's engine, both killed between any two messages, with workers that lose their connections.
+"""Engines of client and broker, both killed between any two messages, with workers that lose connections.
 
-Everything that a client was told to be submitted ends there, once, with results or with a cause; and nobody does a job twice.
+Each submitted job must end at its client, once, with results or with a cause. No worker may run it twice.
 """
 
 from __future__ import annotations
@@ -10,11 +10,18 @@ from typing import Any
 
 import pytest
 
-from specwire.runtime.norfab.client.actions import Action, Close, Connect, Report, Send, Store
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.norfab.client.actions import Action, Close, Connect, Report, Send
 from specwire.runtime.norfab.client.engine import ClientEngine
 from specwire.runtime.norfab.client.events import JobEnded
 from specwire.runtime.norfab.client.limits import ClientSettings
-from specwire.runtime.norfab.client.records import JobRecord, Kept, Record, ResultRecord, StateRecord
+from specwire.runtime.norfab.client.records import (
+    JobRecord,
+    Record,
+    ResultRecord,
+    StateRecord,
+    StoredJob,
+)
 from specwire.runtime.norfab.client.results import JobResult
 from specwire.runtime.norfab.client.states import State
 from specwire.runtime.norfab.commands import Command, Ready
@@ -25,34 +32,34 @@ SETTINGS = ClientSettings(poll_s=2.0, silence_s=5.0, settle_s=8.0, first_reconne
 
 
 class RealClient:
-    """A client whose disk outlives it. What the world asks of its clients is answered here, and nothing is wished for."""
+    """Client with a disk that survives a kill."""
 
     def __init__(self, world: RealWorld, name: str) -> None:
         self.name, self.world = name, world
         self.target: dict[str, str] = {}
         self.ends: dict[str, JobResult] = {}
         self.disk: list[Record] = []
-        self.uncommitted: deque[Store] = deque()
+        self.uncommitted: deque[Commit] = deque()
         self.begin()
 
     def begin(self) -> None:
-        """Begin with what is on disk."""
+        """Start with the records on disk."""
         self.open = False
         self.uncommitted.clear()
         self.engine = ClientEngine(["tcp://b"], SETTINGS, now=self.world.now)
         jobs = [record for record in self.disk if isinstance(record, JobRecord)]
-        self.perform(self.engine.restore([self.kept(one) for one in jobs], self.world.now))
+        self.perform(self.engine.restore([self.find(one) for one in jobs], self.world.now))
         self.perform(self.engine.open(self.world.now))
 
-    def kept(self, one: JobRecord) -> Kept:
-        """Return what is on disk of a job."""
+    def find(self, one: JobRecord) -> StoredJob:
+        """Return the records of a job on disk."""
         states = [r for r in self.disk if isinstance(r, StateRecord) and r.uuid == one.uuid]
         results = [r for r in self.disk if isinstance(r, ResultRecord) and r.uuid == one.uuid]
         state = states[-1] if states else StateRecord(one.uuid, "NEW", (), one.deadline)
-        return Kept(one, state, tuple(results))
+        return StoredJob(one, state, tuple(results))
 
     def submit(self, uuid: str, target: str) -> None:
-        """Submit a job, and wait for the disk: from then on it is owed an end."""
+        """Submit a job, and commit it: from then on it must end."""
         now = self.world.now
         record = JobRecord(uuid, "svc", "add", target, job(), now, now + 100_000)
         self.perform(self.engine.submit(record, now))
@@ -60,15 +67,15 @@ class RealClient:
         self.target[uuid] = target
 
     def commit(self) -> None:
-        """Let the disk keep what waits."""
-        stores, self.uncommitted = list(self.uncommitted), deque()
-        for store in stores:
-            self.disk += store.records
-        if stores:
-            self.perform(self.engine.stored(stores[-1].ticket, self.world.now))
+        """Let all commits succeed."""
+        commits, self.uncommitted = list(self.uncommitted), deque()
+        for commit in commits:
+            self.disk += commit.records
+        if commits:
+            self.perform(self.engine.stored(commits[-1].ticket, self.world.now))
 
     def perform(self, actions: list[Action]) -> None:
-        """Do what the engine wants."""
+        """Perform the effects of the engine."""
         for action in actions:
             match action:
                 case Send(command=command):
@@ -79,32 +86,32 @@ class RealClient:
                 case Close():
                     self.open = False
                     self.world.cut("client", self.name)
-                case Store():
+                case Commit():
                     self.uncommitted.append(action)
                 case Report(happening=JobEnded(result=result)):
                     before = self.ends.setdefault(result.uuid, result)
-                    # One that was killed before its disk had the end may find the same end again.
+                    # A client that was killed before it stored the end emits the same end again.
                     assert before.state is result.state and before.results == result.results
 
     def lose(self) -> None:
-        """The connection is gone."""
+        """Lose the connection."""
         self.perform(self.engine.lost("the connection was lost", self.world.now))
 
     def take(self, command: Command) -> None:
-        """Take what the broker says."""
+        """Receive a command from the broker."""
         self.perform(self.engine.receive(command, self.world.now))
 
     def has_ended(self, uuid: str) -> bool:
-        """Whether the job has ended."""
+        """Return whether the job has ended."""
         return uuid in self.ends
 
     def wishes(self) -> list[Command]:
-        """Nothing: the engine says what it wants by itself."""
+        """Return no command: the engine sends its own."""
         return []
 
 
 class RealWorld(World):
-    """A world with such clients; `forgetful` is how often a broker is gone for good."""
+    """World with such clients. `forgetful` is the probability that a killed broker loses its disk."""
 
     def __init__(self, seed: int, forgetful: float) -> None:
         super().__init__(seed, clients=0)
@@ -113,12 +120,12 @@ class RealWorld(World):
         self.clients: dict[str, Any] = dict(self.real)
 
     def cut(self, role: Any, name: str) -> None:
-        """Lose what is on its way."""
+        """Drop the messages in transit."""
         self.to_broker.pop((role, name), None)
         self.from_broker.pop((role, name), None)
 
     def kill_broker(self) -> None:
-        """Everybody loses the connection; now and then the next broker has another disk, with nothing on it."""
+        """Kill the broker, sometimes with its disk; every peer loses its connection."""
         if self.random.random() < self._forgetful:
             self.disk.clear()
         super().kill_broker()
@@ -128,11 +135,11 @@ class RealWorld(World):
             client.lose()
 
     def kill_worker(self, *, forgets: bool) -> None:
-        """Its disk survives: only so can nobody do a job twice."""
+        """Kill a worker. Its disk survives, otherwise it could run a job twice."""
         super().kill_worker(forgets=False)
 
     def kill_client(self) -> None:
-        """Kill -9 of a client, or of its connection."""
+        """Kill a client, or its connection."""
         client = self.random.choice(list(self.real.values()))
         self.cut("client", client.name)
         if self.random.random() < 0.5:
@@ -141,13 +148,13 @@ class RealWorld(World):
             client.begin()
 
     def commit(self) -> None:
-        """Disks of both sides."""
+        """Commit on the disks of both sides."""
         super().commit()
         for client in self.real.values():
             client.commit()
 
     def pass_time(self, seconds: float = 0.5) -> None:
-        """Time passes for clients, too."""
+        """Let time pass for clients, too."""
         super().pass_time(seconds)
         for client in self.real.values():
             client.perform(client.engine.tick(self.now))
@@ -156,7 +163,7 @@ class RealWorld(World):
 @pytest.mark.parametrize("forgetful", [0.0, 0.5])
 @pytest.mark.parametrize("seed", range(8))
 def test_whatever_is_killed_every_job_ends_at_its_client(seed: int, forgetful: float) -> None:
-    """600 things happen, some of them deadly; then everything comes to its end."""
+    """Take 600 random steps, some of them kills; then every job must end."""
     world = RealWorld(seed, forgetful)
     for number in range(24):
         client = world.real[f"c{number % 2}"]

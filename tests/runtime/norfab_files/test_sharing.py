@@ -12,7 +12,8 @@ from typing import Any
 
 import pytest
 
-from specwire.runtime.norfab.actions import Action, Send, Store
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.norfab.actions import Action, Send
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.commands import (
     Command,
@@ -51,7 +52,7 @@ class Scene:
     def perform(self, actions: list[Action]) -> None:
         """Do what the engine wants."""
         for action in actions:
-            if isinstance(action, Store):
+            if isinstance(action, Commit):
                 self.perform(self.engine.stored(action.ticket, self.now))
             elif isinstance(action, Send) and action.peer == self.sharing.peer:
                 self.sharing.receive(action.command)

@@ -12,6 +12,7 @@ import pytest
 from specwire.runtime.norfab.events import (
     Dropped,
     JobAccepted,
+    JobDeleted,
     JobEnded,
     JobRedispatched,
     Refused,
@@ -19,7 +20,7 @@ from specwire.runtime.norfab.events import (
     WorkerReady,
 )
 from specwire.runtime.norfab.security.accounting import REFUSALS_PER_S, AccountingLog
-from specwire.runtime.norfab.serve.events import Began, Ended, JobDeleted, Managed, TurnedAway
+from specwire.runtime.norfab.serve.events import Began, Ended, Managed, TurnedAway
 from tests.runtime.norfab.scripted import Lab
 
 

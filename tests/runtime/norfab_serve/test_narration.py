@@ -57,7 +57,7 @@ def tell(*events: BrokerEvent, jobs: bool = False) -> list[str]:
         (WorkerReady("w1", "svc", again=False), "worker w1 is ready for svc"),
         (WorkerReady("w1", "svc", again=True), "worker w1 is ready for svc again"),
         (WorkerGone("w1", "svc", "silent"), "worker w1 of svc is gone: silent"),
-        (StoreFailed(7, "full"), "a record could not be kept: full"),
+        (StoreFailed(7, "full"), "a record could not be stored: full"),
         (JobRedispatched("j", "w1", "w2", 2), "job j goes from w1 to w2, attempt 2"),
         (JobEnded("j", "w1", 500, "lost"), "job j failed at w1: lost"),
         (JobEnded("j", "", 408, "late"), "job j failed at no worker: late"),

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped, Store
+from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.norfab.actions import Action, Ask, Fetch, Report, Send, Stopped
 from specwire.runtime.norfab.commands import Command, Disconnect, Post, Role
 from specwire.runtime.norfab.events import Refused
 from specwire.runtime.norfab.serve.order import MAIL_COMMANDS, Mail, sort_out
@@ -34,7 +35,7 @@ def test_a_worker_has_its_job_before_the_client_is_told() -> None:
 def test_the_end_comes_last_and_what_is_kept_and_told_apart() -> None:
     """Nothing follows the last word."""
     goodbye: Command = Disconnect("svc")
-    first, second = Store(1, ()), Store(2, ())
+    first, second = Commit(1, ()), Commit(2, ())
     fetch, ask, stopped = Fetch(1, "j1", "w1"), Ask(1, "svc", "task", b"[]", b"{}", ""), Stopped(False, "")
     no, never = Refused(b"c1", "no"), Refused(b"c1", "never")
     wanted: list[Action] = [

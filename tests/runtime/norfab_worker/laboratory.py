@@ -8,6 +8,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
+from specwire.runtime.kernel.commits import Commit
 from specwire.runtime.norfab.commands import (
     Command,
     Delete,
@@ -26,7 +27,13 @@ from specwire.runtime.norfab.worker.bodies import Outcome, failure
 from specwire.runtime.norfab.worker.engine import WorkerEngine
 from specwire.runtime.norfab.worker.events import Happening
 from specwire.runtime.norfab.worker.limits import WorkerSettings
-from specwire.runtime.norfab.worker.records import ForgottenRecord, JobRecord, Record, ResultRecord
+from specwire.runtime.norfab.worker.records import (
+    BegunRecord,
+    ForgottenRecord,
+    JobRecord,
+    Record,
+    ResultRecord,
+)
 
 START = 1_000_000.0
 CLIENT = b"c1"
@@ -45,11 +52,15 @@ def value(result: object) -> Outcome:
 
 
 class Disk:
-    """What outlives an engine: records, and the mark."""
+    """Records that survive an engine."""
 
     def __init__(self) -> None:
         self.records: list[Record] = []
-        self.begun = 0
+
+    @property
+    def begun(self) -> int:
+        """The number up to which jobs have begun."""
+        return max((r.number for r in self.records if isinstance(r, BegunRecord)), default=0)
 
     def results(self) -> dict[int, bytes]:
         """Return the bodies that can be read."""
@@ -67,8 +78,7 @@ class Disk:
 class Lab:
     """An engine in a laboratory. With `commits` the disk is quick; else `commit` makes things durable.
 
-    That a job was taken is said at once, unless `acknowledge_s` says otherwise. Jobs are lined up where `ahead` says so;
-    they begin with `begin_next`.
+    A job is acknowledged at once, unless `acknowledge_s` says otherwise.
     """
 
     def __init__(
@@ -80,20 +90,16 @@ class Lab:
         commits: bool = True,
         registered: bool = True,
         acknowledge_s: float = 0.0,
-        ahead: int = 0,
         **engine: Any,
     ) -> None:
         self.now, self.commits = now, commits
         self.disk = disk or Disk()
-        settings = msgspec.structs.replace(
-            settings or WorkerSettings(), acknowledge_s=acknowledge_s, ahead=ahead
-        )
+        settings = msgspec.structs.replace(settings or WorkerSettings(), acknowledge_s=acknowledge_s)
         self.engine = WorkerEngine("w1", "svc", settings, now=now, **engine)
-        self.waiting: list[actions.Store] = []
+        self.waiting: list[Commit] = []
         self.done: list[Action] = []
         self.sent: list[Command] = []
         self.started: list[Start] = []
-        self.lined: list[actions.LineUp] = []
         self.happened: list[Happening] = []
         self.stopped: Stopped | None = None
         self.connections: list[int] = []
@@ -112,19 +118,10 @@ class Lab:
                 case actions.Send(command=command):
                     assert self.connected, f"{command} without a connection"
                     self.sent.append(command)
-                case actions.Store():
+                case Commit():
                     self.waiting.append(action)
-                case actions.Mark(number=number):
-                    assert number > self.disk.begun
-                    self.disk.begun = number
                 case actions.Start():
                     self.started.append(action)
-                case actions.LineUp():
-                    self.lined.append(action)
-                case actions.Withdraw(uuid=uuid):
-                    before = len(self.lined)
-                    self.lined = [lined for lined in self.lined if lined.uuid != uuid]
-                    self.perform(self.engine.withdrawn(uuid, len(self.lined) < before, self.now))
                 case actions.Report(happening=happening):
                     self.happened.append(happening)
                 case actions.Connect(broker=broker):
@@ -192,19 +189,6 @@ class Lab:
     def fail(self, uuid: str = "j1", why: str = "boom") -> None:
         """Let a task fail."""
         self.end(uuid, failure(why))
-
-    def begin_next(self, *, heard: bool = True) -> str:
-        """Let the next task begin that is lined up; the engine hears of it now or with `hear_beginning`."""
-        lined = self.lined.pop(0)
-        assert lined.number > self.disk.begun
-        self.disk.begun = lined.number
-        if heard:
-            self.hear_beginning(lined.uuid)
-        return lined.uuid
-
-    def hear_beginning(self, uuid: str) -> None:
-        """Let the engine hear that a task has begun."""
-        self.perform(self.engine.began(uuid, self.now, self.now))
 
     # --- time and fate
 

@@ -48,7 +48,6 @@ def test_progress_does_not_take_the_room_of_results(tmp_path: Path) -> None:
             on_command=lambda command: None,
             on_malformed=lambda reason: None,
             on_lost=lambda reason: None,
-            on_rest=lambda: None,
         )
         line.open(0)
         asked = HIGH_WATER + 2 * MAX_EVENTS_WAITING

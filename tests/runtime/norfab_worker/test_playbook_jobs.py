@@ -7,10 +7,11 @@ import pytest
 from specwire.runtime.norfab.commands import Open, Response
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
-from specwire.runtime.norfab.worker.events import Dropped, JobEnded, JobRefused, StoreFailed
+from specwire.runtime.norfab.worker.engine import DISK_S
+from specwire.runtime.norfab.worker.events import Dropped, JobEnded, JobRefused, StoreFailed, StoreRecovered
 from specwire.runtime.norfab.worker.limits import WorkerSettings
-from specwire.runtime.norfab.worker.records import BegunRecord
-from tests.runtime.norfab_worker.laboratory import CLIENT, Lab, job, value
+from specwire.runtime.norfab.worker.records import BegunRecord, DeletedRecord, JobRecord, ResultRecord
+from tests.runtime.norfab_worker.laboratory import CLIENT, START, Lab, job, value
 
 UUID = "4f1d0c6b9e8a4b5c8d7e6f5a4b3c2d1e"
 
@@ -66,15 +67,8 @@ def test_a_result_is_durable_before_it_is_sent() -> None:
     assert lab.statuses() == [201, 200]
 
 
-def test_that_a_job_begins_is_noted_before_it_begins() -> None:
-    lab = Lab()
-    lab.post()
-    order = [type(action) for action in lab.done if isinstance(action, actions.Mark | actions.Start)]
-    assert order == [actions.Mark, actions.Start]
-
-
-def test_where_power_may_fail_that_a_job_begins_is_durable_before_it_begins() -> None:
-    lab = Lab(commits=False, commits_beginnings=True)
+def test_that_a_job_begins_is_durable_before_it_begins() -> None:
+    lab = Lab(commits=False)
     lab.post("j1")
     lab.post("j2")
     assert lab.waiting[0].records[1:] == (BegunRecord(1),)  # one commit for both, where it begins at once
@@ -85,11 +79,10 @@ def test_where_power_may_fail_that_a_job_begins_is_durable_before_it_begins() ->
     assert lab.runs() == ["j1"] and BegunRecord(2) in lab.waiting[1].records
     lab.commit()
     assert lab.runs() == ["j1", "j2"]
-    assert lab.of(actions.Mark) == []
 
 
 def test_a_place_that_was_reserved_is_given_back() -> None:
-    lab = Lab(commits=False, commits_beginnings=True)
+    lab = Lab(commits=False)
     lab.post("j1")
     lab.refuse()
     lab.post("j2")
@@ -101,7 +94,7 @@ def test_a_place_that_was_reserved_is_given_back() -> None:
 
 
 def test_a_job_whose_beginning_cannot_be_kept_fails() -> None:
-    lab = Lab(commits=False, commits_beginnings=True)
+    lab = Lab(commits=False)
     lab.post("j0")
     lab.post("j1")
     lab.commit()
@@ -110,7 +103,7 @@ def test_a_job_whose_beginning_cannot_be_kept_fails() -> None:
     lab.refuse("disk full")
     lab.commit()
     assert lab.runs() == ["j0"]
-    assert lab.ends()[0]["errors"] == ["the worker cannot keep that the job begins: disk full"]
+    assert lab.ends()[0]["errors"] == ["the worker cannot store that the job begins: disk full"]
 
 
 def test_a_failed_task_is_200_that_says_so() -> None:
@@ -194,7 +187,7 @@ def test_a_job_that_cannot_be_kept_is_refused_and_may_come_again() -> None:
     lab = Lab(commits=False)
     lab.post()
     lab.refuse("disk full")
-    assert lab.ends()[0]["errors"] == ["the worker cannot keep the job: disk full"]
+    assert lab.ends()[0]["errors"] == ["the worker cannot store the job: disk full"]
     assert lab.reported(StoreFailed) == [StoreFailed("disk full")]
     lab.take()
     lab.post()
@@ -202,13 +195,73 @@ def test_a_job_that_cannot_be_kept_is_refused_and_may_come_again() -> None:
     assert lab.statuses() == [201]
 
 
-def test_a_result_that_cannot_be_kept_is_told_all_the_same() -> None:
+def test_a_result_that_cannot_be_stored_is_a_failure_that_is_stored() -> None:
+    """The broker never gets a result that a restart would not know of."""
     lab = Lab(commits=False)
     lab.post()
     lab.commit()
+    lab.take()
     lab.end("j1", value(3))
-    lab.refuse()
-    assert lab.ends()[0]["result"] == 3
+    lab.refuse("constraint failed")
+    assert lab.sent == []
+    lab.commit()
+    assert lab.ends()[0]["errors"] == ["the worker cannot store the result: constraint failed"]
+    assert len(lab.disk.results()) == 1
+
+
+def test_if_not_even_the_failure_can_be_stored_the_broker_hears_500() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.commit()
+    lab.take()
+    lab.end("j1", value(3))
+    lab.refuse("no such table")
+    lab.refuse("no such table")
+    assert lab.statuses() == [500]
+    assert lab.waiting == []
+
+
+def test_a_worker_whose_store_refuses_says_so_at_once() -> None:
+    lab = Lab()
+    lab.perform(lab.engine.store_refuses("database or disk is full", START))
+    lab.post()
+    assert lab.ends()[0]["errors"] == ["the worker cannot store the job: database or disk is full"]
+    assert lab.reported(StoreFailed) == [
+        StoreFailed("new jobs are refused, as the disk fails: database or disk is full")
+    ]
+    lab.perform(lab.engine.store_refuses("", START))
+    assert lab.reported(StoreRecovered) == [StoreRecovered()]
+    lab.post("j2")
+    assert lab.runs() == ["j2"]
+
+
+def test_only_a_new_job_and_a_deletion_may_be_refused_while_the_disk_fails() -> None:
+    lab = Lab(commits=False)
+    lab.post("j1")
+    lab.post("j2")
+    lab.commit()
+    lab.end("j1")
+    lab.delete("j2")
+    lab.post("j3")
+    kinds = [(type(commit.records[0]), commit.refusable) for commit in lab.waiting]
+    assert kinds == [
+        (ResultRecord, False),
+        (BegunRecord, False),
+        (DeletedRecord, True),
+        (JobRecord, True),
+    ]
+
+
+def test_a_worker_that_stops_waits_for_a_failing_disk_for_so_long_only() -> None:
+    lab = Lab(WorkerSettings(drain_s=5.0), commits=False)
+    lab.post()
+    lab.commit()
+    lab.end()
+    lab.perform(lab.engine.stop(lab.now))
+    lab.wait(5.0 + DISK_S - 1.0)
+    assert lab.stopped is None
+    lab.wait(2.0)
+    assert lab.stopped is not None
 
 
 @pytest.mark.parametrize("body", [b"", b"\x80", b"{", b"[]", b'{"task":5}', b"[" * 5000, b'{"args":{}}'])

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import pytest
+
 from specwire.runtime.norfab.commands import Response
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.events import Dropped
-from specwire.runtime.norfab.worker.records import DeletedRecord
+from specwire.runtime.norfab.worker.records import DeletedRecord, ResultRecord
 from tests.runtime.norfab_worker.laboratory import Lab, records_of, value
 
 # --- GET
@@ -51,7 +53,7 @@ def test_a_result_that_cannot_be_read_is_an_explicit_failure() -> None:
     lab.take()
     lab.disk.records.clear()
     lab.get()
-    assert lab.ends()[0]["errors"] == ["the worker cannot read the result that it has kept"]
+    assert lab.ends()[0]["errors"] == ["the worker cannot read the result that it has stored"]
 
 
 # --- DELETE
@@ -115,19 +117,61 @@ def test_delete_is_durable_before_it_is_answered() -> None:
     lab.delete()
     assert lab.sent == []
     lab.commit()
-    assert lab.statuses() == [200]
+    assert lab.statuses() == [201, 200]
     assert lab.started == []
 
 
-def test_a_deletion_that_cannot_be_kept_is_500() -> None:
+def test_a_deletion_that_cannot_be_stored_is_500_and_leaves_the_result() -> None:
     lab = Lab()
     lab.post()
     lab.end()
     lab.take()
     lab.commits = False
     lab.delete()
+    assert lab.waiting[0].refusable
     lab.refuse()
     assert lab.statuses() == [500]
+    lab.get()
+    assert lab.ends()[0]["result"] == 5
+
+
+@pytest.mark.parametrize("ends", [False, True])
+def test_a_job_whose_deletion_cannot_be_stored_still_ends(ends: bool) -> None:
+    """Also if its task ended while that was tried."""
+    lab = Lab(commits=False)
+    lab.post()
+    lab.commit()
+    lab.delete()
+    if ends:
+        lab.end("j1", value(3))
+    lab.refuse()
+    if not ends:
+        lab.end("j1", value(3))
+    lab.commit()
+    assert lab.statuses() == [201, 500, 200]
+    assert lab.ends()[0]["result"] == 3
+
+
+def test_a_job_whose_deletion_cannot_be_stored_begins_in_its_turn() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.delete()
+    lab.commit(1)
+    lab.refuse()
+    lab.commit()
+    assert lab.runs() == ["j1"]
+
+
+def test_a_result_beside_a_deletion_does_not_bring_the_job_back() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.commit()
+    lab.delete()
+    lab.end("j1", value(3))
+    lab.commit()
+    assert lab.statuses() == [201, 200]
+    assert not list(records_of(ResultRecord, disk=lab.disk))
+    assert lab.killed().engine.jobs.by_uuid["j1"].deleted
 
 
 def test_a_deleted_job_never_runs_again() -> None:

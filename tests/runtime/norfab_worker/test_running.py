@@ -27,9 +27,6 @@ class Ear:
         self.poured: list[bytes] = []
         self.changed = asyncio.Event()
 
-    def on_began(self, uuid: str, at: float) -> None:
-        """Nothing is lined up here; see `test_ahead`."""
-
     def on_progress(self, uuid: str, progress: Progress) -> None:
         """Take progress."""
         self.told.append((uuid, progress))
@@ -38,7 +35,7 @@ class Ear:
         """Take a piece."""
         self.poured.append(data)
 
-    def on_ended(self, uuid: str, outcome: Outcome, began: float | None = None) -> None:
+    def on_ended(self, uuid: str, outcome: Outcome) -> None:
         """Take an end."""
         assert uuid not in self.ended
         self.ended[uuid] = outcome

@@ -1,20 +1,17 @@
-"""What a worker keeps on disk, with real files."""
+"""Durable store of a worker, with real files."""
 
 from __future__ import annotations
 
 import asyncio
-import os
 import sqlite3
-import struct
-from collections.abc import AsyncIterator, Callable, Coroutine
-from contextlib import asynccontextmanager
+from collections.abc import AsyncIterator, Callable, Coroutine, Sequence
+from contextlib import asynccontextmanager, closing
 from pathlib import Path
 from typing import Any, Literal
 
 import pytest
 
-from specwire.runtime.norfab.store.errors import StoreInUseError
-from specwire.runtime.norfab.worker.mark import OCTETS, BeginningMark, read_mark
+from specwire.runtime.kernel.store import Failure, StoreInUseError
 from specwire.runtime.norfab.worker.records import (
     BegunRecord,
     DeletedRecord,
@@ -23,7 +20,7 @@ from specwire.runtime.norfab.worker.records import (
     Record,
     ResultRecord,
 )
-from specwire.runtime.norfab.worker.store import DATABASE, MARK, WorkerStore
+from specwire.runtime.norfab.worker.store import NAME, WorkerStore
 
 
 def run(story: Callable[[], Coroutine[Any, Any, None]]) -> None:
@@ -50,14 +47,10 @@ class Opened:
             await self.durable.wait()
             self.durable.clear()
 
-    def note(self, ticket: int) -> None:
-        """The store says that all up to `ticket` is durable."""
-        self.stored = ticket
-        self.durable.set()
-
-    def fail(self, ticket: int, reason: str) -> None:
-        """The store says that `ticket` was not kept."""
-        self.failed[ticket] = reason
+    def note(self, last: int, failures: Sequence[Failure]) -> None:
+        """Note the outcome of an attempt to commit."""
+        self.stored = last
+        self.failed |= dict(failures)
         self.durable.set()
 
 
@@ -70,9 +63,8 @@ async def opened(
     store = WorkerStore(
         folder,
         durability,
-        on_stored=lambda ticket: found[0].note(ticket),
-        on_failed=lambda ticket, reason: found[0].fail(ticket, reason),
-        on_damaged=(damage if damage is not None else []).append,
+        on_committed=lambda last, failures: found[0].note(last, failures),
+        on_notice=(damage if damage is not None else []).append,
     )
     records, begun = await store.open()
     found.append(Opened(store, records, begun))
@@ -95,7 +87,7 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
             await first.write(a_job(2), a_job(3, held=True))
             await first.write(ResultRecord(1, b'{"w1":{}}', 2000.5, 9, True, True))
             await first.write(DeletedRecord(2, 2001.5))
-            first.store.mark(2)
+            await first.write(BegunRecord(2))
             assert await first.store.read_result(1) == b'{"w1":{}}'
             assert await first.store.read_result(2) is None
             assert await first.store.read_result(99) is None
@@ -116,66 +108,32 @@ def test_what_was_written_is_read_again(tmp_path: Path) -> None:
     run(story)
 
 
-def test_with_full_durability_beginnings_are_in_the_database(tmp_path: Path) -> None:
+@pytest.mark.parametrize("durability", ["process", "full"])
+def test_beginnings_are_in_the_database(tmp_path: Path, durability: Literal["process", "full"]) -> None:
     async def story() -> None:
-        async with opened(tmp_path, "full") as first:
-            await first.write(a_job(1), a_job(2))
-            await first.write(BegunRecord(1))
+        async with opened(tmp_path, durability) as first:
+            await first.write(a_job(1), BegunRecord(1))
+            await first.write(a_job(2), a_job(3))
             await first.write(BegunRecord(2))
-        assert not (tmp_path / MARK).exists()
-        async with opened(tmp_path, "full") as second:
+        async with opened(tmp_path, durability) as second:
             assert second.begun == 2
-        async with opened(tmp_path, "process") as third:
-            assert third.begun == 2
-            third.store.mark(7)
-        async with opened(tmp_path, "full") as fourth:
-            assert fourth.begun == 7
 
     run(story)
 
 
-@pytest.mark.parametrize("harm", ["gone", "empty", "torn", "long"])
-def test_where_nothing_says_what_has_begun_all_has(tmp_path: Path, harm: str) -> None:
+def test_if_it_is_lost_what_has_begun_all_has(tmp_path: Path) -> None:
     """None may run twice."""
 
     async def story() -> None:
         async with opened(tmp_path) as first:
             await first.write(a_job(1), a_job(2), a_job(3))
-            first.store.mark(1)
-        mark = tmp_path / MARK
-        if harm == "gone":
-            mark.unlink()
-        else:
-            mark.write_bytes({"empty": b"", "torn": os.urandom(OCTETS), "long": b"\0" * 99}[harm])
+            await first.write(BegunRecord(1))
+        with closing(sqlite3.connect(tmp_path / NAME, isolation_level=None)) as database:
+            database.execute("DELETE FROM begun")
         async with opened(tmp_path) as second:
             assert second.begun == 3
 
     run(story)
-
-
-def test_a_process_that_is_killed_while_it_marks_leaves_the_mark_before(tmp_path: Path) -> None:
-    file = tmp_path / "begun"
-    mark = BeginningMark(file, 0)
-    for number in range(1, 6):
-        mark.write(number)
-        assert read_mark(file) == number
-    mark.close()
-    octets = file.read_bytes()
-    newer = 0 if struct.unpack("<Q", octets[:8])[0] == 5 else 16
-    for torn in range(1, 16):
-        file.write_bytes(octets[:newer] + bytes(torn) + octets[newer + torn :])
-        assert read_mark(file) in (4, 5)
-    assert file.stat().st_mode & 0o777 == 0o600
-
-
-def test_a_mark_goes_on_where_it_was(tmp_path: Path) -> None:
-    file = tmp_path / "begun"
-    mark = BeginningMark(file, 0)
-    mark.write(9)
-    mark.close()
-    again = BeginningMark(file, 9)
-    assert read_mark(file) == 9
-    again.close()
 
 
 def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
@@ -190,19 +148,17 @@ def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
     run(story)
 
 
-def test_a_damaged_database_is_moved_aside_and_told(tmp_path: Path) -> None:
+def test_a_damaged_database_is_replaced_and_reported(tmp_path: Path) -> None:
     async def story() -> None:
         async with opened(tmp_path) as first:
-            await first.write(a_job(1))
-            first.store.mark(1)
-        (tmp_path / DATABASE).write_bytes(b"no database at all" * 100)
-        told: list[str] = []
-        async with opened(tmp_path, damage=told) as second:
+            await first.write(a_job(1), BegunRecord(1))
+        (tmp_path / NAME).write_bytes(b"no database at all" * 100)
+        notices: list[str] = []
+        async with opened(tmp_path, damage=notices) as second:
             assert second.records == []
-            assert second.begun == 1  # new jobs are numbered from here
             await second.write(a_job(2))
-        assert len(told) == 1 and "damaged" in told[0]
-        assert list(tmp_path.glob(DATABASE + ".damaged-*"))
+        assert len(notices) == 1 and "damaged" in notices[0]
+        assert list(tmp_path.glob(NAME + ".damaged-*"))
 
     run(story)
 
@@ -223,7 +179,7 @@ def test_the_tables_are_as_a_person_would_ask_them(tmp_path: Path) -> None:
         async with opened(tmp_path) as first:
             await first.write(a_job(1))
             await first.write(ResultRecord(1, b"{}", 5.0, 2, False, False))
-        with sqlite3.connect(tmp_path / DATABASE) as database:
+        with sqlite3.connect(tmp_path / NAME) as database:
             rows = database.execute(
                 "SELECT uuid, task, failed, length(job.body) FROM job JOIN result USING (number)"
             ).fetchall()

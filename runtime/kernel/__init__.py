@@ -1,0 +1,1 @@
+"""What every peer needs and no protocol owns: so far the durable store."""

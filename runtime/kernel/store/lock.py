@@ -1,0 +1,58 @@
+"""Exclusive use of a store, by a file lock that the kernel releases when its process ends.
+
+The errors of a store are here too. ``str()`` of each names the file, the reason, and what to do.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import os
+from contextlib import suppress
+from pathlib import Path
+
+
+class StoreError(Exception):
+    """A store cannot be opened, read or closed."""
+
+
+class StoreInUseError(StoreError):
+    """Another process has the store open."""
+
+
+class StoreVersionError(StoreError):
+    """The file belongs to another version of this program, or to another one. It is unchanged."""
+
+
+class StoreLock:
+    """Lock on ``PATH-lock``, held from construction until `release`.
+
+    The file remains, and contains the process id of its last holder.
+
+    Raises:
+        StoreInUseError: another process holds the lock.
+        StoreError: the lock file cannot be created.
+    """
+
+    def __init__(self, path: Path) -> None:
+        file = path.with_name(f"{path.name}-lock")
+        try:
+            self._descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
+        except OSError as error:
+            raise StoreError(f"{file} cannot be created: {error.strerror}") from None
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError as error:
+            holder = os.pread(self._descriptor, 32, 0).strip().decode("ascii", "replace") or "unknown"
+            os.close(self._descriptor)
+            if not isinstance(error, BlockingIOError):
+                raise StoreError(f"{file} cannot be locked: {error.strerror}") from None
+            advice = "end that one, or choose another folder"
+            raise StoreInUseError(f"{path} is in use by process {holder}: {advice}") from None
+        with suppress(OSError):  # the process id is for people: a full disk must not matter
+            os.ftruncate(self._descriptor, 0)
+            os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
+
+    def release(self) -> None:
+        """Let another process use the store."""
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # closing is not enough after a fork
+        os.close(self._descriptor)
