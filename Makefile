@@ -80,15 +80,16 @@ fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds
 fuzz-short: setup ## the same for a minute, as a part of check; left out where atheris has no wheel
 	@$(VENV)/python -m tests.fuzz.run --seconds 60 --if-possible
 
-soak: setup ## peers and brokers killed, cut off and flooded, at full count
+soak: setup ## peers and brokers killed, cut off and flooded, and histories of stores, at full count
 	@SPECWIRE_SOAK_ROUNDS=10 SPECWIRE_SOAK_OCTETS=200000000 SPECWIRE_BURST=10000 SPECWIRE_SOAK_FILES=100000 \
 	SPECWIRE_LARGE_OCTETS=5000000000 SPECWIRE_SOAK_SECONDS=600 SPECWIRE_CHAOS_JOBS=5000 \
 	SPECWIRE_FLOOD_JOBS=100000 SPECWIRE_FLOOD_CONNECTIONS=10000 SPECWIRE_WATCH_KILLS=5 \
-	SPECWIRE_PIPELINE_KILLS=1 \
+	SPECWIRE_PIPELINE_KILLS=1 SPECWIRE_SOAK_HISTORIES=100000 \
 	$(PYTEST) -o faulthandler_timeout=0 tests/integration/test_filemq_faults_*.py tests/integration/test_filemq_large.py \
 	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py \
 	tests/integration/test_norfab_floods.py tests/runtime/spark/live/test_killed.py \
-	tests/runtime/spark/live/test_declare.py tests/integration/test_pipeline_killed.py $(ARGS)
+	tests/runtime/spark/live/test_declare.py tests/integration/test_pipeline_killed.py \
+	tests/runtime/kernel/store/test_model.py tests/runtime/norfab_serve/test_broker_model.py $(ARGS)
 
 dist: setup ## build wheels and the source archive into dist/, and try each in an empty environment
 	@$(VENV)/python scripts/dist.py $(ARGS)

@@ -8,6 +8,7 @@ from specwire.runtime.cli.norfab_broker import broker
 from specwire.runtime.cli.norfab_client import app as client
 from specwire.runtime.cli.norfab_keys import keys
 from specwire.runtime.cli.norfab_show import app as show
+from specwire.runtime.cli.norfab_store import app as store
 from specwire.runtime.cli.norfab_worker import worker
 
 RUNNING = "Exit status: 0 after SIGINT or SIGTERM; 1 when it failed; 2 for usage and bad input."
@@ -18,6 +19,7 @@ app.command(epilog=RUNNING)(worker)
 app.command(epilog="Exit status: 0; 2 for usage and bad input.")(keys)
 app.add_typer(client, name="client")
 app.add_typer(show, name="show")
+app.add_typer(store, name="store")
 
 
 @app.callback()

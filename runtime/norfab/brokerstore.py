@@ -195,6 +195,8 @@ def find_unfinished(records: Iterable[Stored]) -> set[str]:
     slots: dict[str, set[str]] = {}
     results: dict[str, set[str]] = {}
     for record in records:
+        if isinstance(record, JobRecord):
+            slots[record.uuid], results[record.uuid] = set(), set()
         if isinstance(record, JobRecord | AssignedRecord):
             slots.setdefault(record.uuid, set()).update(part.slot for part in record.tasks)
         elif isinstance(record, HeldResult):

@@ -202,6 +202,7 @@ class Dispatcher:
         before, task.worker = (task.worker if task.attempt else ""), worker.name
         task.attempt += 1
         self._place(task, worker)
+        task.job.recorded = True
         self._engine.commits.commit(
             AssignedRecord(task.job.uuid, (task.record,)),
             then=partial(self._given, task, task.attempt, before),
@@ -282,6 +283,7 @@ class Dispatcher:
         if self.assign(job):
             service.unserved.pop(job.uuid, None)
             records = tuple(task.record for task in job.tasks.values())
+            job.recorded = True
             self._engine.commits.commit(
                 AssignedRecord(job.uuid, records),
                 then=partial(self._relaunch, job, records),

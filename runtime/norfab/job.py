@@ -85,6 +85,7 @@ class Job(msgspec.Struct, gc=False, eq=False):
         listeners: routing ids of the clients whose POST or GET is outstanding, with the user of each.
         open: how many tasks have not ended.
         octets, parts: of the body, and of workers, as they are counted in all unfinished jobs.
+        recorded: records were written after that of the job itself.
         deleted: a client deleted it (it is remembered so that its uuid stays known), or the broker has forgotten it.
     """
 
@@ -104,6 +105,7 @@ class Job(msgspec.Struct, gc=False, eq=False):
     tasks: dict[str, Task] = {}
     told: bool = False
     durable: bool = False
+    recorded: bool = False
     deleted: bool = False
     queued_until: float = 0.0
     ended_at: float = 0.0

@@ -121,6 +121,7 @@ class Jobs:
         task.state = ENDING
         record = ResultRecord(task.job.uuid, task.slot, status, body, engine.now)
         task.result = Outcome(status, body, len(body), engine.now)
+        task.job.recorded = True
         engine.commits.commit(
             record, then=partial(self._ended, task, cause), otherwise=partial(self._not_stored, task, cause)
         )
@@ -216,7 +217,10 @@ class Jobs:
         self._engine.commits.commit(ForgottenRecord(job.uuid, reason), otherwise=self._engine.store_failed)
 
     def withdraw(self, job: Job) -> None:
-        """Take out a job that was never acknowledged."""
+        """Take out a job that was refused, with what was written of it meanwhile."""
+        if job.recorded:
+            engine = self._engine
+            engine.commits.commit(ForgottenRecord(job.uuid, "refused"), otherwise=engine.store_failed)
         for task in job.tasks.values():
             self._engine.dispatcher.release(task)
             task.state = DONE

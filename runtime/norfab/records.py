@@ -92,10 +92,10 @@ class WorkerRecord(msgspec.Struct, frozen=True, gc=False):
 
 
 class ForgottenRecord(msgspec.Struct, frozen=True, gc=False):
-    """Nothing of this uuid needs to be kept: retention is over, or a worker is gone (`left`)."""
+    """Nothing of this uuid needs to be kept: retention is over, a worker is gone (`left`), or its job was `refused`."""
 
     uuid: str
-    reason: Literal["age", "number", "left"]
+    reason: Literal["age", "number", "left", "refused"]
 
 
 Record = (

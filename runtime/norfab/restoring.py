@@ -44,6 +44,7 @@ class _Stored:
         """Take the next record, in the order of writing."""
         match record:
             case JobRecord():
+                self._drop(record.uuid)  # of a job with this uuid that was refused
                 self.jobs[record.uuid] = record
                 self.parts[record.uuid] = {part.slot: part for part in record.tasks}
             case AssignedRecord():
@@ -74,6 +75,8 @@ def restore(engine: BrokerEngine, records: Iterable[Record | HeldResult]) -> Non
     stored = _Stored()
     for record in records:
         stored.take(record)
+    for uuid in {*stored.parts, *stored.results} - {*stored.jobs, *stored.deleted}:
+        engine.commits.commit(ForgottenRecord(uuid, "refused"), otherwise=engine.store_failed)
     for worker in stored.workers.values():
         engine.expected.expect(worker.name, worker.service, engine.now + engine.settings.expiry_s)
     for uuid, deleted in stored.deleted.items():

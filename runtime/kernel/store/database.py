@@ -110,7 +110,7 @@ def open_database(
     if not path.exists():
         path.touch(0o600)
     octets = path.stat().st_size
-    _check_wal(path, octets)
+    check_wal(path, octets)
     connection = connect(path)
     try:
         version = _check(connection, path, schema, octets)
@@ -221,7 +221,7 @@ def _check(connection: sqlite3.Connection, path: Path, schema: Schema, octets: i
     return int(version)
 
 
-def _check_wal(path: Path, octets: int) -> None:
+def check_wal(path: Path, octets: int) -> None:
     """Check the header of the WAL, without which SQLite drops all of it silently; raises DamageError.
 
     SQLite also ends the WAL at the first damaged frame, and cannot tell that from a commit that a kill

@@ -328,7 +328,7 @@ class Store:
             return f"{error}; it was replaced before, so the disk cannot be trusted: stop, and look at it"
         try:
             self._on_loop(self._on_notice, salvage(self.path, self._schema, str(error)))
-        except Exception as reason:  # noqa: BLE001 - a damaged file has anything, and this thread must not end
+        except Exception as reason:  # noqa: BLE001 - a damaged file has anything
             return f"it is damaged ({error}) and cannot be replaced: {reason}"
         self._salvaged = True
         return ""

@@ -429,3 +429,29 @@ def test_posts_reach_a_worker_once_without_kills() -> None:
     assert not any(
         isinstance(command, Post | Response) for queue in world.from_broker.values() for command in queue
     )
+
+
+def test_nothing_of_a_refused_job_is_left_when_its_uuid_comes_again() -> None:
+    """Its worker was lost while the disk refused it: that failure was written behind it, and must not end the next one."""
+    lab = Lab(commits=False)
+    lab.ready("w1")
+    lab.commit()
+    lab.post(target="w1")
+    lab.perform(lab.engine.unreachable(b"w1", "worker", START))
+    lab.perform(lab.engine.not_stored(lab.waiting.pop(0).ticket, "disk full", START))
+    lab.commit()
+    assert lab.statuses() == [500]
+    lab.post(target="w1")
+    lab.commit()
+    restarted = again(lab)
+    job = restarted.engine.jobs.by_uuid["j1"]
+    assert not job.ended
+    assert job.tasks == {} or all(task.result is None for task in job.tasks.values())
+
+
+def test_a_result_whose_job_was_refused_is_forgotten_after_a_kill() -> None:
+    orphan = ResultRecord("j1", "w1", 500, b"{}", START)
+    lab = Lab(records=[orphan])
+    assert lab.records[-1] == ForgottenRecord("j1", "refused")
+    lab = Lab(records=[orphan, JobRecord("j1", b"c1", "", "svc", "w1", b"{}", START, START + 60)])
+    assert not lab.engine.jobs.by_uuid["j1"].ended
