@@ -128,28 +128,39 @@ def test_a_job_for_any_worker_that_has_ended_never_goes_to_another(tmp_path: Pat
 
 
 class ReportingWorker(DiligentWorker):
-    """Reports progress of each job before its result."""
+    """Reports progress of each job when it takes it."""
 
-    def _end(self, peer: RawPeer, job: commands.Post) -> None:
-        report(peer, job, 2)
-        super()._end(peer, job)
+    def _take(self, peer: RawPeer, command: commands.Command) -> None:
+        is_new = isinstance(command, commands.Post) and command.uuid not in self.runs
+        super()._take(peer, command)
+        if is_new and isinstance(command, commands.Post):
+            report(peer, command, 2)
+
+    @property
+    def unfinished(self) -> int:
+        """How many jobs were taken and not done."""
+        return len(self.runs) - len(self.results)
 
 
 @pytest.mark.peers
 def test_jobs_that_ended_while_brokers_were_killed_are_ended_after_a_clean_restart(tmp_path: Path) -> None:
     """Each with progress: some of them were RUNNING again."""
-    uuids = [f"j{number}" for number in range(200)]
+    uuids = [f"j{number}" for number in range(400)]
 
     async def story() -> None:
         with kept_endpoint() as endpoint:
             async with crowd_at(endpoint) as crowd:
                 worker, client = ReportingWorker(crowd), DiligentClient(crowd, uuids, "w1")
                 tasks = [asyncio.create_task(worker.work()), asyncio.create_task(client.work())]
-                for kill_at in (40, 80, 120, 160):
+                for kill_at in (20, 60, 100, 140):
                     async with running_broker(endpoint, tmp_path) as broker:
                         while len(client.ended) < kill_at:
                             await asyncio.sleep(0.001)
+                        worker.held = True
+                        while worker.unfinished < 5:
+                            await asyncio.sleep(0.001)
                         await broker.kill()
+                        worker.held = False
                 async with running_broker(endpoint, tmp_path) as broker:
                     await tasks[1]
                     tasks[0].cancel()

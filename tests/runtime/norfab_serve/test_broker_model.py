@@ -330,7 +330,13 @@ class Histories(RuleBasedStateMachine):
             self.hear(worker, b"NFPW01", EVENT, b"posting", b"", uuid.encode(), b"200", event)
         self.count += 1
         result = POISON if poisoned else self.count
-        entry = {"result": result, "failed": False, "errors": [], "task": "t", "status": "completed"}
+        entry: dict[str, object] = {
+            "result": result,
+            "failed": False,
+            "errors": [],
+            "task": "t",
+            "status": "completed",
+        }
         self.results[worker][uuid] = body = json.dumps({worker: entry}).encode()
         self.hear(worker, b"NFPW01", RESPONSE, b"posting", b"", uuid.encode(), b"200", body)
 
@@ -422,7 +428,10 @@ class Histories(RuleBasedStateMachine):
             deadline = self.loop.time() + ANSWER_S / 4
             while not self.is_answered(uuid, job) and self.loop.time() < deadline:
                 await asyncio.sleep(0)
-            self.check(self.is_answered(uuid, job), f"{uuid} {job.state}, ended: {job.parts}, but GET is answered {self.answers}")
+            self.check(
+                self.is_answered(uuid, job),
+                f"{uuid} {job.state}, ended: {job.parts}, but GET is answered {self.answers}",
+            )
             self.nothing_is_wrong()
             self.compare(uuid, job)
         self.nothing_is_wrong()
