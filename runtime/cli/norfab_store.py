@@ -15,7 +15,7 @@ import typer
 from specwire.runtime.cli.console import fail, print_error, waiting
 
 if TYPE_CHECKING:
-    from specwire.runtime.norfab.storetools import Fault, Report
+    from specwire.runtime.norfab.storetools import CheckReport, StoreFault
 
 FAILED = 1
 HELP = "Check, back up and export the store of a broker, a worker or a client, which may run meanwhile."
@@ -116,9 +116,9 @@ def export(
     """
     from specwire.runtime.norfab import storetools
 
-    skipped: list[Fault] = []
+    skipped: list[StoreFault] = []
 
-    def skip(fault: Fault) -> None:
+    def skip(fault: StoreFault) -> None:
         skipped.append(fault)
         print_error(f"specwire: skipped {_describe(fault)}")
 
@@ -164,14 +164,14 @@ def _print_json(value: Any) -> None:
     sys.stdout.write(f"{json.dumps(value, indent=2)}\n")
 
 
-def _describe(fault: Fault) -> str:
+def _describe(fault: StoreFault) -> str:
     from specwire.runtime.log.text import show
 
     uuid = f" of {fault.uuid}" if fault.uuid and not fault.row.endswith(f" {fault.uuid}") else ""
     return show(f"{fault.row}{uuid}: {fault.fault}" if fault.row else fault.fault)
 
 
-def _summarize(report: Report) -> str:
+def _summarize(report: CheckReport) -> str:
     from specwire.runtime.log.text import show
     from specwire.runtime.quantities import show_count, show_octets
 

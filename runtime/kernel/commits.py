@@ -28,6 +28,10 @@ class Commit(msgspec.Struct, frozen=True, gc=False):
     refusable: bool = False
 
 
+class StoreRecovered(msgspec.Struct, frozen=True, gc=False):
+    """Event: the disk works again, and new records are accepted."""
+
+
 class PendingCommits:
     """Commits that are not durable yet, in order.
 

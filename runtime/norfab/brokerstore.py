@@ -26,7 +26,7 @@ from specwire.runtime.kernel.store import (
     Store,
     StoreError,
 )
-from specwire.runtime.norfab.migration import remove_leftovers, upgrade_broker
+from specwire.runtime.norfab.migration import upgrade_broker
 from specwire.runtime.norfab.records import (
     AssignedRecord,
     DeletedRecord,
@@ -103,7 +103,6 @@ class BrokerStore:
     async def open(self) -> None:
         """Open the database; raises StoreError."""
         await self.store.open()
-        remove_leftovers(self.store.path)
 
     async def close(self) -> None:
         """Commit what is queued, and close."""

@@ -3,7 +3,7 @@
 A store of version 0.1 is an SQLite file with ``user_version`` 1, a redo log beside it (``FILE-redo``: statements that a killed
 process had made durable and not committed yet), and for a worker a file ``begun`` (the number of the job that began last).
 Each function runs in the transaction that also sets the new version, so a kill leaves either the old store, whole, or the
-new one. The two files are not read any more after that; `remove_leftovers` deletes them.
+new one. Each returns the other files, which are not needed after that.
 
 Redo log: a key of 16 octets, then records. Each has a serial number (8 octets, little-endian), its length (4), a keyed BLAKE2b
 signature of both and the record (8), and the record: a MessagePack list of statements with their parameters. The table ``redo``
@@ -45,7 +45,7 @@ class _Keyed(msgspec.Struct):
 _decode_keyed = msgspec.msgpack.Decoder(_Keyed).decode
 
 
-def upgrade_broker(connection: sqlite3.Connection, path: Path) -> None:
+def upgrade_broker(connection: sqlite3.Connection, path: Path) -> tuple[Path, ...]:
     """Number rows in the order of writing, and store the uuid of each, which numbers stood for before.
 
     Version 0.1 could give a record the number of another one (a row of history). Both are kept here.
@@ -71,26 +71,24 @@ def upgrade_broker(connection: sqlite3.Connection, path: Path) -> None:
                 connection.execute("DELETE FROM record WHERE uuid = ?", (uuid,))
     connection.execute("DROP TABLE old_record")
     connection.execute("DROP TABLE redo")
+    return (_redo_file(path),)
 
 
-def upgrade_worker(connection: sqlite3.Connection, path: Path) -> None:
+def upgrade_worker(connection: sqlite3.Connection, path: Path) -> tuple[Path, ...]:
     """Commit what the redo log has, and the number of the job that began last."""
     _replay(connection, path)
-    marked = _read_mark(path.with_name("begun"))
+    mark = path.with_name("begun")
+    marked = _read_mark(mark)
     if marked is not None:
         [known] = connection.execute("SELECT max(number) FROM begun").fetchone()
         connection.execute("INSERT OR REPLACE INTO begun VALUES (1, ?)", (max(marked, known or 0),))
+    return _redo_file(path), mark
 
 
-def upgrade_client(connection: sqlite3.Connection, path: Path) -> None:
+def upgrade_client(connection: sqlite3.Connection, path: Path) -> tuple[Path, ...]:
     """Commit what the redo log has."""
     _replay(connection, path)
-
-
-def remove_leftovers(path: Path) -> None:
-    """Delete the files of version 0.1 that an upgraded store does not need."""
-    for file in (_redo_file(path), path.with_name("begun")):
-        file.unlink(missing_ok=True)
+    return (_redo_file(path),)
 
 
 def _replay(connection: sqlite3.Connection, path: Path) -> None:

@@ -1,6 +1,6 @@
 """The stores of a broker, a worker and a client as data: tables, types, and rules of a sound store.
 
-`storetools` reads stores by these descriptions. One row is sound if it has the types of its `Table`;
+`storetools` reads stores by these descriptions. One row is sound if it has the types of its `TableLayout`;
 rows together are sound if no `Rule` finds one. The rules follow from the order of commits:
 
 - Broker: the record of a job comes before all others of its uuid. Retention deletes every row of a uuid.
@@ -24,7 +24,7 @@ from specwire.runtime.norfab.rows import ASSIGNED, DELETED, EVENT, JOB, RESULT, 
 Row = dict[str, Any]
 
 
-class Table(msgspec.Struct, frozen=True):
+class TableLayout(msgspec.Struct, frozen=True):
     """Rows that are one kind of record.
 
     Attributes:
@@ -66,7 +66,7 @@ class Kind(msgspec.Struct, frozen=True):
     peer: str
     file: str
     version: int
-    tables: tuple[Table, ...]
+    tables: tuple[TableLayout, ...]
     rules: tuple[Rule, ...]
     counts: Mapping[str, str]
 
@@ -94,9 +94,11 @@ def slots_of(kind: int, octets: bytes) -> str:
     return msgspec.json.encode([part.slot for part in parts]).decode()
 
 
-def _table(name: str, kind: str, *key: str, also: str = "", **fields: type) -> Table:
+def _table(name: str, kind: str, *key: str, also: str = "", **fields: type) -> TableLayout:
     """Return a table whose fields are its columns; `also` are more columns to select."""
-    return Table(name, kind, f"SELECT {', '.join(fields)}{also and f', {also}'} FROM {name}", key, fields)
+    return TableLayout(
+        name, kind, f"SELECT {', '.join(fields)}{also and f', {also}'} FROM {name}", key, fields
+    )
 
 
 _PARTS = f"""SELECT record.uuid, slots.value FROM record, json_each(slots_of(kind, octets)) AS slots
@@ -111,7 +113,7 @@ BROKER = Kind(
     "broker.sqlite3",
     2,
     (
-        Table(
+        TableLayout(
             "record",
             "",
             "SELECT number, uuid, kind, slot, octets, body FROM record",

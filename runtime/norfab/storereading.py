@@ -11,7 +11,7 @@ from typing import Any
 
 from specwire.runtime.kernel.store import StoreError, StoreVersionError
 from specwire.runtime.kernel.store.database import BUSY_S, DamageError, check_wal
-from specwire.runtime.norfab.storekinds import KINDS, Kind, Row, Table, slots_of
+from specwire.runtime.norfab.storekinds import KINDS, Kind, Row, TableLayout, slots_of
 
 PAGE_ROWS = 500
 PAGE_OCTETS = 1 << 20
@@ -128,7 +128,7 @@ def _check_log(path: Path) -> None:
 
 def read_rows(
     connection: sqlite3.Connection,
-    table: Table,
+    table: TableLayout,
     uuid: str | None = None,
     *,
     page_rows: int = PAGE_ROWS,
@@ -175,7 +175,7 @@ def _is_damaged(text: str) -> bool:
     return False
 
 
-def decode_row(table: Table, row: Row) -> tuple[str, Row]:
+def decode_row(table: TableLayout, row: Row) -> tuple[str, Row]:
     """Return kind and fields of the record in a row; raises ValueError."""
     fields = {name: _convert(name, row[name], type_) for name, type_ in table.fields.items()}
     return table.decode(row) if table.decode is not None else (table.kind, fields)
@@ -191,7 +191,7 @@ def _convert(name: str, value: Any, type_: type) -> Any:
     return value
 
 
-def name_row(table: Table, row: Row) -> tuple[str, str]:
+def name_row(table: TableLayout, row: Row) -> tuple[str, str]:
     """Return the name of a row, such as ``record 12``, and the uuid of its job."""
     uuid = row["uuid"]
     return f"{table.name} {row[table.key[-1]]}", uuid if isinstance(uuid, str) else ""

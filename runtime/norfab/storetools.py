@@ -41,7 +41,7 @@ COPIED_PAGES = 2000
 """Pages of the database that a backup copies before Python handles signals such as Ctrl-C."""
 
 
-class Fault(msgspec.Struct, frozen=True):
+class StoreFault(msgspec.Struct, frozen=True):
     """A fault in a store: row, uuid of its job, reason. Both names are empty if the file is damaged."""
 
     row: str
@@ -49,7 +49,7 @@ class Fault(msgspec.Struct, frozen=True):
     fault: str
 
 
-class Report(msgspec.Struct):
+class CheckReport(msgspec.Struct):
     """Result of `check`.
 
     Attributes:
@@ -62,20 +62,20 @@ class Report(msgspec.Struct):
 
     path: Path
     peer: str
-    faults: list[Fault] = []
+    faults: list[StoreFault] = []
     found: int = 0
     counts: dict[str, int] = {}
     octets: int = 0
     damaged: bool = False
 
-    def add(self, fault: Fault, listed: int = 0) -> None:
+    def add(self, fault: StoreFault, listed: int = 0) -> None:
         """Count a fault, and list it if fewer than `FAULTS` of its sort are listed."""
         self.found += 1
         if listed < FAULTS:
             self.faults.append(fault)
 
 
-def check(folder: Path) -> Report:
+def check(folder: Path) -> CheckReport:
     """Read the whole store, and return its faults.
 
     Raises:
@@ -84,13 +84,13 @@ def check(folder: Path) -> Report:
         StoreError: it cannot be read, and not because of damage.
     """
     path, kind = find_store(folder)
-    report = Report(path, kind.peer, octets=size_of(path) + size_of(path, "-wal"))
+    report = CheckReport(path, kind.peer, octets=size_of(path) + size_of(path, "-wal"))
     try:
         with open_store(path, kind) as connection:
             connection.execute("BEGIN")
             for [found] in connection.execute(f"PRAGMA integrity_check({FAULTS})"):
                 if found != "ok":
-                    report.add(Fault("", "", " ".join(found.split())))
+                    report.add(StoreFault("", "", " ".join(found.split())))
             if report.found:
                 report.damaged = connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",)
             report.counts["records"] = 0
@@ -102,11 +102,11 @@ def check(folder: Path) -> Report:
         report.damaged = report.damaged or is_damage(error)
         if not is_damage(error) and getattr(error, "sqlite_errorcode", 0) != sqlite3.SQLITE_ERROR:
             raise StoreError(f"{path} cannot be read: {error}") from None
-        report.add(Fault("", "", str(error)))
+        report.add(StoreFault("", "", str(error)))
     return report
 
 
-def _check_rows(connection: sqlite3.Connection, kind: Kind, report: Report) -> None:
+def _check_rows(connection: sqlite3.Connection, kind: Kind, report: CheckReport) -> None:
     damaged = 0
     for table in kind.tables:
         for row in read_rows(connection, table):
@@ -114,14 +114,14 @@ def _check_rows(connection: sqlite3.Connection, kind: Kind, report: Report) -> N
             try:
                 decode_row(table, row)
             except ValueError as error:
-                report.add(Fault(*name_row(table, row), str(error)), damaged)
+                report.add(StoreFault(*name_row(table, row), str(error)), damaged)
                 damaged += 1
 
 
-def _check_rules(connection: sqlite3.Connection, kind: Kind, report: Report) -> None:
+def _check_rules(connection: sqlite3.Connection, kind: Kind, report: CheckReport) -> None:
     for rule in kind.rules:
         for number, (row, uuid) in enumerate(connection.execute(rule.select)):
-            report.add(Fault(row, uuid, rule.fault), number)
+            report.add(StoreFault(row, uuid, rule.fault), number)
 
 
 def backup(folder: Path, file: Path) -> int:
@@ -183,7 +183,7 @@ def _check_new(file: Path) -> None:
 
 
 def export(
-    folder: Path, uuid: str | None = None, *, on_fault: Callable[[Fault], None] = lambda fault: None
+    folder: Path, uuid: str | None = None, *, on_fault: Callable[[StoreFault], None] = lambda fault: None
 ) -> Iterator[Row]:
     """Yield each record as values for JSON: ``kind``, ``uuid``, and all fields.
 
@@ -205,7 +205,7 @@ def export(
                     try:
                         name, fields = decode_row(table, row)
                     except ValueError as error:
-                        on_fault(Fault(*name_row(table, row), str(error)))
+                        on_fault(StoreFault(*name_row(table, row), str(error)))
                     else:
                         yield {"kind": name, "uuid": row["uuid"], **_to_json(fields)}
     except sqlite3.Error as error:

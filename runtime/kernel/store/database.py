@@ -14,7 +14,7 @@ from __future__ import annotations
 import os
 import sqlite3
 import struct
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import lru_cache
 from itertools import chain, groupby
@@ -77,12 +77,13 @@ class Schema(msgspec.Struct, frozen=True):
         version: the `PRAGMA user_version` of a file with these tables; 1 or more.
         statements: each creates a table, an index or a trigger of a new file.
         upgrades: by older version, a function that brings a file of that version to this one. It runs
-            in a transaction that also sets the new version.
+            in a transaction that also sets the new version, and returns other files of that version,
+            which are deleted after the commit.
     """
 
     version: int
     statements: tuple[str, ...]
-    upgrades: Mapping[int, Callable[[sqlite3.Connection, Path], None]] = {}
+    upgrades: Mapping[int, Callable[[sqlite3.Connection, Path], Iterable[Path]]] = {}
 
 
 class DamageError(sqlite3.DatabaseError):
@@ -121,13 +122,16 @@ def open_database(
         connection.execute(f"PRAGMA wal_autocheckpoint = {CHECKPOINT_PAGES}")
         connection.execute(f"PRAGMA journal_size_limit = {WAL_OCTETS}")
         if version != schema.version:
+            obsolete: Iterable[Path] = ()
             with transaction(connection):
                 if version:
-                    schema.upgrades[version](connection, path)
+                    obsolete = schema.upgrades[version](connection, path)
                 else:
                     for statement in schema.statements:
                         connection.execute(statement)
                 connection.execute(f"PRAGMA user_version = {schema.version}")
+            for file in obsolete:
+                file.unlink(missing_ok=True)
         if not octets and durability == "full":
             sync_folder(path.parent)
     except BaseException:

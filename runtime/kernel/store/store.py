@@ -264,7 +264,7 @@ class Store:
         return items
 
     def _commit_backlog(self, *, now: bool = False) -> None:
-        """Commit the backlog. While the disk fails, try that once if it is time, or `now`."""
+        """Commit the backlog. While the disk fails, try that, or a probe, if it is time or `now`."""
         size = BATCH
         while (now or monotonic() >= self._retry_at) if self._fault else self._backlog:
             batch = list(islice(self._backlog, size))

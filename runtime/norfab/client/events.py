@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from specwire.runtime.kernel.commits import StoreRecovered as StoreRecovered
 from specwire.runtime.norfab.client.results import Answer, JobResult
 from specwire.runtime.norfab.client.states import State
 
@@ -128,10 +129,6 @@ class StoreFailed(msgspec.Struct, frozen=True):
     """Records could not be stored, or have to wait until the disk accepts writes."""
 
     reason: str
-
-
-class StoreRecovered(msgspec.Struct, frozen=True):
-    """The disk accepts writes again: waiting records are stored, and new jobs accepted."""
 
 
 Happening = (

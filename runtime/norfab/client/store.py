@@ -26,7 +26,7 @@ from specwire.runtime.norfab.client.records import (
     history_entry,
 )
 from specwire.runtime.norfab.client.states import State
-from specwire.runtime.norfab.migration import remove_leftovers, upgrade_client
+from specwire.runtime.norfab.migration import upgrade_client
 
 NAME = "client.db"
 
@@ -137,7 +137,6 @@ class DiskStore:
     async def open(self) -> None:
         """Open the file, and upgrade one of version 0.1; raises StoreError."""
         await self._store.open()
-        remove_leftovers(self._store.path)
 
     def write(self, ticket: int, records: Sequence[Record], *, refusable: bool = False) -> None:
         """Commit the records together; see `Store.put`."""

@@ -10,17 +10,17 @@ from specwire.runtime.norfab.worker.events import Happening
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False):
-    """Open a fresh connection to this broker, by its place in the list; when it fails or is lost: `WorkerEngine.lost`."""
+    """Open a new connection to a broker, by its index. If that fails, or it is lost: `WorkerEngine.lost`."""
 
     broker: int
 
 
 class Close(msgspec.Struct, frozen=True, gc=False):
-    """Close the connection there is; what was sent on it still leaves."""
+    """Close the connection. What was sent on it is still delivered."""
 
 
 class Send(msgspec.Struct, frozen=True, gc=False):
-    """Send a command over the connection there is."""
+    """Send a command on the connection."""
 
     command: Command
 
@@ -34,7 +34,7 @@ class Load(msgspec.Struct, frozen=True, gc=False):
 
 
 class Start(msgspec.Struct, frozen=True, gc=False):
-    """Run a task; see `WorkerEngine.ended`. `client` is the address of who posted it."""
+    """Run a task; see `WorkerEngine.ended`. `client` is the address of the client that posted it."""
 
     uuid: str
     task: str
@@ -43,34 +43,34 @@ class Start(msgspec.Struct, frozen=True, gc=False):
 
 
 class Cancel(msgspec.Struct, frozen=True, gc=False):
-    """Tell a task that nobody wants it any more, and why."""
+    """Cancel a task, with the reason."""
 
     uuid: str
     reason: str
 
 
 class Abandon(msgspec.Struct, frozen=True, gc=False):
-    """A task does not heed its cancelling: another takes its place, whatever becomes of it."""
+    """Ignore a task that does not end after it was cancelled. Another one gets its place."""
 
     uuid: str
 
 
 class Input(msgspec.Struct, frozen=True, gc=False):
-    """Give a task what its client has sent."""
+    """Pass input of its client to a task."""
 
     uuid: str
     body: bytes
 
 
 class Stopped(msgspec.Struct, frozen=True, gc=False):
-    """The worker has ended; nothing follows. `restart` where it was asked to begin anew."""
+    """Last action: the worker has stopped. `restart`: start it again."""
 
     restart: bool
     reason: str
 
 
 class Report(msgspec.Struct, frozen=True, gc=False):
-    """Tell whoever runs this worker."""
+    """Pass an event to the user of this worker."""
 
     happening: Happening
 

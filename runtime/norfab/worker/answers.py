@@ -1,7 +1,8 @@
-"""POST, GET, DELETE and PUT, as a worker answers them.
+"""Answers to POST, GET, DELETE and PUT.
 
-A job that is known is never begun again: its POST is acknowledged once more, with the result where there is one. While a
-job waits for the disk there is no answer: the acknowledgement follows when it is durable.
+A job that is known never starts again: its POST is acknowledged again, with the result if there is one.
+Nothing is answered before it is durable. So there is no answer about a job whose record is not durable
+yet; the acknowledgement follows when it is.
 """
 
 from __future__ import annotations
@@ -22,10 +23,11 @@ if TYPE_CHECKING:
     from specwire.runtime.norfab.worker.engine import WorkerEngine
 
 DELETED = "the job was deleted"
+NOT_STORED = "the worker cannot store the job"
 
 
 class Answers:
-    """Answers the broker's messages about jobs."""
+    """Handler of the broker's commands about jobs."""
 
     __slots__ = ("_engine",)
 
@@ -35,25 +37,25 @@ class Answers:
     # --- POST
 
     def post(self, command: Post) -> None:
-        """Take a job, or say why not."""
+        """Store a job, or refuse it."""
         engine = self._engine
         if not self._is_uuid(command.uuid):
             return
         known = engine.jobs.by_uuid.get(command.uuid)
         if known is not None:
-            self._again(known, command)
+            self._post_again(known, command)
             return
         if engine.stopping:
-            return  # the broker is about to hear DISCONNECT, and gives the job to another
+            return  # after DISCONNECT, the broker gives the job to another worker
         try:
-            said = read_post(command.body)
+            posted = read_post(command.body)
         except BodyError as error:
             self._refuse(command, 400, str(error))
             return
-        if full := self._too_much(command):
-            self._refuse(command, 500, full)
+        if reason := self._why_not(command):
+            self._refuse(command, 500, reason)
             return
-        job = self._make(command, said)
+        job = self._make(command, posted)
         records = [job.record, *engine.execution.reserve(job)]
         engine.jobs.add(job)
         engine.commits.commit(
@@ -63,83 +65,73 @@ class Answers:
             refusable=True,
         )
 
-    def _make(self, command: Post, said: PostBody) -> Assignment:
+    def _make(self, command: Post, posted: PostBody) -> Assignment:
         engine = self._engine
         record = JobRecord(
-            engine.jobs.number(), command.uuid, command.client, said.task, bytes(command.body), engine.now
+            engine.jobs.number(), command.uuid, command.client, posted.task, bytes(command.body), engine.now
         )
-        return Assignment(record, engine.now + engine.patience_s(said))
+        return Assignment(record, engine.now + engine.time_limit_s(posted))
 
-    def _too_much(self, command: Post) -> str:
-        """Return why a new job is not taken now; empty where it is."""
-        engine, settings = self._engine, self._engine.settings
-        if engine.jobs.open >= settings.queue:
-            return f"the worker has {engine.jobs.open} unfinished jobs, and takes no more"
-        if engine.jobs.octets and engine.jobs.octets + len(command.body) > settings.queue_octets:
-            return f"the worker's unfinished jobs have {engine.jobs.octets} octets, and it takes no more"
+    def _why_not(self, command: Post) -> str:
+        """Return why the worker does not accept this job now; empty if it does."""
+        engine, jobs, settings = self._engine, self._engine.jobs, self._engine.settings
+        if jobs.open >= settings.queue:
+            return f"the worker has {jobs.open} unfinished jobs, and takes no more"
+        if jobs.octets and jobs.octets + len(command.body) > settings.queue_octets:
+            return f"the worker's unfinished jobs have {jobs.octets} octets, and it takes no more"
         if engine.refusing:
-            return f"the worker cannot store the job: {engine.refusing}"
+            return f"{NOT_STORED}: {engine.refusing}"
         if len(engine.commits) >= settings.uncommitted:
             return "the worker's disk is behind"
         return ""
 
     def _stored(self, job: Assignment) -> None:
         engine = self._engine
-        reserved = engine.execution.redeem(job)
-        if job.deleted:
-            return
-        if engine.stopping:
-            engine.give_back([job])
-            return
-        if engine.observed:
-            engine.report(JobTaken(job.uuid, job.task))
-        engine.taken.note(job)
-        if job.deleting:
-            job.state = State.QUEUED  # until it is deleted, or cannot be
-        elif reserved:
-            engine.execution.start(job)
-        else:
-            engine.execution.enqueue(job)
-            engine.execution.pump()
+        if not engine.stopping:
+            if engine.observed:
+                engine.report(JobTaken(job.uuid, job.task))
+            engine.acks.add(job)
+        engine.execution.admit(job)
 
     def _not_stored(self, job: Assignment, reason: str) -> None:
         engine = self._engine
-        engine.execution.redeem(job)
         engine.store_failed(reason)
-        if not job.deleted:
-            engine.jobs.remove(job)
-            post = Post(job.uuid, b"", client=job.client)
-            self._refuse(post, 500, f"the worker cannot store the job: {reason}")
+        engine.jobs.remove(job)
+        self._refuse(Post(job.uuid, b"", client=job.client), 500, f"{NOT_STORED}: {reason}")
+        engine.execution.unreserve(job)
+        engine.execution.pump()
 
     def acknowledge(self, job: Assignment) -> None:
-        """Say that the worker has a job, durably."""
+        """Send 201: the worker has the job, durably."""
         self.reply(job.uuid, job.client, 201, self._state(job.uuid, "ACCEPTED"))
 
-    def _again(self, job: Assignment, command: Post) -> None:
-        """Acknowledge a job that is known; nothing runs again."""
+    def _post_again(self, job: Assignment, command: Post) -> None:
+        """Acknowledge a job that is known."""
         if job.deleted:
             self._refuse(command, 400, DELETED)
         elif job.state is not State.STORING:
             job.client = command.client
             self.acknowledge(job)
             if job.state is State.HELD:
-                self.release(job)
+                self._release(job)
+            elif job.state is State.UNSTORED:
+                self._engine.execution.send_unstored(job, command.client)
             elif job.state is State.DONE:
                 self._load(job, command.client)
 
-    def _refuse(self, command: Post | Get, status: int, why: str) -> None:
-        """Say why there is no result, as the end of this worker's part of the job."""
+    def _refuse(self, command: Post | Get, status: int, reason: str) -> None:
+        """Send a failure as the result of a job that the worker does not have."""
         engine = self._engine
-        engine.report(JobRefused(command.uuid, why))
+        engine.report(JobRefused(command.uuid, reason))
         body = bodies.result(
-            engine.name, engine.service, command.uuid, "", bodies.failure(why), (), None, engine.now
+            engine.name, engine.service, command.uuid, "", bodies.failure(reason), (), None, engine.now
         )
         self.reply(command.uuid, command.client, status, body)
 
     # --- GET
 
     def get(self, command: Get) -> None:
-        """Say how a job is."""
+        """Send the state or the result of a job."""
         engine = self._engine
         if not self._is_uuid(command.uuid):
             return
@@ -151,53 +143,49 @@ class Answers:
             self._refuse(command, 400, DELETED)
         elif job.state is State.DONE:
             self._load(job, command.client)
+        elif job.state is State.UNSTORED:
+            engine.execution.send_unstored(job, command.client)
         elif job.state is not State.STORING:
-            waits = job.state in (State.HELD, State.QUEUED, State.MARKING)
-            self.reply(
-                command.uuid, command.client, 300, self._state(job.uuid, "PENDING" if waits else "STARTED")
-            )
+            waits = job.state in (State.HELD, State.QUEUED, State.BEGINNING)
+            state = self._state(job.uuid, "PENDING" if waits else "STARTED")
+            self.reply(command.uuid, command.client, 300, state)
             if job.state is State.HELD:
-                self.release(job)
+                self._release(job)
 
-    def release(self, job: Assignment) -> None:
-        """The broker still wants a job that was kept through a restart.
+    def _release(self, job: Assignment) -> None:
+        """Queue a held job: the broker still wants it.
 
-        It gets a new number: jobs begin in the order of their numbers, and may be asked for in any order.
+        The job gets a new number. Jobs begin in the order of their numbers, and the broker may ask in any order.
         """
         engine, before = self._engine, job.number
         job.number, job.state = engine.jobs.number(), State.STORING
         engine.commits.commit(
             ForgottenRecord(before),
             job.record,
-            then=partial(self._released, job),
-            otherwise=partial(self._unreleased, job, before),
+            *engine.execution.reserve(job),
+            then=partial(engine.execution.admit, job),
+            otherwise=partial(self._not_released, job, before),
         )
 
-    def _released(self, job: Assignment) -> None:
-        if job.state is not State.STORING or job.deleted:
-            return
-        if self._engine.stopping:
-            self._engine.give_back([job])
-            return
-        self._engine.execution.enqueue(job)
-        self._engine.execution.pump()
-
-    def _unreleased(self, job: Assignment, before: int, reason: str) -> None:
-        """Leave it where it was, until the broker asks for it once more."""
-        self._engine.store_failed(reason)
-        if job.state is State.STORING:
-            job.number, job.state = before, State.HELD
+    def _not_released(self, job: Assignment, before: int, reason: str) -> None:
+        """Hold the job as before, until the broker asks for it again."""
+        engine = self._engine
+        engine.store_failed(reason)
+        job.number, job.state = before, State.HELD
+        engine.execution.remind(job)
+        engine.execution.unreserve(job)
+        engine.execution.pump()
 
     def _load(self, job: Assignment, client: bytes) -> None:
         self._engine.execution.owed.pop(job.uuid, None)
         self._engine.out.append(Load(job.number, job.uuid, client))
 
     def loaded(self, uuid: str, client: bytes, body: bytes | None) -> None:
-        """Send a result that was read."""
+        """Send a result that was read from the store."""
         engine = self._engine
         job = engine.jobs.by_uuid.get(uuid)
         if job is None or job.deleted:
-            return  # it was deleted or forgotten in the meantime
+            return  # deleted or forgotten meanwhile
         if body is None:
             why = "the worker cannot read the result that it has stored"
             engine.store_failed(f"{why}: {uuid}")
@@ -211,60 +199,52 @@ class Answers:
     # --- DELETE
 
     def delete(self, command: Delete) -> None:
-        """Drop a job that waits, cancel one that runs, purge one that has ended."""
+        """Delete a job, once that is durable: drop one that waits, cancel one that runs."""
         engine = self._engine
         if not self._is_uuid(command.uuid):
             return
         job = engine.jobs.by_uuid.get(command.uuid)
+        not_deleted = partial(self._not_deleted, command)
         if job is None:
             body = bodies.unknown(engine.name, engine.service, command.uuid)
             self.reply(command.uuid, command.client, 400, body)
-            return
-        if job.deleted:
+        elif job.deleted:
             self._confirm_deletion(command)
-            return
-        if job.state is State.RUNNING:
-            engine.execution.cancel(job, "the job was deleted")
-        job.deleting = True
-        engine.commits.commit(
-            DeletedRecord(job.number, engine.now),
-            then=partial(self._deleted, job, command),
-            otherwise=partial(self._not_deleted, job, command),
-            refusable=True,
-        )
+        elif job.state is State.STORING:  # first see what becomes of its record
+            engine.commits.commit(then=partial(self.delete, command), otherwise=not_deleted, refusable=True)
+        else:
+            engine.commits.commit(
+                DeletedRecord(job.number, engine.now),
+                then=partial(self._deleted, command, job, job.number),
+                otherwise=not_deleted,
+                refusable=True,
+            )
 
-    def _deleted(self, job: Assignment, command: Delete) -> None:
+    def _deleted(self, command: Delete, job: Assignment, number: int) -> None:
         engine = self._engine
-        job.deleting = False
-        if not job.deleted:
+        if job.number != number:  # released meanwhile; the record belongs to its former number
+            self.delete(command)
+            return
+        if engine.jobs.by_uuid.get(job.uuid) is job and not job.deleted:  # else it was given back meanwhile
             if job.state is State.RUNNING:
-                engine.execution.cancel(job, "the job was deleted")
-            job.deleted, job.outcome = True, None
+                engine.execution.cancel(job, DELETED)
+            job.deleted = True
             engine.execution.owed.pop(job.uuid, None)
             engine.jobs.bury(job)
         self._confirm_deletion(command)
-        engine.drain()
-
-    def _not_deleted(self, job: Assignment, command: Delete, reason: str) -> None:
-        """Leave the job as it is; one that ended meanwhile gets its end now."""
-        self._engine.store_failed(reason)
-        job.deleting = False
-        self.reply(command.uuid, command.client, 500, self._state(command.uuid, "FAILED"))
-        outcome, job.outcome = job.outcome, None
-        execution = self._engine.execution
-        if outcome is not None and not job.deleted:
-            execution.end(job, outcome)
-        elif job.state is State.QUEUED and job not in execution.queue:
-            execution.enqueue(job)
-            execution.pump()
 
     def _confirm_deletion(self, command: Delete) -> None:
         self.reply(command.uuid, command.client, 200, self._state(command.uuid, "DELETED"))
 
+    def _not_deleted(self, command: Delete, reason: str) -> None:
+        self._engine.store_failed(reason)
+        why = f"the worker cannot store that the job is deleted: {reason}"
+        self.reply(command.uuid, command.client, 500, self._state(command.uuid, "FAILED", why))
+
     # --- PUT
 
     def put(self, command: Put) -> None:
-        """Give a job that runs what its client has sent."""
+        """Pass input to a running task."""
         job = self._engine.execution.running.get(command.uuid)
         if job is None or job.deleted or job.state not in OPEN:
             reason = f"PUT for {command.uuid[:80]!r}, which does not run"
@@ -272,7 +252,7 @@ class Answers:
         else:
             self._engine.out.append(Input(command.uuid, bytes(command.body)))
 
-    # --- words
+    # --- replies
 
     def _is_uuid(self, uuid: str) -> bool:
         try:
@@ -282,11 +262,11 @@ class Answers:
             return False
         return True
 
-    def _state(self, uuid: str, status: str) -> bytes:
-        return bodies.state(self._engine.name, self._engine.service, uuid, status)
+    def _state(self, uuid: str, status: str, error: str = "") -> bytes:
+        return bodies.state(self._engine.name, self._engine.service, uuid, status, error)
 
     def reply(self, uuid: str, client: bytes, status: int, body: bytes) -> None:
-        """Answer, where there is a broker to answer to."""
-        self._engine.taken.supersede(uuid)
+        """Send a RESPONSE, if there is a connection."""
+        self._engine.acks.drop(uuid)
         if self._engine.connection.up:
             self._engine.out.append(Send(Response(uuid, status, body, client=client)))

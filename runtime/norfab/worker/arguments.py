@@ -1,8 +1,8 @@
-"""The arguments of a task: JSON in, values of the types that its signature names out.
+"""Arguments of a task: JSON in, values of the types in its signature out.
 
-Types are those that msgspec knows (numbers, texts, lists, dicts, dataclasses, `msgspec.Struct`, enums, dates, …) and models
-of pydantic, where the plugin uses it: a class with `model_validate` is asked to make a value of itself. A `SharedFile` is
-named by its URL, wherever it stands. A parameter without a type takes any JSON.
+Types are those of msgspec (numbers, strings, lists, dicts, dataclasses, `msgspec.Struct`, enums, dates, …)
+and pydantic models (any class with `model_validate`). A `SharedFile` is given by its URL, at any depth. A
+parameter without a type accepts any JSON.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ _REQUIRED = inspect.Parameter.empty
 
 
 class ArgumentsError(ValueError):
-    """The arguments of a job do not fit its task; says which and why."""
+    """The arguments of a job do not match its task; the message has the details."""
 
 
 class SignatureError(TypeError):
-    """A task cannot be called with JSON; says why."""
+    """A task cannot be called with JSON; the message has the reason."""
 
 
 class _Parameter(NamedTuple):
@@ -37,14 +37,14 @@ class _Parameter(NamedTuple):
 
 
 class Signature:
-    """What a task takes.
+    """Parameters of a task.
 
     Args:
-        function: the task, with or without its first parameter `self` bound.
-        given: types of parameters that the worker gives, and no client.
+        function: the task, bound or not.
+        given: type of parameters whose argument comes from the worker.
 
     Raises:
-        SignatureError: a type is none that JSON can be turned into.
+        SignatureError: JSON cannot be converted to a type.
     """
 
     def __init__(self, function: Callable[..., Any], given: type) -> None:

@@ -5,46 +5,45 @@ from __future__ import annotations
 from collections.abc import Sequence
 from enum import Enum
 
-from specwire.runtime.norfab.worker.bodies import Outcome
 from specwire.runtime.norfab.worker.records import JobRecord
 
 
 class State(Enum):
-    """Where a job is."""
+    """State of a job."""
 
-    STORING = "waits for the disk"
-    HELD = "was kept through a restart, and waits for the broker to ask for it"
-    QUEUED = "waits for its turn"
-    MARKING = "that it begins waits for the disk"
-    RUNNING = "runs"
-    ENDING = "its end waits for the disk"
-    DONE = "its end is durable"
+    STORING = "its record is not durable yet"
+    HELD = "restored after a restart; waits until the broker asks for it"
+    QUEUED = "waits for a place"
+    BEGINNING = "has a place; its begin record is not durable yet"
+    RUNNING = "its task runs"
+    ENDING = "its result is not durable yet"
+    UNSTORED = "it has ended, and the store takes no result of it"
+    DONE = "its result is durable, or it was deleted"
 
 
-STORING, HELD, QUEUED, MARKING, RUNNING, ENDING, DONE = State
-"""The same by short names: Python 3.11 takes ten times as long to look a member up in its class."""
+STORING, HELD, QUEUED, BEGINNING, RUNNING, ENDING, UNSTORED, DONE = State
+"""Python 3.11 needs ten times as long to look a member up in its class."""
 
-OPEN = (STORING, HELD, QUEUED, MARKING, RUNNING)
-"""It has no end yet."""
+OPEN = (STORING, HELD, QUEUED, BEGINNING, RUNNING)
+"""States of a job that has no result."""
 
-WAITING = (STORING, QUEUED, MARKING)
-"""It will begin without a further word of the broker's."""
+WAITING = (STORING, QUEUED, BEGINNING)
+"""States in which the worker will start the job without a further message."""
 
 
 class Assignment:
-    """A job and what has become of it; what is not told here is as in `JobRecord`.
+    """A job that the broker has posted. Attributes that are not listed are those of `JobRecord`.
 
     Attributes:
-        body: as posted; empty when it has ended.
-        deadline: when it ends without a result.
-        began: when it began, None before.
-        messages: the progress that it told.
-        deleting: a client wants it deleted, which is not durable yet.
-        deleted: it is deleted, durably; only the uuid is remembered.
-        outcome: how it ended while it was being deleted.
+        body: as posted; empty when the job is done.
+        deadline: when the job ends with a failure, unless it has ended.
+        placed: it is being stored together with its begin record, so it has a place.
+        began: when its task was started; None before.
+        messages: texts of its progress, which are repeated in the result.
+        deleted: its deletion is durable. Only the uuid is of interest.
         result_octets: size of the stored result.
-        failure: why it failed; empty where it did not.
-        fault: the worker was at fault and not the task.
+        failure: the cause, if it failed.
+        fault: it failed because of the worker, not of its task.
     """
 
     __slots__ = (
@@ -54,13 +53,12 @@ class Assignment:
         "client",
         "deadline",
         "deleted",
-        "deleting",
         "ended_at",
         "failure",
         "fault",
         "messages",
         "number",
-        "outcome",
+        "placed",
         "result_octets",
         "state",
         "task",
@@ -75,13 +73,12 @@ class Assignment:
         self.began: float | None = None
         self.ended_at = 0.0
         self.messages: Sequence[str] = ()
-        self.deleting = self.deleted = self.fault = False
-        self.outcome: Outcome | None = None
+        self.placed = self.deleted = self.fault = False
         self.result_octets = 0
         self.failure = ""
 
     @property
     def record(self) -> JobRecord:
-        """What is kept of it while it has no end."""
+        """Record of the job as long as it has no result."""
         held = self.state is HELD
         return JobRecord(self.number, self.uuid, self.client, self.task, self.body, self.accepted_at, held)

@@ -1,7 +1,7 @@
-"""The JSON that a worker writes, as deployed workers write it.
+"""JSON bodies that a worker sends, in the format of deployed workers.
 
-A job ends with ``{worker: {"result", "failed", "errors", …}}``. A task's own value is put in as the JSON that it was made
-into where the task ran, so nothing here can fail because of it.
+The result of a job is ``{worker: {"result", "failed", "errors", …}}``. A task's value is encoded where the
+task runs, and inserted here as raw JSON, so that nothing here can fail because of it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _encode = msgspec.json.Encoder().encode
 
 
 class Outcome(msgspec.Struct, frozen=True, kw_only=True):
-    """How a task ended. `result` and `diff` are JSON."""
+    """Outcome of a task. `result` and `diff` are JSON."""
 
     result: msgspec.Raw = NULL
     failed: bool = False
@@ -29,11 +29,11 @@ class Outcome(msgspec.Struct, frozen=True, kw_only=True):
     diff: msgspec.Raw = NULL
     dry_run: bool = False
     fault: bool = False
-    """The worker is at fault and not the task: another worker may do better."""
+    """It failed because of the worker, not of the task: another worker may succeed."""
 
 
 class Progress(msgspec.Struct, frozen=True, kw_only=True):
-    """What a task tells while it runs."""
+    """Progress of a running task."""
 
     message: str
     severity: str = "INFO"
@@ -44,12 +44,12 @@ class Progress(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def failure(cause: str, status: str = "failed") -> Outcome:
-    """Return the end of a job that failed for this cause."""
+    """Return the outcome of a job that failed."""
     return Outcome(failed=True, errors=(cause,), status=status)
 
 
 def fault(cause: str) -> Outcome:
-    """Return the end of a job that the worker could not do, for this cause."""
+    """Return the outcome of a job that failed because of the worker."""
     return Outcome(failed=True, errors=(cause,), fault=True)
 
 
@@ -63,7 +63,7 @@ def result(
     began: float | None,
     ended: float,
 ) -> bytes:
-    """Body of the RESPONSE that ends a job."""
+    """Body of the RESPONSE with the result of a job."""
     entry = {
         "result": outcome.result,
         "failed": outcome.failed,
@@ -87,24 +87,15 @@ def _clock(second: int) -> str:
     return time.ctime(second)
 
 
-def state(worker: str, service: str, uuid: str, status: str) -> bytes:
+def state(worker: str, service: str, uuid: str, status: str, error: str = "") -> bytes:
     """Body of 201, 300, and of the answer to DELETE."""
-    return msgspec.json.encode({"worker": worker, "uuid": uuid, "status": status, "service": service})
+    body: dict[str, Any] = {"worker": worker, "uuid": uuid, "status": status, "service": service}
+    return msgspec.json.encode(body | {"error": error, "errors": [error]} if error else body)
 
 
 def unknown(worker: str, service: str, uuid: str) -> bytes:
     """Body of 400 and 404: this worker does not know the uuid."""
-    error = f"{worker} does not know the job {uuid[:255]}"
-    return msgspec.json.encode(
-        {
-            "worker": worker,
-            "uuid": uuid,
-            "status": "UNKNOWN",
-            "service": service,
-            "error": error,
-            "errors": [error],
-        }
-    )
+    return state(worker, service, uuid, "UNKNOWN", f"{worker} does not know the job {uuid[:255]}")
 
 
 def event(worker: str, service: str, uuid: str, task: str, progress: Progress, at: float) -> bytes:
@@ -125,5 +116,5 @@ def event(worker: str, service: str, uuid: str, task: str, progress: Progress, a
 
 
 def introduction(resources: Sequence[str]) -> bytes:
-    """Body of OPEN: what the worker manages; empty where that is nothing."""
+    """Body of OPEN: the resources; empty without any."""
     return msgspec.json.encode({"resources": resources}) if resources else b""

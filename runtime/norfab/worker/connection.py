@@ -1,13 +1,13 @@
-"""The worker's way to a broker: registration, signs of life both ways, and what follows when they stop.
+"""Connection of the worker to a broker: registration, keepalives in both directions, and reconnecting.
 
-A connection begins with OPEN and READY, both at once: nobody waits for the answer to OPEN, which deployed brokers do
-not give. The worker is registered as far as it knows when it hears anything but DISCONNECT. After DISCONNECT, a loss, or
-silence nothing more is said; a fresh connection follows after a while. The broker that was lost is tried for
-`WorkerSettings.patience_s`, then the brokers of the list take turns.
+A connection begins with OPEN and READY. The worker does not wait for the answer to OPEN, which deployed
+brokers do not send: it considers itself registered when it receives anything but DISCONNECT. After
+DISCONNECT, a loss, or silence, it sends nothing more, and opens a new connection after a pause. A lost
+broker is tried for `WorkerSettings.patience_s`, then the brokers of the list take turns.
 
-What would surprise: a worker's routing id is its name, so it is the same on each connection, and libzmq lets nothing through
-while the broker has not let go of the one before. Such a connection looks well and stays silent; therefore silence
-from the start is borne for less time than later on.
+The routing id of a worker is its name on every connection. libzmq ignores a new connection while the
+broker's socket has not released the previous one with the same id: the new one stays silent, without an
+error. So silence is tolerated for a shorter time on a new connection (`hello_s`) than later.
 """
 
 from __future__ import annotations
@@ -28,10 +28,10 @@ class Connection:
     """Keeps the worker registered at one broker of a list.
 
     Attributes:
-        broker: the place in the list of the broker that is spoken to, or tried next.
-        registered: something was heard on this connection.
-        registered_at: when that was first.
-        introduced: the broker has answered OPEN on this connection.
+        broker: index of the broker, or of the one that is tried next.
+        registered: the broker has sent something on this connection.
+        registered_at: when it first did.
+        introduced: it has answered OPEN on this connection.
     """
 
     __slots__ = (
@@ -58,24 +58,24 @@ class Connection:
         self.broker = self.registrations = self.keepalives_in = self.keepalives_out = 0
         self._up = self.registered = self.introduced = False
         self._retry_at: float | None = None
-        self._trouble_at: float | None = None  # since when a broker that let this worker in is missed
+        self._trouble_at: float | None = None  # when the broker that had registered this worker was lost
         self._failures = self._mute = 0
         self.registered_at = self._heard_at = self._beat_at = 0.0
-        # Workers that lose one broker together do not come back in step.
+        # Workers that lose a broker at the same time do not reconnect at the same time.
         self._spread = 0.75 + crc32(engine.name.encode()) / 2**33
 
     @property
     def up(self) -> bool:
-        """Whether there is a connection, as far as is known."""
+        """Whether there is a connection."""
         return self._up
 
     @property
     def label(self) -> str:
-        """The broker that is spoken to, or tried next, as people know it."""
+        """Endpoint of the broker, or of the one that is tried next."""
         return self._engine.brokers[self.broker]
 
     def open(self) -> None:
-        """Connect, and say who this is."""
+        """Connect, and register."""
         engine = self._engine
         self._up, self.registered, self.introduced, self._retry_at = True, False, False, None
         self._heard_at = self._beat_at = engine.now
@@ -84,12 +84,12 @@ class Connection:
         engine.out.append(Send(Ready(engine.service)))
 
     def introduce(self) -> None:
-        """Say what this worker manages; again when it changes."""
+        """Send the resources that the worker manages."""
         if self._up:
             self._engine.out.append(Send(Open(bodies.introduction(self._engine.resources))))
 
     def hear(self, *, answers_open: bool) -> None:
-        """Something has come that is not DISCONNECT."""
+        """Handle a message that is not DISCONNECT."""
         engine = self._engine
         self._heard_at = engine.now
         self.introduced = self.introduced or answers_open
@@ -101,14 +101,14 @@ class Connection:
         engine.report(Connected(self.label, engine.service))
 
     def end(self, reason: str) -> None:
-        """Give this connection up, and try again in a while."""
+        """Give up the connection, and open a new one after a pause."""
         if not self._up:
             return
         engine, settings = self._engine, self._engine.settings
         engine.out.append(Close())
-        engine.taken.clear()
+        engine.acks.clear()
         if self.registered and engine.now - self.registered_at >= settings.keepalive_s:
-            self._failures, self._trouble_at = 0, engine.now  # it was let in, and not turned away at once
+            self._failures, self._trouble_at = 0, engine.now  # it was not rejected at once
         elif self.registered and self._trouble_at is None:
             self._trouble_at = engine.now
         self._up = self.registered = self.introduced = False
@@ -119,29 +119,29 @@ class Connection:
         engine.report(Disconnected(reason, self.label, round(delay * self._spread, 3)))
 
     def _choose(self) -> None:
-        """Choose who is tried next: for a while the one that was lost, then each in turn."""
+        """Choose the next broker: for some time the lost one, then each in turn."""
         trouble = self._trouble_at
         if trouble is None or self._engine.now - trouble >= self._engine.settings.patience_s:
             self.broker = (self.broker + 1) % len(self._engine.brokers)
 
     def leave(self) -> None:
-        """Say DISCONNECT, after which nothing more is said on this connection."""
+        """Send DISCONNECT. Nothing may be sent on this connection after it."""
         if self._up:
             self._engine.out.append(Send(Disconnect(self._engine.service)))
 
     def close(self) -> None:
-        """End for good."""
+        """Close the connection, and open no other."""
         if self._up:
             self._engine.out.append(Close())
         self._up = self.registered = False
         self._retry_at = None
 
     def excuse(self, seconds: float) -> None:
-        """This process stood still for so long: the broker's silence meanwhile is none of its own."""
+        """Ignore so many seconds of silence, in which this process was suspended."""
         self._heard_at += seconds
 
     def tick(self) -> None:
-        """Try again, give a sign of life, or miss the broker's."""
+        """Connect again, send a keepalive, or detect a silent broker."""
         now, settings = self._engine.now, self._engine.settings
         if not self._up:
             if self._retry_at is not None and now >= self._retry_at:
@@ -155,7 +155,7 @@ class Connection:
             self._mute += 1
             self.end(reason)
         elif now - self._beat_at >= settings.keepalive_s:
-            # From when it was due, so that late ticks do not add up; after a standstill from now.
+            # Relative to the due time, so that late ticks do not add up, unless this one is very late.
             due = self._beat_at + settings.keepalive_s
             self._beat_at = due if now - due < settings.keepalive_s else now
             self.keepalives_out += 1

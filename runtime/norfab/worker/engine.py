@@ -1,14 +1,12 @@
-"""The worker's engine: commands in, actions out; no socket, file, thread, clock or randomness.
+"""Engine of the worker: commands in, actions out; no socket, file, thread, clock or randomness.
 
-It is put together from parts, each with one idea: the `Connection` (registration, signs of life, the list of brokers),
-`Answers` (POST, GET, DELETE, PUT), `Taken` (the word that a job was taken), `Execution` (what runs when, and how it ends), `Jobs` (the table), `Management`, and
-`PendingCommits` (what follows once a record is durable).
+Parts: `Connection` (registration, keepalives, the list of brokers), `Answers` (POST, GET, DELETE, PUT),
+`DelayedAcks`, `Execution` (what runs when, and results), `Jobs` (the table), `Management`, and
+`PendingCommits` (what follows when a record is durable).
 
-`now` is seconds since the epoch, and does not go backwards while the engine lives. No message, however odd, makes a
-method raise.
-
-The life of an engine: `restore` once with what the store has, `open`, then whatever happens, in any order; `stop`, and the
-action `Stopped` is the last.
+`now` is seconds since the epoch, and never decreases while the engine exists. No message makes a method
+raise. Call `restore` once with the stored records, then `open`, then anything in any order. After `stop`,
+the last action is `Stopped`.
 """
 
 from __future__ import annotations
@@ -27,6 +25,7 @@ from specwire.runtime.norfab.worker.answers import Answers
 from specwire.runtime.norfab.worker.assignment import OPEN, Assignment, State
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
 from specwire.runtime.norfab.worker.connection import Connection
+from specwire.runtime.norfab.worker.delayedacks import DelayedAcks
 from specwire.runtime.norfab.worker.events import (
     Dropped,
     Happening,
@@ -39,37 +38,34 @@ from specwire.runtime.norfab.worker.jobs import Jobs
 from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.management import Management
 from specwire.runtime.norfab.worker.records import ForgottenRecord, Record
-from specwire.runtime.norfab.worker.restoring import let_go, restore
-from specwire.runtime.norfab.worker.taken import Taken
+from specwire.runtime.norfab.worker.restoring import end_held, restore
 
 Order = Literal["", "disconnect", "restart", "shutdown"]
 STOPPED = "the worker was stopped before the job ended"
-DISK_S = 10.0
-"""How much longer than `drain_s` a worker that stops waits for a disk that takes nothing."""
 
 
 class WorkerEngine:
-    """One worker.
+    """Engine of one worker.
 
     Args:
-        name: its name, which is its routing id.
-        service: what it offers.
-        settings: its bounds and times.
-        brokers: those to choose from, as people know them.
-        resources: what it manages.
-        time_limits: seconds by task, for tasks that have a limit of their own.
-        about: what management says of this worker beyond what the engine knows.
-        tasks: what management says of its tasks.
-        observed: somebody wants to hear that a job was taken and that it begins, and not of its end alone.
+        name: its name and routing id.
+        service: the service that it offers.
+        settings: bounds and times.
+        brokers: endpoints for messages to people; `Connect` has an index of this list.
+        resources: the resources that it manages.
+        time_limits: seconds by task, for tasks that have their own limit.
+        about: further entries for `show_worker`.
+        tasks: returns the answer to `list_tasks`.
+        observed: also report that a job was accepted and that it begins, not only its end.
 
     Attributes:
-        now: the time of the call that is being handled.
-        out: the actions of that call so far.
-        stopping: no job is taken or begun any more.
-        refusing: why the store takes no new job at present; empty where it does.
+        now: the time of the current call.
+        out: the actions of the current call.
+        stopping: no job is accepted or begun any more.
+        refusing: why the store accepts no new job at present; empty if it does.
 
     Raises:
-        InvalidNameError: a name is none.
+        InvalidNameError: the name or the service is invalid.
     """
 
     def __init__(
@@ -106,13 +102,13 @@ class WorkerEngine:
         self.connection = Connection(self)
         self.execution = Execution(self)
         self.answers = Answers(self)
-        self.taken = Taken(self)
+        self.acks = DelayedAcks(self)
         self.management = Management(self, about or {}, tasks)
 
-    # --- what the shell calls
+    # --- called by the host
 
     def restore(self, records: Iterable[Record], begun: int, now: float) -> list[Action]:
-        """Begin with what the store has; `begun` is the number that was marked last."""
+        """Restore the jobs of an earlier process, of which all up to number `begun` have begun."""
         self.now = now
         restore(self, records, begun)
         return self._done()
@@ -124,33 +120,33 @@ class WorkerEngine:
         return self._done()
 
     def receive(self, command: Command, now: float) -> list[Action]:
-        """Take a command of the broker's."""
+        """Handle a command of the broker."""
         self.now = now
         if self.connection.up:
             self._receive(command)
         return self._done()
 
     def malformed(self, reason: str, now: float) -> list[Action]:
-        """Take note of a message that cannot be read."""
+        """Report a message that cannot be decoded."""
         self.now = now
         self._drop("malformed", reason)
         return self._done()
 
     def lost(self, reason: str, now: float) -> list[Action]:
-        """There is no connection (any more)."""
+        """Handle that the connection is lost, or could not be opened."""
         self.now = now
         self.connection.end(reason)
         return self._done()
 
     def stored(self, ticket: int, now: float) -> list[Action]:
-        """Everything up to `ticket` is durable."""
+        """Handle that each commit up to `ticket` is durable or has failed."""
         self.now = now
         self.commits.committed(ticket)
         self.drain()
         return self._done()
 
     def not_stored(self, ticket: int, reason: str, now: float) -> list[Action]:
-        """Handle that the records of `ticket` were not committed."""
+        """Handle that the commit `ticket` has failed."""
         self.now = now
         self.commits.failed(ticket, reason)
         self.drain()
@@ -166,19 +162,19 @@ class WorkerEngine:
         return self._done()
 
     def loaded(self, uuid: str, client: bytes, body: bytes | None, now: float) -> list[Action]:
-        """Take a result that was read for `client`; None where it cannot be read."""
+        """Handle a result that was read for `client`; None if it could not be read."""
         self.now = now
         self.answers.loaded(uuid, client, body)
         return self._done()
 
     def progress(self, uuid: str, progress: Progress, now: float) -> list[Action]:
-        """A task tells what it does."""
+        """Handle progress of a task."""
         self.now = now
         self.execution.progress(uuid, progress)
         return self._done()
 
     def stream(self, uuid: str, body: bytes, now: float) -> list[Action]:
-        """A task sends a piece of something large."""
+        """Handle a piece of a stream of a task."""
         self.now = now
         self.execution.stream(uuid, body)
         return self._done()
@@ -190,13 +186,13 @@ class WorkerEngine:
         return self._done()
 
     def set_resources(self, resources: Sequence[str], now: float) -> list[Action]:
-        """Manage these from now on."""
+        """Change the resources that the worker manages."""
         self.now = now
         self.change_resources(resources)
         return self._done()
 
     def tick(self, now: float) -> list[Action]:
-        """Do what is due at `now`; called a few times a second."""
+        """Do what is due. Call it several times a second."""
         before, self._ticked_at, self.now = self._ticked_at, now, now
         if before is not None and now - before > self.settings.keepalive_s:
             self.connection.excuse(now - before)
@@ -204,7 +200,7 @@ class WorkerEngine:
             return self._done()
         self.connection.tick()
         self._settle_registration()
-        self.taken.tick()
+        self.acks.tick()
         self.execution.tick()
         self.jobs.forget_aged()
         if self.stopping and now >= self._drain_until:
@@ -213,7 +209,7 @@ class WorkerEngine:
         return self._done()
 
     def stop(self, now: float, reason: str = "the worker stops", *, restart: bool = False) -> list[Action]:
-        """Begin nothing more, finish what runs, leave the broker; then comes `Stopped`."""
+        """Give back jobs that have not begun, wait for those that run, leave the broker, and emit `Stopped`."""
         self.now = now
         self._stop(reason, restart=restart)
         return self._done()
@@ -227,7 +223,7 @@ class WorkerEngine:
         if not self.connection.registered:
             self._settled = False
         self.connection.hear(answers_open=type(command) is commands.Open)
-        if type(command) is commands.Post:  # what comes most often
+        if type(command) is commands.Post:  # the most frequent command
             self.answers.post(command)
             return
         match command:
@@ -247,7 +243,7 @@ class WorkerEngine:
                 self._drop("unexpected", f"no broker sends {type(command).__name__.upper()} to a worker")
 
     def _settle_registration(self) -> None:
-        """Some time after a registration the broker has asked for what it is owed."""
+        """End what the broker has not asked for within `hold_s` after a registration."""
         connection = self.connection
         if (
             self._settled
@@ -256,24 +252,24 @@ class WorkerEngine:
         ):
             return
         self._settled = True
-        let_go(self)
-        self.execution.tell_owed()
+        end_held(self)
+        self.execution.send_owed()
 
-    # --- what parts of the engine ask of it
+    # --- called by the parts
 
-    def patience_s(self, said: PostBody) -> float:
-        """Return how long a job may take that says this."""
-        return min(said.timeout_s or self.settings.job_s, self.settings.longest_job_s)
+    def time_limit_s(self, posted: PostBody) -> float:
+        """Return the time limit of a job, in seconds."""
+        return min(posted.timeout_s or self.settings.job_s, self.settings.longest_job_s)
 
     def change_resources(self, resources: Sequence[str]) -> None:
-        """Manage these from now on, and say so."""
+        """Change the resources, and send them to the broker."""
         changed = tuple(dict.fromkeys(resources))
         if changed != self.resources:
             self.resources = changed
             self.connection.introduce()
 
     def act_on_orders(self) -> None:
-        """Do what management was told to do, after it has answered."""
+        """Carry out an order of management, whose answer was sent."""
         order, self.order = self.order, ""
         if order == "disconnect":
             self.connection.leave()
@@ -282,7 +278,7 @@ class WorkerEngine:
             self._stop(f"management said {order}", restart=order == "restart")
 
     def report(self, happening: Happening) -> None:
-        """Tell whoever runs the worker."""
+        """Report an event to the host."""
         self.out.append(Report(happening))
 
     def store_failed(self, reason: str) -> None:
@@ -293,19 +289,19 @@ class WorkerEngine:
         self.dropped += 1
         self.report(Dropped(kind, reason))
 
-    # --- the end
+    # --- stopping
 
     def _stop(self, reason: str, *, restart: bool) -> None:
         if self.stopping:
             return
         self.stopping, self._stop_reason, self._restarts = True, reason, restart
         self._drain_until = self.now + self.settings.drain_s
-        self.give_back([job for job in self.execution.queue if job.state is State.QUEUED and not job.deleted])
+        self.give_back([job for job in self.execution.queue if job.state is State.QUEUED])
         self.execution.queue.clear()
         self.drain()
 
     def give_back(self, jobs: Sequence[Assignment]) -> None:
-        """Let go of jobs that have not begun: the broker hears DISCONNECT soon. Before a restart they are kept."""
+        """Forget jobs that have not begun: after DISCONNECT, the broker gives them to others. Before a restart, hold them."""
         if not jobs:
             return
         if self._restarts:
@@ -320,19 +316,19 @@ class WorkerEngine:
         self.report(JobsGivenBack(tuple(job.uuid for job in jobs)))
 
     def _cut_off(self) -> None:
-        """What runs has had its time: it ends here, whatever its task does."""
+        """End the jobs that still run. Their tasks are cancelled, and not waited for."""
         for job in list(self.execution.running.values()):
-            if job.state in OPEN and not job.deleted:
+            if job.state in OPEN:
                 self.execution.cancel(job, STOPPED)
                 self.execution.end(job, bodies.fault(STOPPED))
         self.execution.running.clear()
 
     def drain(self) -> None:
-        """End a worker that stops, once nothing runs and nothing waits for the disk."""
+        """If the worker stops: leave the broker when nothing runs and everything is durable."""
         execution = self.execution
         if not self.stopping or self._stopped or execution.running:
             return
-        if len(self.commits) and self.now < self._drain_until + DISK_S:
+        if len(self.commits) and self.now < self._drain_until + self.settings.disk_s:
             return
         self._stopped = True
         if not self._restarts:

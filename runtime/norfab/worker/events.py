@@ -1,4 +1,4 @@
-"""What happened in a worker, told to whoever runs it. (The protocol's EVENT is `commands.Event`.)"""
+"""Events of a worker, for its user. (The EVENT command of the protocol is `commands.Event`.)"""
 
 from __future__ import annotations
 
@@ -6,16 +6,18 @@ from typing import Literal
 
 import msgspec
 
+from specwire.runtime.kernel.commits import StoreRecovered as StoreRecovered
+
 
 class Connected(msgspec.Struct, frozen=True, gc=False):
-    """A broker was heard: the worker is registered there."""
+    """A broker has answered: the worker is registered there."""
 
     broker: str
     service: str
 
 
 class Disconnected(msgspec.Struct, frozen=True, gc=False):
-    """There is no connection any more; the next attempt is at `broker` in `retry_s` seconds."""
+    """The connection is lost. The next attempt is at `broker` in `retry_s` seconds."""
 
     reason: str
     broker: str
@@ -23,21 +25,21 @@ class Disconnected(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobTaken(msgspec.Struct, frozen=True, gc=False):
-    """A job is durable and was acknowledged."""
+    """A job is durable, and accepted."""
 
     uuid: str
     task: str
 
 
 class JobStarted(msgspec.Struct, frozen=True, gc=False):
-    """A job begins."""
+    """A task is started."""
 
     uuid: str
     task: str
 
 
 class JobEnded(msgspec.Struct, frozen=True, gc=False):
-    """A job's end is durable; `failure` is empty where it succeeded."""
+    """The result of a job is durable; `failure` is empty if it succeeded."""
 
     uuid: str
     task: str
@@ -46,20 +48,20 @@ class JobEnded(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobRefused(msgspec.Struct, frozen=True, gc=False):
-    """A job was not taken."""
+    """A job was not accepted."""
 
     uuid: str
     reason: str
 
 
 class JobsGivenBack(msgspec.Struct, frozen=True, gc=False):
-    """These had not begun when the worker was told to stop: the broker gives them to others, or tells their loss."""
+    """Jobs that had not begun when the worker was stopped. The broker gives them to other workers, or reports their loss."""
 
     uuids: tuple[str, ...]
 
 
 class Dropped(msgspec.Struct, frozen=True, gc=False):
-    """A message of the broker's was not understood, or came out of turn."""
+    """A message of the broker was malformed or unexpected."""
 
     kind: Literal["malformed", "unexpected"]
     reason: str
@@ -69,10 +71,6 @@ class StoreFailed(msgspec.Struct, frozen=True, gc=False):
     """A record could not be stored or read, or the disk fails and new jobs are refused."""
 
     reason: str
-
-
-class StoreRecovered(msgspec.Struct, frozen=True, gc=False):
-    """The disk works again, and jobs are accepted."""
 
 
 Happening = (

@@ -1,6 +1,6 @@
-"""What a task sees of its job, and of the worker that it runs in.
+"""A job and its worker, as a task sees them.
 
-All of it may be used from the thread that the task runs in, and from the threads that the task makes itself.
+Everything here can be used from the thread of the task, and from threads that the task starts.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ Severity = Literal["DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL"]
 
 
 class JobCancelledError(Exception):
-    """Nobody wants this job any more: it was deleted, its time is over, or the worker stops."""
+    """The job is cancelled: it was deleted, its time is over, or the worker stops."""
 
 
 class Result(msgspec.Struct, kw_only=True):
-    """What a task may return to say more than a value; without it the value is the result.
+    """Return value of a task that has more to report than a result.
 
-    `status` is ``completed`` or ``failed`` where it is empty. `diff` is what the task changed, or would have.
+    An empty `status` means ``completed`` or ``failed``. `diff` describes what the task changed, or would change.
     """
 
     result: Any = None
@@ -43,56 +43,56 @@ class Result(msgspec.Struct, kw_only=True):
 
 
 class Worker(Protocol):
-    """The worker, for its plugin: the constructor of a plugin that takes an argument is given it."""
+    """The worker. The constructor of a plugin gets it, if it has a parameter."""
 
     @property
     def name(self) -> str:
-        """Its name."""
+        """Name of the worker."""
 
     @property
     def service(self) -> str:
-        """Its service."""
+        """Service that it offers."""
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """What it manages at present."""
+        """Resources that it manages."""
 
     def set_resources(self, resources: Sequence[str]) -> None:
-        """Manage these from now on; the broker is told."""
+        """Change the resources, and send them to the broker."""
 
     def fetch(self, url: str) -> Path:
-        """Return a local copy of ``nf://path``, a file that the broker shares; waits for it.
+        """Fetch ``nf://path``, a file that the broker shares, and return the path of a local copy.
 
         Raises:
-            OSError: there is none, or it cannot be had.
+            OSError: the file does not exist, or cannot be fetched.
         """
 
     def ask(self, service: str, task: str, **kwargs: Any) -> Any:
-        """Return the answer of a service inside the broker, such as `get_inventory` of ``sid.service.broker``.
+        """Return the answer of a service of the broker, such as `get_inventory` of ``sid.service.broker``.
 
         Raises:
-            OSError: there is none, or the broker refuses.
+            OSError: there is no such service, or the broker refuses.
         """
 
 
 class Outlet(Protocol):
-    """Where a job's words go."""
+    """Destination of a job's messages."""
 
-    def say(self, uuid: str, progress: Progress) -> None:
+    def send_progress(self, uuid: str, progress: Progress) -> None:
         """Send an EVENT."""
 
-    def pour(self, uuid: str, data: bytes) -> None:
-        """Send a STREAM, when there is room."""
+    def send_stream(self, uuid: str, data: bytes) -> None:
+        """Send a STREAM; wait until there is room."""
 
 
 class Job:
-    """A job, for its task: a parameter with this type is given it.
+    """A job. A task gets it in a parameter of this type.
 
     Attributes:
-        uuid: its id.
-        task: the task's name.
-        client: the address of who posted it, as the broker knows it.
-        resources: what the job is about, as its client said; a task may say what it really worked on.
+        uuid: id of the job.
+        task: name of the task.
+        client: address of the client that posted it, as the broker knows it.
+        resources: resources that the client named; a task may set those that it worked on.
         worker: the worker.
     """
 
@@ -104,22 +104,22 @@ class Job:
         self._outlet = outlet
         self._cancelled = False
         self._reason = ""
-        # Made when they are used first: most tasks use neither, and making them takes longer than a small task.
+        # Created on first use: that takes longer than a small task, and most tasks use neither.
         self._cancelling: threading.Event | None = None
         self._inputs: queue.Queue[bytes] | None = None
 
     @property
     def cancelled(self) -> bool:
-        """Whether nobody wants the job any more. A task that takes long looks now and then."""
+        """Whether the job is cancelled. A long task should check it from time to time."""
         return self._cancelled
 
     def check(self) -> None:
-        """Raise JobCancelledError where nobody wants the job any more."""
+        """Raise JobCancelledError if the job is cancelled."""
         if self._cancelled:
             raise JobCancelledError(self._reason)
 
     def wait(self, seconds: float) -> bool:
-        """Wait so long, or until the job is cancelled; return whether it is. Not for tasks that are coroutines."""
+        """Wait some seconds, or until the job is cancelled; return whether it is. Not for coroutines."""
         with _MAKING:
             cancelling = self._cancelling = self._cancelling or threading.Event()
         return self._cancelled or cancelling.wait(seconds)
@@ -132,8 +132,8 @@ class Job:
         resources: Sequence[str] = (),
         status: str = "running",
     ) -> None:
-        """Tell the client how it goes. What is told faster than it can be sent is left out."""
-        self._outlet.say(
+        """Send progress to the client. It is omitted if it cannot be sent fast enough."""
+        self._outlet.send_progress(
             self.uuid,
             Progress(
                 message=str(message)[:MAX_MESSAGE],
@@ -144,11 +144,11 @@ class Job:
         )
 
     def stream(self, data: bytes) -> None:
-        """Send the client a piece of something large; waits while there is no room."""
-        self._outlet.pour(self.uuid, bytes(data))
+        """Send a piece of a stream to the client; waits until there is room."""
+        self._outlet.send_stream(self.uuid, bytes(data))
 
     def input(self, timeout: float) -> bytes | None:
-        """Return what the client sent for this job (PUT), None after so many seconds; not for coroutines."""
+        """Return input of the client (PUT), or None after `timeout` seconds. Not for coroutines."""
         try:
             return self._take_inputs().get(timeout=timeout)
         except queue.Empty:
@@ -158,10 +158,10 @@ class Job:
         """See `Worker.fetch`."""
         return self.worker.fetch(url)
 
-    # --- what the worker does with it
+    # --- called by the worker
 
     def cancel(self, reason: str) -> None:
-        """Nobody wants it any more."""
+        """Cancel the job."""
         self._reason = reason
         self._cancelled = True
         with _MAKING:
@@ -170,7 +170,7 @@ class Job:
             cancelling.set()
 
     def give(self, body: bytes) -> None:
-        """The client has sent this; where the task takes none, what is too much is dropped."""
+        """Queue input of the client, unless the queue is full."""
         inputs = self._take_inputs()
         if not inputs.full():
             inputs.put_nowait(body)

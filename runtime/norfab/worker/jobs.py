@@ -1,10 +1,10 @@
-"""The table of a worker's jobs: those that are open, and those that have ended and are kept for a while."""
+"""Table of a worker's jobs: open ones, and ended ones until their retention is over."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from specwire.runtime.norfab.worker.assignment import DONE, ENDING, OPEN, Assignment
+from specwire.runtime.norfab.worker.assignment import DONE, Assignment
 from specwire.runtime.norfab.worker.records import ForgottenRecord
 
 if TYPE_CHECKING:
@@ -12,12 +12,15 @@ if TYPE_CHECKING:
 
 
 class Jobs:
-    """All jobs by uuid.
+    """Jobs of one worker.
 
     Attributes:
-        kept: the ended ones, the one that ended first in front.
-        octets: of the bodies of open jobs; `kept_octets`: of the results of ended ones.
-        numbered: the highest number that a job has.
+        by_uuid: all jobs.
+        kept: ended jobs, in the order in which they ended.
+        octets: total size of the bodies of open jobs.
+        kept_octets: total size of the results of ended jobs.
+        numbered: the highest number that was used.
+        completed, failed: number of jobs that have ended so.
     """
 
     __slots__ = ("_engine", "by_uuid", "completed", "failed", "kept", "kept_octets", "numbered", "octets")
@@ -30,7 +33,7 @@ class Jobs:
 
     @property
     def open(self) -> int:
-        """How many have not ended."""
+        """Number of jobs that have not ended."""
         return len(self.by_uuid) - len(self.kept)
 
     def number(self) -> int:
@@ -39,23 +42,23 @@ class Jobs:
         return self.numbered
 
     def add(self, job: Assignment) -> None:
-        """Take a job in."""
+        """Add a job."""
         self.by_uuid[job.uuid] = job
         self.octets += len(job.body)
 
     def settle(self, job: Assignment) -> None:
-        """The job has ended, or was deleted: keep what can be asked for."""
+        """Move a job that has ended, or was deleted, to the ended ones."""
         self.octets -= len(job.body)
         job.body = b""
         job.messages = ()
-        if job.state in OPEN or job.state is ENDING:
+        if job.state is not DONE:
             job.state, job.ended_at = DONE, self._engine.now
         self.kept[job.uuid] = job
         self.kept_octets += job.result_octets
         self._forget_surplus()
 
     def bury(self, job: Assignment) -> None:
-        """The job was deleted: nothing but its uuid is kept, until retention is over."""
+        """Handle that a job is deleted. Its uuid is remembered until its retention is over."""
         if job.uuid in self.kept:
             self.kept_octets -= job.result_octets
             job.result_octets = 0
@@ -64,7 +67,7 @@ class Jobs:
             self.settle(job)
 
     def remove(self, job: Assignment) -> None:
-        """Take out a job as if it had never been here."""
+        """Remove an open job."""
         self.octets -= len(job.body)
         del self.by_uuid[job.uuid]
 
@@ -76,7 +79,7 @@ class Jobs:
             self._forget(next(iter(self.kept.values())))
 
     def forget_aged(self) -> None:
-        """Forget what ended too long ago."""
+        """Forget jobs that ended too long ago."""
         while self.kept:
             job = next(iter(self.kept.values()))
             if self._engine.now - job.ended_at < self._engine.settings.kept_s:

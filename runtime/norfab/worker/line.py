@@ -1,6 +1,6 @@
-"""The worker's line to its broker: one socket at a time, a fresh one for each registration.
+"""Socket of the worker: one at a time, a new one for each registration.
 
-The routing id is the worker's name. What goes over the line is captured here; what it means is the engine's part.
+The routing id is the worker's name. All messages are captured here.
 """
 
 from __future__ import annotations
@@ -20,21 +20,21 @@ from specwire.runtime.transport.serverkeys import ServerKeys
 
 LINGER_S = 1.0
 CONNECT_S = 1.0
-"""A machine that does not answer is given up after this, so that the next broker has its turn."""
+"""A host that does not answer is given up after this time."""
 
 HIGH_WATER = 1000
 MAX_EVENTS_WAITING = 2000
-"""Progress is left out while so much waits for the network: it must not take the room of results."""
+"""Progress is omitted while so many messages are queued, so that there is room for results."""
 
 
 class Line:
-    """Opens and closes the socket to one broker of a list.
+    """Connection to one broker of a list.
 
     Args:
-        max_frame_octets: the largest frame that is taken.
+        max_frame_octets: larger frames are not accepted.
         on_command: called with each command.
-        on_malformed: called with the reason for a message that cannot be read.
-        on_lost: called with the reason where there is no connection (any more).
+        on_malformed: called with the reason, for a message that cannot be decoded.
+        on_lost: called with the reason when the connection fails.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class Line:
         self._waiting = 0
 
     def open(self, broker: int) -> None:
-        """Drop the connection there is and open a fresh one; raises TransportError."""
+        """Close the connection, if there is one, and open a new one; raises TransportError."""
         self.drop()
         self._broker, self._endpoint = broker, self._endpoints[broker]
         self._conversation = f"{os.urandom(4).hex()}-worker-{self._name.encode().hex()}"
@@ -80,20 +80,20 @@ class Line:
         )
 
     def drop(self) -> None:
-        """Close the connection there is; what was said last is still sent."""
+        """Close the connection, if there is one. Queued messages are still sent."""
         dealer, self._dealer = self._dealer, None
         if dealer is not None:
             dealer.close(linger_s=LINGER_S)
 
     async def close(self) -> None:
-        """Close for good; returns when what was said last has left, or cannot."""
+        """Close the connection; returns when queued messages are sent, or cannot be."""
         self.drop()
         await self._context.close()
 
     def send(self, command: Command) -> None:
-        """Send where there is a connection.
+        """Send a command, if there is a connection.
 
-        A message that cannot be written is a fault of our own; what its job waits for is asked for again.
+        One that cannot be encoded is reported with `on_malformed`; the broker will ask for what is missing.
         """
         if self._dealer is None:
             return
@@ -102,7 +102,7 @@ class Line:
         try:
             frames = wire.encode(command, self._dialect, "worker", "broker")
         except EncodeError as error:
-            if not isinstance(command, commands.Stream):  # which the specification does not have
+            if not isinstance(command, commands.Stream):  # the specification has no STREAM
                 self._on_malformed(f"cannot be sent: {error}")
             return
         self._waiting += 1

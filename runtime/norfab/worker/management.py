@@ -1,8 +1,8 @@
-"""``mmi.service.worker``: what a worker tells of itself, and what it can be told to do.
+"""Tasks of ``mmi.service.worker``: what a worker reports about itself, and orders to it.
 
-The specification's names are answered (`show_broker`, `show_workers`, `show_clients`, `restart`, `shutdown`, `disconnect`),
-and `show_worker`, `show_jobs`, `show_resources`, `set_resources`, `list_tasks`. The answer leaves before what it announces
-is done.
+It has the tasks of the specification (`show_broker`, `show_workers`, `show_clients`, `restart`,
+`shutdown`, `disconnect`), and `show_worker`, `show_jobs`, `show_resources`, `set_resources`, `list_tasks`.
+An order is carried out after its answer is sent.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 MAX_RESOURCES = 100_000
 MAX_ROWS = 1_000
-"""Jobs in one answer, unless `limit` says otherwise."""
+"""Jobs in one answer, if the request has no `limit`."""
 
 
 class _Call(msgspec.Struct, frozen=True):
@@ -34,24 +34,24 @@ _CALL = msgspec.json.Decoder(_Call)
 
 
 class ArgumentError(ValueError):
-    """An argument of a management task is not what it should be."""
+    """An argument of a management task is invalid."""
 
 
 class Management:
-    """Answers management requests.
+    """Handler of management requests.
 
     Args:
-        about: what `show_worker` says beyond what the engine knows.
-        tasks: what `list_tasks` says.
+        about: further entries for `show_worker`.
+        tasks: returns the answer to `list_tasks`.
     """
 
-    __slots__ = ("_about", "_engine", "_tasks", "_works")
+    __slots__ = ("_about", "_engine", "_handlers", "_tasks")
 
     def __init__(
         self, engine: WorkerEngine, about: Mapping[str, Any], tasks: Callable[[], list[dict[str, Any]]]
     ) -> None:
         self._engine, self._about, self._tasks = engine, about, tasks
-        self._works: dict[str, Callable[[Mapping[str, Any]], Any]] = {
+        self._handlers: dict[str, Callable[[Mapping[str, Any]], Any]] = {
             "show_worker": self._show_worker,
             "show_workers": lambda kwargs: [self._show_worker(kwargs)],
             "show_broker": self._show_broker,
@@ -66,11 +66,11 @@ class Management:
         }
 
     def call(self, command: Mmi) -> None:
-        """Do a management task and answer."""
+        """Perform a management task, and send its answer."""
         engine = self._engine
-        status, said = self._perform(bytes(command.body))
+        status, answer = self._perform(bytes(command.body))
         try:
-            body = msgspec.json.encode(said)
+            body = msgspec.json.encode(answer)
         except (TypeError, ValueError, OverflowError) as error:
             status, body = 500, msgspec.json.encode({"errors": [f"the answer is not JSON: {error}"]})
         engine.answers.reply(command.uuid, command.client, status, body)
@@ -81,16 +81,16 @@ class Management:
             call = _CALL.decode(body)
         except (msgspec.DecodeError, RecursionError, UnicodeDecodeError) as error:
             return 400, {"errors": [f"the body is not a task in JSON: {error}"]}
-        work = self._works.get(call.task)
-        if work is None:
-            known = ", ".join(self._works)
+        handler = self._handlers.get(call.task)
+        if handler is None:
+            known = ", ".join(self._handlers)
             return 400, {"errors": [f"Unsupported task '{call.task[:80]}': there are {known}"]}
         try:
-            return 200, work(call.kwargs or {})
+            return 200, handler(call.kwargs or {})
         except ArgumentError as error:
             return 400, {"errors": [str(error)]}
 
-    # --- what it shows
+    # --- reports
 
     def _show_worker(self, _: Mapping[str, Any]) -> Any:
         engine = self._engine
@@ -118,6 +118,7 @@ class Management:
             "jobs abandoned": len(execution.abandoned),
             "results octets": jobs.kept_octets,
             "messages dropped": engine.dropped,
+            "store": f"refuses new jobs: {engine.refusing}" if engine.refusing else "accepts jobs",
             "resources": list(engine.resources),
         }
 
@@ -152,19 +153,19 @@ class Management:
 
     def _row(self, job: Assignment) -> dict[str, Any]:
         ended = job.state is State.DONE
-        until = job.ended_at if ended else self._engine.now
+        end = job.ended_at if ended else self._engine.now
         return {
             "uuid": job.uuid,
             "task": job.task,
             "state": _word(job),
             "client": job.client.decode(errors="backslashreplace"),
             "accepted": job.accepted_at,
-            "seconds": None if job.began is None else round(until - job.began, 3),
+            "seconds": None if job.began is None else round(end - job.began, 3),
             "result octets": job.result_octets,
             "failure": job.failure,
         }
 
-    # --- what it can be told
+    # --- orders
 
     def _set_resources(self, kwargs: Mapping[str, Any]) -> Any:
         wanted = kwargs.get("resources")
@@ -189,11 +190,13 @@ class Management:
 
 
 def _word(job: Assignment) -> str:
-    """Return the state of a job in the words of deployed workers, as far as they have one."""
+    """Return the state of a job as deployed workers name it."""
     if job.deleted:
         return "DELETED"
     if job.state is State.DONE:
         return "FAILED" if job.failure else "COMPLETED"
+    if job.state is State.UNSTORED:
+        return "FAILED"
     if job.state in (State.RUNNING, State.ENDING):
         return "STARTED"
     return "HELD" if job.state is State.HELD else "PENDING"

@@ -1,4 +1,4 @@
-"""A worker's happenings as lines for a person. What comes from others is shown so that it forges no line."""
+"""Lines of a worker's log. Text from other peers is shown so that it cannot forge a line."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ LONGEST = 300
 
 
 def level_of(happening: Happening) -> Level:
-    """Return how grave something is, for a log that programs read."""
+    """Return the level of an event, for a log that programs read."""
     match happening:
         case StoreFailed():
             return "error"
@@ -37,11 +37,11 @@ def level_of(happening: Happening) -> Level:
 
 
 class Narrator:
-    """Tells happenings.
+    """Writes events as lines.
 
     Args:
-        write: takes one line.
-        jobs: tell of single jobs; those that fail are told in any case.
+        write: called with each line.
+        jobs: write a line for each job, not only for failures.
     """
 
     def __init__(self, write: Callable[[str], None], *, jobs: bool = True) -> None:
@@ -49,7 +49,7 @@ class Narrator:
         self._reason = ""
 
     def tell(self, happening: Happening) -> None:
-        """Write what happened, if it is worth a line."""
+        """Write a line, if the event deserves one."""
         line = self._words(happening)
         if line:
             self._write(show(line)[:LONGEST])
@@ -81,9 +81,9 @@ class Narrator:
                 return ""
 
     def _lost(self, happening: Disconnected) -> str:
-        """Return a line for the first of many attempts that fail alike."""
-        told = f"{happening.reason}; next: {happening.broker}"
-        if told == self._reason:
+        """Return a line for the first of several attempts that fail for the same reason."""
+        line = f"{happening.reason}; next: {happening.broker}"
+        if line == self._reason:
             return ""
-        self._reason = told
-        return f"not connected: {told}"
+        self._reason = line
+        return f"not connected: {line}"

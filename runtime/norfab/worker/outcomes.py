@@ -1,4 +1,4 @@
-"""From what a task returns or raises to how its job ends. Whatever it is, there is an `Outcome`."""
+"""Conversion of what a task returns or raises to an `Outcome`. It always succeeds."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _SHOWN_FRAMES = 20
 
 
 def of_value(value: Any, resources: Sequence[str]) -> Outcome:
-    """Return the end of a task that returned `value`."""
+    """Return the outcome of a task that returned `value`."""
     if value is None:
         return Outcome(resources=tuple(map(str, resources)))
     said = value if isinstance(value, Result) else Result(result=value)
@@ -43,7 +43,7 @@ def _as_json(value: Any) -> msgspec.Raw:
 
 
 def _plain(value: Any) -> Any:
-    """Turn what msgspec does not know into something that it does."""
+    """Convert a value that msgspec does not know."""
     dump = getattr(value, "model_dump", None)
     if dump is not None:
         return dump(mode="json")
@@ -53,7 +53,7 @@ def _plain(value: Any) -> Any:
 
 
 def of_error(error: BaseException) -> Outcome:
-    """Return the end of a task that raised."""
+    """Return the outcome of a task that raised `error`."""
     if isinstance(error, ArgumentsError):
         return failure(f"wrong arguments: {_words(error, bare=True)}")
     if isinstance(error, JobCancelledError):

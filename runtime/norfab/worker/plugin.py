@@ -1,4 +1,4 @@
-"""From ``module:Class`` to a plugin."""
+"""Loading of plugins."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from specwire.runtime.norfab.worker.tasks import PluginError
 def find_plugin(name: str) -> type:
     """Return the class that ``module:Class`` names; raises PluginError.
 
-    A module that raises, or calls `sys.exit`, while it is imported is told as such.
+    That includes whatever the module raises while it is imported, `SystemExit` too.
     """
     module_name, colon, class_name = name.partition(":")
     if not module_name or not colon or not class_name:
@@ -32,7 +32,7 @@ def find_plugin(name: str) -> type:
 
 
 def make_plugin(plugin: object, worker: Worker) -> object:
-    """Return an instance: of a class, with the worker as its argument where it takes one; raises PluginError."""
+    """Return an instance of a class, constructed with the worker if it has a parameter; raises PluginError."""
     if not isinstance(plugin, type):
         return plugin
     try:

@@ -1,8 +1,8 @@
-"""What a worker keeps on disk, as values. Times are seconds since the epoch.
+"""Records of a worker's store. Times are seconds since the epoch.
 
-A job is known by its number. Jobs begin in the order of their numbers, so that one number says which have begun; those
-that were kept through a restart and wait to be asked for are out of this order, and say so. A later record of a number
-takes the place of an earlier one of the same kind.
+The key of a job is its number. Jobs begin in the order of their numbers, so that one number says which
+have begun. Jobs that were restored, and wait until the broker asks for them, are an exception (`held`).
+A record replaces an earlier one of the same kind and number, but a deletion is final.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import msgspec
 
 
 class JobRecord(msgspec.Struct, frozen=True, gc=False):
-    """A job that was taken. `client` is the address that the broker gave with it; the body is kept until it ends."""
+    """An accepted job. `client` is the address that came with it. The body is deleted when the job ends."""
 
     number: int
     uuid: str
@@ -20,17 +20,17 @@ class JobRecord(msgspec.Struct, frozen=True, gc=False):
     body: bytes
     accepted_at: float
     held: bool = False
-    """It has not begun, whatever numbers have; when its turn comes it gets another number."""
+    """It has not begun, whatever `BegunRecord` says. It gets another number before it begins."""
 
 
 class BegunRecord(msgspec.Struct, frozen=True, gc=False):
-    """All jobs up to this number have begun, but for those that are held."""
+    """All jobs up to this number have begun, except those that are held."""
 
     number: int
 
 
 class ResultRecord(msgspec.Struct, frozen=True, gc=False):
-    """How a job ended. A store that is read for a start leaves the body out."""
+    """Result of a job. The body is empty when it is loaded for a start."""
 
     number: int
     body: bytes
@@ -38,18 +38,18 @@ class ResultRecord(msgspec.Struct, frozen=True, gc=False):
     octets: int
     failed: bool
     fault: bool
-    """The worker was at fault; see `bodies.Outcome`."""
+    """See `bodies.Outcome`."""
 
 
 class DeletedRecord(msgspec.Struct, frozen=True, gc=False):
-    """The job was deleted: its body and result can go, its uuid stays known."""
+    """The job was deleted. Its uuid is remembered."""
 
     number: int
     at: float
 
 
 class ForgottenRecord(msgspec.Struct, frozen=True, gc=False):
-    """Nothing of this job needs to be kept: retention is over, or it was given back before it began."""
+    """Delete everything about a job: its retention is over, or it was given back."""
 
     number: int
 

@@ -1,7 +1,7 @@
-"""What a worker asks of its broker as a client: files, and services inside the broker.
+"""Requests of a worker to its broker: files, and services of the broker.
 
-A worker's own connection carries jobs and nothing else, so this is a second one, made when a task first needs it. Files are
-kept in the worker's folder, and fetched again when they have changed.
+They use a second connection, as a client, which is opened for the first request: the worker's own
+connection carries only jobs. Fetched files are cached in the worker's folder.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ TIMEOUT_S = 30.0
 
 
 class Requests:
-    """A `specwire.runtime.norfab.worker.view.Broker`, by way of a client.
+    """Implementation of `specwire.runtime.norfab.worker.view.Broker` with a client.
 
     Args:
-        endpoints: of the brokers; those that prove themselves as the first one does are asked.
-        folder: where fetched files are kept.
+        endpoints: brokers. Only those with the same credentials as the first one are used.
+        folder: for the cache of files.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class Requests:
             raise OSError(str(error)) from None
 
     async def ask(self, service: str, task: str, kwargs: dict[str, Any]) -> Any:
-        """Return what the service says; raises OSError."""
+        """Return the answer of a service; raises OSError."""
         from specwire.runtime.norfab.client import RequestError
 
         client = await self._connect()

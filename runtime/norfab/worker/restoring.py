@@ -1,8 +1,8 @@
-"""What was stored becomes jobs again when a worker begins, after a crash or a stop.
+"""Restoring of jobs when a worker starts again, after a stop or a kill.
 
-What had ended is kept to be asked for. What had begun has no end, and nobody knows how far it came: it ends now with a
-failure that says so. What had not begun is held until the broker asks for it: if it does not, it has given up the
-job or given it to another worker, and to run it then would be to run it twice.
+A job that had ended keeps its result. One that had begun ends with a failure, as nobody knows how far it
+came. One that had not begun is held until the broker asks for it. If the broker does not ask, it has
+given the job up, or given it to another worker, so running it could mean running it twice.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ NOT_WANTED = "the worker ended before it began this job, and the broker has not 
 
 
 class _Stored:
-    """The records of a store, the latest of each kind and uuid."""
+    """Records of a store by number, the latest of each kind."""
 
     def __init__(self, records: Iterable[Record], begun: int) -> None:
         self.begun = begun
@@ -38,9 +38,9 @@ class _Stored:
         self.results: dict[int, ResultRecord] = {}
         self.deleted: dict[int, DeletedRecord] = {}
         for record in records:
-            self._take(record)
+            self._add(record)
 
-    def _take(self, record: Record) -> None:
+    def _add(self, record: Record) -> None:
         match record:
             case JobRecord():
                 self.jobs[record.number] = record
@@ -51,23 +51,26 @@ class _Stored:
             case DeletedRecord():
                 self.deleted[record.number] = record
             case ForgottenRecord():
-                for place in (self.jobs, self.results, self.deleted):
-                    place.pop(record.number, None)
+                for table in (self.jobs, self.results, self.deleted):
+                    table.pop(record.number, None)
 
 
 def restore(engine: WorkerEngine, records: Iterable[Record], begun: int) -> None:
-    """Make jobs of what was stored; before anything else is done with the engine."""
+    """Restore the jobs of the records. Call this before anything else."""
     stored = _Stored(records, begun)
     jobs = sorted(stored.jobs.values(), key=lambda job: job.number)
-    engine.jobs.numbered = max([stored.begun, *(job.number for job in jobs)])
+    engine.jobs.numbered = max([stored.begun, *stored.jobs, *stored.results, *stored.deleted])
+    newest = {job.uuid: job.number for job in jobs}
+    stale: list[ForgottenRecord] = []
     ended: list[Assignment] = []
     held: list[JobRecord] = []
     for record in jobs:
+        if record.number != newest[record.uuid]:
+            stale.append(ForgottenRecord(record.number))  # whose first one could not be stored
+            continue
         job = _read(engine, record)
-        if job.uuid in engine.jobs.by_uuid:
-            continue  # an older one was forgotten, which was not kept
         engine.jobs.add(job)
-        if _take_end(job, stored):
+        if _restore_end(job, stored):
             ended.append(job)
         elif record.held or record.number > stored.begun:
             job.state = State.HELD
@@ -76,22 +79,22 @@ def restore(engine: WorkerEngine, records: Iterable[Record], begun: int) -> None
                 held.append(job.record)
         else:
             engine.execution.end(job, bodies.fault(INTERRUPTED))
-    if held:
-        engine.commits.commit(*held, otherwise=engine.store_failed)
+    if stale or held:
+        engine.commits.commit(*stale, *held, otherwise=engine.store_failed)
     for job in sorted(ended, key=lambda job: job.ended_at):
         engine.jobs.settle(job)
 
 
 def _read(engine: WorkerEngine, record: JobRecord) -> Assignment:
     try:
-        said = read_post(record.body)
-    except BodyError:  # the body of an ended job is not kept
-        said = PostBody()
-    return Assignment(record, record.accepted_at + engine.patience_s(said))
+        posted = read_post(record.body)
+    except BodyError:  # the body of an ended job is deleted
+        posted = PostBody()
+    return Assignment(record, record.accepted_at + engine.time_limit_s(posted))
 
 
-def _take_end(job: Assignment, stored: _Stored) -> bool:
-    """Give a job the end that was stored; False where there is none."""
+def _restore_end(job: Assignment, stored: _Stored) -> bool:
+    """Restore the end of a job; return whether it has one."""
     deleted, result = stored.deleted.get(job.number), stored.results.get(job.number)
     if deleted is not None:
         job.deleted, job.ended_at = True, deleted.at
@@ -104,8 +107,8 @@ def _take_end(job: Assignment, stored: _Stored) -> bool:
     return True
 
 
-def let_go(engine: WorkerEngine) -> None:
-    """The broker had the time to ask for what it is owed: end what it did not ask for."""
+def end_held(engine: WorkerEngine) -> None:
+    """End the held jobs that the broker has not asked for in time."""
     for job in list(engine.jobs.by_uuid.values()):
         if job.state is State.HELD:
             engine.execution.end(job, bodies.fault(NOT_WANTED))

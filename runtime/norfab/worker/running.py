@@ -1,9 +1,11 @@
-"""Runs tasks where they cannot hurt the worker: methods in threads, coroutines on an event loop in a thread of its own.
+"""Execution of tasks apart from the worker: methods in threads, coroutines on an event loop in another thread.
 
-Progress and results of tasks reach the worker's event loop through one queue, in order; the loop is woken once for many. The
-queue is bounded: progress is omitted when it is full, a stream waits. A thread is started when there is a task for it and none
-is idle, and serves further tasks. A task that is abandoned because it does not end keeps its thread, which counts as gone;
-should the task end after all, the thread may serve again. All are daemons: a task that never ends does not keep the process alive.
+Progress and results reach the worker's event loop through one queue, in order; the loop is woken once for
+many. The queue is bounded: progress is omitted when it is full, and a stream waits.
+
+A thread is started when there is a task and no idle thread, and serves further tasks. An abandoned task
+keeps its thread, which serves again if the task ends after all. All threads are daemons, so a task that
+never ends does not keep the process alive.
 """
 
 from __future__ import annotations
@@ -28,7 +30,7 @@ MAX_WAITING_OCTETS = 32 << 20
 AT_A_TIME = 500
 """Reports of tasks that are handled in one iteration of the event loop."""
 
-POUR_S = 0.01
+STREAM_S = 0.01
 
 Report = Progress | bytes | Outcome
 
@@ -126,9 +128,9 @@ class Runner:
 
     @staticmethod
     def _read(found: Task, job: Job, body: bytes) -> tuple[list[Any], dict[str, Any]]:
-        said: PostBody = read_post(body)
-        job.resources = list(said.resources)
-        return found.signature.read(said.args or [], said.kwargs or {}, job)
+        posted: PostBody = read_post(body)
+        job.resources = list(posted.resources)
+        return found.signature.read(posted.args or [], posted.kwargs or {}, job)
 
     def _start_coroutine(self, found: Task, job: Job, body: bytes) -> None:
         running = asyncio.get_running_loop().create_task(self._run_coroutine(found, job, body))
@@ -146,15 +148,15 @@ class Runner:
         self._coroutines.pop(job.uuid, None)
         self._put(job.uuid, outcome)
 
-    def say(self, uuid: str, progress: Progress) -> None:
-        """See `Outlet.say`."""
+    def send_progress(self, uuid: str, progress: Progress) -> None:
+        """See `Outlet.send_progress`."""
         if len(self._reports) < MAX_WAITING:
             self._put(uuid, progress)
 
-    def pour(self, uuid: str, data: bytes) -> None:
-        """See `Outlet.pour`."""
+    def send_stream(self, uuid: str, data: bytes) -> None:
+        """See `Outlet.send_stream`."""
         while self._octets + len(data) > MAX_WAITING_OCTETS and self._octets and not self._closed:
-            time.sleep(POUR_S)
+            time.sleep(STREAM_S)
         self._octets += len(data)
         self._put(uuid, data)
 
@@ -189,7 +191,7 @@ class Runner:
 
 
 class _Threads:
-    """Threads for calls that may take long; as many as there are calls at a time."""
+    """Threads for calls that may take long, as many as there are calls at a time."""
 
     def __init__(self, kept: int) -> None:
         self._kept = kept
@@ -198,7 +200,7 @@ class _Threads:
         self._idle = self._all = 0
 
     def call(self, work: Callable[[], None]) -> None:
-        """Have `work` done at once, in a thread that is idle or new."""
+        """Run `work` now, in an idle thread or a new one."""
         with self._lock:
             if self._idle:
                 self._idle -= 1
@@ -208,7 +210,7 @@ class _Threads:
         self._calls.put(work)
 
     def close(self) -> None:
-        """Let the idle threads end, and the others when they are done."""
+        """End the idle threads now, and the others when their tasks end."""
         with self._lock:
             for _ in range(self._all):
                 self._calls.put(None)
@@ -228,7 +230,7 @@ class _Threads:
 
 
 class _SideLoop:
-    """An event loop in a thread, for coroutines that are not trusted to let others have their turn."""
+    """Event loop in a thread, for coroutines that may block it."""
 
     def __init__(self) -> None:
         self._loop = asyncio.new_event_loop()
@@ -245,11 +247,11 @@ class _SideLoop:
             self._loop.call_soon_threadsafe(self._work)
 
     def close(self) -> None:
-        """End when all coroutines have, if ever."""
+        """End the thread when all coroutines have ended."""
         self._loop.call_soon_threadsafe(self._finish)
 
     def _work(self) -> None:
-        # In this order: what is added after the last look wakes the loop again.
+        # In this order, so that a call that is added after the last iteration wakes the loop again.
         self._woken = False
         while self._calls:
             self._calls.popleft()()
@@ -267,7 +269,7 @@ class _SideLoop:
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
         while not self._closing:
-            # sys.exit in a coroutine that a plugin has started by itself ends `run_forever`.
+            # sys.exit in a coroutine that a plugin has started ends `run_forever`.
             with suppress(BaseException):
                 self._loop.run_forever()
         self._loop.close()

@@ -1,4 +1,4 @@
-"""The NORFAB worker as an asyncio service: a connection, a store, tasks in threads, and the clock around `WorkerEngine`."""
+"""NORFAB worker as an asyncio service: connection, store, tasks and timer around `WorkerEngine`."""
 
 from __future__ import annotations
 
@@ -41,29 +41,29 @@ DIALECTS = {Dialect.DEPLOYED.value: Dialect.DEPLOYED, Dialect.NORFAB.value: Dial
 
 
 class NorfabWorker:
-    """Offers the tasks of a plugin at a broker; ``async with`` starts and stops it.
+    """Worker that offers the tasks of a plugin at a broker; ``async with`` starts and stops it.
 
     Args:
-        endpoints: of the brokers, the first one preferred; or of the only one.
-        name: the worker's; its routing id, by which jobs are meant for it.
-        service: what it offers.
-        plugin: an object with methods marked by `task`, or its class.
-        folder: keeps its jobs; one process at a time uses it.
-        security: how it proves who it is and whom it expects; one for all brokers, or one for each.
-        resources: what it manages at first.
-        concurrency: jobs that run at a time; it takes the place of the one in `settings`.
-        durability: ``process``: what is acknowledged outlives the process; ``full``: the loss of power too.
-        settings: its bounds and times.
-        protocol: how it writes: ``norfab_ascii`` as deployed peers do, or ``norfab``.
-        tap: gets every message, in both directions.
-        on_event: called with each happening.
+        endpoints: one or more brokers, the preferred one first.
+        name: name and routing id; clients address the worker by it.
+        service: the service that it offers.
+        plugin: a class with methods marked by `task`, or an instance of one.
+        folder: for its store and files; one process at a time can use it.
+        security: credentials, one for all brokers or one for each.
+        resources: the resources that it manages at first.
+        concurrency: jobs that run at a time; overrides the one in `settings`.
+        durability: accepted jobs and results survive a kill (``process``), or also a loss of power (``full``).
+        settings: bounds and times.
+        protocol: dialect of messages sent: ``norfab_ascii`` as deployed peers use it, or ``norfab``.
+        tap: records every message, in both directions.
+        on_event: called with each event.
 
     Attributes:
-        finished: done when the worker has ended by itself: whether it was told to begin anew.
+        finished: done when the worker has stopped; the result is whether to start it again.
 
     Raises:
-        ValueError: an endpoint, the name, the service or the protocol is none.
-        PluginError: the plugin cannot be used (when it is started).
+        ValueError: an endpoint, the name, the service or the protocol is invalid.
+        PluginError: the plugin cannot be used; raised when the worker starts.
     """
 
     def __init__(
@@ -90,13 +90,13 @@ class NorfabWorker:
             if fault := fault_in_endpoint(endpoint, listening=False):
                 raise ValueError(f"{endpoint!r} {fault}")
         if protocol not in DIALECTS:
-            raise ValueError(f"{protocol!r} is no protocol of a worker: {', '.join(DIALECTS)}")
+            raise ValueError(f"{protocol!r} is not a protocol of workers: {', '.join(DIALECTS)}")
         self._security = _each(security, len(self._endpoints))
         self._settings = _with_concurrency(settings or WorkerSettings(), concurrency)
         self._name, self._service, self._plugin = name, service, plugin
         self._resources, self._durability, self._folder = tuple(resources), durability, folder
         self._protocol, self._tap, self._on_event = protocol, tap, on_event
-        WorkerEngine(name, service, now=0.0)  # raises for a name that is none
+        WorkerEngine(name, service, now=0.0)  # raises if a name is invalid
         self._pending: deque[Action] = deque()
         self._performing = False
         self._background: set[asyncio.Task[None]] = set()
@@ -104,16 +104,16 @@ class NorfabWorker:
 
     @property
     def resources(self) -> tuple[str, ...]:
-        """What it manages at present."""
+        """Resources that the worker manages."""
         return self._engine.resources
 
     @property
     def engine(self) -> WorkerEngine:
-        """What decides; to be looked at."""
+        """Engine, to inspect it."""
         return self._engine
 
     def status(self) -> WorkerStatus:
-        """Tell how this worker is; while it runs."""
+        """Return the status of the worker while it runs."""
         return describe(
             self._engine,
             now=self._now(),
@@ -122,17 +122,17 @@ class NorfabWorker:
         )
 
     def set_resources(self, resources: Sequence[str]) -> None:
-        """Manage these from now on; on the worker's loop."""
+        """Change the resources; called on the worker's event loop."""
         self._view.resources = tuple(dict.fromkeys(resources))
         self._perform(self._engine.set_resources(self._view.resources, self._now()))
 
     async def start(self) -> None:
-        """Make the plugin, open the store, and connect.
+        """Construct the plugin, open the store, and connect.
 
         Raises:
             PluginError: the plugin cannot be used.
-            StoreError: the folder cannot be.
-            TransportError: an endpoint or a key is none.
+            StoreError: the folder cannot be used.
+            TransportError: an endpoint or a key is invalid.
         """
         loop = asyncio.get_running_loop()
         self._epoch, self._clock = time.time() - loop.time(), loop.time
@@ -192,11 +192,11 @@ class NorfabWorker:
         )
 
     async def run(self) -> bool:
-        """Serve until management says otherwise; return whether the worker was told to begin anew."""
+        """Wait until management stops the worker; return whether to start it again."""
         return await asyncio.shield(self.finished)
 
     async def stop(self) -> None:
-        """Begin nothing more, wait for what runs (see `WorkerSettings.drain_s`), leave, and release everything."""
+        """Wait for running tasks (see `WorkerSettings.drain_s`), leave the broker, and release everything."""
         self._perform(self._engine.stop(self._now()))
         await asyncio.wait((self.finished,))
         self._ticking.cancel()
@@ -215,8 +215,10 @@ class NorfabWorker:
     async def _release(self) -> None:
         self._runner.close()
         await self._line.close()
-        await self._store.close()
-        await self._requests.close()
+        try:
+            await self._store.close()
+        finally:
+            await self._requests.close()
 
     def _now(self) -> float:
         return self._epoch + self._clock()
@@ -233,11 +235,11 @@ class NorfabWorker:
     # --- tasks; see `running.Listener`
 
     def on_progress(self, uuid: str, progress: Progress) -> None:
-        """A task tells how it goes."""
+        """Handle progress of a task."""
         self._perform(self._engine.progress(uuid, progress, self._now()))
 
     def on_stream(self, uuid: str, data: bytes) -> None:
-        """A task sends a piece of something."""
+        """Handle a piece of a stream of a task."""
         self._perform(self._engine.stream(uuid, data, self._now()))
 
     def on_ended(self, uuid: str, outcome: Outcome) -> None:
@@ -255,7 +257,7 @@ class NorfabWorker:
     # --- actions
 
     def _perform(self, todo: Sequence[Action]) -> None:
-        """Perform actions in order; those that come of performing one wait for the others."""
+        """Perform actions in order. Actions that result from one of them are performed after the others."""
         self._pending.extend(todo)
         if self._performing:
             return
@@ -320,7 +322,7 @@ class NorfabWorker:
 
 
 def _each(security: Security | Sequence[Security], count: int) -> tuple[Security, ...]:
-    """Return one for each broker."""
+    """Return credentials for each broker."""
     if not isinstance(security, Sequence):
         return (security,) * count
     if len(security) != count:
@@ -333,5 +335,5 @@ def _with_concurrency(settings: WorkerSettings, concurrency: int | None) -> Work
 
     wanted = settings if concurrency is None else msgspec.structs.replace(settings, concurrency=concurrency)
     if wanted.concurrency < 1:
-        raise ValueError(f"a worker runs one job at a time at least, not {wanted.concurrency}")
+        raise ValueError(f"concurrency must be 1 or more, not {wanted.concurrency}")
     return wanted

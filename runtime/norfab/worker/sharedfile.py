@@ -1,4 +1,4 @@
-"""A file of the broker's as an argument: the client names it by its URL, the task opens it."""
+"""File that the broker shares, as an argument of a task: clients send its URL, and the task opens it."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ _fetch: ContextVar[Fetch] = ContextVar("fetch")
 
 
 class SharedFile(os.PathLike[str]):
-    """What a task is given where a parameter has this type; a client sends ``"nf://path"``.
+    """Argument for a parameter of this type; a client sends ``"nf://path"``.
 
-    It can be opened like any path. The file is fetched when it is used first, which takes the time of the transfer: a
-    coroutine awaits `fetched` before it opens it.
+    It can be opened like any path. The file is fetched on first use, which blocks until it is transferred. A
+    coroutine awaits `fetched` before it opens the file.
 
     Attributes:
-        url: as the client sent it; its form is checked before the task begins.
+        url: as the client sent it; its syntax is checked before the task starts.
     """
 
     def __init__(self, url: str, fetch: Fetch) -> None:
@@ -32,11 +32,11 @@ class SharedFile(os.PathLike[str]):
 
     @cached_property
     def path(self) -> Path:
-        """The local copy, whole and compared with its digest; raises OSError where it cannot be had."""
+        """Path of a local copy, checked with its digest; raises OSError if it cannot be fetched."""
         return self._fetch(self.url)
 
     async def fetched(self) -> Path:
-        """Return `path` without holding up the other coroutines."""
+        """Return `path` without blocking the event loop."""
         return await asyncio.to_thread(lambda: self.path)
 
     def __fspath__(self) -> str:
@@ -48,7 +48,7 @@ class SharedFile(os.PathLike[str]):
 
 @contextmanager
 def files_from(fetch: Fetch) -> Iterator[None]:
-    """Have what `make_shared_file` makes in the block fetched by this."""
+    """Let files that `make_shared_file` constructs in the block be fetched with this function."""
     token = _fetch.set(fetch)
     try:
         yield
@@ -57,7 +57,7 @@ def files_from(fetch: Fetch) -> Iterator[None]:
 
 
 def make_shared_file(value: Any) -> SharedFile:
-    """Return the file that a value of JSON names; raises ValueError where it is no URL of one."""
+    """Return the file with this URL; raises ValueError or TypeError for any other value."""
     from specwire.runtime.norfab.files.urls import read_url
 
     if not isinstance(value, str):

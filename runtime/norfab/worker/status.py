@@ -1,6 +1,6 @@
-"""What a running worker tells about itself, to its metrics and its page.
+"""Status of a running worker, for its metrics and its page.
 
-Names and reasons in it may come from the wire; whoever prints them makes them fit to be seen. Times are seconds, sizes
+Names and reasons may come from the network; who prints them makes them safe. Times are seconds, sizes
 octets.
 """
 
@@ -19,11 +19,11 @@ from specwire.runtime.norfab.worker.assignment import WAITING, Assignment, State
 from specwire.runtime.norfab.worker.engine import WorkerEngine
 
 NEWEST = 20
-"""Jobs that are told one by one."""
+"""Jobs that are listed."""
 
 
 class AssignedStatus(msgspec.Struct, frozen=True):
-    """A job: what it is, for whom, and since when it runs; `seconds` is None before it began."""
+    """Status of a job. `seconds`: how long it runs or ran; None before it began."""
 
     uuid: str
     task: str
@@ -34,7 +34,7 @@ class AssignedStatus(msgspec.Struct, frozen=True):
 
 
 class WorkerCounters(msgspec.Struct, frozen=True):
-    """Counts since the start; they only grow."""
+    """Counts since the start."""
 
     completed: int
     failed: int
@@ -45,11 +45,17 @@ class WorkerCounters(msgspec.Struct, frozen=True):
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, tag="worker", tag_field="role"):
-    """A worker; `registered_s` is None where it has no broker, which then is the one that is tried next.
+    """Status of a worker.
 
-    `running`, `waiting` and `held` are open jobs, `abandoned` such as did not let themselves be ended, `kept` ended ones
-    whose results are still there, `waiting_for_disk` commits that are not durable yet, `durations` those of ended jobs by task. `store` is why
-    the store refuses new jobs at present; empty where it accepts them.
+    Attributes:
+        broker: endpoint of the broker, or of the one that is tried next.
+        registered_s: time since the registration; None without one.
+        running, waiting, held: open jobs.
+        abandoned: tasks that did not end after they were cancelled.
+        kept: ended jobs whose results are stored.
+        waiting_for_disk: commits that are not durable yet.
+        durations: of ended jobs, by task.
+        store: why the store refuses new jobs at present; empty if it does not.
     """
 
     name: str
@@ -120,12 +126,12 @@ def describe(
 
 
 def _row(job: Assignment, now: float) -> AssignedStatus:
-    until = job.ended_at if job.state is State.DONE else now
+    end = job.ended_at if job.state is State.DONE else now
     return AssignedStatus(
         uuid=job.uuid,
         task=job.task,
         client=job.client.decode(errors="backslashreplace"),
         state=job.state.name.lower(),
-        seconds=None if job.began is None else round(until - job.began, 3),
+        seconds=None if job.began is None else round(end - job.began, 3),
         failure=job.failure,
     )

@@ -20,7 +20,7 @@ from specwire.runtime.kernel.store import (
     Store,
     StoreError,
 )
-from specwire.runtime.norfab.migration import remove_leftovers, upgrade_worker
+from specwire.runtime.norfab.migration import upgrade_worker
 from specwire.runtime.norfab.worker.records import (
     BegunRecord,
     DeletedRecord,
@@ -50,7 +50,9 @@ SCHEMA = Schema(
 )
 
 _JOB = "INSERT OR REPLACE INTO job VALUES"
-_RESULT = "INSERT OR REPLACE INTO result VALUES"
+_DELETED = "INSERT OR REPLACE INTO result VALUES"
+_RESULT = "INSERT INTO result VALUES (?, ?, ?, ?, ?, 0) ON CONFLICT (number) DO NOTHING"
+"""A deletion that was committed before the result is final."""
 _BEGUN = "INSERT OR REPLACE INTO begun VALUES"
 _FORGET = "DELETE FROM job WHERE number = ?"
 
@@ -81,7 +83,6 @@ class WorkerStore:
         """Return what is stored, and the number up to which jobs have begun; raises StoreError."""
         await self.store.open()
         try:
-            remove_leftovers(self.store.path)
             records = await self._load()
             return records, await self._read_begun(records)
         except BaseException:
@@ -143,10 +144,10 @@ def _statement(record: Record) -> Statement:
                 ),
             )
         case ResultRecord():
-            row = (record.number, record.body, record.ended_at, int(record.failed), int(record.fault), 0)
-            return Insert(_RESULT, row)
+            row = (record.number, record.body, record.ended_at, int(record.failed), int(record.fault))
+            return Execute(_RESULT, row)
         case DeletedRecord():
-            return Insert(_RESULT, (record.number, b"", record.at, 0, 0, 1))
+            return Insert(_DELETED, (record.number, b"", record.at, 0, 0, 1))
         case BegunRecord():
             return Insert(_BEGUN, (1, record.number))
         case _:

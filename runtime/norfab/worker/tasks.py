@@ -1,4 +1,4 @@
-"""What makes a class a plugin: methods marked with `task`.
+"""Tasks of a plugin: methods that are marked with `task`.
 
     from specwire.runtime.norfab.worker import Job, task
 
@@ -18,8 +18,8 @@
         async def gather(self, commands: list[str]) -> list[str]:
             \"\"\"Collect the output of commands.\"\"\"
 
-A plain method runs in a thread of its own, a coroutine on an event loop that all coroutines of the worker share, in
-another thread than the worker's: whatever a task does, the worker's signs of life go on.
+A method runs in a thread, and a coroutine on an event loop that all coroutines of the worker share. Neither
+is the worker's thread, so no task can block its keepalives.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class PluginError(Exception):
-    """A plugin cannot be used; `str()` names it and says why."""
+    """A plugin cannot be used; `str()` has its name and the reason."""
 
 
 class _Marked(NamedTuple):
@@ -47,7 +47,7 @@ class _Marked(NamedTuple):
 
 
 class Task(NamedTuple):
-    """A task of a plugin. `timeout_s` is its own limit, from its beginning."""
+    """A task of a plugin. `timeout_s` is its own time limit, from its start."""
 
     name: str
     call: Callable[..., Any]
@@ -57,7 +57,7 @@ class Task(NamedTuple):
     description: str
 
     def describe(self) -> dict[str, Any]:
-        """Return what `list_tasks` says of it."""
+        """Return its entry in the answer to `list_tasks`."""
         return {
             "name": self.name,
             "description": self.description,
@@ -81,8 +81,8 @@ def task(
     """Mark a method as a task that clients can call.
 
     Args:
-        name: how clients call it; without it the method's name.
-        timeout: seconds from its beginning after which it is cancelled, and has failed.
+        name: name for clients; by default that of the method.
+        timeout: time limit in seconds, from its start.
     """
 
     def mark(method: F) -> F:
@@ -95,10 +95,10 @@ def task(
 
 
 class TaskTable:
-    """The tasks of a plugin, by name; `list_tasks` is one of them unless the plugin has its own.
+    """Tasks of a plugin by name; `list_tasks` is added unless the plugin has a task of this name.
 
     Raises:
-        PluginError: there is none, or one cannot be called by clients.
+        PluginError: there is no task, or clients cannot call one of them.
     """
 
     def __init__(self, plugin: object) -> None:
@@ -135,11 +135,11 @@ class TaskTable:
 
     @property
     def time_limits(self) -> dict[str, float]:
-        """The limits of those that have one of their own."""
+        """Time limits of the tasks that have one."""
         return {name: found.timeout_s for name, found in self._tasks.items() if found.timeout_s is not None}
 
     def describe(self) -> list[dict[str, Any]]:
-        """Return what `list_tasks` says."""
+        """Return the answer to `list_tasks`."""
         return [found.describe() for found in self._tasks.values()]
 
     def _list_tasks(self, name: str | None = None) -> list[dict[str, Any]]:

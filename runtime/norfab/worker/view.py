@@ -1,4 +1,4 @@
-"""The worker as its plugin sees it, from whichever thread; see `specwire.runtime.norfab.worker.handle.Worker`."""
+"""The worker as its plugin sees it, from any thread; see `specwire.runtime.norfab.worker.handle.Worker`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Broker(Protocol):
-    """What the broker offers to workers."""
+    """Services of the broker for workers."""
 
     async def fetch(self, url: str) -> Path:
         """See `Worker.fetch`."""
@@ -22,10 +22,10 @@ class Broker(Protocol):
 
 
 class WorkerView:
-    """A `Worker`, to be made on the worker's loop.
+    """Implementation of `Worker`; constructed on the worker's event loop.
 
     Args:
-        change: called on the loop with resources.
+        change: called on the event loop with new resources.
     """
 
     def __init__(
@@ -55,7 +55,7 @@ class WorkerView:
         return self._wait(self._broker.ask(service, task, kwargs))
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        """Wait in this thread for what is done on the loop."""
+        """Run a coroutine on the event loop, and wait for it in this thread."""
         try:
             on_loop = asyncio.get_running_loop() is self._loop
         except RuntimeError:

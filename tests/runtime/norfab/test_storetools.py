@@ -39,7 +39,7 @@ from specwire.runtime.norfab.storekinds import BROKER as BROKER_KIND
 from specwire.runtime.norfab.storekinds import CLIENT as CLIENT_KIND
 from specwire.runtime.norfab.storekinds import KINDS, Kind
 from specwire.runtime.norfab.storereading import NoStoreError, open_store, read_rows
-from specwire.runtime.norfab.storetools import FAULTS, Fault, backup, check, export
+from specwire.runtime.norfab.storetools import FAULTS, StoreFault, backup, check, export
 from specwire.runtime.norfab.worker import store as workerstore
 from tests.runtime.norfab.samplestores import (
     BROKER,
@@ -242,7 +242,7 @@ def test_a_damaged_file(tmp_path: Path, kind: str) -> None:
 def test_a_file_that_is_no_database(tmp_path: Path) -> None:
     (tmp_path / FILES[BROKER]).write_bytes(b"no database" * 1000)
     report = check(tmp_path)
-    assert (report.damaged, report.faults) == (True, [Fault("", "", "file is not a database")])
+    assert (report.damaged, report.faults) == (True, [StoreFault("", "", "file is not a database")])
     with pytest.raises(StoreError, match="file is not a database"):
         list(export(tmp_path))
 
@@ -691,7 +691,7 @@ def test_an_export_of_a_client(tmp_path: Path) -> None:
 
 def test_damaged_records_are_reported_and_skipped(tmp_path: Path) -> None:
     change(make_store(tmp_path, BROKER), "UPDATE record SET octets = x'c1' WHERE number = 2")
-    skipped: list[Fault] = []
+    skipped: list[StoreFault] = []
     assert [record["number"] for record in export(tmp_path, on_fault=skipped.append)] == [1, *range(3, 14)]
     assert [(fault.row, fault.uuid) for fault in skipped] == [("record 2", "a")]
 

@@ -89,7 +89,7 @@ def test_reminders_of_ended_jobs_do_not_pile_up() -> None:
         lab.post(f"j{number}")
         lab.end(f"j{number}")
         lab.done.clear()
-    assert len(lab.engine.execution._agenda) < 2000
+    assert len(lab.engine.execution._reminders) < 2000
 
 
 def test_deadlines_hold_when_reminders_were_thrown_away() -> None:
@@ -100,7 +100,7 @@ def test_deadlines_hold_when_reminders_were_thrown_away() -> None:
         for other in range(5):
             lab.post(f"drop{number}-{other}", timeout=(number * 7 + other * 13) % 400 + 1)
             lab.delete(f"drop{number}-{other}")
-    assert len(lab.engine.execution._agenda) < 1800
+    assert len(lab.engine.execution._reminders) < 1800
     for second in range(1, 200):
         lab.now += 1.0
         lab.perform(lab.engine.tick(lab.now))

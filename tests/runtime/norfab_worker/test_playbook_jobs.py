@@ -7,7 +7,6 @@ import pytest
 from specwire.runtime.norfab.commands import Open, Response
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
-from specwire.runtime.norfab.worker.engine import DISK_S
 from specwire.runtime.norfab.worker.events import Dropped, JobEnded, JobRefused, StoreFailed, StoreRecovered
 from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.records import BegunRecord, DeletedRecord, JobRecord, ResultRecord
@@ -86,9 +85,9 @@ def test_a_place_that_was_reserved_is_given_back() -> None:
     lab.post("j1")
     lab.refuse()
     lab.post("j2")
-    lab.delete("j2")
-    lab.commit()
     lab.post("j3")
+    lab.refuse()
+    lab.commit()
     lab.commit()
     assert lab.runs() == ["j3"]
 
@@ -253,12 +252,12 @@ def test_only_a_new_job_and_a_deletion_may_be_refused_while_the_disk_fails() -> 
 
 
 def test_a_worker_that_stops_waits_for_a_failing_disk_for_so_long_only() -> None:
-    lab = Lab(WorkerSettings(drain_s=5.0), commits=False)
+    lab = Lab(WorkerSettings(drain_s=5.0, disk_s=10.0), commits=False)
     lab.post()
     lab.commit()
     lab.end()
     lab.perform(lab.engine.stop(lab.now))
-    lab.wait(5.0 + DISK_S - 1.0)
+    lab.wait(14.0)
     assert lab.stopped is None
     lab.wait(2.0)
     assert lab.stopped is not None

@@ -7,7 +7,7 @@ import pytest
 from specwire.runtime.norfab.commands import Response
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.events import Dropped
-from specwire.runtime.norfab.worker.records import DeletedRecord, ResultRecord
+from specwire.runtime.norfab.worker.records import DeletedRecord
 from tests.runtime.norfab_worker.laboratory import Lab, records_of, value
 
 # --- GET
@@ -112,13 +112,85 @@ def test_delete_is_answered_again_and_400_for_a_uuid_never_seen() -> None:
 
 
 def test_delete_is_durable_before_it_is_answered() -> None:
+    """And before it has any effect."""
+    lab = Lab(commits=False)
+    lab.post()
+    lab.commit()
+    lab.take()
+    lab.delete()
+    lab.get()
+    assert lab.statuses() == [300]
+    assert lab.of(actions.Cancel) == []
+    lab.commit()
+    assert lab.statuses() == [300, 200]
+    assert lab.of(actions.Cancel) == [actions.Cancel("j1", "the job was deleted")]
+
+
+def test_delete_of_a_job_that_is_not_durable_yet_waits_for_that() -> None:
     lab = Lab(commits=False)
     lab.post()
     lab.delete()
-    assert lab.sent == []
+    assert lab.waiting[1].records == ()
+    lab.commit()
+    assert lab.statuses() == [201]
     lab.commit()
     assert lab.statuses() == [201, 200]
-    assert lab.started == []
+    lab.end()
+    assert lab.ends() == []
+
+
+def test_delete_of_a_job_that_could_not_be_stored_is_400() -> None:
+    lab = Lab(commits=False)
+    lab.post()
+    lab.delete()
+    lab.refuse()
+    lab.commit()
+    assert lab.statuses() == [500, 400]
+    assert lab.disk.records == []
+
+
+def test_two_deletions_at_a_time_of_which_one_fails() -> None:
+    lab = Lab()
+    lab.post()
+    lab.take()
+    lab.commits = False
+    lab.delete()
+    lab.delete()
+    lab.end()
+    lab.refuse()
+    lab.commit()
+    assert lab.statuses() == [500, 200]
+    assert lab.killed().engine.jobs.by_uuid["j1"].deleted
+
+
+def test_a_held_job_that_is_deleted_while_it_is_released() -> None:
+    """It has another number by then, under which it must not come back."""
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab = lab.killed()
+    lab.commits = False
+    lab.take()
+    lab.delete("j1")
+    lab.get("j1")
+    while lab.waiting:
+        lab.commit(1)
+    assert lab.statuses("j1") == [300, 200]
+    assert lab.killed().engine.jobs.by_uuid["j1"].deleted
+
+
+def test_a_job_that_is_given_back_while_it_is_deleted() -> None:
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.take()
+    lab.commits = False
+    lab.delete("j1")
+    lab.perform(lab.engine.stop(lab.now))
+    lab.commit()
+    assert lab.statuses("j1") == [200]
+    assert list(lab.engine.jobs.by_uuid) == ["j0"]
+    assert list(lab.killed().engine.jobs.by_uuid) == ["j0"]
 
 
 def test_a_deletion_that_cannot_be_stored_is_500_and_leaves_the_result() -> None:
@@ -153,13 +225,15 @@ def test_a_job_whose_deletion_cannot_be_stored_still_ends(ends: bool) -> None:
 
 
 def test_a_job_whose_deletion_cannot_be_stored_begins_in_its_turn() -> None:
-    lab = Lab(commits=False)
-    lab.post()
-    lab.delete()
-    lab.commit(1)
+    lab = Lab()
+    lab.post("j0")
+    lab.post("j1")
+    lab.commits = False
+    lab.delete("j1")
     lab.refuse()
+    lab.end("j0")
     lab.commit()
-    assert lab.runs() == ["j1"]
+    assert lab.runs() == ["j0", "j1"]
 
 
 def test_a_result_beside_a_deletion_does_not_bring_the_job_back() -> None:
@@ -170,7 +244,7 @@ def test_a_result_beside_a_deletion_does_not_bring_the_job_back() -> None:
     lab.end("j1", value(3))
     lab.commit()
     assert lab.statuses() == [201, 200]
-    assert not list(records_of(ResultRecord, disk=lab.disk))
+    assert lab.ends() == []
     assert lab.killed().engine.jobs.by_uuid["j1"].deleted
 
 

@@ -136,6 +136,21 @@ def test_if_it_is_lost_what_has_begun_all_has(tmp_path: Path) -> None:
     run(story)
 
 
+def test_a_deletion_is_final(tmp_path: Path) -> None:
+    """A result that was queued behind it does not replace it."""
+
+    async def story() -> None:
+        async with opened(tmp_path) as first:
+            await first.write(a_job(1))
+            await first.write(DeletedRecord(1, 2000.5))
+            await first.write(ResultRecord(1, b"{}", 2001.5, 2, False, False))
+            assert await first.store.read_result(1) is None
+        async with opened(tmp_path) as second:
+            assert second.records == [a_job(1, b""), DeletedRecord(1, 2000.5)]
+
+    run(story)
+
+
 def test_two_processes_do_not_share_a_folder(tmp_path: Path) -> None:
     async def story() -> None:
         async with opened(tmp_path):
