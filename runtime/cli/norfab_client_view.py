@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any
 import msgspec
 
 from specwire.runtime.cli.console import fail, messages, output
+from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.log.text import show
 from specwire.runtime.norfab.client.events import (
     Connected,
@@ -28,7 +29,6 @@ from specwire.runtime.norfab.client.events import (
     JobWaits,
     Progress,
     StoreFailed,
-    StoreRecovered,
 )
 from specwire.runtime.norfab.client.results import JobResult, WorkerResult
 

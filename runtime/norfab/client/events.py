@@ -6,7 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from specwire.runtime.kernel.commits import StoreRecovered as StoreRecovered
+from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.norfab.client.results import Answer, JobResult
 from specwire.runtime.norfab.client.states import State
 

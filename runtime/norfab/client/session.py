@@ -10,7 +10,7 @@ from pathlib import Path
 
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq.tasks import Tasks
-from specwire.runtime.kernel.commits import Commit
+from specwire.runtime.kernel.commits import Commit, StoreRecovered
 from specwire.runtime.kernel.store import Durability, Failure
 from specwire.runtime.norfab.client.actions import Action, Connect, Report, Send
 from specwire.runtime.norfab.client.connection import Connection
@@ -22,7 +22,6 @@ from specwire.runtime.norfab.client.events import (
     JobEnded,
     Progress,
     StoreFailed,
-    StoreRecovered,
 )
 from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.memory import MemoryStore

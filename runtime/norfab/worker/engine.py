@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any, Literal
 
-from specwire.runtime.kernel.commits import PendingCommits
+from specwire.runtime.kernel.commits import PendingCommits, StoreRecovered
 from specwire.runtime.norfab import commands
 from specwire.runtime.norfab.bodies import PostBody
 from specwire.runtime.norfab.commands import Command
@@ -31,7 +31,6 @@ from specwire.runtime.norfab.worker.events import (
     Happening,
     JobsGivenBack,
     StoreFailed,
-    StoreRecovered,
 )
 from specwire.runtime.norfab.worker.execution import Execution
 from specwire.runtime.norfab.worker.jobs import Jobs

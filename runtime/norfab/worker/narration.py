@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
+from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.log.stamp import Level
 from specwire.runtime.log.text import show
 from specwire.runtime.norfab.worker.events import (
@@ -17,7 +18,6 @@ from specwire.runtime.norfab.worker.events import (
     JobStarted,
     JobTaken,
     StoreFailed,
-    StoreRecovered,
 )
 
 LONGEST = 300

@@ -14,12 +14,13 @@ from typing import Any
 
 import pytest
 
+from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.norfab import wire
 from specwire.runtime.norfab.commands import Command, Delete, Get, Open, Post, Ready, Response
 from specwire.runtime.norfab.wire import Dialect
 from specwire.runtime.norfab.worker import NorfabWorker, WorkerSettings, task
 from specwire.runtime.norfab.worker import serve as serve_module
-from specwire.runtime.norfab.worker.events import Happening, StoreFailed, StoreRecovered
+from specwire.runtime.norfab.worker.events import Happening, StoreFailed
 from specwire.runtime.norfab.worker.restoring import INTERRUPTED
 from specwire.runtime.norfab.worker.store import WorkerStore
 from specwire.runtime.transport.context import TransportContext

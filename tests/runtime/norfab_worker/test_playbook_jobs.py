@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
+from specwire.runtime.kernel.commits import StoreRecovered
 from specwire.runtime.norfab.commands import Open, Response
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.bodies import Outcome, Progress
-from specwire.runtime.norfab.worker.events import Dropped, JobEnded, JobRefused, StoreFailed, StoreRecovered
+from specwire.runtime.norfab.worker.events import Dropped, JobEnded, JobRefused, StoreFailed
 from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.records import BegunRecord, DeletedRecord, JobRecord, ResultRecord
 from tests.runtime.norfab_worker.laboratory import CLIENT, START, Lab, job, value

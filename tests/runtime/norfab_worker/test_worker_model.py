@@ -38,7 +38,7 @@ from specwire.runtime.norfab.worker.events import JobsGivenBack
 from specwire.runtime.norfab.worker.limits import WorkerSettings
 from specwire.runtime.norfab.worker.store import SCHEMA, WorkerStore
 
-UUIDS = [f"j{number}" for number in range(6)]
+UUIDS = ["j0", "j1", "j2"]
 BODY = b'{"task":"add","kwargs":{},"args":[]}'
 NOT_STORED = "the worker cannot store the result"
 HISTORIES = int(os.environ.get("SPECWIRE_SOAK_HISTORIES", "300"))
