@@ -89,7 +89,8 @@ soak: setup ## peers and brokers killed, cut off and flooded, and histories of s
 	tests/integration/test_flux_soak.py tests/integration/test_norfab_chaos.py \
 	tests/integration/test_norfab_floods.py tests/runtime/spark/live/test_killed.py \
 	tests/runtime/spark/live/test_declare.py tests/integration/test_pipeline_killed.py \
-	tests/runtime/kernel/store/test_model.py tests/runtime/norfab_serve/test_broker_model.py $(ARGS)
+	tests/runtime/kernel/store/test_model.py tests/runtime/norfab_serve/test_broker_model.py \
+	tests/runtime/norfab_worker/test_worker_model.py $(ARGS)
 
 dist: setup ## build wheels and the source archive into dist/, and try each in an empty environment
 	@$(VENV)/python scripts/dist.py $(ARGS)

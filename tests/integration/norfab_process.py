@@ -10,6 +10,7 @@ from collections import Counter
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 from specwire.runtime.norfab import commands
 from tests.integration.filemq_process import PeerProcess
@@ -61,12 +62,11 @@ async def connected(crowd: Crowd, name: str, *, worker: bool) -> RawPeer:
 
 
 class DiligentWorker:
-    """Does every job once, whatever becomes of the broker, and answers for what it has.
+    """Does every job once, across broker restarts, and answers for the jobs that it has.
 
     Attributes:
         runs: how often each job was begun.
         results: the jobs that ended, with their results.
-        patience: how many jobs are done before the next word of the broker is listened to.
     """
 
     def __init__(self, crowd: Crowd, name: str = "w1", service: str = "svc") -> None:
@@ -74,8 +74,8 @@ class DiligentWorker:
         self.runs: Counter[str] = Counter()
         self.results: dict[str, bytes] = {}
         self._open: list[commands.Post] = []
-        self.held = False
-        """While it is set, jobs are taken and not done."""
+        self.limit = sys.maxsize
+        """Jobs are ended up to this count; further ones are taken and stay open."""
 
     async def work(self) -> None:
         """Work until cancelled."""
@@ -85,7 +85,7 @@ class DiligentWorker:
                 peer.say(commands.Ready(self._service))
                 while True:
                     self._take(peer, await peer.hear(commands.Command))
-                    while self._open and not self.held:
+                    while self._open and len(self.results) < self.limit:
                         self._end(peer, self._open.pop(0))
             except AssertionError:  # the connection is lost
                 peer.close()
@@ -109,13 +109,15 @@ class DiligentWorker:
 
 
 class DiligentClient:
-    """Posts jobs until each is acknowledged, and asks for each until it has ended, whatever becomes of the broker."""
+    """Posts each job until it is acknowledged, then asks for it until it has ended, across broker restarts."""
 
     def __init__(self, crowd: Crowd, uuids: list[str], target: str = "any") -> None:
         self._crowd, self._target = crowd, target
         self.waiting = dict.fromkeys(uuids)
         self.acknowledged: set[str] = set()
-        self.ended: dict[str, tuple[int, object]] = {}
+        self.reported: set[str] = set()
+        """Jobs of which progress arrived."""
+        self.ended: dict[str, tuple[int, Any]] = {}
 
     async def work(self) -> None:
         """Work until all have ended."""
@@ -128,12 +130,16 @@ class DiligentClient:
                     else:
                         peer.post(uuid, target=self._target)
                 while self.waiting:
-                    self._take(await peer.hear(commands.Response))
+                    self._take(await peer.hear(commands.Command))
             except AssertionError:  # the connection is lost
                 peer.close()
 
-    def _take(self, reply: commands.Response) -> None:
-        self.acknowledged.add(reply.uuid)
-        if reply.status not in (201, 202, 300) and reply.uuid in self.waiting:
-            del self.waiting[reply.uuid]
-            self.ended[reply.uuid] = (reply.status, json.loads(reply.body))
+    def _take(self, reply: commands.Command) -> None:
+        match reply:
+            case commands.Event(uuid=uuid):
+                self.reported.add(uuid)
+            case commands.Response(uuid=uuid, status=status, body=body):
+                self.acknowledged.add(uuid)
+                if status not in (201, 202, 300) and uuid in self.waiting:
+                    del self.waiting[uuid]
+                    self.ended[uuid] = (status, json.loads(body))

@@ -1,4 +1,4 @@
-"""NORFAB worker: `NorfabWorker` offers the tasks of a plugin, a class with methods that are marked with `task`."""
+"""NORFAB worker: `NorfabWorker` offers the tasks of a plugin, whose methods are marked with `task`."""
 
 from specwire.runtime.norfab.worker.handle import Job, JobCancelledError, Result, Worker
 from specwire.runtime.norfab.worker.limits import WorkerSettings

@@ -155,7 +155,7 @@ class Answers:
     def _release(self, job: Assignment) -> None:
         """Queue a held job: the broker still wants it.
 
-        The job gets a new number. Jobs begin in the order of their numbers, and the broker may ask in any order.
+        The job gets a new number: jobs begin in the order of their numbers, and the broker asks in any order.
         """
         engine, before = self._engine, job.number
         job.number, job.state = engine.jobs.number(), State.STORING

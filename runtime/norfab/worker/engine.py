@@ -300,7 +300,10 @@ class WorkerEngine:
         self.drain()
 
     def give_back(self, jobs: Sequence[Assignment]) -> None:
-        """Forget jobs that have not begun: after DISCONNECT, the broker gives them to others. Before a restart, hold them."""
+        """Forget jobs that have not begun; before a restart, hold them.
+
+        After DISCONNECT, the broker gives forgotten ones to other workers.
+        """
         if not jobs:
             return
         if self._restarts:

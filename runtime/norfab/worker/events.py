@@ -55,7 +55,7 @@ class JobRefused(msgspec.Struct, frozen=True, gc=False):
 
 
 class JobsGivenBack(msgspec.Struct, frozen=True, gc=False):
-    """Jobs that had not begun when the worker was stopped. The broker gives them to other workers, or reports their loss."""
+    """Jobs that had not begun when the worker was stopped; the broker gives them to other workers."""
 
     uuids: tuple[str, ...]
 

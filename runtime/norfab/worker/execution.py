@@ -262,7 +262,7 @@ class Execution:
             engine.out.append(Send(Event(job.uuid, 200, event, client=job.client)))
 
     def status(self, job: Assignment) -> int:
-        """Return the status of a result. For clients of a deployed broker, any but 200 ends all parts of the job."""
+        """Return the status of a result. Clients of deployed brokers take any but 200 for the end of all parts."""
         return 500 if job.fault and self._engine.connection.introduced else 200
 
     def send_owed(self) -> None:

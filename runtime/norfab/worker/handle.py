@@ -29,7 +29,7 @@ class JobCancelledError(Exception):
 class Result(msgspec.Struct, kw_only=True):
     """Return value of a task that has more to report than a result.
 
-    An empty `status` means ``completed`` or ``failed``. `diff` describes what the task changed, or would change.
+    An empty `status` means ``completed`` or ``failed``. `diff` is what the task changed, or would change.
     """
 
     result: Any = None

@@ -12,7 +12,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     liveness: int = 6
     """The broker is lost after so many intervals of silence."""
     hello_s: float = 5.0
-    """A new connection is given up after this time of silence. It doubles with each such connection, up to `expiry_s`."""
+    """A new connection is given up after this silence, which doubles with each one, up to `expiry_s`."""
     first_retry_s: float = 0.1
     longest_retry_s: float = 1.0
     """Pause between attempts to connect: the first one, doubled with each failure up to the longest."""

@@ -1,4 +1,4 @@
-"""Execution of tasks apart from the worker: methods in threads, coroutines on an event loop in another thread.
+"""Execution of tasks: methods in threads, coroutines on an event loop in another thread.
 
 Progress and results reach the worker's event loop through one queue, in order; the loop is woken once for
 many. The queue is bounded: progress is omitted when it is full, and a stream waits.

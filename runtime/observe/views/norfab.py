@@ -162,4 +162,6 @@ def _health_of_worker(status: WorkerStatus) -> Health:
         return Health("stopping", "fair")
     if status.registered_s is None:
         return Health("not connected", "bad")
+    if status.store:
+        return Health(f"the disk fails, and jobs are refused: {word(status.store)}", "bad")
     return Health("registered", "good")

@@ -76,7 +76,12 @@ def test_a_norfab_broker_is_services_with_their_workers() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "told"),
-    [({}, "registered"), ({"registered_s": None}, "not connected"), ({"stopping": True}, "stopping")],
+    [
+        ({}, "registered"),
+        ({"registered_s": None}, "not connected"),
+        ({"stopping": True}, "stopping"),
+        ({"store": "disk full"}, "the disk fails, and jobs are refused: disk full"),
+    ],
 )
 def test_a_norfab_worker_says_whether_it_has_a_broker(changes: dict[str, object], told: str) -> None:
     assert norfab.view_worker(msgspec.structs.replace(statuses.NORFAB_WORKER, **changes)).health.word == told

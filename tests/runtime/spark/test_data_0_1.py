@@ -27,9 +27,6 @@ from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.run import run
 from specwire.runtime.spark.pipeline.store import Store
 from tests.house.repository import ROOT
-from tests.spark_session import spark
-
-__all__ = ["spark"]
 
 DATA = ROOT / "tests/data/0.1"
 
