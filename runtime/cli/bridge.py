@@ -23,6 +23,7 @@ from specwire.runtime.cli.plain_log import plain_log
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.text import show
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -106,9 +107,11 @@ async def _run(
 ) -> dict[str, Any]:
     from specwire.runtime.bridge.bridging import BridgeWatch
     from specwire.runtime.cli.signals import stop_requested
+    from specwire.runtime.kernel.descriptors import raise_descriptor_limit
     from specwire.runtime.transport.relay import Relay
 
     stop, ready = stop_requested(), Readiness()
+    raise_descriptor_limit(say)
     reloading.listen()
     watch = BridgeWatch(make_translation)
     relay = Relay(listen, to, watch, max_connections=max_clients)
@@ -151,4 +154,4 @@ def _print_counts(counts: dict[str, Any]) -> None:
     if counts["refused"]:
         lines.append(f"{show_count(counts['refused'], 'connection')} closed at once")
     for line in lines:
-        output().print(line, markup=False, soft_wrap=True)
+        output().print(show(line), markup=False, soft_wrap=True)

@@ -10,6 +10,7 @@ import typer
 
 from specwire.runtime.cli.console import messages, print_json, waiting
 from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, protocol_folders
+from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def command(
     if json:
         print_json([_as_json(diagnostic) for diagnostic in found])
     else:
-        sys.stdout.write(f"{render_all(found)}\n" if found else "")
+        sys.stdout.write(show(f"{render_all(found)}\n" if found else "", keep="\n\t"))
         assumed = sum(_is_assumption(d) and d.severity is Severity.WARNING for d in found)
         others = len(found) - faults - assumed
         counts = (

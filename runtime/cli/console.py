@@ -14,6 +14,8 @@ from difflib import get_close_matches
 from functools import cache
 from typing import TYPE_CHECKING, Any, NoReturn
 
+from specwire.runtime.log.text import show, show_json
+
 if TYPE_CHECKING:
     from rich.console import Console
 
@@ -82,9 +84,12 @@ def waiting(words: str) -> Iterator[None]:
 
 def print_json(value: Any) -> None:
     """Write `value` to standard output as JSON for programs: indented, keys in the order given."""
-    sys.stdout.write(json.dumps(value, indent=2, ensure_ascii=False) + "\n")
+    sys.stdout.write(show_json(json.dumps(value, indent=2, ensure_ascii=False)) + "\n")
 
 
 def print_error(sentence: str) -> None:
-    """Write `sentence` to standard error as it is: no markup, no wrapping, carets stay in their columns."""
-    sys.stderr.write(sentence.rstrip("\n") + "\n")
+    """Write `sentence` to standard error: no markup, no wrapping, carets stay in their columns.
+
+    It may quote a file or a peer, so what a terminal would obey is escaped.
+    """
+    sys.stderr.write(show(sentence.rstrip("\n"), keep="\n\t") + "\n")

@@ -12,7 +12,8 @@ from typing import Any
 from specwire.generated.errors import CodecError
 from specwire.runtime.cli.console import output
 from specwire.runtime.cli.decode_filter import peer_text
-from specwire.runtime.cli.decode_message import escape, grammar_name, meaning, plain, preview
+from specwire.runtime.cli.decode_message import grammar_name, meaning, plain, preview
+from specwire.runtime.log.text import show, show_json
 from specwire.runtime.pcap.rows import Row
 
 SHOWN_OCTETS = 24
@@ -65,7 +66,7 @@ class Lines:
                 self._write(day, _DIM)
         fields = str(row.error) if row.error is not None else self._fields(row)
         cells = [time, peer_text(row.peer) or "-", row.sender or "?", row.name or "?", fields]
-        line = escape(self._join(cells))
+        line = show(self._join(cells))
         if row.error is not None:
             self._write(line, _RED)
         else:
@@ -106,7 +107,7 @@ class JsonLines:
 
     def show(self, row: Row) -> None:
         """Print one row."""
-        sys.stdout.write(json.dumps(row_object(row), ensure_ascii=False) + "\n")
+        sys.stdout.write(show_json(json.dumps(row_object(row), ensure_ascii=False)) + "\n")
         if self._at_once:
             sys.stdout.flush()
 

@@ -8,6 +8,7 @@ from types import ModuleType
 from typing import Any
 
 from specwire.runtime.cli.console import output
+from specwire.runtime.log.text import show
 
 SHOWN_OCTETS = 48
 
@@ -47,7 +48,7 @@ def show_message(package: ModuleType, message: Any, frames: Sequence[bytes]) -> 
         table.add_column(head, overflow="fold")
     for name, value in message.to_dict().items():
         shown = message.wire_flags if name == "flags" and hasattr(message, "wire_flags") else value
-        lines = "\n".join(map(escape, _value(shown).split("\n")))
+        lines = "\n".join(map(show, _value(shown).split("\n")))
         table.add_row(Text(grammar_name(name)), Text(lines), Text(meaning(package, name, shown)))
     console.print(table)
 
@@ -60,13 +61,6 @@ def preview(octets: bytes, most: int = SHOWN_OCTETS) -> str:
     more = f" ... {len(octets) - len(cut)} more" if len(octets) > len(cut) else ""
     printable = all(0x20 <= octet <= 0x7E or octet == 0 for octet in cut) and any(cut)
     return (repr(cut)[1:] if printable else cut.hex(" ", 4)) + more
-
-
-def escape(text: str) -> str:
-    """Return a text in one line: what cannot be printed as Python escapes it, so that nothing reaches a terminal."""
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _value(value: Any) -> str:

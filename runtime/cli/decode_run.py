@@ -17,6 +17,7 @@ from specwire.runtime.cli.decode_sinks import Shown, Sink, Written
 from specwire.runtime.cli.decode_sources import Readers, Sources
 from specwire.runtime.cli.decode_waiting import Waiting
 from specwire.runtime.cli.protocols import load_protocol, protocol_names
+from specwire.runtime.log.text import show
 from specwire.runtime.pcap.choosing import in_order
 from specwire.runtime.pcap.hexdump import Kind
 from specwire.runtime.pcap.rows import Row
@@ -105,7 +106,7 @@ def _readers(named: Sequence[str], grammars: Path | None) -> Readers:
 
 def _note(sentence: str) -> None:
     sys.stdout.flush()  # What was found stands above what could not be read.
-    messages().print(f"specwire: {sentence}", markup=False, soft_wrap=True)
+    messages().print(f"specwire: {show(sentence)}", markup=False, soft_wrap=True)
 
 
 class _Seen(msgspec.Struct):

@@ -45,6 +45,10 @@ def _print_server(server: ServerStatus) -> None:
         [_publication_row(p) for p in server.publications],
         (2, 3),
     )
+    doubts = [(d.name, d.reason) for p in server.publications for d in p.doubts]
+    missing = [(p.path, "the folder is missing") for p in server.publications if p.missing]
+    if doubts or missing:
+        _print_table(("kept as it was known", "reason"), [*missing, *doubts])
     if server.clients:
         _print_table(
             ("client", "user", "subscribed to", "credit", "changes to come", "sent", "since"),
@@ -65,9 +69,11 @@ def _print_subscriber(subscriber: SubscriberStatus) -> None:
             subscriber.connection,
             f"{subscriber.files:,}",
             show_octets(subscriber.pending_octets),
+            f"{subscriber.withheld:,}" if subscriber.withheld else "",
         )
     ]
-    _print_table(("inbox", "subscribed to", "connection", "files", "not on disk yet"), rows, (3, 4))
+    heads = ("inbox", "subscribed to", "connection", "files", "not on disk yet", "deletions withheld")
+    _print_table(heads, rows, (3, 4, 5))
     if subscriber.under_way is not None:
         _print_files([("", subscriber.under_way)])
 

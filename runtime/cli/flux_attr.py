@@ -1,4 +1,4 @@
-"""`specwire flux getattr`, `setattr` and `lsattr`: what a broker says of itself."""
+"""`specwire flux getattr`, `setattr` and `lsattr`: attributes of a broker."""
 
 from __future__ import annotations
 
@@ -23,7 +23,10 @@ if TYPE_CHECKING:
 
 ANSWER_S = 10.0
 NAME_COLUMNS = 40
-"""As wide as `flux lsattr` has it."""
+"""Width of the first column, as in `flux lsattr`."""
+
+NO_VALUE = "-"
+"""Printed for an attribute without a value, as `flux lsattr -v` does: `parent-uri` of a top instance has none."""
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Such as rank, size, hostlist.")]
 
@@ -36,6 +39,7 @@ def get(
     async def story() -> None:
         from specwire.runtime.flux.errors import FluxError
         from specwire.runtime.flux.inquiry import get_attribute
+        from specwire.runtime.log.text import show
 
         async with connected(uri) as handle:
             try:
@@ -45,7 +49,7 @@ def get(
         if as_json:
             print_json({"name": name, "value": told.value, "flags": told.flags})
         else:
-            print_line(told.value)
+            print_line(show(told.value))
 
     run(story())
 
@@ -84,7 +88,7 @@ def list_(
     """List the attributes of the broker by name."""
 
     async def story() -> None:
-        from specwire.runtime.flux.inquiry import AttributeNames, get_attribute
+        from specwire.runtime.flux.inquiry import AttributeNames, find_attribute
         from specwire.runtime.log.text import show
 
         wait_s = patience(timeout, ANSWER_S)
@@ -94,12 +98,12 @@ def list_(
                 for name in names:
                     print_line(show(name))
                 return
-            told = {name: (await get_attribute(handle, name, wait_s)).value for name in names}
+            told = {name: await find_attribute(handle, name, wait_s) for name in names}
         if as_json:
             print_json(told)
             return
         for name, value in told.items():
-            print_line(f"{show(name):<{NAME_COLUMNS}}{show(value)}")
+            print_line(f"{show(name):<{NAME_COLUMNS}}{NO_VALUE if value is None else show(value)}")
 
     run(story())
 

@@ -164,4 +164,6 @@ def print_json_line(value: object) -> None:
     """Write a value as one line of JSON at once."""
     import msgspec
 
-    print_line(msgspec.json.encode(value).decode())
+    from specwire.runtime.log.text import show_json
+
+    print_line(show_json(msgspec.json.encode(value).decode()))

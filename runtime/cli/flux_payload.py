@@ -6,10 +6,12 @@ import sys
 from typing import TYPE_CHECKING, Any
 
 from specwire.runtime.cli.console import fail
+from specwire.runtime.log.text import show_json
 
 if TYPE_CHECKING:
     from specwire.runtime.flux.views import Notice, Reply
 
+SPACES = str.maketrans("\t\r\n", "   ")
 MAX_INPUT_OCTETS = 1 << 30
 """Octets that standard input may have, which become one message."""
 
@@ -64,11 +66,4 @@ def on_one_line(text: str) -> str:
 
     Space between the words of JSON may be the end of a line; inside a string of JSON it cannot be.
     """
-    if text.isprintable():
-        return text
-    return "".join(c if c.isprintable() else " " if c in "\t\r\n" else _escape(c) for c in text)
-
-
-def _escape(character: str) -> str:
-    units = character.encode("utf-16-be").hex()
-    return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))
+    return show_json(text.translate(SPACES))

@@ -179,13 +179,13 @@ class Pinging:
         """Return the line about an answer."""
         import msgspec
 
-        from specwire.runtime.log.text import show
+        from specwire.runtime.log.text import show, show_json
 
         if pong.pad != self._pad:
             fail(f"{pong.rank}!{topic}: the octets that were sent along came back changed", status=JOB_FAILED)
         if self._as_json:
             told = {"topic": topic, "time_ms": took_ms, **msgspec.structs.asdict(pong)}
-            return msgspec.json.encode(told).decode()
+            return show_json(msgspec.json.encode(told).decode())
         whose = f" userid={pong.userid} rolemask={pong.rolemask:#x}" if self._with_userid else ""
         return f"{pong.rank}!{topic} pad={len(pong.pad)}{whose} seq={pong.seq} time={took_ms:0.3f} ms ({show(pong.route)})"
 

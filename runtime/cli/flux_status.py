@@ -65,6 +65,7 @@ def status(
 def print_brokers(brokers: Sequence[BrokerStatus]) -> None:
     """Print a table for each instance, by the folder of its sockets."""
     from rich.table import Table
+    from rich.text import Text
 
     from specwire.runtime.log.text import show
 
@@ -74,7 +75,7 @@ def print_brokers(brokers: Sequence[BrokerStatus]) -> None:
         for name in COLUMNS:
             table.add_column(name, overflow="fold")
         for broker in several:
-            table.add_row(*describe(broker))
+            table.add_row(*(Text(show(cell)) for cell in describe(broker)))
         console = wide_output()
         console.print(f"{show(folder)}: {several[0].size} brokers", markup=False, soft_wrap=True)
         console.print(table)

@@ -12,6 +12,7 @@ import typer
 
 from specwire.runtime.cli.console import fail, messages, print_json
 from specwire.runtime.cli.diff import print_comparison
+from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
@@ -94,7 +95,7 @@ def _compare(imported: Imported, protocol: str, folder: Path) -> Comparison | No
     except SpecError as error:
         faults = [found.render() for found in error.diagnostics if found.severity == "error"]
         messages().print("what this means on the wire is not known:", soft_wrap=True)
-        sys.stderr.write("\n".join(faults[:FAULTS_SHOWN]) + "\n")
+        sys.stderr.write(show("\n".join(faults[:FAULTS_SHOWN]), keep="\n\t") + "\n")
         return None
     return compare(old.protocol, new.protocol)
 
@@ -114,9 +115,9 @@ def _print(imported: Imported) -> None:
     from specwire.generator.diagnostics import render_all
 
     if imported.diagnostics:
-        sys.stderr.write(render_all(imported.diagnostics) + "\n")
+        sys.stderr.write(show(render_all(imported.diagnostics), keep="\n\t") + "\n")
     for change in imported.changes:
-        sys.stdout.writelines(f"{line}\n" for line in change.lines)
+        sys.stdout.writelines(show(line, keep="\t") + "\n" for line in change.lines)
     sys.stdout.flush()
 
 

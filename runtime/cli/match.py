@@ -13,6 +13,7 @@ import typer
 
 from specwire.runtime.cli.console import fail, print_json
 from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, protocol_folders
+from specwire.runtime.log.text import show
 
 if TYPE_CHECKING:
     from specwire.generator.diagnostics import Diagnostics
@@ -171,8 +172,8 @@ def explain(found: Match, rule: str, text: str) -> str:
     line, column = _line_and_column(text, place)
     if line > 1:
         why += f", which is line {line}, column {column}"
-    head = ("…" if place > WINDOW else "") + _visible(text[max(0, place - WINDOW) : place])
-    tail = _visible(text[place : place + WINDOW // 2]) + ("…" if len(text) > place + WINDOW // 2 else "")
+    head = ("…" if place > WINDOW else "") + show(text[max(0, place - WINDOW) : place])
+    tail = show(text[place : place + WINDOW // 2]) + ("…" if len(text) > place + WINDOW // 2 else "")
     caret = " " * _cells(head) + "^"
     return f"{why}\n  {head}{tail}\n  {caret}\nexpected {_expected(found)}\n"
 
@@ -189,11 +190,6 @@ def _expected(found: Match) -> str:
     if found.may_end:
         shown.append("the end of the text")
     return " or ".join([", ".join(shown[:-1]), shown[-1]] if len(shown) > 1 else shown)
-
-
-def _visible(text: str) -> str:
-    """Return the text in one line: what cannot be printed as Python escapes it, such as ``\\r`` and ``\\x00``."""
-    return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in text)
 
 
 def _cells(text: str) -> int:

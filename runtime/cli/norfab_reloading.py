@@ -14,7 +14,7 @@ from specwire.runtime.norfab.security.table import Table
 from specwire.runtime.norfab.security.tablefile import AccessError, load_table
 from specwire.runtime.norfab.serve import NorfabBroker
 
-FIXED = ("clients",)
+FIXED = ("clients", "message_octets", "undelivered_octets")
 """Limits that a broker looks at when it starts."""
 
 

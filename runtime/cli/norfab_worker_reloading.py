@@ -1,7 +1,7 @@
-"""What SIGHUP does to `specwire norfab worker`: it begins anew by its configuration, where that can be used.
+"""Reload of `specwire norfab worker` at SIGHUP: it starts again with its configuration, if that has no fault.
 
-A worker that begins anew finishes what runs, gives back what has not begun, and is the same process: no job is lost, and
-everything that can be set holds afterwards.
+The worker finishes the jobs that run and gives back those that have not begun. It stays the same process, so no
+job is lost, and every setting applies afterwards.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import signal
 import sys
 from collections.abc import Callable
 
+from specwire.runtime.forking import handle_signal
 from specwire.runtime.log.text import show
 
 
@@ -40,5 +41,5 @@ def reload_requested(file: str, say: Callable[[str], None]) -> asyncio.Future[No
             checking.add(task)
             task.add_done_callback(checking.discard)
 
-    loop.add_signal_handler(signal.SIGHUP, look)
+    handle_signal(signal.SIGHUP, look)
     return requested

@@ -34,7 +34,7 @@ def print_report(report: Mapping[str, Any]) -> None:
     console = wide_output()
 
     def line(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(show(text), style=style), soft_wrap=True)
 
     ended = report["ended"]
     words = [f"{count} {name.replace('_', ' ')}" for name, count in ended.items() if count]

@@ -27,6 +27,7 @@ from specwire.runtime.cli.pipeline_payloads import Payloads, read_payloads
 from specwire.runtime.cli.pipeline_session import Master, Package, Remote, target_of
 from specwire.runtime.cli.pipeline_watch import watch
 from specwire.runtime.cli.signals import ending_at_sigterm
+from specwire.runtime.log.text import show, show_json
 
 if TYPE_CHECKING:
     from specwire.runtime.spark.pipeline.steps import Progress as Listener
@@ -106,7 +107,7 @@ def run(
     except PipelineError as error:
         fail(str(error), status=JOB_FAILED)
     if json:
-        sys.stdout.write(summary.to_json().decode())
+        sys.stdout.write(show_json(summary.to_json().decode()))
     else:
         show_summary(summary, out)
     if set_aside:
@@ -152,7 +153,7 @@ def show_progress() -> Iterator[Listener]:
         def print_step(step: str, done: int, total: int) -> None:
             nonlocal shown
             if step != shown:
-                console.print(Text(step))
+                console.print(Text(show(step)))
                 shown = step
 
         yield print_step
@@ -186,7 +187,7 @@ def show_summary(summary: Summary, out: Path) -> None:
         soft_wrap=True,
     )
     for sentence in _odd_things(summary):
-        console.print(Text(sentence), soft_wrap=True)
+        console.print(Text(show(sentence)), soft_wrap=True)
     for layer in ("typed", "answers"):
         if any(path.startswith(f"{layer}/") for path in summary.tables):
             console.print(Text(f"{layer}: {out / layer}"), soft_wrap=True)
@@ -208,9 +209,11 @@ def _odd_things(summary: Summary) -> Iterator[str]:
 
 
 def _rich_table(table: Table) -> RichTable:
+    from specwire.runtime.spark.report.figures import THIN_SPACE
+
     shown = RichTable(title=table.title, title_justify="left", caption=table.note, caption_justify="left")
     for at, name in enumerate(table.head):
         shown.add_column(Text(name), justify="left" if at < table.labels else "right", overflow="fold")
     for row in table.rows:
-        shown.add_row(*map(Text, row))
+        shown.add_row(*(Text(show(cell, keep=THIN_SPACE)) for cell in row))
     return shown

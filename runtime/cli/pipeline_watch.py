@@ -30,6 +30,7 @@ from specwire.runtime.cli.pipeline_watch_options import (
     SilentAfter,
 )
 from specwire.runtime.cli.readiness import Readiness
+from specwire.runtime.log.text import show_json
 
 if TYPE_CHECKING:
     from specwire.runtime.cli.pipeline_watch_view import View
@@ -179,5 +180,5 @@ def asked_to_stop() -> Iterator[threading.Event]:
 
 def write_line(value: Mapping[str, object]) -> None:
     """Write one line of JSON to standard output, at once."""
-    sys.stdout.write(json_text.dumps(value, ensure_ascii=False) + "\n")
+    sys.stdout.write(show_json(json_text.dumps(value, ensure_ascii=False)) + "\n")
     sys.stdout.flush()

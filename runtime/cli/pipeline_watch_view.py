@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.status import Status
 from rich.text import Text
 
+from specwire.runtime.log.text import show
 from specwire.runtime.spark.live.work import Batch, Listener
 from specwire.runtime.spark.pipeline.summary import Summary
 
@@ -104,7 +105,7 @@ class Screen(View):
 
     def tell(self, step: str) -> None:
         """Show a step in the status line, which stays at the end, or as a line."""
-        self._last = step
+        self._last = step = show(step)
         if self._status is not None:
             self._status.update(Text(step))
         else:
@@ -126,12 +127,14 @@ class Screen(View):
         self._alerts += 1
         place = f"{alert['protocol']} {alert['tap']} {alert['conversation']}"
         self._console.print(
-            Text(f"{alert['raised']} {alert['kind']}: {place}: {alert['text']}"), soft_wrap=True
+            Text(show(f"{alert['raised']} {alert['kind']}: {place}: {alert['text']}")), soft_wrap=True
         )
 
     def on_failure(self, text: str) -> None:
         """Show a failure as a line that stays."""
-        self._console.print(Text(f"Spark failed, it is tried again: {text}"), soft_wrap=True)
+        self._console.print(
+            Text(show(f"Spark failed, it is tried again: {text}", keep="\n\t")), soft_wrap=True
+        )
 
     def on_wait(self) -> None:
         """Show that another run in the folder is waited for."""

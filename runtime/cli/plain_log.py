@@ -1,4 +1,4 @@
-"""The log of a server that has no events to tell of: lines on standard error, as they are or as objects."""
+"""Log of a server without events: lines on standard error, as text or as objects."""
 
 from __future__ import annotations
 
@@ -11,9 +11,15 @@ from specwire.runtime.log.form import LogForm
 
 @contextmanager
 def plain_log(role: str, form: LogForm) -> Iterator[Callable[[str], None]]:
-    """Return what writes a line; where the log is for programs, what our modules log is an object in it, too."""
+    """Return a function that writes a line. What our modules log is written there too, escaped."""
     if form is LogForm.TEXT:
-        yield print_error
+        from specwire.runtime.log.lines import OURS, take_over
+
+        handler = take_over(print_error)
+        try:
+            yield print_error
+        finally:
+            OURS.removeHandler(handler)
         return
     from specwire.runtime.log.serverlog import ServerLog
     from specwire.runtime.log.stamp import Stamp

@@ -1,14 +1,13 @@
-"""What SIGHUP does to a server: its configuration is read again, and what can change while it runs changes.
+"""Reload at SIGHUP: a server reads its configuration again, and applies what can change while it runs.
 
-What cannot is named in the log and holds from the next start on. A configuration with a fault changes nothing. Files
+The log names what cannot; it applies from the next start. A configuration with a fault changes nothing. Files
 that the configuration names, such as the list of clients or the keys, are read again in any case.
 
-Without a configuration and without such files SIGHUP means what it means to every program: the terminal is gone.
+Without a configuration and without such files, SIGHUP ends the server as it ends every program.
 """
 
 from __future__ import annotations
 
-import asyncio
 import os
 import signal
 from collections.abc import Callable, Mapping, Sequence
@@ -17,6 +16,7 @@ from typing import Any
 from specwire.runtime.cli.config_faults import describe_faults
 from specwire.runtime.cli.config_option import Configured
 from specwire.runtime.configuration.faults import ConfigurationError
+from specwire.runtime.forking import handle_signal
 from specwire.runtime.log.text import show
 
 Take = Callable[[Any], str | None]
@@ -48,7 +48,7 @@ class Reloading:
     def listen(self) -> None:
         """Take SIGHUP as a wish to reload from now on, where there is anything to read again."""
         if self._configured.file is not None or self._rereads:
-            asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, self._hang_up)
+            handle_signal(signal.SIGHUP, self._hang_up)
 
     def begin(self) -> None:
         """The server runs: do what was wished for so far, and from now on at once."""

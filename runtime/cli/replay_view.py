@@ -43,7 +43,7 @@ def print_outcome(performance: Performance, outcome: Outcome) -> None:
     console = wide_output()
 
     def line(text: str, style: str = "") -> None:
-        console.print(Text(text, style=style), soft_wrap=True)
+        console.print(Text(show(text), style=style), soft_wrap=True)
 
     recording = performance.recording
     line(

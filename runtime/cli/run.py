@@ -9,6 +9,7 @@ import typer
 
 from specwire.runtime.cli.console import fail, messages, output, print_json
 from specwire.runtime.cli.grammars import GrammarsOption, grammars_folder, is_shipped
+from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
@@ -92,4 +93,4 @@ def _show(result: Result, summary: Summary, out: Path) -> None:
     if not result.faults:
         console.print("all received files have the SHA-1 of the sent ones; errors: none")
     for fault in result.faults:
-        console.print(Text(f"error: {fault}"), soft_wrap=True)
+        console.print(Text(show(f"error: {fault}")), soft_wrap=True)

@@ -1,4 +1,4 @@
-"""How a command is told to stop: one that runs until then, and one that would come to an end by itself."""
+"""Signals that end a command: a server runs until one comes, other commands end early."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from types import FrameType
 import typer
 
 from specwire.runtime.cli.console import BY_SIGNAL
+from specwire.runtime.forking import handle_signal
 
 
 def stop_requested() -> asyncio.Future[None]:
-    """Return what is done when SIGINT or SIGTERM comes; from then on a second one changes nothing."""
-    loop = asyncio.get_running_loop()
-    requested = loop.create_future()
+    """Return a future that is done when SIGINT or SIGTERM comes. Further ones change nothing."""
+    requested = asyncio.get_running_loop().create_future()
 
     def request() -> None:
         if not requested.done():
             requested.set_result(None)
 
     for number in (signal.SIGINT, signal.SIGTERM):
-        loop.add_signal_handler(number, request)
+        handle_signal(number, request)
     return requested
 
 

@@ -18,6 +18,7 @@ from typing import Any, Literal
 import msgspec
 
 from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.text import show
 
 Level = Literal["debug", "info", "warning", "error"]
 
@@ -42,9 +43,9 @@ class Stamp:
         self._about = {"role": role, "pid": os.getpid(), **(about or {})}
 
     def line(self, text: str, level: Level = "info", event: msgspec.Struct | None = None) -> str:
-        """Return the line for a text that can be shown; `event` is what it tells of."""
+        """Return the line for a text, with what is unprintable escaped; `event` is what it tells of."""
         if self._form is LogForm.TEXT:
-            return f"{time.strftime('%H:%M:%S')} {self._mark}{text}"
+            return f"{time.strftime('%H:%M:%S')} {self._mark}{show(text)}"
         told = {} if event is None else {"event": type(event).__name__, "data": fields_of(event)}
         return self._object(level, text, told)
 

@@ -23,6 +23,7 @@ from specwire.runtime.observe.place import Place
 from specwire.runtime.observe.rates import LOOK_S, Rate, Rates
 from specwire.runtime.observe.subject import Subject
 from specwire.runtime.observe.view import View
+from specwire.runtime.transport.accepting import Acceptor
 from specwire.runtime.transport.tcp_listener import listen_on
 
 VIEW_S = 0.5
@@ -94,14 +95,14 @@ class Showing:
         assert self._runner.server is not None, "made by setup"
         self._doorman = Doorman(self._runner.server)
         loop = asyncio.get_running_loop()
-        self._listening = await loop.create_server(self._doorman.admit, sock=listener)
+        self._acceptor = Acceptor(listener, self._doorman.admit, self.url)
         self._looking = loop.create_task(self._look())
 
     async def stop(self) -> None:
         """Listen no more, and end every connection."""
         self._looking.cancel()
         await asyncio.gather(self._looking, return_exceptions=True)
-        self._listening.close()
+        self._acceptor.close()
         await self._runner.cleanup()
         await self._subject.close()
 

@@ -202,6 +202,31 @@ def test_what_is_behind_a_fault_is_shown_as_octets(tmp_path: Path, dissectors: d
     assert wrong.octets("filemq.surplus") == [b"more".hex()]
 
 
+HOSTILE = (
+    ("line\nbreak\x1b[31m.txt", "line\\x0abreak\\x1b[31m.txt"),
+    ("a\x7fb\x9bc", "a\\x7fb\\x9bc"),
+    ("\u202egpj.exe\u2066\u2028", "\\u202egpj.exe\\u2066\\u2028"),
+    ("é 😀 <script>", "é 😀 <script>"),
+)
+"""Texts of a peer, and how the list of packets shows them: what a terminal obeys is escaped as Python does it."""
+
+
+@pytest.mark.parametrize(("sent", "shown"), HOSTILE)
+def test_no_text_of_a_peer_commands_a_terminal(
+    sent: str, shown: str, tmp_path: Path, dissectors: dict[str, Path]
+) -> None:
+    """Neither in the list of packets nor in the tree."""
+    connection = Connection()
+    connection.greet()
+    connection.send(message(flux.Request(topic=sent, matchtag=7).encode()))
+    write_pcap(tmp_path / "hostile.pcap", [connection])
+    last = tshark(tmp_path / "hostile.pcap", [dissectors["flux"]], "-Y", "flux").removesuffix("\n")
+    assert f"topic={shown}" in last and "".join(last.split("  ")).isprintable()
+    tree = tshark(tmp_path / "hostile.pcap", [dissectors["flux"]], "-Y", "flux", "-V")
+    assert all(line.isprintable() for line in tree.split("\n"))
+    assert any(line.strip().startswith("topic") and "\x1b" not in line for line in tree.split("\n"))
+
+
 def test_a_reply_is_paired_with_its_request(tmp_path: Path, dissectors: dict[str, Path]) -> None:
     """By matchtag and side: not with a request of its own side, of another connection, or of no matchtag."""
     request = [message(flux.Request(topic="a", matchtag=number).encode()) for number in (7, 8, 0)]

@@ -29,7 +29,7 @@ from specwire.runtime.norfab.events import (
     WorkerReady,
 )
 from specwire.runtime.norfab.job import Job
-from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Managed, TurnedAway
+from specwire.runtime.norfab.serve.events import Began, BrokerEvent, CutOff, Ended, Managed, TurnedAway
 
 NAME = "accounting.jsonl"
 ROTATE_OCTETS = 64 << 20
@@ -134,6 +134,8 @@ class AccountingLog:
                 return self._bounded({"event": "refused", "peer": _text(peer), "reason": reason})
             case TurnedAway(reason=reason):
                 return self._bounded({"event": "turned away", "reason": reason})
+            case CutOff(reason=reason):
+                return self._bounded({"event": "cut off", "reason": reason})
             case WorkerReady(worker=worker, service=service, again=again):
                 return {"event": "worker ready", "worker": worker, "service": service, "again": again}
             case WorkerGone(worker=worker, service=service, reason=reason):

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from specwire.runtime.log.text import show
+
 THIN_SPACE = "\N{THIN SPACE}"
 
 
@@ -40,8 +42,8 @@ def micros_text(micros: float) -> str:
 
 
 def short_text(text: str, length: int) -> str:
-    """Return a text without control characters, its middle left out where it is longer than `length` characters."""
-    text = "".join(one if one.isprintable() else "\N{MIDDLE DOT}" for one in text)
+    """Return a text with what is unprintable escaped, its middle omitted if it is longer than `length` characters."""
+    text = show(text)
     if len(text) <= length:
         return text
     head = length // 2

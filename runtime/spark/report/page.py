@@ -14,11 +14,13 @@ from pathlib import Path
 
 import jinja2
 import msgspec
+from markupsafe import Markup
 
+from specwire.runtime.log.text import show
 from specwire.runtime.spark.pipeline.summary import Summary, TapCount
 from specwire.runtime.spark.protocols import role_name
 from specwire.runtime.spark.report.drawing import SERIES, Figure
-from specwire.runtime.spark.report.figures import count_text, size_text, span_text
+from specwire.runtime.spark.report.figures import THIN_SPACE, count_text, size_text, span_text
 from specwire.runtime.spark.report.found import Findings, Violation
 from specwire.runtime.spark.report.found_tables import (
     file_table,
@@ -91,6 +93,7 @@ def render_report(summary: Summary, findings: Findings) -> str:
     environment = jinja2.Environment(
         loader=loader,
         autoescape=True,
+        finalize=_harmless,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -98,6 +101,13 @@ def render_report(summary: Summary, findings: Findings) -> str:
     )
     environment.tests["figure"] = lambda content: isinstance(content, Figure)
     return environment.get_template("report.html.j2").render(view=build_view(summary, findings))
+
+
+def _harmless(value: object) -> object:
+    """Escape what is unprintable in a text of the captured traffic; markup of our own stays as it is."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return show(value, keep=THIN_SPACE)
 
 
 def build_view(summary: Summary, findings: Findings) -> View:

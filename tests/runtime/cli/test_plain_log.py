@@ -13,9 +13,12 @@ from specwire.runtime.log.lines import OURS
 
 
 def test_for_people_a_line_is_what_is_said(capsys: pytest.CaptureFixture[str]) -> None:
+    before = list(OURS.handlers)
     with plain_log("bridge", LogForm.TEXT) as say:
         say("bridging a to b")
-    assert capsys.readouterr() == ("", "bridging a to b\n")
+        logging.getLogger("specwire.runtime.test").warning("not\nunderstood \x1b[2J")
+    assert OURS.handlers == before
+    assert capsys.readouterr() == ("", "bridging a to b\nnot\\nunderstood \\x1b[2J\n")
 
 
 def test_for_programs_all_lines_are_objects(capsys: pytest.CaptureFixture[str]) -> None:

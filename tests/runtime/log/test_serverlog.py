@@ -55,7 +55,8 @@ def test_a_line_is_an_object_with_its_event() -> None:
 def test_for_people_a_line_is_as_it_was() -> None:
     with log_of(LogForm.TEXT) as (log, lines):
         log.tell(Refused(b"p", "no"), lambda event: log.narrated("refused p: no"), "warning")
-    assert lines[0][8:] == " [3] refused p: no"
+        log.line("two\nlines \x1b[2J\u202e")
+    assert [line[8:] for line in lines] == [" [3] refused p: no", r" [3] two\nlines \x1b[2J\u202e"]
 
 
 def test_what_was_left_out_is_no_event() -> None:

@@ -100,6 +100,16 @@ def test_several_protocols_have_a_column() -> None:
     assert ("libfilemq", "Nom", "client", "", "2", "2", "22 B") in table.rows
 
 
+def test_no_text_of_the_wire_breaks_a_line_or_turns_its_direction() -> None:
+    """A browser shows marks of direction; what follows them would read backwards."""
+    hostile = "<script>\n\x1b[2J\x9b\x7f\u202e\u2066\u2028\udc9b"
+    topic = structs.replace(FINDINGS.topics[0], topic=hostile)
+    errors = (structs.replace(SUMMARY.errors[0], text=hostile),)
+    page = render_report(structs.replace(SUMMARY, errors=errors), Findings(topics=(topic,)))
+    assert page.encode() and all(line.replace(THIN_SPACE, "").isprintable() for line in page.split("\n"))
+    assert page.count(r"&lt;script&gt;\n\x1b[2J\x9b\x7f\u202e\u2066\u2028\udc9b") >= 2
+
+
 def test_errors_name_their_tap() -> None:
     """The finding is the sentence of the decoder."""
     assert error_table(SUMMARY).rows == ((HOSTILE, "length", "server", "1"),)
