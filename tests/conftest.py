@@ -1,6 +1,10 @@
-"""What all tests share: how golden files are renewed, no deadlines, and who runs the tests that need Spark.
+"""What all tests share: how golden files are renewed, timeouts, and who runs the tests that need Spark.
 
 `pytest --bless` writes what came out as what is expected. Tests that share a Spark session go to one worker.
+
+Every test has a timeout (`timeout` in pyproject.toml, by pytest-timeout). Its signal raises an exception in the test. An
+event loop catches what is raised in a callback, and hypothesis runs an example that failed again; so the signal comes
+again every `AGAIN_S` seconds until the test has ended. Hypothesis has no deadline for an example.
 
 Tests start some hundred processes. Python keeps what it compiles for them, whatever the environment says, and
 neither Java nor Spark compiles for long runs: none lasts long enough to gain by that.
@@ -15,6 +19,7 @@ import sys
 import tempfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
@@ -33,6 +38,10 @@ BRIEF_JAVA = (
     " -XX:+UnlockDiagnosticVMOptions -XX:-BytecodeVerificationRemote"
 )
 BRIEF_SPARK = Path(__file__).parent / "spark_defaults"
+
+AGAIN_S = 20.0
+"""Seconds until a test that has outlived its timeout is interrupted again."""
+TIMEOUT = pytest.StashKey[Any]()
 
 LONGEST_ID = 150
 """Characters of a text that is a parameter, in the name of its test."""
@@ -89,6 +98,23 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             name = "spark" if item.path in shared else f"spark of {item.path.stem}"
             item.add_marker(pytest.mark.xdist_group(name))
     items.sort(key=lambda item: not _needs_spark(item))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> Generator[None, object, object]:
+    """Let the timer that pytest-timeout has set go off again and again."""
+    item.stash[TIMEOUT] = settings
+    result = yield
+    if settings.method == "signal":
+        signal.setitimer(signal.ITIMER_REAL, settings.timeout, AGAIN_S)
+    return result
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_teardown(item: pytest.Item) -> None:
+    """Set the timer again: a failed test has stopped it, and its fixtures may hang as they end."""
+    if TIMEOUT in item.stash:
+        item.ihook.pytest_timeout_set_timer(item=item, settings=item.stash[TIMEOUT])
 
 
 def pytest_make_parametrize_id(val: object) -> str | None:

@@ -22,12 +22,9 @@ from shutil import which
 from typing import IO
 
 from tests.docs.page import Block, Command, blocks, commands
-from tests.generator.documents import BESIDE
 
 ROOT = Path(__file__).resolve().parents[2]
 SCRIPTS = Path(sys.executable).parent
-SPECIFICATIONS = Path(os.environ.get("SPECWIRE_SPECS") or ROOT.parent.joinpath(*BESIDE))
-"""Where copies of published documents are, if anywhere: they are not part of the repository."""
 DEADLINE_S = 100.0
 """How long a command may take, or a server until it is ready, on a machine with much else to do."""
 
@@ -64,7 +61,7 @@ def run_page(page: Path) -> int:
     with made as folder, open_shell(Path(folder)) as shell:
         for block in blocks(page):
             for note in block.notes:
-                if note.kind == "needs" and not _is_there(note.text):
+                if note.kind == "needs" and which(note.text) is None:
                     return count
                 if note.kind == "setup":
                     shell.do(Command(note.text, ()), block, 0)
@@ -152,12 +149,7 @@ def open_shell(folder: Path, programs: Path = SCRIPTS, **variables: str) -> Iter
         "NO_COLOR": "1",
         "TERM": "dumb",
         "REPOSITORY": str(ROOT),
-        "SPECIFICATIONS": str(SPECIFICATIONS),
-    } | {
-        name: os.environ[name]
-        for name in ("JAVA_HOME", "SPECWIRE_SPECS", "SPECWIRE_PURE")
-        if name in os.environ
-    }
+    } | {name: os.environ[name] for name in ("JAVA_HOME", "SPECWIRE_PURE") if name in os.environ}
     process = subprocess.Popen(
         ["bash", "--noprofile", "--norc"],
         cwd=work,
@@ -219,12 +211,6 @@ def fits(wanted: tuple[str, ...], printed: list[str]) -> bool:
 
 def _closed_up(line: str) -> str:
     return re.sub(r"[ \t]+", " ", line.rstrip())
-
-
-def _is_there(name: str) -> bool:
-    """Whether there is a program, or a published document in the folder ``$SPECIFICATIONS``."""
-    folder, _, document = name.rpartition("/")
-    return (SPECIFICATIONS / document).is_file() if folder == "$SPECIFICATIONS" else which(name) is not None
 
 
 def _ready(text: str) -> str | None:

@@ -8,15 +8,12 @@ All but the codecs see fewer cuts: those of the shortest messages. Construct, wh
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Callable, Sequence
 from functools import cache
 from importlib import import_module
-from pathlib import Path
 from random import Random
 from types import ModuleType
-from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -48,12 +45,10 @@ from tests.generated.differential import (
     some_with_other_octets,
     with_other_octets,
 )
-from tests.generated.vectors import PACKAGES, entries, frames_of
-from tests.house.repository import ROOT
+from tests.generated.vectors import PACKAGES, all_recorded
 
 COUNT = int(os.environ.get("SPECWIRE_FUZZ_COUNT", "100"))
 DEEP = COUNT >= 1000
-SHARED = ROOT.parent / "shared" / "vectors"
 FULLY = 16
 """So many octets of a package's shortest messages are changed to every value."""
 
@@ -103,9 +98,9 @@ def whole(name: str) -> list[Reading]:
 
 @cache
 def foreign(name: str) -> list[Reading]:
-    """Messages of all the other protocols."""
-    files = ("filemq-libfilemq.json", "flux-core-0.88.json", "norfab-0.25-0.6.json", "zre-rfc36.json")
-    return readings_of(name, sorted({frames_of(entry) for file in files for entry in entries(file)}))
+    """All recorded messages but the protocol's own: those of all the other protocols."""
+    own = set(corpus(name))
+    return readings_of(name, [frames for frames in all_recorded() if frames not in own])
 
 
 @cache
@@ -214,22 +209,6 @@ def test_what_the_strategies_draw(name: str, against: Check, data: st.DataObject
 def drawn_frames(name: str) -> st.SearchStrategy[list[list[bytes]]]:
     module = package(name, "pure")
     return st.lists(strategies.frames(module) | strategies.mutated_frames(module), min_size=1, max_size=6)
-
-
-@every_reader
-@every_package
-def test_more_vectors(name: str, against: Check) -> None:
-    """The recordings that the repository's own were chosen from, where they are at hand."""
-    if not SHARED.is_dir():
-        pytest.skip("no folder of shared vectors beside the repository")
-    found = {frames for path in sorted(SHARED.glob("*.json")) for frames in _frames_in(path)}
-    assert found
-    against(name, readings_of(name, sorted(found)))
-
-
-def _frames_in(path: Path) -> list[tuple[bytes, ...]]:
-    rows: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    return [frames_of(row) for row in rows if "frames_hex" in row]
 
 
 def test_what_only_construct_takes() -> None:

@@ -57,6 +57,14 @@ def frames_of(entry: dict[str, Any]) -> tuple[bytes, ...]:
     return tuple(bytes.fromhex(frame) for frame in entry["frames_hex"])
 
 
+@cache
+def all_recorded() -> tuple[tuple[bytes, ...], ...]:
+    """Return the frames of every message in every vector file, whatever its protocol, each once."""
+    files = sorted(path.name for path in FOLDER.glob("*.json"))
+    found = {frames_of(entry) for file in files for entry in entries(file) if "frames_hex" in entry}
+    return tuple(sorted(found))
+
+
 def _filemq(name: str) -> Iterator[Vector]:
     for entry in entries("filemq-seed-hand.json"):
         fields = {key: _pairs(value) for key, value in entry["fields"].items()}

@@ -12,6 +12,7 @@ from tests.house.repository import ROOT, product_files
 # Written so that no pattern matches itself.
 FORBIDDEN = {
     "a folder outside the repository": r"[.][.]/shared\b",
+    "a folder beside the repository": r"\bROOT[.]parent\b|\bparents\[\d\][.]parent\b",
     "a path of one machine": r"(?<![\w.])/(?:work|root|home|Users|mnt|tmp/lab)/\w",
     "the host of a registry": r"\b(?:pypi[.]org|pythonhosted[.]org|deb[.]debian[.]org|registry[.]npmjs)",
 }

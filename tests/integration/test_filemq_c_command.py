@@ -95,7 +95,7 @@ def test_reading_from_the_c_server(tmp_path: Path) -> None:
                 await server.create("/a file", b"x" * 2_500_000)
                 await line_with(client, "received /a file (2,500,000 octets")
                 await server.delete("/a file")
-                await line_with(client, "deleted /a file, a copy is kept in .specwire-inbox/kept")
+                await line_with(client, "deleted /a file")
                 client.send_signal(signal.SIGTERM)
                 assert await client.wait() == 0
 

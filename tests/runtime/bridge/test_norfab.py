@@ -21,7 +21,6 @@ UNSPECIFIED = {"STREAM", "PUT"}
 SPECIFIED_STATUS = {"102": "300", "201": "202", "404": "400"}
 
 
-@pytest.mark.skipif(not RECORDED, reason="no folder of vectors beside the repository")
 def test_recorded_messages_come_back_as_they_were() -> None:
     """From clients and workers to a broker that speaks by the letter, and from there to another of the deployed kind."""
     there, back = NorfabTranslation("norfab_ascii", "norfab"), NorfabTranslation("norfab", "norfab_ascii")

@@ -24,8 +24,8 @@ from specwire.generated.errors import DecodeError
 from specwire.generated.messages import Message
 from specwire.runtime.cli.main import main
 from tests.generated.vectors import Vector, recorded
-from tests.generator.documents import published
-from tests.house.repository import ROOT, has_compiler
+from tests.generator.documents import DOCUMENTS
+from tests.house.repository import has_compiler
 
 pytestmark = pytest.mark.xdist_group("a project of somebody else")  # which is made once
 
@@ -40,20 +40,11 @@ def run_command(*arguments: str) -> None:
     assert not ended.value.code, arguments
 
 
-def write_document(path: Path) -> None:
-    """Write RFC 36 as this repository has it: its rules in a Markdown fence."""
-    grammar = (ROOT / "grammars" / "zre" / "grammar.abnf").read_text(encoding="utf-8")
-    path.write_text(f"# 36/ZRE\n\n```abnf\n{grammar}```\n", encoding="utf-8")
-
-
-@pytest.fixture(scope="module", params=["our copy of the rules", "the published document"])
-def project(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
+@pytest.fixture(scope="module")
+def project(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A project without a line of its own, after the two commands."""
     folder = tmp_path_factory.mktemp("project")
-    if request.param == "the published document":
-        shutil.copyfile(published("zre"), folder / "rfc36.md")
-    else:
-        write_document(folder / "rfc36.md")
+    shutil.copyfile(DOCUMENTS / "zre.md", folder / "rfc36.md")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(folder)
         run_command("import", "rfc36.md", "--protocol", "zre", "--grammars", "g")
@@ -172,12 +163,7 @@ def test_the_users_linter_passes(project: Path) -> None:
     assert status == 0, told
 
 
-# What takes seconds is done with one of the two: their packages differ in titles and notes alone.
-one_project = pytest.mark.parametrize("project", ["our copy of the rules"], indirect=True)
-
-
 @pytest.mark.slow
-@one_project
 def test_the_users_type_checker_passes(project: Path, tmp_path: Path) -> None:
     """mypy in strict mode, without a setting."""
     shutil.copytree(project / "src", tmp_path / "src")
@@ -209,7 +195,6 @@ def test_a_moved_package_works_as_it_is(project: Path, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@one_project
 @pytest.mark.skipif(not has_compiler(), reason="no C compiler, or no headers of Python")
 def test_the_package_can_be_compiled_where_it_stands(project: Path, tmp_path: Path) -> None:
     """One command of Cython; what it leaves in the folder is no drift, and the messages keep their name."""

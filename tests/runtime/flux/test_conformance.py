@@ -1,4 +1,8 @@
-"""docs/flux-conformance.md is true: its tests exist, and no sentence of the specifications is missing."""
+"""docs/flux-conformance.md is true: its tests exist, and no sentence of the specifications is missing.
+
+The specifications are not part of the repository. `ASKED` has what was counted in them: under each heading, the
+sentences with SHALL, MUST, SHOULD, REQUIRED or RECOMMENDED, without the sentence that introduces these words.
+"""
 
 from __future__ import annotations
 
@@ -10,14 +14,35 @@ from pathlib import Path
 
 import pytest
 
-from tests.runtime.flux.requirements import counts
-
 ROOT = Path(__file__).parents[3]
-SPECIFICATIONS = ROOT.parent / "shared" / "specs"
 TABLES = (ROOT / "docs" / "flux-conformance.md").read_text(encoding="utf-8")
 
-FLUX_V1 = "flux-v1-spec_3.rst"
-LATER, EARLIER = "flux-cmb1-spec_3.md.txt", "flux-cmb1-spec_3.adoc.txt"
+CMB1 = {
+    "Rank Assignment": 7,
+    "Overlay Networks": 1,
+    "Service Addressing": 1,
+    "Default Request Routing": 6,
+    "Rank Request Routing": 5,
+    "Event Routing": 1,
+}
+"""What both editions of CMB1 ask, Flux RFC 3 before it became Flux v1."""
+ASKED = {
+    "Flux v1, RFC 3 (spec_3.rst)": {
+        "Common Message Format": 4,
+        "Optional Message Parts": 4,
+        "Required Message Parts": 3,
+        "Request Message Type": 7,
+        "Request Routing": 12,
+        "Response Message Type": 5,
+        "Event Message Type": 4,
+        "Control message type": 5,
+        "Payload Conventions": 5,
+        "Message Framing and Security": 12,
+    },
+    "CMB1, the earlier edition (spec_3.adoc)": CMB1 | {"General Message Format": 4},
+    "CMB1, the later edition (spec_3.md)": CMB1
+    | {"Suppression of Responses": 1, "Payload Conventions": 5, "General Message Format": 2},
+}
 
 
 def rows(prefix: str) -> Iterator[list[str]]:
@@ -50,14 +75,12 @@ def test_rows_are_numbered_and_name_a_test(prefix: str) -> None:
     assert [cells[0] for cells in found if "::test_" not in cells[-2]] == []
 
 
-@pytest.mark.parametrize("name", [FLUX_V1, LATER, EARLIER])
-def test_no_sentence_is_missing(name: str) -> None:
+@pytest.mark.parametrize("text", ASKED)
+def test_no_sentence_is_missing(text: str) -> None:
     """Under each heading as many rows as sentences that ask for something."""
-    if not (SPECIFICATIONS / name).exists():
-        pytest.skip("no folder of specifications beside the repository")
-    if name == FLUX_V1:
+    if text.startswith("Flux v1"):
         tabled = Counter(cells[1] for cells in rows("V"))
     else:
-        edition = "later" if name == LATER else "earlier"
+        edition = "later" if "later" in text else "earlier"
         tabled = Counter(cells[2] for cells in rows("C") if cells[1] in ("both", edition))
-    assert tabled == counts(SPECIFICATIONS / name)
+    assert tabled == ASKED[text]

@@ -5,13 +5,11 @@ What the rows must be is worked out by the row codec here, without Spark. The ve
 
 from __future__ import annotations
 
-import json
 import logging
 import random
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import reduce
 from pathlib import Path
-from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -31,12 +29,10 @@ from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_columns
 from specwire.runtime.spark.reading.capture import CAPTURE
 from tests.generated.agreement import corpus, mutated, truncations
-from tests.generated.vectors import frames_of
-from tests.house.repository import ROOT
+from tests.generated.vectors import all_recorded
 
 pytestmark = pytest.mark.spark
 
-SHARED = ROOT.parent / "shared" / "vectors"
 WITHOUT_SQL = {"zmtp"}
 """Protocols whose messages no octets at fixed places tell."""
 
@@ -48,7 +44,7 @@ Row = Sequence[bytes | None] | None
 
 
 def rows_of(protocol: str, vectors: Sequence[tuple[bytes, ...]]) -> list[Row]:
-    """Return the vectors, all that can be cut off them, and as many mutations as it takes, each once."""
+    """Return the vectors, all that can be cut off them, mutations, and other protocols' messages."""
     chance = random.Random(protocol)
     found: dict[tuple[bytes | None, ...] | None, None] = dict.fromkeys(vectors)
     for frames in vectors:
@@ -67,7 +63,7 @@ def rows_of(protocol: str, vectors: Sequence[tuple[bytes, ...]]) -> list[Row]:
         (b"",) * 300,
         (*known, *known),
     ]
-    found |= dict.fromkeys(odd)
+    found |= dict.fromkeys(odd) | dict.fromkeys(all_recorded())
     return list(found)
 
 
@@ -129,25 +125,10 @@ def assert_same(name: str, rows: Sequence[Row], got: pa.Table, expected: pa.Reco
 
 @pytest.mark.parametrize("protocol", known_protocols())
 def test_backends_agree_with_the_row_codec(spark: SparkSession, protocol: str, tmp_path: Path) -> None:
-    """Row for row, errors with message, field, frame, offset, kind and text."""
-    vectors = corpus(protocol)
-    rows = rows_of(protocol, vectors)
+    """Row for row, errors with message, field, frame, offset, kind and text; messages of all protocols among them."""
+    rows = rows_of(protocol, corpus(protocol))
     assert len(rows) > MUTATIONS
     assert_backends_agree(spark, protocol, tmp_path, rows)
-
-
-@pytest.mark.parametrize("protocol", known_protocols())
-def test_backends_agree_on_more_vectors(spark: SparkSession, protocol: str, tmp_path: Path) -> None:
-    """The recordings that the repository's own were chosen from, read as every protocol, where they are at hand."""
-    if not SHARED.is_dir():
-        pytest.skip("no folder of shared vectors beside the repository")
-    rows = sorted({frames for path in SHARED.glob("*.json") for frames in _frames_in(path)})
-    assert_backends_agree(spark, protocol, tmp_path, rows)
-
-
-def _frames_in(path: Path) -> Iterator[tuple[bytes, ...]]:
-    entries: list[dict[str, Any]] = json.loads(path.read_text(encoding="utf-8"))
-    return (frames_of(entry) for entry in entries if "frames_hex" in entry)
 
 
 def test_the_java_decoders_take_part() -> None:
