@@ -17,6 +17,7 @@ from specwire.runtime.cli.reloading import Take
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.reporting import describe_done, describe_left, report
 from specwire.runtime.filemq.status import PeerStatus
+from specwire.runtime.log.text import show_json
 from specwire.runtime.observe.place import Place
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder
@@ -100,7 +101,7 @@ def conclude(status: PeerStatus, manner: Manner, log: PeerLog) -> None:
     """Tell what was done in all."""
     log.line(describe_done(status))
     if manner.as_json:
-        sys.stdout.write(msgspec.json.encode(status).decode() + "\n")
+        sys.stdout.write(show_json(msgspec.json.encode(status).decode()) + "\n")
 
 
 async def _answer(describe: Callable[[], PeerStatus], log: PeerLog) -> StatusSocket | None:

@@ -6,9 +6,11 @@ Clients are told, and what was left for them comes when they ask the next server
 from __future__ import annotations
 
 import asyncio
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
+import msgspec
 import typer
 
 from specwire.runtime.cli.capture_options import (
@@ -42,6 +44,7 @@ from specwire.runtime.cli.filemq_running import (
     is_started,
     takes_of,
 )
+from specwire.runtime.cli.inflow_options import MessageOctetsOption, UndeliveredOctetsOption
 from specwire.runtime.cli.metrics_options import (
     LogFormatOption,
     MetricsAnywhereOption,
@@ -55,12 +58,18 @@ from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqServer, Publication
 from specwire.runtime.filemq.credentials import read_server_security
+from specwire.runtime.filemq.entrance import BOUNDS
+from specwire.runtime.filemq.policy import PublicationRules
+from specwire.runtime.filemq.publication import DEFAULT_RULES
+from specwire.runtime.kernel.descriptors import raise_descriptor_limit
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.quantities import show_count
 from specwire.runtime.transport.errors import ExposureError, TransportError
 
 if TYPE_CHECKING:
     from specwire.runtime.filemq.digeststore import DigestStore
+
+DEFAULT_SETTLE_S = 1.0
 
 DEFAULT_ENDPOINT = "tcp://127.0.0.1:5670"
 """FILEMQ's registered port, on loopback: serving others is to be asked for."""
@@ -103,6 +112,24 @@ def serve(
     insecure: Annotated[
         bool, typer.Option("--insecure", help="Listen beyond this machine even without --curve.")
     ] = False,
+    accept_empty: Annotated[
+        bool,
+        typer.Option(
+            "--accept-empty",
+            help="Withdraw the files that the first walk does not find, although a folder that held files is "
+            "empty, or lies on another device than before. Without it they stay listed.",
+        ),
+    ] = False,
+    settle: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="SECONDS",
+            help="Publish a file that is still growing when it has not changed for so long; 0 for at once.",
+        ),
+    ] = DEFAULT_SETTLE_S,
+    message_octets: MessageOctetsOption = BOUNDS.message_octets,
+    undelivered_octets: UndeliveredOctetsOption = BOUNDS.undelivered_octets,
     digests: DigestsOption = None,
     no_digests: NoDigestsOption = False,
     report_every: ReportOption = REPORT_EVERY_S,
@@ -131,8 +158,10 @@ def serve(
             open_digests(digests, none=no_digests) as store,
             open_tap(capture, "server", protocol, limits) as tap,
         ):
+            rules = PublicationRules(accept_empty=accept_empty, settle_s=settle)
             publications = [
-                read_publication(text, alone=len(folders) == 1, digests=store) for text in folders
+                read_publication(text, alone=len(folders) == 1, digests=store, rules=rules)
+                for text in folders
             ]
             server = FilemqServer(
                 publications,
@@ -142,13 +171,16 @@ def serve(
                 security=security,
                 clients=known,
                 insecure=insecure,
+                bounds=msgspec.structs.replace(
+                    BOUNDS, message_octets=message_octets, undelivered_octets=undelivered_octets
+                ),
                 on_event=log.tell,
             )
             files = ServerFiles(server, log, security, curve=curve, clients=clients, plain=plain)
             reloading = Reloading(
                 configured,
                 log.line,
-                takes={**takes_of(manner, log), **files.takes},
+                takes={**takes_of(manner, log), **files.takes, "accept_empty": partial(take_accept, server)},
                 rereads=[files.reread] if files.any else [],
             )
             asyncio.run(_serve(server, reloading, manner, log))
@@ -160,7 +192,19 @@ def serve(
         log.close()
 
 
-def read_publication(text: str, *, alone: bool, digests: DigestStore | None = None) -> Publication:
+def take_accept(server: FilemqServer, accept: bool) -> None:
+    """Withdraw what is missing now, where the configuration says so since it was read again."""
+    if accept:
+        server.accept_empty()
+
+
+def read_publication(
+    text: str,
+    *,
+    alone: bool,
+    digests: DigestStore | None = None,
+    rules: PublicationRules = DEFAULT_RULES,
+) -> Publication:
     """Return the publication that ``FOLDER`` or ``FOLDER=/PATH`` means; raises ValueError."""
     name, separator, path = text.rpartition("=/")
     folder = Path(name if separator and not Path(text).is_dir() else text)
@@ -168,11 +212,12 @@ def read_publication(text: str, *, alone: bool, digests: DigestStore | None = No
         raise ValueError(f"{folder} is not a folder")
     if str(folder) != name:
         path = "" if alone else folder.resolve().name
-    return Publication(folder.resolve(), f"/{path}", digests=digests)
+    return Publication(folder.resolve(), f"/{path}", digests=digests, rules=rules)
 
 
 async def _serve(server: FilemqServer, reloading: Reloading, manner: Manner, log: PeerLog) -> None:
     stop, ready = stop_requested(), Readiness()
+    raise_descriptor_limit(log.line)
     reloading.listen()
     if not await is_started(server.start(), stop):
         log.line("stopped before the folders were read")

@@ -45,12 +45,17 @@ from specwire.runtime.cli.metrics_options import (
 )
 from specwire.runtime.cli.peer_log import PeerLog
 from specwire.runtime.cli.readiness import Readiness
-from specwire.runtime.cli.reloading import Reloading
+from specwire.runtime.cli.reloading import Reloading, Take
 from specwire.runtime.cli.signals import stop_requested
 from specwire.runtime.filemq import FilemqClient, InboxError
 from specwire.runtime.filemq.credentials import PASSWORD_VARIABLE, read_client_security
+from specwire.runtime.filemq.inbox import DEFAULT_RULES
+from specwire.runtime.filemq.policy import InboxRules
+from specwire.runtime.kernel.descriptors import raise_descriptor_limit
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.transport.errors import TransportError
+
+DAY_S = 24 * 3600.0
 
 
 def subscribe(
@@ -105,6 +110,47 @@ def subscribe(
             "the same.",
         ),
     ] = True,
+    delete_share: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            max=1,
+            metavar="SHARE",
+            help="Withhold deletions that would take away more than this share of the files within ten "
+            "minutes. Ten files may always be deleted.",
+        ),
+    ] = DEFAULT_RULES.delete_share,
+    delete_files: Annotated[
+        int,
+        typer.Option(
+            min=0,
+            metavar="NUMBER",
+            help="Withhold deletions that would take away more than this number of files within ten minutes.",
+        ),
+    ] = DEFAULT_RULES.delete_files,
+    accept_deletions: Annotated[
+        bool,
+        typer.Option(
+            "--accept-deletions",
+            help="Perform the deletions that are withheld, and all others until none came for ten minutes.",
+        ),
+    ] = False,
+    trash_days: Annotated[
+        float,
+        typer.Option(
+            min=0,
+            metavar="DAYS",
+            help="Keep deleted and replaced files so long in .specwire-inbox/trash; 0 for not at all.",
+        ),
+    ] = DEFAULT_RULES.trash_s / DAY_S,
+    check_every: Annotated[
+        float,
+        typer.Option(
+            min=0.1,
+            metavar="SECONDS",
+            help="How often to compare the inbox with what was received, and to ask again for what differs.",
+        ),
+    ] = DEFAULT_RULES.check_s,
     report_every: ReportOption = REPORT_EVERY_S,
     quiet: QuietOption = False,
     as_json: JsonOption = False,
@@ -144,9 +190,18 @@ def subscribe(
                 security=security,
                 origin=origin,
                 check=check,
+                rules=InboxRules(
+                    delete_share=delete_share,
+                    delete_files=delete_files,
+                    accept_deletions=accept_deletions,
+                    trash_s=trash_days * DAY_S,
+                    check_s=check_every,
+                ),
                 on_event=log.tell,
             )
-            reloading = Reloading(configured, log.line, takes=takes_of(manner, log))
+            reloading = Reloading(
+                configured, log.line, takes={**takes_of(manner, log), **takes_accept(client)}
+            )
             reason = asyncio.run(_subscribe(client, reloading, manner, log))
     except ValueError as error:
         fail(str(error))
@@ -158,9 +213,20 @@ def subscribe(
         fail(reason, status=JOB_FAILED)
 
 
+def takes_accept(client: FilemqClient) -> dict[str, Take]:
+    """Return the function that performs withheld deletions when a reload sets the option."""
+
+    def take(accept: bool) -> None:
+        if accept:
+            client.accept_deletions()
+
+    return {"accept_deletions": take}
+
+
 async def _subscribe(client: FilemqClient, reloading: Reloading, manner: Manner, log: PeerLog) -> str | None:
     """Run until asked to stop; return the reason where the server ended it for good."""
     stop, ready = stop_requested(), Readiness()
+    raise_descriptor_limit()
     reloading.listen()
     async with client, attended(client, manner, log):
         reloading.begin()

@@ -122,7 +122,21 @@ class DeleteFile(msgspec.Struct, frozen=True):
     name: str
 
 
-DiskAction = ListHeld | WriteChunk | CompleteFile | DiscardFile | KeepFile | DeleteFile
+class CheckInbox(msgspec.Struct, frozen=True):
+    """Compare the inbox with what was received, and empty the trash of what is old."""
+
+    connection: int
+
+
+class AcceptDeletions(msgspec.Struct, frozen=True):
+    """Perform the deletions that are withheld, and those that come next, however many there are."""
+
+    connection: int
+
+
+DiskAction = (
+    ListHeld | WriteChunk | CompleteFile | DiscardFile | KeepFile | DeleteFile | CheckInbox | AcceptDeletions
+)
 ClientAction = Send | Report | Close | Connect | DiskAction
 
 
@@ -151,25 +165,26 @@ class Wrote(msgspec.Struct, frozen=True):
 
 
 class Stored(msgspec.Struct, frozen=True):
-    """Outcome of `CompleteFile`: the file is in its place."""
+    """Outcome of `CompleteFile`: the file is in its place; `copy`: conflict copy of the old version."""
 
     connection: int
     name: str
     size: int
     sha1: str
     verified: bool
+    copy: str = ""
 
 
 class Deleted(msgspec.Struct, frozen=True):
-    """Outcome of `DeleteFile`: the file was there and is gone; `kept` where a copy was put aside."""
+    """Outcome of `DeleteFile`: the file is out of its place; `copy`: its conflict copy, if any."""
 
     connection: int
     name: str
-    kept: bool = False
+    copy: str = ""
 
 
 class Failed(msgspec.Struct, frozen=True):
-    """Outcome of disk work that was not done; `again` where it may well succeed later."""
+    """Outcome of disk work that was not done; `again` where it may succeed later."""
 
     connection: int
     name: str
@@ -177,4 +192,19 @@ class Failed(msgspec.Struct, frozen=True):
     again: bool
 
 
-Outcome = Held | Wrote | Stored | Deleted | Failed
+class Restored(msgspec.Struct, frozen=True):
+    """Outcome of `DeleteFile` for another file, whose deletion was one of too many: it is back."""
+
+    connection: int
+    name: str
+    sha1: str
+
+
+class Checked(msgspec.Struct, frozen=True):
+    """Outcome of `CheckInbox`: `repair` where the server has to send something again."""
+
+    connection: int
+    repair: bool
+
+
+Outcome = Held | Wrote | Stored | Deleted | Failed | Restored | Checked

@@ -11,6 +11,7 @@ from typing import NamedTuple, Protocol
 
 import msgspec
 
+from specwire.runtime.filemq.names import is_below
 from specwire.runtime.filemq.sortednames import Order, SortedNames
 
 
@@ -54,13 +55,21 @@ class Listing(Protocol):
     def order(self) -> Order:
         """Return the names of all files as they are now."""
 
+    def is_in_doubt(self, name: str) -> bool:
+        """Tell whether a file that is not listed may be there all the same."""
+
 
 class Catalogue:
-    """The files of all publications of one server."""
+    """The files of all publications of one server.
+
+    Attributes:
+        doubts: places of which the disk does not say what is there, with the reason.
+    """
 
     def __init__(self) -> None:
         self._entries: dict[str, Entry] = {}
         self._names = SortedNames()
+        self.doubts: dict[str, str] = {}
 
     def __len__(self) -> int:
         return len(self._entries)
@@ -76,6 +85,10 @@ class Catalogue:
     def order(self) -> Order:
         """See `Listing.order`."""
         return self._names.order()
+
+    def is_in_doubt(self, name: str) -> bool:
+        """See `Listing.is_in_doubt`."""
+        return is_below(name, self.doubts)
 
     def put(self, entry: Entry) -> bool:
         """Take a file in; True where its content is new, False where only its signature changed."""
@@ -95,3 +108,19 @@ class Catalogue:
     def digests(self, path: str = "/") -> dict[str, str]:
         """Return the digest of each file that a subscription to `path` covers, by name."""
         return {entry.name: entry.sha1 for entry in self.under(path)}
+
+
+class PublicationTotals:
+    """How many files a publication has, and how large they are together: kept up to date with each change."""
+
+    def __init__(self) -> None:
+        self.files = self.octets = 0
+
+    def replace(self, old: Entry | None, new: Entry | None) -> None:
+        """The file `old` is now `new`; None for one that is not there."""
+        if old is not None:
+            self.files -= 1
+            self.octets -= old.size
+        if new is not None:
+            self.files += 1
+            self.octets += new.size

@@ -20,8 +20,11 @@ does not fit) is asked for again in the same way.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from enum import Enum
+
+import msgspec
 
 from specwire.generated.errors import DecodeError
 from specwire.generated.filemq import (
@@ -39,6 +42,8 @@ from specwire.generated.filemq import (
 )
 from specwire.generated.filemq.machine import ClientHandler, dispatch_to_client
 from specwire.runtime.filemq.actions import (
+    Checked,
+    CheckInbox,
     ClientAction,
     Close,
     Connect,
@@ -49,6 +54,7 @@ from specwire.runtime.filemq.actions import (
     ListHeld,
     Outcome,
     Report,
+    Restored,
     Send,
     Stored,
     Wrote,
@@ -57,6 +63,7 @@ from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect, ErrorComma
 from specwire.runtime.filemq.events import (
     FileDeleted,
     FileReceived,
+    FileRestored,
     PeerClosed,
     PeerOpened,
     Refused,
@@ -68,6 +75,7 @@ from specwire.runtime.filemq.paths import Paths
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.reconnecting import Reconnecting
 from specwire.runtime.filemq.resuming import Resuming
+from specwire.runtime.filemq.resync import INSIDE
 from specwire.runtime.filemq.subscribing import Subscribing
 from specwire.runtime.transport.backoff import Backoff
 
@@ -98,6 +106,8 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
             endless credit, it is the shell that keeps `pending_octets` within it.
         timers: seconds by name (``heartbeat``, ``expiry``, ``reconnect``); default: the dialect's.
         server: how reports name the server.
+        check_s: how often the inbox is compared with what was received.
+        marks: the folders that the inbox lies in, see `INSIDE`.
 
     Raises:
         ValueError: nobody can subscribe to one of the paths.
@@ -112,16 +122,23 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         timers: Mapping[str, float] | None = None,
         dialect: Dialect = FILEMQ,
         server: str = "server",
+        check_s: float = math.inf,
+        marks: str = "",
     ) -> None:
         self.phase = Phase.WAITING
         self.connection = 0
         self._dialect, self._habits, self._server = dialect, dialect.habits, server
+        if marks:
+            self._habits = msgspec.structs.replace(
+                self._habits, options=(*self._habits.options, (INSIDE, marks))
+            )
         self._paths = Paths(paths, dialect.habits)
         times = {**dialect.timers, **(timers or {})}
         self._heartbeat_s, self._expiry_s = times["heartbeat"], times["expiry"]
         self._reconnecting = Reconnecting(first_s=times["reconnect"], calm_s=2 * self._expiry_s)
         self._repair = Backoff(first_s=times["reconnect"], longest_s=LONGEST_REPAIR_DELAY_S, calm_s=60.0)
         self._repair_at: float | None = None
+        self._check_s, self._check_at = check_s, math.inf
         self._resync, self._window_octets = resync, window_octets
         self._begin_connection(0.0)
 
@@ -205,6 +222,8 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
     def on_ohai_ok(self, message: OhaiOk, now: float) -> list[ClientAction]:
         """Grant credit and subscribe."""
         self.phase = Phase.OPEN
+        if self._check_at == math.inf:
+            self._check_at = now + self._check_s
         for path in self._paths:
             self._subscribing.add(path)
         return [Report(PeerOpened(self._server)), *self._grant(now), *self._ask_next(now)]
@@ -276,10 +295,16 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
                 return self._grant(now)
             case Held() if current:
                 return self._ask_for_missing(outcome, now)
-            case Stored(name=name, size=size, sha1=sha1, verified=verified):
-                return [Report(FileReceived(name, size, sha1, verified))]
-            case Deleted(name=name, kept=kept):
-                return [Report(FileDeleted(name, kept))]
+            case Stored(name=name, size=size, sha1=sha1, verified=verified, copy=copy):
+                return [Report(FileReceived(name, size, sha1, verified, copy))]
+            case Deleted(name=name, copy=copy):
+                return [Report(FileDeleted(name, copy))]
+            case Restored(name=name, sha1=sha1):
+                return [Report(FileRestored(name, sha1))]
+            case Checked(repair=repair):
+                self._check_at = now + self._check_s
+                repair = repair and current and self._resync and self._habits.deletes_reliably
+                return self._list_again(now) if repair else []
             case Failed():
                 return self._take_failure(outcome, now)
         return []
@@ -304,7 +329,7 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
             return self._lose(f"silent for {silence:.1f} s", now)
         if self.phase is Phase.OPENING:
             return []
-        return [*self._ask_for_life(now), *self._ask_again(now)]
+        return [*self._ask_for_life(now), *self._ask_again(now), *self._check_inbox(now)]
 
     # ---- subscribing
 
@@ -338,9 +363,19 @@ class ClientEngine(ClientHandler[float, list[ClientAction]]):
         if self._repair_at is None or now < self._repair_at:
             return []
         self._repair_at = None
+        return self._list_again(now)
+
+    def _list_again(self, now: float) -> list[ClientAction]:
+        """Compare everything with the server again."""
         for path in self._paths:
             self._subscribing.add(path)
         return self._ask_next(now)
+
+    def _check_inbox(self, now: float) -> list[ClientAction]:
+        if now < self._check_at:
+            return []
+        self._check_at = math.inf  # until this one has ended
+        return [CheckInbox(self.connection)]
 
     # ---- the connection
 

@@ -32,7 +32,8 @@ class Counters(msgspec.Struct):
     `files` were received or sent, `deletions` taken out of the inbox or of a publication.
     `octets_saved` is content that had not to travel again because a file was resumed. `commands_*` go by the names
     of the specification (`SRSLY`, `RTFM` and `WAT` are the refusals among them); `malformed` counts messages that
-    are no command at all. `refusals` counts what was not accepted here, whatever the other side was told.
+    are no command at all. `refusals` counts what was not accepted here, whatever the other side was told, and among it
+    `cut_off` the connections that were ended because a message did not end.
     """
 
     messages_in: int = 0
@@ -45,6 +46,7 @@ class Counters(msgspec.Struct):
     deletions: int = 0
     refusals: int = 0
     malformed: int = 0
+    cut_off: int = 0
     peerings: int = 0
     resyncs: int = 0
     resumed: int = 0

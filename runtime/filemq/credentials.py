@@ -115,3 +115,14 @@ def _read_password(file: Path | None, environment: Mapping[str, str]) -> str:
     if not lines or not lines[0]:
         raise AccessError(f"{file} has no password in its first line")
     return lines[0]
+
+
+def origin_of(endpoint: str, security: ClientSecurity) -> str:
+    """Return how an inbox knows the server: only the server that sent a file may have it deleted.
+
+    That is its public key, if it has one: the owner of the secret key is that server, wherever it is.
+    Without CURVE it is the endpoint as the user gave it, because nothing else distinguishes two servers
+    that prove nothing. So a server without a key that moves to another endpoint is another server, until
+    `--origin` names the old endpoint.
+    """
+    return f"curve:{security.server_key}" if isinstance(security, CurveClient) else endpoint

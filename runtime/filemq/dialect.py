@@ -72,7 +72,7 @@ class Habits(msgspec.Struct, frozen=True):
     counts_commands: bool = True
     """A server that announces sizes also numbers its CHEEZBURGER commands without a gap."""
     deletes_reliably: bool = True
-    """A server deletes only what is gone; else the client keeps a copy of what it is told to delete."""
+    """A server deletes only what is gone, and at RESYNC names again what it has withdrawn."""
 
 
 class Dialog(Protocol):

@@ -7,7 +7,12 @@ checksum over itself and the name of its file, and is believed only where the fi
 was read (`Digest.still_holds`). For the same reason two servers may share a database, and one may lose what the
 other has written.
 
-A damaged database is made anew. Folders that no server has published for `KEEP_DAYS` are forgotten.
+Beside the digests it remembers the device of each folder, and whether somebody still has to confirm
+that files are gone (`FolderState`). A digest that is `fresh` is kept as one that no state of a file
+fits: the file is read again.
+
+A damaged database is made again. Folders that no server has published for `KEEP_DAYS` are
+forgotten.
 """
 
 from __future__ import annotations
@@ -27,6 +32,7 @@ import msgspec
 
 from specwire.runtime.filemq.catalogue import Signature
 from specwire.runtime.filemq.digests import Digest
+from specwire.runtime.filemq.policy import FolderState
 
 logger = logging.getLogger(__name__)
 
@@ -37,13 +43,15 @@ BUSY_S = 5.0
 DAY_S = 24 * 3600
 
 _TABLES = (
-    "CREATE TABLE folder (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, used_day INTEGER NOT NULL)",
+    """CREATE TABLE folder (id INTEGER PRIMARY KEY, path BLOB NOT NULL UNIQUE, used_day INTEGER NOT
+    NULL, state BLOB)""",
     """CREATE TABLE digest (folder INTEGER NOT NULL, name BLOB NOT NULL, record BLOB NOT NULL,
     PRIMARY KEY (folder, name)) WITHOUT ROWID""",
 )
 _DAMAGE = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB, sqlite3.SQLITE_ERROR)  # the last: other tables
 _CHECK_OCTETS = 4
-
+_NO_STATE_NS = -1
+"""In place of the time when a file's state changed: no file has it."""
 
 T = TypeVar("T")
 
@@ -60,6 +68,8 @@ class _Record(msgspec.Struct, frozen=True, array_like=True):
 
 _encoder = msgspec.msgpack.Encoder()
 _decoder = msgspec.msgpack.Decoder(_Record)
+_state_encoder = msgspec.json.Encoder()
+_state_decoder = msgspec.json.Decoder(FolderState)
 
 
 class DigestStore:
@@ -84,9 +94,16 @@ class DigestStore:
         """Return what is known of the files in a folder, by their names in it."""
         return self._attempt(lambda connection: _load(connection, os.fsencode(published))) or {}
 
-    def save(self, published: Path, changes: Mapping[str, Digest | None]) -> None:
-        """Note digests of files in a folder; None for a file that is gone."""
-        self._attempt(lambda connection: _save(connection, os.fsencode(published), changes))
+    def load_state(self, published: Path) -> FolderState:
+        """Return what is known of a folder itself."""
+        found = self._attempt(lambda connection: _load_state(connection, os.fsencode(published)))
+        return found or FolderState()
+
+    def save(
+        self, published: Path, changes: Mapping[str, Digest | None], state: FolderState | None = None
+    ) -> None:
+        """Note digests of files in a folder, None for a file that is gone, and the folder's state."""
+        self._attempt(lambda connection: _save(connection, os.fsencode(published), changes, state))
 
     def close(self) -> None:
         """Close the database."""
@@ -165,6 +182,8 @@ def _prepare(connection: sqlite3.Connection) -> None:
         connection.execute(f"PRAGMA user_version = {VERSION}")
     elif version != VERSION:
         raise _OtherVersionError(f"they are of version {version}, not {VERSION}")
+    elif "state" not in (row[1] for row in connection.execute("PRAGMA table_info(folder)")):
+        connection.execute("ALTER TABLE folder ADD COLUMN state BLOB")  # made by 0.1, which does without it
     long_ago = _today() - KEEP_DAYS
     connection.execute(
         "DELETE FROM digest WHERE folder IN (SELECT id FROM folder WHERE used_day < ?)", (long_ago,)
@@ -183,15 +202,30 @@ def _load(connection: sqlite3.Connection, folder: bytes) -> dict[str, Digest]:
     }
 
 
-def _save(connection: sqlite3.Connection, folder: bytes, changes: Mapping[str, Digest | None]) -> None:
+def _load_state(connection: sqlite3.Connection, folder: bytes) -> FolderState:
     number = _number_of(connection, folder)
+    [octets] = connection.execute("SELECT state FROM folder WHERE id = ?", (number,)).fetchone()
+    return _unpack_state(folder, octets)
+
+
+def _save(
+    connection: sqlite3.Connection,
+    folder: bytes,
+    changes: Mapping[str, Digest | None],
+    state: FolderState | None = None,
+) -> None:
+    number = _number_of(connection, folder)
+    if state is not None:
+        octets = _state_encoder.encode(state)
+        row = (_checksum(folder, b"", octets) + octets, number)
+        connection.execute("UPDATE folder SET state = ? WHERE id = ?", row)
     for text, digest in changes.items():
         name = text.encode()
         if digest is None:
             connection.execute("DELETE FROM digest WHERE folder = ? AND name = ?", (number, name))
         else:
-            row = (number, name, _pack(folder, name, digest))
-            connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", row)
+            record = (number, name, _pack(folder, name, digest))
+            connection.execute("INSERT OR REPLACE INTO digest VALUES (?, ?, ?)", record)
 
 
 def _number_of(connection: sqlite3.Connection, folder: bytes) -> int:
@@ -212,7 +246,8 @@ def _today() -> int:
 
 
 def _pack(folder: bytes, name: bytes, digest: Digest) -> bytes:
-    record = _encoder.encode(_Record(bytes.fromhex(digest.sha1), digest.signature, digest.touched_ns))
+    touched_ns = _NO_STATE_NS if digest.fresh else digest.touched_ns
+    record = _encoder.encode(_Record(bytes.fromhex(digest.sha1), digest.signature, touched_ns))
     return _checksum(folder, name, record) + record
 
 
@@ -225,6 +260,15 @@ def _unpack(folder: bytes, name: object, octets: object) -> Digest | None:
         return None
     known = _decoder.decode(record)
     return Digest(known.sha1.hex().upper(), known.signature, fresh=False, touched_ns=known.touched_ns)
+
+
+def _unpack_state(folder: bytes, octets: object) -> FolderState:
+    """Return what is remembered of a folder: nothing where the row is of 0.1, or damaged."""
+    if not isinstance(octets, bytes) or octets[:_CHECK_OCTETS] != _checksum(
+        folder, b"", octets[_CHECK_OCTETS:]
+    ):
+        return FolderState()
+    return _state_decoder.decode(octets[_CHECK_OCTETS:])
 
 
 def _checksum(folder: bytes, name: bytes, record: bytes) -> bytes:

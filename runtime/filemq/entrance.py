@@ -14,10 +14,14 @@ from specwire.runtime.filemq.access import Clients, ServerSecurity, fault_in_sec
 from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.inflow import Inflow, InflowBounds
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.rekeying import change_keys
-from specwire.runtime.transport.router import Router
+from specwire.runtime.transport.router import MAX_FRAME_OCTETS, Router
 from specwire.runtime.transport.security import CurveServer, PlainServer, refuse_exposure
+
+BOUNDS = InflowBounds(message_octets=MAX_FRAME_OCTETS, legal_octets=MAX_FRAME_OCTETS)
+"""Each command of a client is one frame."""
 
 
 class Entrance:
@@ -27,6 +31,7 @@ class Entrance:
         security: what clients have to prove.
         clients: who is let in; None: whoever knows the server's CURVE key.
         insecure: listen beyond this machine even without CURVE.
+        bounds: what a client may send without ending a message.
 
     Attributes:
         router: the socket, once open.
@@ -37,10 +42,18 @@ class Entrance:
 
     router: Router
 
-    def __init__(self, security: ServerSecurity, clients: Clients | None, *, insecure: bool) -> None:
+    def __init__(
+        self,
+        security: ServerSecurity,
+        clients: Clients | None,
+        *,
+        insecure: bool,
+        bounds: InflowBounds = BOUNDS,
+    ) -> None:
         if fault := fault_in_security(security, clients):
             raise ValueError(fault)
         self._security, self._clients, self._insecure = security, clients, insecure
+        self._bounds = bounds
 
     async def open(
         self,
@@ -51,8 +64,9 @@ class Entrance:
         on_room: Callable[[bytes], None],
         on_gone: Callable[[bytes, str], None],
         on_turned_away: Callable[[str], None],
+        on_cut: Callable[[str], None],
     ) -> None:
-        """Make the socket for `endpoint`, which is left to bind; for the callbacks see `Router` and `Guard`.
+        """Make the socket for `endpoint`, which is left to bind; see `Router`, `Guard` and `Inflow` for the callbacks.
 
         Raises:
             TransportError: the keys are none, or others could reach it who prove nothing (ExposureError).
@@ -73,7 +87,9 @@ class Entrance:
             await self._close_context()
             raise
         try:
-            self._arrivals = Arrivals(self._context, self.router.link, on_turned_away)
+            link = self.router.link
+            inflow = Inflow(link, self._bounds, on_cut)
+            self._arrivals = Arrivals(self._context, link, on_turned_away, inflow=inflow)
         except BaseException:
             self.router.close()
             await self._close_context()

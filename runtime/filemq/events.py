@@ -10,19 +10,31 @@ import msgspec
 
 
 class FileReceived(msgspec.Struct, frozen=True):
-    """A file is in the inbox, whole; `verified` where its digest was taken and is the one that the server announced."""
+    """A file is in the inbox, whole.
+
+    `verified` where its digest was taken and is the one that the server announced. `copy` is the
+    conflict copy, in the same folder, of a version that was changed in the inbox.
+    """
 
     path: str
     size: int
     sha1: str
     verified: bool = True
+    copy: str = ""
 
 
 class FileDeleted(msgspec.Struct, frozen=True):
-    """A file that came from the server was taken out of the inbox; `kept` where a copy was put aside."""
+    """A file that came from the server is out of its place; `copy` as in `FileReceived`."""
 
     path: str
-    kept: bool = False
+    copy: str = ""
+
+
+class FileRestored(msgspec.Struct, frozen=True):
+    """A deleted file is back in the inbox, because too many were deleted at once."""
+
+    path: str
+    sha1: str
 
 
 class Subscribed(msgspec.Struct, frozen=True):
@@ -102,6 +114,7 @@ class Progress(msgspec.Struct, frozen=True):
 Event = (
     FileReceived
     | FileDeleted
+    | FileRestored
     | Subscribed
     | Refused
     | PeerOpened

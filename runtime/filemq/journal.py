@@ -3,16 +3,17 @@
 Servers (`origin`) have numbers here, each told once, in a line of its own before the first that needs it. Of a file that
 was noted before there were numbers, it is known that a server sent it, and not which.
 
-One line of JSON for each change, appended before it is made, so that a kill loses nothing that was done. A
-line that was cut off (by a kill, or a full disk) is skipped and counted when the journal is read; each line begins
-with its line feed so that the next one is whole again. On opening, a journal that grew long or has such a line is
-written anew.
+One line of JSON for each change, appended before it is made, so that a kill loses nothing that was
+done. A line that was cut off (by a kill, or a full disk) is skipped and counted when the journal is
+read; each line begins with its line feed so that the next one is whole again. A journal that grew
+long, or has such a line when it is opened, is written again. A deletion that is withheld until
+somebody confirms it has a line too, which ends with the next record.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from itertools import chain
 from typing import NamedTuple
@@ -23,6 +24,7 @@ from specwire.runtime.filemq.catalogue import Signature
 from specwire.runtime.filemq.digests import sign
 
 NAME = "journal"
+WITHHELD = "withheld"
 _FLAGS = os.O_RDWR | os.O_APPEND | os.O_CREAT | os.O_NOFOLLOW | os.O_CLOEXEC
 
 
@@ -35,7 +37,7 @@ class Record(NamedTuple):
 
 
 class _Line(msgspec.Struct, frozen=True, array_like=True):
-    """What is known of the file `name` now, None where nothing is; or what server has the number `name`."""
+    """What is known of the file `name`: a record, None or `WITHHELD`; or which server a number means."""
 
     name: str | int
     record: Record | str | None
@@ -55,24 +57,28 @@ class Journal:
     Attributes:
         origin: that server as `Record.received` has it.
         lines_lost: how many lines could not be read.
+        withheld: digests of files that the server has withdrawn and that are still here, by name.
     """
 
     def __init__(self, folder: int, origin: str = "") -> None:
         self._folder = folder
         self._records: dict[str, Record] = {}
         self._origins: dict[int, str] = {}
+        self.withheld: dict[str, str] = {}
+        self._withheld_by_sha1: dict[str, set[str]] = {}
         self._descriptor = os.open(NAME, _FLAGS, 0o666, dir_fd=folder)
         self.lines_lost = 0
-        lines = self._load()
+        self._lines = self._load()
         self._untold: _Line | None = None
         self.origin: bool | int = self._find_number(origin) if origin else True
-        if lines > 2 * len(self._records) + 1000:
-            self._rewrite()
-        elif self.lines_lost:
-            with suppress(
-                OSError
-            ):  # a full disk may be what cut the line off, and the journal is good as it is
-                self._rewrite()
+        self._shorten(50, at_once=bool(self.lines_lost))
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def received(self) -> Iterator[tuple[str, Record]]:
+        """Yield what came from this server."""
+        return (item for item in self._records.items() if self.find_other_owner(item[0]) is None)
 
     def find(self, name: str, state: os.stat_result | None = None) -> Record | None:
         """Return the record of `name`; with `state`, only where the file is still in that state."""
@@ -102,19 +108,48 @@ class Journal:
         self._append(lines)
         self._untold = None
         self._records.update(records)
+        for name, _ in records:
+            self._release(name)
+        self._shorten()
+
+    def withhold(self, name: str) -> None:
+        """Note that the server has withdrawn a file that stays here for now; raises OSError."""
+        if name in self._records and name not in self.withheld:
+            self._append([_Line(name, WITHHELD)])
+            self._note_withheld(name)
+
+    def find_withheld(self, sha1: str) -> str | None:
+        """Return a withheld file with this content, None where there is none."""
+        return next(iter(self._withheld_by_sha1.get(sha1, ())), None)
+
+    def forget_withheld(self, names: Iterable[str]) -> None:
+        """The server will say again which of these are withdrawn; raises OSError."""
+        self.put_all([(name, self._records[name]) for name in names])
 
     def remove(self, name: str) -> None:
         """Forget a file; raises OSError."""
         if name in self._records:
             self._append([_Line(name, None)])
             del self._records[name]
+            self._release(name)
+            self._shorten()
 
     def close(self) -> None:
         """Close the journal's file."""
         os.close(self._descriptor)
 
+    def _note_withheld(self, name: str) -> None:
+        sha1 = self.withheld[name] = self._records[name].sha1
+        self._withheld_by_sha1.setdefault(sha1, set()).add(name)
+
+    def _release(self, name: str) -> None:
+        if (sha1 := self.withheld.pop(name, None)) is not None:
+            self._withheld_by_sha1[sha1].discard(name)
+
     def _append(self, lines: Iterable[_Line]) -> None:
-        octets = b"".join(b"\n" + _encoder.encode(line) for line in lines)
+        encoded = [b"\n" + _encoder.encode(line) for line in lines]
+        octets = b"".join(encoded)
+        self._lines += len(encoded)
         if os.write(self._descriptor, octets) != len(octets):
             raise OSError("the journal could be written only in part")
 
@@ -131,8 +166,13 @@ class Journal:
             match line:
                 case _Line(str(name), Record() as record):
                     self._records[name] = record
+                    self._release(name)
                 case _Line(str(name), None):
                     self._records.pop(name, None)
+                    self._release(name)
+                case _Line(str(name), str(said)):
+                    if said == WITHHELD and name in self._records:
+                        self._note_withheld(name)
                 case _Line(int(number), str(origin)):
                     self._origins[number] = origin
         return len(lines)
@@ -149,10 +189,18 @@ class Journal:
         self._untold = _Line(number, origin)
         return number
 
+    def _shorten(self, spare: int = 1000, *, at_once: bool = False) -> None:
+        """Write the journal again when more than half of it, and `spare` lines, are obsolete."""
+        if at_once or self._lines > 2 * len(self._records) + spare:
+            with suppress(OSError):  # no room for a second one: the journal is good as it is
+                self._rewrite()
+            self._lines = len(self._records)
+
     def _rewrite(self) -> None:
         origins = (_Line(number, origin) for number, origin in self._origins.items())
         records = (_Line(name, record) for name, record in self._records.items())
-        octets = b"".join(b"\n" + _encoder.encode(line) for line in chain(origins, records))
+        withheld = (_Line(name, WITHHELD) for name in self.withheld)
+        octets = b"".join(b"\n" + _encoder.encode(line) for line in chain(origins, records, withheld))
         aside = f"{NAME}.new"
         descriptor = os.open(aside, _FLAGS | os.O_TRUNC, 0o666, dir_fd=self._folder)
         with os.fdopen(os.dup(descriptor), "wb") as file:

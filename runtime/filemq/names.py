@@ -11,6 +11,8 @@ covers ``/foo`` and ``/foo/bar`` and not ``/foobar``.
 
 from __future__ import annotations
 
+from collections.abc import Container
+
 MAX_NAME_OCTETS = 255
 """A string's length is one octet (FILEMQ v2, rule `size`)."""
 
@@ -26,8 +28,8 @@ RESERVED = ".specwire-inbox"
 UNFIT = frozenset({"", ".", "..", RESERVED})
 """No component of a file's name may be one of these."""
 
-KEPT = "kept"
-"""The folder below `RESERVED` for copies of files that a server without our full trust had us delete."""
+TRASH = "trash"
+"""The folder below `RESERVED` for files that an update or a deletion took out of an inbox."""
 
 
 def fault_in_name(name: str, longest_octets: int = MAX_NAME_OCTETS) -> str | None:
@@ -70,6 +72,18 @@ def normalise_path(path: str) -> str:
 def covers(path: str, name: str) -> bool:
     """Tell whether a subscription to `path` (normalised) includes the file `name`."""
     return path == "/" or name == path or (name.startswith(path) and name[len(path)] == "/")
+
+
+def is_below(name: str, places: Container[str]) -> bool:
+    """Tell whether `name` is one of these places, or below one."""
+    if name in places or "/" in places:
+        return True
+    end = name.find("/", 1)
+    while end > 0:
+        if name[:end] in places:
+            return True
+        end = name.find("/", end + 1)
+    return False
 
 
 def split_name(name: str) -> list[str]:

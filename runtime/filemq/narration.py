@@ -16,6 +16,7 @@ from specwire.runtime.filemq.events import (
     FileDeleted,
     FilePublished,
     FileReceived,
+    FileRestored,
     FileResumed,
     FileSent,
     FileWithdrawn,
@@ -25,19 +26,26 @@ from specwire.runtime.filemq.events import (
     Refused,
     Subscribed,
 )
-from specwire.runtime.filemq.names import KEPT, RESERVED
 from specwire.runtime.log.quota import Quota
 from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_duration, show_octets, show_rate, show_share
 
-KEPT_IN = f"{RESERVED}/{KEPT}"
 PROGRESS_S = 5.0
 FILES_SHOWN = 4
 
 LONGEST_PEER = 40
 _HEXADECIMAL = re.compile("[0-9a-f]+")
 
-OfFile = FileReceived | FileDeleted | FilePublished | FileWithdrawn | FileSent | FileResumed | Progress
+OfFile = (
+    FileReceived
+    | FileDeleted
+    | FilePublished
+    | FileWithdrawn
+    | FileSent
+    | FileResumed
+    | FileRestored
+    | Progress
+)
 """Events that a file may cause by itself, and a folder by the thousand."""
 
 
@@ -59,11 +67,13 @@ def show_peer(peer: str) -> str:
 def describe(event: Event) -> str:
     """Return one line about `event`."""
     match event:
-        case FileReceived(path=path, size=size, sha1=sha1, verified=verified):
+        case FileReceived(path=path, size=size, sha1=sha1, verified=verified, copy=copy):
             doubt = "" if verified else ", unverified"
-            return f"received {show(path)} ({size:,} octets, SHA-1 {sha1}{doubt})"
-        case FileDeleted(path=path, kept=kept):
-            return f"deleted {show(path)}{f', a copy is kept in {KEPT_IN}' if kept else ''}"
+            return f"received {show(path)} ({size:,} octets, SHA-1 {sha1}{doubt}){describe_copy(copy)}"
+        case FileDeleted(path=path, copy=copy):
+            return f"deleted {show(path)}{describe_copy(copy)}"
+        case FileRestored(path=path):
+            return f"restored {show(path)}: too many files would be deleted"
         case FilePublished(path=path, size=size, sha1=sha1):
             return f"published {show(path)} ({size:,} octets, SHA-1 {sha1})"
         case FileWithdrawn(path=path):
@@ -86,6 +96,11 @@ def describe(event: Event) -> str:
             return f"disconnected from {show_peer(peer)}: {show(reason)}"
         case _:
             assert_never(event)
+
+
+def describe_copy(copy: str) -> str:
+    """Return where the version is that was changed in the inbox, nothing where there was none."""
+    return f"; it was changed here, and that version is kept as {show(copy)}" if copy else ""
 
 
 def describe_progress(file: Progress) -> str:

@@ -37,6 +37,7 @@ from specwire.runtime.filemq.names import covers, cut_reason, fault_in_name, fau
 from specwire.runtime.filemq.outflow import Outflow
 from specwire.runtime.filemq.resuming import Beginning, read_beginning
 from specwire.runtime.filemq.resync import (
+    INSIDE,
     MAX_STALE_OCTETS,
     MAX_WAITING,
     PRUNE,
@@ -47,6 +48,9 @@ from specwire.runtime.filemq.resync import (
 from specwire.runtime.filemq.status import ClientStatus
 
 MAX_SUBSCRIPTIONS = 1000
+
+Enclose = Callable[[str, str], str | None]
+"""Given a path and the marks of an inbox's folders: the reason to refuse it, None to allow it."""
 
 Authorise = Callable[[str, str], str | None]
 """Given the client's name and a path: the reason to refuse the subscription, None to allow it."""
@@ -60,6 +64,7 @@ class Terms(msgspec.Struct, frozen=True):
     expiry_s: float
     authorise: Authorise
     habits: Habits
+    enclose: Enclose
 
 
 class Peering(ServerHandler[float, list[ServerAction]]):
@@ -213,8 +218,10 @@ class Peering(ServerHandler[float, list[ServerAction]]):
 
     def _subscribe(self, command: Icanhaz, now: float) -> list[ServerAction]:
         path = normalise_path(command.path)
-        fault = fault_in_path(path, self._terms.habits.longest_name_octets) or self._terms.authorise(
-            self.user, path
+        fault = (
+            fault_in_path(path, self._terms.habits.longest_name_octets)
+            or self._terms.authorise(self.user, path)
+            or self._terms.enclose(path, dict(command.options).get(INSIDE, ""))
         )
         if fault is None and path not in self._caches and len(self._caches) >= MAX_SUBSCRIPTIONS:
             fault = f"is one subscription more than the {MAX_SUBSCRIPTIONS} allowed"
@@ -250,7 +257,7 @@ class Peering(ServerHandler[float, list[ServerAction]]):
                 if covers(path, name):
                     cache.pass_over(name)
             self.outflow.queue_rest(name, claimed)
-        elif prune:
+        elif prune and not self._files.is_in_doubt(name):
             self.outflow.queue_deletions([name])
         return [self._send(IcanhazOk(), now), *self.outflow.pump(now)]
 

@@ -23,9 +23,13 @@ def describe_now(status: PeerStatus) -> str:
     if isinstance(status, ServerStatus):
         credit = show_octets(sum(client.credit for client in status.clients))
         queued = show_count(sum(client.queued for client in status.clients), "change")
-        return f"{show_count(len(status.clients), 'client')} with credit for {credit} and {queued} to come"
+        doubts = sum(len(publication.doubts) + publication.missing for publication in status.publications)
+        kept = f", {show_count(doubts, 'place')} that cannot be read or confirmed" if doubts else ""
+        clients = show_count(len(status.clients), "client")
+        return f"{clients} with credit for {credit} and {queued} to come{kept}"
     reconnects = show_count(max(0, status.counters.peerings - 1), "reconnect")
-    return f"{status.connection}, {show_count(status.files, 'file')} held, {reconnects}"
+    withheld = f", {show_count(status.withheld, 'deletion')} withheld" if status.withheld else ""
+    return f"{status.connection}, {show_count(status.files, 'file')} held, {reconnects}{withheld}"
 
 
 def describe_done(status: PeerStatus) -> str:

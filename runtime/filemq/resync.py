@@ -4,9 +4,12 @@ The client lists its files in the `cache` of ICANHAZ as ``name=digest``. A dicti
 entry 255 octets, so a larger cache travels as several ICANHAZ of the same path whose entries add up; only the
 last asks for RESYNC, and a name too long for an entry is left out (its file is sent again).
 
-Two options are our own. With `PRUNE=1` the server also deletes what the cache names and the publication no longer
-has; it is asked for, and not done for everyone, because a cache may list files of other origin. With `WHOLE=1` a
-client says that it puts files into their places when they are whole, where others of its dialect do not.
+Three options are our own. With `PRUNE=1` the server also deletes what the cache names and the
+publication no longer has; it is asked for, and not done for everyone, because a cache may list
+files of other origin. With `WHOLE=1` a client says that it puts files into their places when they
+are whole, where others of its dialect do not. `INSIDE` names the folders that its inbox lies in, by
+marks that only this machine can compare: a server that publishes one of them refuses the
+subscription, which would send copies of copies.
 """
 
 from __future__ import annotations
@@ -33,6 +36,7 @@ MAX_WAITING = 250_000
 RESYNC = ("RESYNC", "1")
 PRUNE = ("PRUNE", "1")
 WHOLE = ("WHOLE", "1")
+INSIDE = "INSIDE"
 
 
 def ask_for_missing(path: str, digests: Mapping[str, str], habits: Habits) -> Iterator[Icanhaz]:
@@ -86,8 +90,9 @@ class ClientCache:
         self._note_same([name])
 
     def stale(self) -> Iterator[str]:
-        """Yield the files that the client has and that are not published."""
-        return (name for name in self._stale if self._files.find(name) is None)
+        """Yield the files that the client has and that are certainly not published."""
+        files = self._files
+        return (name for name in self._stale if files.find(name) is None and not files.is_in_doubt(name))
 
     def lacking(self) -> NameSet:
         """Return the files that are published and that the client has not, or not as they are."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Mapping, Sequence
+from functools import partial
 from itertools import combinations
 from types import TracebackType
 from typing import Self
@@ -18,8 +19,9 @@ from specwire.runtime.filemq.catalogue import Catalogue
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.counting import CountingDialect
 from specwire.runtime.filemq.dialects import find_dialect
-from specwire.runtime.filemq.entrance import Entrance
+from specwire.runtime.filemq.entrance import BOUNDS, Entrance
 from specwire.runtime.filemq.events import Event, EventHub, Watch
+from specwire.runtime.filemq.names import covers
 from specwire.runtime.filemq.peering import Authorise
 from specwire.runtime.filemq.publication import Publication
 from specwire.runtime.filemq.refusals import Refusals
@@ -28,6 +30,7 @@ from specwire.runtime.filemq.serving import Serving
 from specwire.runtime.filemq.status import ServerStatus
 from specwire.runtime.filemq.watcher import RESCAN_S
 from specwire.runtime.transport.endpoint import fault_in_endpoint
+from specwire.runtime.transport.inflow import InflowBounds
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.security import NULL, CurveServer
 
@@ -49,6 +52,7 @@ class FilemqServer:
         security: what clients have to prove.
         clients: who is let in, and to which paths; without it whoever knows the server's CURVE key.
         insecure: listen beyond this machine even without CURVE.
+        bounds: what a client may send without ending a message.
         on_event: called with each event.
 
     Attributes:
@@ -74,6 +78,7 @@ class FilemqServer:
         security: ServerSecurity = NULL,
         clients: Clients | None = None,
         insecure: bool = False,
+        bounds: InflowBounds = BOUNDS,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         _refuse_overlaps(publications)
@@ -90,10 +95,11 @@ class FilemqServer:
             chunk_octets=chunk_octets,
             timers=timers,
             authorise=judge_by(clients, authorise),
+            enclose=partial(_find_enclosing, publications),
             dialect=self._dialect,
         )
         self._security, self._known = security, clients
-        self._entrance = Entrance(security, clients, insecure=insecure)
+        self._entrance = Entrance(security, clients, insecure=insecure, bounds=bounds)
         self._tick_s = min({**dialect.timers, **(timers or {})}.values()) / 4
         self._tap, self._rescan_s = tap, rescan_s
         self._hub = EventHub(on_event)
@@ -157,6 +163,10 @@ class FilemqServer:
             case _:
                 raise ValueError("this server has no keys: it was started without CURVE")
 
+    def accept_empty(self) -> None:
+        """Withdraw what is missing in the publications now, although it may only be out of sight."""
+        self._work.accept_empty()
+
     async def rescan(self) -> None:
         """Look at every folder now: after this, `digests` is no older than the call."""
         await self._work.rescan()
@@ -207,6 +217,16 @@ class FilemqServer:
         self.counters.count_event(event)
         self._refusals.note(event)
         self._hub.tell(event)
+
+
+def _find_enclosing(publications: Sequence[Publication], path: str, marks: str) -> str | None:
+    """Return why a client with an inbox in these folders cannot subscribe to `path`, None where it can."""
+    for publication in publications if marks else ():
+        subscribed = covers(path, publication.path) or covers(publication.path, path)
+        if subscribed and publication.holds(marks):
+            where = f"the folder that is published at {publication.path}"
+            return f"cannot be subscribed to: the inbox lies in {where}"
+    return None
 
 
 def _refuse_overlaps(publications: Sequence[Publication]) -> None:

@@ -16,7 +16,7 @@ from specwire.runtime.filemq.actions import Report, Send, ServerAction
 from specwire.runtime.filemq.catalogue import Entry, Listing
 from specwire.runtime.filemq.dialect import FILEMQ, Command, Dialect
 from specwire.runtime.filemq.events import Refused
-from specwire.runtime.filemq.peering import Authorise, Peering, Terms
+from specwire.runtime.filemq.peering import Authorise, Enclose, Peering, Terms
 from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.status import ClientStatus
 
@@ -37,6 +37,7 @@ class ServerEngine:
         chunk_octets: the largest chunk.
         timers: seconds by name (``heartbeat``, ``expiry``); default: the dialect's.
         authorise: asked for each subscription.
+        enclose: asked whether an inbox lies in what is published.
         max_clients: a further OHAI is refused with SRSLY.
     """
 
@@ -47,12 +48,18 @@ class ServerEngine:
         chunk_octets: int = CHUNK_OCTETS,
         timers: Mapping[str, float] | None = None,
         authorise: Authorise = allow_all,
+        enclose: Enclose = allow_all,
         max_clients: int = MAX_CLIENTS,
         dialect: Dialect = FILEMQ,
     ) -> None:
         times = {**dialect.timers, **(timers or {})}
         self._terms = Terms(
-            chunk_octets, times["heartbeat"], times["expiry"], authorise, habits=dialect.habits
+            chunk_octets,
+            times["heartbeat"],
+            times["expiry"],
+            authorise,
+            habits=dialect.habits,
+            enclose=enclose,
         )
         self._files, self._dialect, self._max_clients = files, dialect, max_clients
         self._peerings: dict[bytes, Peering] = {}

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable, Sequence
+from itertools import islice
 
 import msgspec
 
@@ -25,7 +26,7 @@ from specwire.runtime.filemq.actions import (
     ServerAction,
 )
 from specwire.runtime.filemq.agenda import Agenda
-from specwire.runtime.filemq.catalogue import Catalogue, Entry
+from specwire.runtime.filemq.catalogue import Catalogue, Entry, PublicationTotals
 from specwire.runtime.filemq.checking import PartChecks
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.dialect import Dialect
@@ -33,18 +34,19 @@ from specwire.runtime.filemq.entrance import Entrance
 from specwire.runtime.filemq.events import Event, FilePublished, FileWithdrawn, Refused
 from specwire.runtime.filemq.names import as_utf8, covers
 from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
-from specwire.runtime.filemq.publication import Change, Gone, Publication, Put, Unfit
+from specwire.runtime.filemq.publication import Change, Doubt, Gone, Publication, Put, Trust, Unfit
 from specwire.runtime.filemq.readers import Readers
 from specwire.runtime.filemq.server import ServerEngine
 from specwire.runtime.filemq.settling import Settling
-from specwire.runtime.filemq.status import ClientStatus, PublicationStatus
+from specwire.runtime.filemq.status import ClientStatus, Doubtful, PublicationStatus
 from specwire.runtime.filemq.tasks import Tasks
-from specwire.runtime.filemq.totals import Totals
 from specwire.runtime.filemq.watcher import Watcher
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.port import require_free
 
 LINGER_S = 0.5
+KEPT = "what was known there stays as it was"
+DOUBTS_SHOWN = 20
 
 
 class Serving:
@@ -85,7 +87,7 @@ class Serving:
             rescan_s=rescan_s,
             longest_name_octets=dialect.habits.longest_name_octets,
         )
-        self._totals = {publication.path: Totals() for publication in publications}
+        self._totals = {publication.path: PublicationTotals() for publication in publications}
         self._looks = ProgressLooks()
         self._settling = Settling()
         self._held_back: dict[bytes, list[ReadChunk | Pause]] = {}
@@ -108,6 +110,7 @@ class Serving:
             on_room=self._on_room,
             on_gone=lambda peer, reason: self._perform(self._engine.gone(peer, reason)),
             on_turned_away=lambda reason: self._perform([Report(Refused("a client", reason))]),
+            on_cut=self._on_cut,
         )
         self._entrance, self._router = entrance, entrance.router
         try:
@@ -147,10 +150,27 @@ class Serving:
         """Look at every folder now."""
         await self._watcher.rescan()
 
+    def accept_empty(self) -> None:
+        """Withdraw what is missing now, although it may only be out of sight."""
+        for publication in self._publications:
+            publication.accept()
+        self._tasks.start(self._watcher.rescan())
+
     def describe_publications(self) -> tuple[PublicationStatus, ...]:
         """Tell what is published."""
         return tuple(
-            PublicationStatus(p.path, as_utf8(str(p.folder)), held.files, held.octets)
+            PublicationStatus(
+                p.path,
+                as_utf8(str(p.folder)),
+                held.files,
+                held.octets,
+                tuple(
+                    Doubtful(as_utf8(name), reason)
+                    for name, reason in islice(p.doubts.items(), DOUBTS_SHOWN)
+                    if reason
+                ),
+                p.missing,
+            )
             for p in self._publications
             for held in (self._totals[p.path],)
         )
@@ -181,6 +201,10 @@ class Serving:
         # Performed by itself: what still waits for the one that was displaced is not for the newcomer.
         self._perform(self._engine.displace(peer, user))
         self._perform(self._engine.receive(peer, frames, self._clock(), user=user))
+
+    def _on_cut(self, reason: str) -> None:
+        self._counters.cut_off += 1
+        self._perform([Report(Refused("a client", reason))])
 
     def _on_sent(self, peer: bytes, frames: Sequence[bytes]) -> None:
         self._counters.count_out(frames)
@@ -221,6 +245,12 @@ class Serving:
                     self._perform([Report(FileWithdrawn(name)), *self._engine.withdraw(name, self._clock())])
                 case Unfit(name=name, reason=reason):
                     self._perform([Report(Refused(name, reason))])
+                case Doubt(name=name, reason=reason):
+                    self._catalogue.doubts[name] = reason
+                    if reason:
+                        self._perform([Report(Refused(name, f"{reason}; {KEPT}"))])
+                case Trust(name=name):
+                    self._catalogue.doubts.pop(name, None)
 
     def _publish(self, entry: Entry) -> None:
         replaces = self._catalogue.find(entry.name) is not None

@@ -15,13 +15,22 @@ from specwire.runtime.filemq.progress import UnderWay
 from specwire.runtime.filemq.refusals import Refusal
 
 
+class Doubtful(msgspec.Struct, frozen=True):
+    """A place whose files stay listed as they were known, and why."""
+
+    name: str
+    reason: str
+
+
 class PublicationStatus(msgspec.Struct, frozen=True):
-    """A published folder, and what is in it."""
+    """A published folder, and what is in it; `missing` where the folder itself is away."""
 
     path: str
     folder: str
     files: int
     octets: int
+    doubts: tuple[Doubtful, ...] = ()
+    missing: bool = False
 
 
 class ClientStatus(msgspec.Struct, frozen=True):
@@ -57,7 +66,9 @@ class ServerStatus(msgspec.Struct, frozen=True, tag="server", tag_field="role"):
 class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field="role"):
     """A subscriber; `connection` is ``opening``, ``open``, ``waiting`` or ``ended``.
 
-    `files` are those it holds of the subscribed paths, `pending_octets` what has come and is not on the disk yet.
+    `files` are those it holds of the subscribed paths, `pending_octets` what has come and is not on
+    the disk yet, `withheld` how many of the files the server has withdrawn, which are kept until
+    somebody confirms that.
     """
 
     endpoint: str
@@ -72,6 +83,7 @@ class SubscriberStatus(msgspec.Struct, frozen=True, tag="subscriber", tag_field=
     counters: Counters
     refusals: tuple[Refusal, ...]
     captures: tuple[TapCounts, ...] = ()
+    withheld: int = 0
 
 
 PeerStatus = ServerStatus | SubscriberStatus

@@ -14,6 +14,7 @@ from specwire.runtime.capture.counts import count_taps
 from specwire.runtime.capture.recorder import Recorder
 from specwire.runtime.filemq import journal
 from specwire.runtime.filemq.actions import (
+    AcceptDeletions,
     ClientAction,
     Close,
     Connect,
@@ -28,22 +29,24 @@ from specwire.runtime.filemq.client import WINDOW_OCTETS, ClientEngine
 from specwire.runtime.filemq.connection import Connection
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.counting import CountingDialect
-from specwire.runtime.filemq.credentials import ClientSecurity
+from specwire.runtime.filemq.credentials import ClientSecurity, origin_of
 from specwire.runtime.filemq.dialects import find_dialect
+from specwire.runtime.filemq.disk import marks_above
 from specwire.runtime.filemq.diskwork import DiskWork
 from specwire.runtime.filemq.events import (
     Event,
     EventHub,
     FileDeleted,
     FileReceived,
+    FileRestored,
     PeerClosed,
     Refused,
     Watch,
 )
 from specwire.runtime.filemq.holdings import Holdings
-from specwire.runtime.filemq.inbox import Inbox
+from specwire.runtime.filemq.inbox import DEFAULT_RULES, Inbox
 from specwire.runtime.filemq.names import RESERVED, as_utf8
-from specwire.runtime.filemq.origin import origin_of
+from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.filemq.progress import LOOK_S, ProgressLooks
 from specwire.runtime.filemq.refusals import Refusals
 from specwire.runtime.filemq.status import SubscriberStatus
@@ -74,6 +77,7 @@ class FilemqClient:
         sync: wait for the disk before a file is put in its place.
         check: take the SHA-1 of what comes, and refuse a file that has another than was announced; see `Inbox`.
         security: how this client proves who it is, and which server it expects.
+        rules: settings of the inbox: how much may be deleted at once, and how long it is kept.
         origin: the inbox knows the server by this, in place of its public key or endpoint: it has moved, say.
         on_event: called with each event.
 
@@ -100,6 +104,7 @@ class FilemqClient:
         check: bool = True,
         security: ClientSecurity = NULL,
         origin: str | None = None,
+        rules: InboxRules = DEFAULT_RULES,
         on_event: Callable[[Event], None] | None = None,
     ) -> None:
         if fault := fault_in_endpoint(endpoint, listening=False):
@@ -114,6 +119,8 @@ class FilemqClient:
             timers=timers,
             dialect=self._dialect,
             server=endpoint,
+            check_s=rules.check_s,
+            marks=marks_above(inbox) if self._dialect.habits.deletes_reliably else "",
         )
         self._tick_s = min({**self._dialect.timers, **(timers or {})}.values()) / 4
         self._folder = inbox.absolute()
@@ -121,7 +128,8 @@ class FilemqClient:
             inbox,
             sync=sync,
             check=check,
-            keep_deleted=not self._dialect.habits.deletes_reliably,
+            rules=rules,
+            repeats=self._dialect.habits.deletes_reliably,
             origin=origin or origin_of(endpoint, security),
         )
         self._tap, self._window_octets, self._security = tap, window_octets, security
@@ -154,6 +162,7 @@ class FilemqClient:
             files=len(self._holdings.digests),
             under_way=file and self._looks.rated(file),
             pending_octets=self._engine.pending_octets,
+            withheld=self._inbox.withheld,
             counters=self.counters.snapshot(),
             refusals=self._refusals.newest(),
             captures=count_taps(self._tap),
@@ -205,6 +214,10 @@ class FilemqClient:
         self._perform(self._engine.close(self._clock()))
         await self._tasks.close()
         await self._release()
+
+    def accept_deletions(self) -> None:
+        """Perform the deletions that are withheld, and those that come next, however many there are."""
+        self._order(AcceptDeletions(self._engine.connection))
 
     def subscribe(self, path: str) -> None:
         """Subscribe to a further path; raises ValueError."""
@@ -301,7 +314,7 @@ class FilemqClient:
         self.counters.count_event(event)
         self._refusals.note(event)
         match event:
-            case FileReceived(path=path, sha1=sha1):
+            case FileReceived(path=path, sha1=sha1) | FileRestored(path=path, sha1=sha1):
                 self._holdings.put(path, sha1)
             case FileDeleted(path=path):
                 self._holdings.remove(path)

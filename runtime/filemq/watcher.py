@@ -1,7 +1,14 @@
-"""Keeps a catalogue up to date: a first scan, and then a `Lookout` for each publication.
+"""Keeps a catalogue up to date: a first scan, and then a `FolderWatcher` for each publication.
 
-All looking at folders happens in one thread of its own, one look after the other; the changes are taken over on the
-event loop.
+A folder is watched by the notifications of the system (`inotify`), and walked through at a `WalkPace`.
+Notifications may be lost: the queue of the system overflows, a folder is filled before it is
+watched, a network file system sends none. They end with the folder that was watched: when it is
+back, or another one is in its place, it is watched again. And their number is limited: at the limit
+that is logged once, the folder is walked through more often, and watching is tried again from time
+to time. The walks find every change in any case.
+
+All looking at folders happens in one separate thread, one look after the other; the changes are
+taken over on the event loop.
 """
 
 from __future__ import annotations
@@ -10,20 +17,29 @@ import asyncio
 import logging
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import aclosing, suppress
 from functools import partial
 
 from specwire.runtime.filemq.digests import AbandonedError
-from specwire.runtime.filemq.lookout import Lookout
+from specwire.runtime.filemq.inotify import watch_tree
 from specwire.runtime.filemq.names import MAX_NAME_OCTETS
 from specwire.runtime.filemq.publication import Change, Publication
+from specwire.runtime.filemq.tasks import Tasks
 
 logger = logging.getLogger(__name__)
 
 RESCAN_S = 30.0
+POLL_S = 5.0
+"""Time between walks through a folder that cannot be watched."""
+
+QUIET_S = 0.3
+PATIENCE = 10.0
+MISSING_S = 1.0
 
 CHANGES_AT_A_TIME = 64
 
-ON_CHANGES = Callable[[Publication, list[Change]], None]
+OnChanges = Callable[[Publication, list[Change]], None]
+Look = Callable[[], list[Change] | None]
 
 
 class Watcher:
@@ -32,62 +48,61 @@ class Watcher:
     Args:
         on_changes: called on the event loop with a publication and its changes, whenever there are any; with
             many of them more than once.
-        longest_name_octets: what the name of a published file may have.
+        rescan_s: the longest time between two walks, and between two tries to be notified.
+        longest_name_octets: how long the name of a published file may be.
     """
 
     def __init__(
         self,
         publications: Sequence[Publication],
-        on_changes: ON_CHANGES,
+        on_changes: OnChanges,
         *,
         rescan_s: float = RESCAN_S,
         longest_name_octets: int = MAX_NAME_OCTETS,
     ) -> None:
-        self._publications = publications
         self._on_changes = on_changes
         self._longest_name_octets = longest_name_octets
-        self._lookouts = [Lookout(publication, self._look, rescan_s=rescan_s) for publication in publications]
         self._turn = asyncio.Lock()
         self._thread = ThreadPoolExecutor(1, thread_name_prefix="filemq-scan")
+        self._folders = {p: FolderWatcher(p, self, rescan_s=rescan_s) for p in publications}
 
     async def start(self) -> None:
         """Scan once, and watch from then on; what changes during the scan is noticed too. Raises OSError."""
-        for publication, lookout in zip(self._publications, self._lookouts, strict=True):
+        for publication, folder in self._folders.items():
             publication.open(longest_octets=self._longest_name_octets)
-            lookout.listen()
-        await asyncio.sleep(0)  # lets each watch begin, before the scan looks at anything
+            folder.listen()
+        for folder in self._folders.values():
+            await folder.listening.wait()  # each watch begins before the scan looks at anything
         await self.rescan()
-        for lookout in self._lookouts:
-            lookout.walk_on_time()
+        for folder in self._folders.values():
+            folder.walk_on_time()
 
     async def rescan(self) -> None:
-        """Walk through every folder now."""
-        for lookout in self._lookouts:
-            await lookout.walk()
+        """Walk through every folder now; files that still change are published too."""
+        for folder in self._folders.values():
+            await folder.walk(at_once=True)
 
     async def look_again(self, publication: Publication, name: str) -> None:
         """Look at one file now."""
-        await self._look(publication, partial(publication.examine_name, name))
+        await self.look(publication, partial(publication.examine_name, name))
 
     async def close(self) -> None:
         """Stop watching, whatever is being looked at, and close the publications."""
-        for publication in self._publications:
+        for publication in self._folders:
             publication.abandon()
-        for lookout in self._lookouts:
-            await lookout.close()
+        for folder in self._folders.values():
+            await folder.close()
         await asyncio.to_thread(self._thread.shutdown)
-        for publication in self._publications:
+        for publication in self._folders:
             publication.close()
 
-    async def _look(self, publication: Publication, look: Callable[[], list[Change] | None]) -> bool:
+    async def look(self, publication: Publication, look: Look) -> bool:
+        """Look at a publication in the thread, and take its changes over; False at the end of a walk."""
         async with self._turn:  # what was found is handed over before the next look, which may know better
             loop = asyncio.get_running_loop()
             try:
                 changes = await loop.run_in_executor(self._thread, look)
             except AbandonedError:
-                return False
-            except OSError as error:
-                logger.warning("%s cannot be looked at: %s", publication.folder, error)
                 return False
             if changes is None:
                 return False
@@ -95,3 +110,161 @@ class Watcher:
                 self._on_changes(publication, changes[start : start + CHANGES_AT_A_TIME])
                 await asyncio.sleep(0)  # others are served in between
             return True
+
+
+class FolderWatcher:
+    """Watches one publication.
+
+    Args:
+        watcher: performs the looks.
+        rescan_s: the longest time between two walks, and between two tries to be notified.
+
+    Attributes:
+        listening: set when the notifications have begun, or cannot begin.
+    """
+
+    def __init__(self, publication: Publication, watcher: Watcher, *, rescan_s: float) -> None:
+        self._publication, self._watcher, self._rescan_s = publication, watcher, rescan_s
+        self._pace = WalkPace(rescan_s)
+        self._walking = asyncio.Lock()
+        self._stop = asyncio.Event()
+        self._heard = asyncio.Event()
+        self._outdated = asyncio.Event()
+        self.listening = asyncio.Event()
+        self._replaced, self._was_missing = 0, False
+        self._tasks = Tasks(f"the watch on {publication.folder}")
+
+    def listen(self) -> None:
+        """Take notifications from now on."""
+        self._replaced = self._publication.replaced
+        self._tasks.start(self._listen())
+
+    def walk_on_time(self) -> None:
+        """Walk through the folder at its pace from now on."""
+        self._tasks.start(self._walk_on_time())
+
+    async def walk(self, *, at_once: bool = False) -> None:
+        """Walk through the folder now; see `Publication.walk`."""
+        clock = asyncio.get_running_loop().time
+        async with self._walking:
+            begun = clock()
+            steps = self._publication.walk(at_once=at_once)
+            while await self._watcher.look(self._publication, partial(next, steps, None)):
+                pass
+            self._pace.walked(begun, clock(), waiting=self._publication.waits)
+        self._renew_watch()
+
+    async def close(self) -> None:
+        """Look no more."""
+        for event in (self._stop, self._outdated, self._heard):
+            event.set()
+        await self._tasks.finish()
+
+    async def _listen(self) -> None:
+        told = ""
+        try:
+            while not self._stop.is_set():
+                self._outdated.clear()
+                self._pace.unwatched = False
+                begun = asyncio.get_running_loop().time()
+                bursts = watch_tree(self._publication.folder, self._outdated, self.listening)
+                try:
+                    async with aclosing(bursts):
+                        async for places in bursts:
+                            self._hear()
+                            await self._watcher.look(
+                                self._publication, partial(self._publication.examine, places)
+                            )
+                            self._renew_watch()
+                except OSError as error:
+                    self._pace.unwatched = True
+                    self.listening.set()
+                    if str(error.strerror) != told:
+                        told = str(error.strerror)
+                        logger.warning(
+                            "%s is not watched, only walked through every %.0f s: %s",
+                            self._publication.folder,
+                            min(POLL_S, self._rescan_s),
+                            told,
+                        )
+                    self._heard.set()
+                    await self._sleep_until(begun + self._rescan_s)
+                    continue
+                told = ""
+                self._hear()  # what happened before the next watch is not notified
+        finally:
+            self.listening.set()
+
+    async def _sleep_until(self, when: float) -> None:
+        with suppress(TimeoutError):
+            await asyncio.wait_for(self._outdated.wait(), when - asyncio.get_running_loop().time())
+
+    def _hear(self) -> None:
+        self._pace.heard(asyncio.get_running_loop().time())
+        self._heard.set()
+
+    def _renew_watch(self) -> None:
+        """End the watch where it is on another folder than the one that is there now."""
+        was_missing, self._was_missing = self._was_missing, self._publication.missing
+        replaced, self._replaced = self._replaced, self._publication.replaced
+        if self._replaced != replaced or (was_missing and not self._was_missing):
+            self._outdated.set()
+
+    async def _walk_on_time(self) -> None:
+        clock = asyncio.get_running_loop().time
+        while not self._stop.is_set():
+            self._heard.clear()
+            rests_at = self._publication.rests_at
+            due = self._pace.due()
+            if due <= clock():
+                await self.walk()
+            elif rests_at is not None and rests_at <= clock():
+                await self._watcher.look(self._publication, self._publication.examine_resting)
+            else:
+                with suppress(TimeoutError):
+                    due = due if rests_at is None else min(due, rests_at)
+                    await asyncio.wait_for(self._heard.wait(), due - clock())
+
+
+class WalkPace:
+    """When to walk through a folder: from time to time, and soon after notifications.
+
+    Every burst of notifications is followed by one walk when it is over. A walk through a large
+    tree takes a while, so it waits the longer for further notifications, and takes no more than a
+    tenth of the time. All times in seconds.
+
+    Args:
+        rescan_s: the longest time between two walks.
+
+    Attributes:
+        unwatched: there are no notifications.
+    """
+
+    def __init__(self, rescan_s: float) -> None:
+        self._rescan_s = rescan_s
+        self._walked_at = 0.0
+        self._took_s = 0.0
+        self._heard_at: float | None = None
+        self._waiting = False
+        self.unwatched = False
+
+    def heard(self, now: float) -> None:
+        """Something was notified."""
+        self._heard_at = now
+
+    def walked(self, begun: float, ended: float, *, waiting: bool) -> None:
+        """The folder was walked through, and may be `waiting` to be back."""
+        self._walked_at, self._took_s, self._waiting = ended, ended - begun, waiting
+        if self._heard_at is not None and self._heard_at < begun:
+            self._heard_at = None
+
+    def due(self) -> float:
+        """Return when it has to be walked through next."""
+        due = self._walked_at + self._rescan_s
+        if self._waiting:
+            due = min(due, self._walked_at + max(MISSING_S, PATIENCE * self._took_s))
+        if self.unwatched:
+            due = min(due, self._walked_at + max(POLL_S, PATIENCE * self._took_s))
+        if self._heard_at is not None:
+            due = min(due, self._heard_at + QUIET_S + PATIENCE * self._took_s)
+        return due

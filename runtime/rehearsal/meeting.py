@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import OrderedDict
 from collections.abc import Callable, Sequence
 from contextlib import suppress
@@ -12,10 +13,16 @@ from specwire.runtime.rehearsal.conversation import Improviser
 from specwire.runtime.rehearsal.language import other_role
 from specwire.runtime.rehearsal.lines import LINGER_S, LOCAL, DealerLine, Line, open_local
 from specwire.runtime.rehearsal.stage import Stage
+from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
-from specwire.runtime.transport.router import Router
+from specwire.runtime.transport.inflow import Inflow, InflowBounds
+from specwire.runtime.transport.link import MAX_FRAMES
+from specwire.runtime.transport.router import MAX_FRAME_OCTETS, Router
 from specwire.runtime.transport.security import NULL, Security
 
+logger = logging.getLogger(__name__)
+
+BOUNDS = InflowBounds(legal_octets=MAX_FRAMES * MAX_FRAME_OCTETS)
 MOST_PEERS = 1000
 """Conversations with whoever connects that are open at a time; the one that was silent longest makes room."""
 
@@ -158,6 +165,12 @@ class Host:
             on_room=lambda _peer: None,
             on_gone=self._lose,
         )
+        self._arrivals = Arrivals(
+            self._context,
+            self._router.link,
+            lambda reason: None,
+            inflow=Inflow(self._router.link, BOUNDS, logger.warning),
+        )
 
     def bind(self, endpoint: str) -> str:
         """Listen, and return the endpoint as it is; raises TransportError."""
@@ -186,6 +199,7 @@ class Host:
 
     async def close(self) -> None:
         """Listen no more."""
+        self._arrivals.close()
         self._router.close(linger_s=LINGER_S)
         await self._context.close()
 

@@ -20,7 +20,7 @@ from specwire.runtime.filemq import inventory
 from specwire.runtime.filemq.actions import Held, ListHeld, Unfinished
 from specwire.runtime.filemq.digeststore import DigestStore
 from specwire.runtime.filemq.inbox import Inbox
-from specwire.runtime.filemq.keptdigests import KeptDigests
+from specwire.runtime.filemq.known import KeptDigests
 from specwire.runtime.filemq.publication import Publication
 from tests.house.repository import ROOT
 from tests.integration.filemq_scene import in_step, run, serving, subscribing

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 
 COMMAND = [sys.executable, "-m", "specwire.runtime.cli.main", "filemq"]
@@ -90,19 +90,19 @@ class PeerProcess:
                 self._news.notify_all()
 
 
-async def start(*arguments: str) -> PeerProcess:
-    """Start `specwire filemq` with these arguments; the caller sees to its end."""
+async def start(*arguments: str, wrapper: Sequence[str] = ()) -> PeerProcess:
+    """Start `specwire filemq` with these arguments, by another command if there is one; the caller sees to its end."""
     return PeerProcess(
         await asyncio.create_subprocess_exec(
-            *COMMAND, *arguments, stderr=asyncio.subprocess.PIPE, stdin=subprocess.DEVNULL
+            *wrapper, *COMMAND, *arguments, stderr=asyncio.subprocess.PIPE, stdin=subprocess.DEVNULL
         )
     )
 
 
 @asynccontextmanager
-async def running(*arguments: str) -> AsyncIterator[PeerProcess]:
+async def running(*arguments: str, wrapper: Sequence[str] = ()) -> AsyncIterator[PeerProcess]:
     """Run `specwire filemq`, and kill it in the end if it still runs."""
-    peer = await start(*arguments)
+    peer = await start(*arguments, wrapper=wrapper)
     try:
         yield peer
     finally:

@@ -86,5 +86,5 @@ def digests(folder: Path) -> dict[str, str]:
 
 
 def own_files(inbox: Path) -> set[str]:
-    """Return what an inbox keeps for itself."""
-    return {path.name for path in (inbox / RESERVED).iterdir()}
+    """Return what an inbox keeps for itself, besides the trash."""
+    return {path.name for path in (inbox / RESERVED).iterdir()} - {"trash"}

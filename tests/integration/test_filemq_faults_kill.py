@@ -188,7 +188,7 @@ def test_killed_in_the_middle_of_a_file(tmp_path: Path, first: str) -> None:
         assert stage.received <= stage.versions * OCTETS + ROUNDS * LOST_OCTETS
         held_tree = tree(stage.inbox)
         own = {name for name in held_tree if Path(name).parts[0] == RESERVED}
-        assert own == {f"{RESERVED}/{JOURNAL}"}, "nothing unfinished is left"
+        assert own <= {f"{RESERVED}/{JOURNAL}", f"{RESERVED}/trash/large"}, "nothing unfinished is left"
         assert {name: held_tree[name] for name in held_tree.keys() - own} == tree(stage.source)
         for folder in (stage.source, stage.inbox):
             shutil.rmtree(folder)  # pytest keeps what is left, and this is large

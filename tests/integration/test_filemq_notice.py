@@ -1,7 +1,7 @@
 """What happens in a published folder is known from the system's notifications alone, whatever kind of change it is.
 
 The walks through the folder come once an hour here, so nothing but a notification can have told. That a change is
-looked at soon is a matter of two figures, `STEP_MS` and `GATHER_MS`, which add up to less than the 200 ms that are promised;
+looked at soon is a matter of two figures, `STEP_S` and `GATHER_S`, which add up to less than the 200 ms that are promised;
 how long it takes in fact is measured by ``make bench``.
 """
 
@@ -11,13 +11,12 @@ import asyncio
 import mmap
 import os
 import shutil
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 
 import pytest
-from watchfiles import awatch
 
-from specwire.runtime.filemq import lookout
+from specwire.runtime.filemq import inotify
 from specwire.runtime.filemq.events import FileReceived
 from specwire.runtime.filemq.publication import Change, Gone, Publication, Put
 from specwire.runtime.filemq.watcher import Watcher
@@ -38,7 +37,7 @@ def source(tmp_path: Path) -> Path:
 
 
 def map_and_write(path: Path) -> None:
-    """Write through a memory map, of which the system tells nothing until the file is closed."""
+    """Write through a memory map, which the system notifies when the file is closed."""
     with path.open("r+b") as file, mmap.mmap(file.fileno(), 0) as octets:
         octets[5000:5004] = b"mmap"
 
@@ -82,6 +81,7 @@ CHANGES: Mapping[str, Callable[[Path, Path], object]] = {
     "written anew": lambda source, _: (source / "file").write_bytes(b"anew"),
     "written to in its middle": lambda source, _: write_in_place(source / "file"),
     "appended to": lambda source, _: append(source / "file"),
+    "written to through a memory map": lambda source, _: map_and_write(source / "file"),
     "truncated": lambda source, _: os.truncate(source / "file", 10),
     "extended with a hole": lambda source, _: os.truncate(source / "file", 20_000),
     "renamed": lambda source, _: (source / "file").rename(source / "renamed"),
@@ -138,27 +138,6 @@ def test_every_kind_of_change_is_noticed(tmp_path: Path, source: Path, change: s
     run(story)
 
 
-def test_a_write_through_a_map_is_found_by_the_walk(source: Path) -> None:
-    """The one change that the library tells nothing of: Linux sees such a file closed, and never written to."""
-
-    async def story() -> None:
-        seen: asyncio.Queue[list[Change]] = asyncio.Queue()
-        watcher = Watcher(
-            [Publication(source)], lambda _, changes: seen.put_nowait(changes), rescan_s=NEVER_S
-        )
-        await watcher.start()
-        await seen.get()
-        map_and_write(source / "file")
-        await watcher.rescan()
-        known = {
-            change.entry.name: change.entry.sha1 for change in await seen.get() if isinstance(change, Put)
-        }
-        assert known["/file"] == digests(source)["/file"]
-        await watcher.close()
-
-    run(story)
-
-
 def test_a_change_of_mode_is_no_change(source: Path) -> None:
     """It may be looked at, and the file told of again, with the content that it had."""
 
@@ -185,29 +164,9 @@ def test_a_change_of_mode_is_no_change(source: Path) -> None:
     run(story)
 
 
-def test_changes_are_gathered_for_less_than_is_promised(
-    source: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """The settings that the library gets: a burst is handed over GATHER_MS after its first change at the latest."""
-    asked: list[dict[str, object]] = []
-
-    async def note(*paths: Path, **settings: object) -> AsyncIterator[set[tuple[int, str]]]:
-        asked.append(settings)
-        async for changes in awatch(*paths, **settings):  # type: ignore[arg-type]
-            yield {(int(kind), place) for kind, place in changes}
-
-    monkeypatch.setattr(lookout, "awatch", note)
-
-    async def story() -> None:
-        watcher = Watcher([Publication(source)], lambda _, changes: None, rescan_s=NEVER_S)
-        await watcher.start()
-        await watcher.close()
-
-    run(story)
-    assert [(settings["debounce"], settings["step"]) for settings in asked] == [
-        (lookout.GATHER_MS, lookout.STEP_MS)
-    ]
-    assert lookout.STEP_MS + lookout.GATHER_MS < 200
+def test_changes_are_gathered_for_less_than_is_promised() -> None:
+    """A burst is handed over GATHER_S after its first change at the latest."""
+    assert inotify.STEP_S + inotify.GATHER_S < 0.2
 
 
 def test_a_change_that_never_stops_delays_no_other(tmp_path: Path, source: Path) -> None:

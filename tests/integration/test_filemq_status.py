@@ -85,6 +85,7 @@ def test_server_tells_of_a_client_that_is_stuck(source: Path) -> None:
                 assert told["process"]["pid"] == server.pid
                 assert told["publications"] == [
                     {"path": "/", "folder": str(source), "files": 2, "octets": LARGE_OCTETS + 5}
+                    | {"doubts": [], "missing": False}
                 ]
                 [client] = told["clients"]
                 assert (client["subscriptions"], client["credit"], client["queued"]) == (["/"], 0, 1)

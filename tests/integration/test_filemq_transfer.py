@@ -31,6 +31,8 @@ from specwire.runtime.filemq.events import (
     Subscribed,
     Watch,
 )
+from specwire.runtime.filemq.inbox import DEFAULT_RULES
+from specwire.runtime.filemq.policy import InboxRules
 from specwire.runtime.transport.errors import TransportError
 
 TIMEOUT_S = 60.0
@@ -126,6 +128,7 @@ async def subscribing(
     timers: dict[str, float] | None = None,
     resync: bool = True,
     window_octets: int = 4 << 20,
+    rules: InboxRules = DEFAULT_RULES,
 ) -> AsyncIterator[tuple[FilemqClient, Monitor]]:
     monitor = Monitor("C")
     client = FilemqClient(
@@ -133,6 +136,7 @@ async def subscribing(
         inbox,
         paths or ("/",),
         tap=monitor,
+        rules=rules,
         timers=timers,
         resync=resync,
         window_octets=window_octets,
@@ -172,7 +176,11 @@ def test_changes_while_running(tmp_path: Path, source: Path) -> None:
     """New, longer, shorter, emptied, renamed and deleted files; a file that becomes a folder and the reverse."""
 
     async def story() -> None:
-        async with serving(Publication(source)) as (server, _), subscribing(server, tmp_path / "a") as (a, _):
+        rules = InboxRules(accept_deletions=True)  # nearly all of them are deleted
+        async with (
+            serving(Publication(source)) as (server, _),
+            subscribing(server, tmp_path / "a", rules=rules) as (a, _),
+        ):
             await in_step(server, a)
             watch = a.events()
             (source / "new file").write_bytes(b"new")

@@ -120,4 +120,9 @@ def _counted(counters: Counters, *, is_server: bool) -> list[Family]:
             "specwire_filemq_refusals", "Files, paths and commands that were not accepted.", counters.refusals
         ),
         counter("specwire_filemq_malformed_messages", "Messages that are no command.", counters.malformed),
+        counter(
+            "specwire_filemq_cut_connections",
+            "Connections that were ended as a message did not end.",
+            counters.cut_off,
+        ),
     ]

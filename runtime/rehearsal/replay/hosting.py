@@ -7,6 +7,7 @@ they began. Who comes when all are taken hears nothing.
 from __future__ import annotations
 
 import asyncio
+import logging
 from contextlib import suppress
 
 from specwire.runtime.rehearsal.lines import LINGER_S
@@ -19,9 +20,15 @@ from specwire.runtime.rehearsal.replay.playing import (
     conclude_part,
 )
 from specwire.runtime.rehearsal.replay.recording import Script
+from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
-from specwire.runtime.transport.router import Router
+from specwire.runtime.transport.inflow import Inflow, InflowBounds
+from specwire.runtime.transport.link import MAX_FRAMES
+from specwire.runtime.transport.router import MAX_FRAME_OCTETS, Router
 
+logger = logging.getLogger(__name__)
+
+BOUNDS = InflowBounds(legal_octets=MAX_FRAMES * MAX_FRAME_OCTETS)
 LOOK_S = 0.1
 
 
@@ -51,6 +58,12 @@ class Stand:
             on_room=lambda _peer: None,
             on_gone=self._lose,
         )
+        self._arrivals = Arrivals(
+            self._context,
+            self._router.link,
+            lambda reason: None,
+            inflow=Inflow(self._router.link, BOUNDS, logger.warning),
+        )
 
     def bind(self, endpoint: str) -> str:
         """Listen, and return the endpoint as it is; raises TransportError."""
@@ -78,6 +91,7 @@ class Stand:
 
     async def close(self) -> None:
         """Listen no more."""
+        self._arrivals.close()
         self._router.close(linger_s=LINGER_S)
         await self._context.close()
 

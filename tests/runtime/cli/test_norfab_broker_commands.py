@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import json
-import resource
 from pathlib import Path
 
 import pytest
 
-from specwire.runtime.cli import norfab_running
 from specwire.runtime.cli.main import main
 
 
@@ -86,19 +84,3 @@ def test_brokers_that_cannot_begin(
     """Each ends with its reason."""
     ended, _, error = called(capsys, "broker", "--folder", str(tmp_path), *arguments)
     assert (ended, fault in error) == (status, True), error
-
-
-def test_descriptors_are_raised_and_few_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as the process may have, and a word where these are few."""
-    limits = [(64, 256)]
-    monkeypatch.setattr(resource, "getrlimit", lambda _: limits[-1])
-    monkeypatch.setattr(resource, "setrlimit", lambda _, limit: limits.append(limit))
-    told: list[str] = []
-    norfab_running.raise_descriptor_limit(told.append)
-    assert limits[-1] == (256, 256)
-    assert "256 descriptors" in told[0]
-    limits[:] = [(1024, resource.RLIM_INFINITY)]
-    told.clear()
-    norfab_running.raise_descriptor_limit(told.append)
-    assert limits[-1][0] == norfab_running.WANTED_DESCRIPTORS
-    assert told == []

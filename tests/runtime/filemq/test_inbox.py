@@ -14,7 +14,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specwire.runtime.filemq import part as part_module
-from specwire.runtime.filemq import syncing
+from specwire.runtime.filemq import placing
 from specwire.runtime.filemq.actions import (
     CompleteFile,
     Deleted,
@@ -33,6 +33,7 @@ from specwire.runtime.filemq.actions import (
 )
 from specwire.runtime.filemq.inbox import Inbox, InboxError
 from specwire.runtime.filemq.journal import Journal
+from specwire.runtime.filemq.policy import InboxRules
 from tests.examples import examples
 
 HIDDEN = ".specwire-inbox"
@@ -145,7 +146,7 @@ def test_files_of_a_batch_are_on_the_disk_before_any_is_in_its_place(
         synced.append((content, visible(tmp_path)))
         return OSError(errno.EIO, "broken") if content == b"/b" else None
 
-    monkeypatch.setattr(syncing, "sync_file", sync_file)
+    monkeypatch.setattr(placing, "sync_file", sync_file)
     inbox = Inbox(tmp_path)
     inbox.open()
     outcomes = inbox.perform_all(pieces("/a", "/b", "/d/c"))
@@ -452,28 +453,52 @@ def test_knowledge_survives_a_restart(tmp_path: Path, monkeypatch: pytest.Monkey
     third.close()
 
 
-def test_deleted_files_are_kept_for_a_week(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where servers delete what is still there: a copy until the file comes again, or the week is over."""
-    kept = tmp_path / HIDDEN / "kept"
+def trash(folder: Path) -> set[bytes]:
+    return {path.read_bytes() for path in (folder / HIDDEN / "trash").glob("*")}
+
+
+@pytest.mark.parametrize("kept_by", ["trash", "kept"])
+def test_deleted_files_are_in_the_trash_for_a_week(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, kept_by: str
+) -> None:
+    """Also those that version 0.1 has kept, in a folder with another name."""
     long = "/" + "d" * 200 + "/" + "ü" * 60
     for later_s in (6 * 86_400, 8 * 86_400):
-        inbox = Inbox(tmp_path, sync=False, keep_deleted=True)
+        inbox = Inbox(tmp_path, sync=False)
         inbox.open()
         for name in ("/a/b", "/a", "/c%", long):
             receive(inbox, name, name.encode())
-            assert inbox.perform(DeleteFile(1, name)) == [Deleted(1, name, kept=True)]
+            assert inbox.perform(DeleteFile(1, name)) == [Deleted(1, name)]
         receive(inbox, "/a", b"new")
-        assert {path.read_bytes() for path in kept.iterdir()} == {b"/a/b", b"/c%", long.encode()}
+        assert trash(tmp_path) == {b"/a/b", b"/a", b"/c%", long.encode()}
         assert visible(tmp_path) == {"a": b"new"}
         inbox.close()
-        inbox = Inbox(tmp_path, sync=False, keep_deleted=True)
+        if kept_by == "kept":
+            (tmp_path / HIDDEN / "trash").rename(tmp_path / HIDDEN / "kept")
+        inbox = Inbox(tmp_path, sync=False)
         with monkeypatch.context() as patch:
             now = time.time() + later_s
-            patch.setattr("specwire.runtime.filemq.kept.time.time", lambda now=now: now)
+            patch.setattr("specwire.runtime.filemq.trash.time.time", lambda now=now: now)
             inbox.open()
-        assert len(os.listdir(kept)) == (3 if later_s < 7 * 86_400 else 0)
+        assert len(trash(tmp_path)) == (4 if later_s < 7 * 86_400 else 0)
         inbox.perform(DeleteFile(1, "/a"))
         inbox.close()
+
+
+def test_replaced_file_is_in_the_trash(inbox: Inbox) -> None:
+    for content in (b"first", b"second", b"third"):
+        receive(inbox, "/d/a", content)
+    assert (visible(inbox.folder), trash(inbox.folder)) == ({"d/a": b"third"}, {b"second"})
+
+
+def test_without_a_trash_nothing_is_kept(tmp_path: Path) -> None:
+    inbox = Inbox(tmp_path, sync=False, rules=InboxRules(trash_s=0))
+    inbox.open()
+    receive(inbox, "/a", b"first")
+    receive(inbox, "/a", b"second")
+    inbox.perform(DeleteFile(1, "/a"))
+    inbox.close()
+    assert os.listdir(tmp_path / HIDDEN) == ["journal"]
 
 
 def test_long_journal_is_written_anew(tmp_path: Path) -> None:

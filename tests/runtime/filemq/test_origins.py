@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.filemq.actions import CompleteFile, Deleted, DeleteFile, Failed, Outcome
+from specwire.runtime.filemq.credentials import origin_of
 from specwire.runtime.filemq.inbox import Inbox
-from specwire.runtime.filemq.origin import origin_of
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.security import NULL, CurveClient, PlainClient
 
@@ -60,8 +60,9 @@ def test_each_server_deletes_its_own(tmp_path: Path) -> None:
     with opened(tmp_path, A) as inbox:
         assert delete(inbox, "/b") == refusal("/b", f"came from {B}")
         assert delete(inbox, "/a") == [Deleted(1, "/a")]
-        assert delete(inbox, "/changed") == [Deleted(1, "/changed")]
-    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {"b", "c"}
+        [deleted] = delete(inbox, "/changed")
+        assert isinstance(deleted, Deleted) and deleted.copy.startswith("changed.conflict-")
+    assert {path.name for path in tmp_path.iterdir() if path.is_file()} == {"b", "c", deleted.copy}
 
 
 def test_a_server_is_named_once_for_all_its_files(tmp_path: Path) -> None:

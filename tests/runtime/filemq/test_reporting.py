@@ -9,7 +9,7 @@ import msgspec
 from specwire.generated.filemq import Cheezburger, Icanhaz, Nom, Ohai, OhaiOk, Operation
 from specwire.runtime.filemq.actions import ReadChunk
 from specwire.runtime.filemq.age import Age, Process
-from specwire.runtime.filemq.catalogue import Catalogue, Entry, Signature
+from specwire.runtime.filemq.catalogue import Catalogue, Entry, PublicationTotals, Signature
 from specwire.runtime.filemq.client import ClientEngine
 from specwire.runtime.filemq.counters import Counters
 from specwire.runtime.filemq.events import PeerOpened, Refused
@@ -24,7 +24,6 @@ from specwire.runtime.filemq.status import (
     ServerStatus,
     SubscriberStatus,
 )
-from specwire.runtime.filemq.totals import Totals
 
 PEER = b"\x00peer"
 LABEL = PEER.hex()
@@ -159,7 +158,7 @@ def test_the_newest_refusals_are_kept() -> None:
 
 
 def test_totals_follow_each_change() -> None:
-    totals = Totals()
+    totals = PublicationTotals()
     a, larger = entry("/a", 10), entry("/a", 25)
     totals.replace(None, a)
     totals.replace(None, entry("/b", 5))

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from specwire.runtime.filemq.syncing import THREADS, Syncing
+from specwire.runtime.filemq.placing import THREADS, Syncing
 
 
 @pytest.mark.parametrize("count", [0, 1, 2, THREADS, 2 * THREADS + 3])

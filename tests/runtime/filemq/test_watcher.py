@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import errno
+import os
 import shutil
 import threading
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncGenerator, Callable
 from pathlib import Path
-from typing import Any
 
 import pytest
-from watchfiles import awatch
 
-from specwire.runtime.filemq import lookout as lookout_module
-from specwire.runtime.filemq.publication import Change, Gone, Publication, Put, Unfit
+from specwire.runtime.filemq import watcher as watcher_module
+from specwire.runtime.filemq.publication import Change, Doubt, Gone, Publication, Put, Trust, Unfit
 from specwire.runtime.filemq.watcher import Watcher
+from tests.integration.filemq_disks import open_folder, run_as_nobody
 
 TIMEOUT_S = 60.0
 
@@ -29,18 +30,17 @@ def names(changes: list[Change]) -> list[str]:
     return [change.entry.name for change in changes if isinstance(change, Put)]
 
 
-async def never(
-    *paths: Path, stop_event: asyncio.Event, **settings: object
-) -> AsyncIterator[set[tuple[int, str]]]:
-    """Stand for a system whose notifications are lost."""
-    await stop_event.wait()
-    if not stop_event.is_set():
+async def never(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+    """A system whose notifications are lost."""
+    begun.set()
+    await stop.wait()
+    if not stop.is_set():
         yield set()
 
 
-async def fail(*paths: Path, **settings: object) -> AsyncIterator[set[tuple[int, str]]]:
-    """Stand for a system that allows no more watches."""
-    raise OSError("no space left for watches")
+async def fail(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+    """A system that allows no more watches."""
+    raise OSError(errno.ENOSPC, "no space left for watches")
     yield set()
 
 
@@ -56,18 +56,17 @@ def test_notification_is_enough(tmp_path: Path) -> None:
     asyncio.run(story())
 
 
-def once(place: str) -> Callable[..., AsyncIterator[set[tuple[int, str]]]]:
-    """Stand for a system whose queue has overflowed: it tells of `place`, and of nothing after that."""
+def once(place: str) -> Callable[..., AsyncGenerator[set[str]]]:
+    """A system that has dropped notifications: it reports `place`, and nothing after that."""
     untold = [place]
 
-    async def notify(
-        *paths: Path, stop_event: asyncio.Event, **settings: object
-    ) -> AsyncIterator[set[tuple[int, str]]]:
-        while not (paths[0] / place).exists():
+    async def notify(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
+        begun.set()
+        while not (folder / place).exists():
             await asyncio.sleep(0.01)
         if untold:
-            yield {(1, str(paths[0] / untold.pop()))}
-        await stop_event.wait()
+            yield {str(folder / untold.pop())}
+        await stop.wait()
 
     return notify
 
@@ -76,7 +75,7 @@ def test_what_was_not_notified_in_a_burst_is_found_when_it_is_over(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Long before the next rescan, which is hours away."""
-    monkeypatch.setattr(lookout_module, "awatch", once("last"))
+    monkeypatch.setattr(watcher_module, "watch_tree", once("last"))
 
     async def story() -> None:
         watcher, seen = watch(tmp_path, rescan_s=3600.0)
@@ -91,97 +90,45 @@ def test_what_was_not_notified_in_a_burst_is_found_when_it_is_over(
     asyncio.run(story())
 
 
-def test_a_watch_that_fails_is_told_once_and_tried_again(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """Four times there are no watches left; the fifth time there are."""
-    tries = 0
-
-    def notify(*paths: Path, **settings: Any) -> AsyncIterator[Any]:
-        nonlocal tries
-        tries += 1
-        return awatch(*paths, **settings) if tries == 5 else fail(*paths)
-
-    monkeypatch.setattr(lookout_module, "awatch", notify)
-
-    async def story() -> None:
-        watcher, seen = watch(tmp_path, rescan_s=0.02)
-        await watcher.start()
-        async with asyncio.timeout(TIMEOUT_S):
-            while tries < 5:
-                await asyncio.sleep(0)
-            (tmp_path / "new").write_bytes(b"new")
-            assert names(await seen.get()) == ["/new"]
-        await watcher.close()
-
-    asyncio.run(story())
-    assert [record.getMessage() for record in caplog.records] == [
-        f"{tmp_path} is not watched, only rescanned: no space left for watches"
-    ]
-
-
-async def break_off(*paths: Path, **settings: object) -> AsyncIterator[set[tuple[int, str]]]:
-    """Stand for `awatch` when a name is not UTF-8."""
-    raise ExceptionGroup("unhandled errors in a TaskGroup", [RuntimeError("Unable to decode path")])
-    yield set()
-
-
-def test_a_watch_that_breaks_off_is_told_once_and_begun_anew(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
-) -> None:
-    """What came while there was none is found by a walk, what comes after by notification again."""
-    tries = 0
-
-    def notify(*paths: Path, **settings: Any) -> AsyncIterator[Any]:
-        nonlocal tries
-        tries += 1
-        if tries == 4:
-            (tmp_path / "between").touch()  # which has one version only
-        return awatch(*paths, **settings) if tries > 4 else break_off(*paths)
-
-    monkeypatch.setattr(lookout_module, "awatch", notify)
-    monkeypatch.setattr(lookout_module, "AGAIN_S", 0.01)
-
+def test_a_name_that_is_not_utf8_breaks_no_notification(tmp_path: Path) -> None:
     async def story() -> None:
         watcher, seen = watch(tmp_path, rescan_s=3600.0)
         await watcher.start()
-        async with asyncio.timeout(TIMEOUT_S):
-            while tries < 5:
-                await asyncio.sleep(0)
-            assert names(await seen.get()) == ["/between"]
-            (tmp_path / "new").write_bytes(b"new")
-            assert names(await seen.get()) == ["/new"]
-        await watcher.close()
-
-    asyncio.run(story())
-    (told,) = [record.getMessage() for record in caplog.records]
-    assert told.startswith(f"the notifications of {tmp_path} broke off") and "Unable to decode path" in told
-
-
-def test_a_watch_that_breaks_off_each_time_is_not_begun_all_the_time(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    tries = 0
-
-    def notify(*paths: Path, **settings: Any) -> AsyncIterator[Any]:
-        nonlocal tries
-        tries += 1
-        return break_off(*paths)
-
-    monkeypatch.setattr(lookout_module, "awatch", notify)
-    monkeypatch.setattr(lookout_module, "AGAIN_S", 3600.0)
-
-    async def story() -> None:
-        watcher, seen = watch(tmp_path, rescan_s=3600.0)
-        await watcher.start()
+        (tmp_path / os.fsdecode(b"\xff")).write_bytes(b"1")
         (tmp_path / "new").write_bytes(b"new")
-        await watcher.rescan()
-        assert names(await seen.get()) == ["/new"]
-        assert tries == 1
         async with asyncio.timeout(TIMEOUT_S):
-            await watcher.close()
+            changes: list[Change] = []
+            while "/new" not in names(changes):
+                changes += await seen.get()
+            assert [change.reason for change in changes if isinstance(change, Unfit)] == [
+                "is not valid UTF-8"
+            ]
+        await watcher.close()
 
     asyncio.run(story())
+
+
+def test_a_folder_that_cannot_be_read_costs_no_other_its_notifications() -> None:
+    """The folder is watched as soon as it can be read."""
+
+    async def story(folder: Path) -> None:
+        for name in ("a", "locked", "z"):
+            (folder / name).mkdir()
+        (folder / "locked").chmod(0)
+        watcher, seen = watch(folder, rescan_s=3600.0)
+        await watcher.start()
+        async with asyncio.timeout(TIMEOUT_S):
+            assert await seen.get() == [Doubt("/locked", "cannot be read: Permission denied")]
+            (folder / "z" / "new").write_bytes(b"new")
+            assert names(await seen.get()) == ["/z/new"]
+            (folder / "locked").chmod(0o755)
+            assert Trust("/locked") in await seen.get()
+            (folder / "locked" / "new").write_bytes(b"new")
+            assert names(await seen.get()) == ["/locked/new"]
+        await watcher.close()
+
+    with open_folder() as folder:
+        run_as_nobody(folder, lambda: asyncio.run(story(folder)))
 
 
 def test_closing_ends_everything_though_a_watch_has_failed(
@@ -190,11 +137,11 @@ def test_closing_ends_everything_though_a_watch_has_failed(
     """With an error that nobody thought of, which the loop is told of."""
     told: list[object] = []
 
-    async def fail_oddly(*paths: Path, **settings: object) -> AsyncIterator[set[tuple[int, str]]]:
+    async def fail_oddly(folder: Path, stop: asyncio.Event, begun: asyncio.Event) -> AsyncGenerator[set[str]]:
         raise ZeroDivisionError
         yield set()
 
-    monkeypatch.setattr(lookout_module, "awatch", fail_oddly)
+    monkeypatch.setattr(watcher_module, "watch_tree", fail_oddly)
 
     async def story() -> None:
         asyncio.get_running_loop().set_exception_handler(lambda _, context: told.append(context["exception"]))
@@ -259,7 +206,7 @@ def test_a_folder_that_vanishes_deletes_nothing_and_is_watched_again_when_it_is_
 def test_rescan_finds_what_was_not_notified(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, notifications: object
 ) -> None:
-    monkeypatch.setattr(lookout_module, "awatch", notifications)
+    monkeypatch.setattr(watcher_module, "watch_tree", notifications)
 
     async def story() -> None:
         watcher, seen = watch(tmp_path, rescan_s=0.05)
