@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import resource
 import sys
 import time
 from collections import deque
@@ -19,6 +18,7 @@ from specwire.runtime.cli.metrics_showing import shown
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.cli.signals import stop_requested
+from specwire.runtime.kernel.descriptors import raise_descriptor_limit
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Stamp
@@ -27,7 +27,7 @@ from specwire.runtime.norfab.serve import NorfabBroker
 from specwire.runtime.norfab.serve.events import BrokerEvent
 from specwire.runtime.norfab.serve.handlers import LOG_LINES
 from specwire.runtime.norfab.serve.narration import Narrator, level_of
-from specwire.runtime.norfab.serve.status import ROLE, descriptor_limit
+from specwire.runtime.norfab.serve.status import ROLE
 from specwire.runtime.observe.place import Place
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.status_folder import address_in, locate_status_folder, open_status_folder
@@ -35,8 +35,6 @@ from specwire.runtime.transport.status_socket import StatusSocket
 
 if TYPE_CHECKING:
     from specwire.runtime.observe.subject import Subject
-
-WANTED_DESCRIPTORS = 16_384
 
 
 class BrokerLog:
@@ -136,19 +134,6 @@ def _subject(broker: NorfabBroker) -> Subject:
     from specwire.runtime.observe.subjects.norfab import broker_subject
 
     return broker_subject(broker)
-
-
-def raise_descriptor_limit(tell: Callable[[str], None]) -> None:
-    """Allow this process as many connections as it may have, and say so where these are few."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    unlimited = hard == resource.RLIM_INFINITY
-    wanted = WANTED_DESCRIPTORS if unlimited else min(WANTED_DESCRIPTORS, hard)
-    if soft != resource.RLIM_INFINITY and soft < wanted:
-        with suppress(ValueError, OSError):
-            resource.setrlimit(resource.RLIMIT_NOFILE, (wanted, hard))
-    limit = descriptor_limit()
-    if limit != resource.RLIM_INFINITY and limit < WANTED_DESCRIPTORS:
-        tell(f"this process may have {limit:,} descriptors, one for each connection: see ulimit -n")
 
 
 async def _answer(broker: NorfabBroker, tell: Callable[[str], None]) -> StatusSocket | None:

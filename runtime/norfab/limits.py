@@ -74,6 +74,10 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     """Commits that are not durable yet; beyond it, new jobs are refused."""
     waiting_octets: int = 256 * 1024 * 1024
     """Records that wait for the disk; beyond it nothing is received, so that results cannot fill the memory."""
+    message_octets: int = 8 * 1024 * 1024
+    """The first message of a connection, until its last frame has come; later ones may have what a body may."""
+    undelivered_octets: int = 256 * 1024 * 1024
+    """What all connections together may have sent of messages that have not been received whole."""
 
     @property
     def first_window(self) -> int:

@@ -31,7 +31,7 @@ import os
 import zmq
 from zmq.backend.cython import _zmq
 
-BUILD = "messages 4"
+BUILD = "messages 5"
 """Changed with this source: `specwire.runtime.transport.messages` takes no other."""
 
 cdef extern from *:
@@ -102,6 +102,7 @@ cdef int (*msg_move)(msg_t*, msg_t*) noexcept nogil
 cdef void* (*msg_data)(msg_t*) noexcept nogil
 cdef size_t (*msg_size)(msg_t*) noexcept nogil
 cdef int (*msg_more)(msg_t*) noexcept nogil
+cdef int (*msg_get)(msg_t*, int) noexcept nogil
 cdef const char* (*msg_gets)(msg_t*, const char*) noexcept nogil
 cdef int (*getsockopt)(void*, int, void*, size_t*) noexcept nogil
 cdef int (*last_errno)() noexcept nogil
@@ -118,6 +119,7 @@ cdef int NOW = zmq.DONTWAIT
 cdef int MORE = zmq.SNDMORE
 cdef int EVENTS = zmq.EVENTS
 cdef int POLLIN = zmq.POLLIN
+cdef int SOURCE = zmq.SRCFD
 
 
 @cython.final
@@ -153,7 +155,9 @@ cdef class Messages:
     cdef Py_ssize_t viewed  # frames of so many octets are looked at and not copied
     cdef Traffic traffic
     cdef Py_ssize_t kept  # octets of the frames that were kept of the last message
+    cdef set origins
     cdef readonly str user
+    cdef readonly long long received
 
     def __init__(
         self,
@@ -164,10 +168,11 @@ cdef class Messages:
         bint copied=False,
         Traffic traffic=None,
         bint addressed=False,
+        set origins=None,
     ):
         self.socket, self.max_frames, self.guarded = socket, max_frames, guarded
         self.viewed = PY_SSIZE_T_MAX if copied else COPY_LIMIT
-        self.traffic, self.addressed = traffic, addressed
+        self.traffic, self.addressed, self.origins = traffic, addressed, origins
         self.user = ""
 
     def send(self, frames not None):
@@ -246,7 +251,7 @@ cdef class Messages:
         cdef bint more = True
         cdef Py_ssize_t octets = 0, size
         cdef void* socket = self.address()
-        cdef int number
+        cdef int number, source = -1
         self.kept = 0
         while more:
             number = take(&part, socket)
@@ -255,6 +260,8 @@ cdef class Messages:
             if number:
                 raise trouble(number)
             more = msg_more(&part)
+            if not more and self.origins is not None:
+                source = msg_get(&part, SOURCE)  # before its octets are moved away, and the origin with them
             size = <Py_ssize_t>msg_size(&part)
             if frames or not self.addressed:
                 octets += size
@@ -274,6 +281,9 @@ cdef class Messages:
                         self.skip()
                     raise
             msg_close(&part)
+        if frames and self.origins is not None:
+            self.received += 1
+            self.origins.add(source)
         if frames and self.traffic is not None:
             self.traffic.messages_in += 1
             self.traffic.octets_in += octets
@@ -421,7 +431,7 @@ cdef void* function(void* library, bytes name) except NULL:
 cdef int find_functions() except -1:
     """Look up libzmq's functions; raises ImportError."""
     global msg_init, msg_init_size, msg_init_data, msg_send, msg_recv, msg_close, msg_move, msg_data, msg_size
-    global msg_more, msg_gets, getsockopt, last_errno, version
+    global msg_more, msg_get, msg_gets, getsockopt, last_errno, version
     cdef int major = 0, minor = 0, patch = 0
     cdef bytes path = os.fsencode(_zmq.__file__)
     cdef void* library = find_library(path)
@@ -439,6 +449,7 @@ cdef int find_functions() except -1:
     msg_data = <void* (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_data")
     msg_size = <size_t (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_size")
     msg_more = <int (*)(msg_t*) noexcept nogil>function(library, b"zmq_msg_more")
+    msg_get = <int (*)(msg_t*, int) noexcept nogil>function(library, b"zmq_msg_get")
     msg_gets = <const char* (*)(msg_t*, const char*) noexcept nogil>function(library, b"zmq_msg_gets")
     getsockopt = <int (*)(void*, int, void*, size_t*) noexcept nogil>function(library, b"zmq_getsockopt")
     last_errno = <int (*)() noexcept nogil>function(library, b"zmq_errno")

@@ -1,7 +1,8 @@
 """Who came to a server's socket and did not get in, and why; without it a failed handshake leaves no trace there.
 
-Who is not let in by the `Guard` is told by it, with the name: that is left out here. libzmq does not say where the
-others came from (see `monitor`).
+The `Guard` reports those that it refuses, with their names, so they are omitted here. libzmq does not
+say where the others came from (see `monitor`). A socket has one monitor, so this class also reports
+connections to an `Inflow`.
 """
 
 from __future__ import annotations
@@ -11,10 +12,13 @@ from collections.abc import Callable
 
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.inflow import Inflow
 from specwire.runtime.transport.link import Link
 from specwire.runtime.transport.monitor import Monitor, SocketEvent, Turn
 
 PAUSE_S = 10.0
+SEARCH_S = 1.0
+"""How often an `Inflow` searches for connections while there is no monitor."""
 
 TOLD = {
     Turn.NOT_UNDERSTOOD: "the handshake failed",
@@ -29,9 +33,10 @@ class Arrivals:
     Args:
         on_refused: called with the reason whenever somebody did not get in.
         on_lost: called whenever the connection of somebody who was in has ended; libzmq does not say whose.
+        inflow: bounds what comes in over the connections; it is closed with this.
 
     Raises:
-        TransportError: the socket cannot be watched.
+        TransportError: the socket cannot be watched; `inflow` is closed then, too.
     """
 
     def __init__(
@@ -40,34 +45,70 @@ class Arrivals:
         link: Link,
         on_refused: Callable[[str], None],
         on_lost: Callable[[], None] | None = None,
+        *,
+        inflow: Inflow | None = None,
     ) -> None:
         self._context, self._link, self._on_refused, self._on_lost = context, link, on_refused, on_lost
+        self._inflow = inflow
         self._pause: asyncio.TimerHandle | None = None
-        self._monitor = self._watch()
+        self._watch_at = 0.0
+        try:
+            self._monitor = self._watch()
+        except TransportError:
+            if inflow is not None:
+                inflow.close()
+            raise
 
     def close(self) -> None:
         """Tell nothing any more."""
         if self._pause is not None:
             self._pause.cancel()
         self._monitor.close()
+        if self._inflow is not None:
+            self._inflow.close()
 
     def _watch(self) -> Monitor:
-        lost = (Turn.DISCONNECTED,) if self._on_lost is not None else ()
-        return Monitor(self._context, self._link, (*TOLD, *lost), self._take)
+        turns = list(TOLD)
+        if self._inflow is not None:
+            turns += [Turn.ACCEPTED, Turn.DISCONNECTED]
+        elif self._on_lost is not None:
+            turns.append(Turn.DISCONNECTED)
+        return Monitor(self._context, self._link, turns, self._take)
 
     def _take(self, event: SocketEvent) -> None:
-        if event.turn is Turn.DISCONNECTED:
-            if self._on_lost is not None:
-                self._on_lost()
-            return
-        self._on_refused(f"{TOLD[event.turn]}: {event.reason}")
-        if event.turn is Turn.ACCEPT_FAILED:
-            # libzmq tries again at once, thousands of times a second, for as long as there is no descriptor left.
-            self._monitor.close()
-            self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self._watch_again)
+        match event.turn:
+            case Turn.ACCEPTED:
+                if self._inflow is not None:
+                    self._inflow.opened(event.descriptor, event.endpoint)
+            case Turn.DISCONNECTED:
+                if self._inflow is not None:
+                    self._inflow.closed(event.descriptor)
+                if self._on_lost is not None:
+                    self._on_lost()
+            case _:
+                self._on_refused(f"{TOLD[event.turn]}: {event.reason}")
+                if event.turn is Turn.ACCEPT_FAILED:
+                    self._rest()
 
-    def _watch_again(self) -> None:
-        try:
-            self._monitor = self._watch()
-        except TransportError:  # there is no descriptor for this either
-            self._pause = asyncio.get_running_loop().call_later(PAUSE_S, self._watch_again)
+    def _rest(self) -> None:
+        """Watch nothing for a while.
+
+        libzmq tries again at once, thousands of times a second, for as long as there is no descriptor left.
+        """
+        self._monitor.close()
+        loop = asyncio.get_running_loop()
+        self._watch_at = loop.time() + PAUSE_S
+        self._pause = loop.call_later(min(PAUSE_S, SEARCH_S), self._look_around)
+
+    def _look_around(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._pause = None
+        if loop.time() >= self._watch_at:
+            try:
+                self._monitor = self._watch()
+            except TransportError:  # there is no descriptor for this either
+                self._watch_at = loop.time() + PAUSE_S
+        if self._inflow is not None:
+            self._inflow.search()
+        if self._monitor.is_closed:
+            self._pause = loop.call_later(min(PAUSE_S, SEARCH_S), self._look_around)

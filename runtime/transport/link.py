@@ -74,6 +74,11 @@ class Link:
         give_up_s: a TCP connection on which nothing is acknowledged for so long is lost; None: the system's time.
         copied, traffic: see `messages`.
 
+    Attributes:
+        encrypted: peers speak CURVE with it.
+        origins: descriptors of the connections of a ROUTER over which whole messages came, for `inflow` to take.
+        ports: those that it is bound to.
+
     Raises:
         ShortageError: there are not enough descriptors, or memory.
         TransportError: the credentials are none.
@@ -107,6 +112,8 @@ class Link:
         if give_up_s is not None:
             self.socket.setsockopt(zmq.TCP_MAXRT, int(give_up_s * 1000))
         apply_security(self.socket, security)
+        self.encrypted = isinstance(security, CurveServer)
+        self.origins: set[int] = set()
         self._messages = Messages(
             self.socket,
             max_frames,
@@ -114,7 +121,9 @@ class Link:
             copied=copied,
             traffic=traffic,
             addressed=kind == zmq.ROUTER,
+            origins=self.origins if kind == zmq.ROUTER else None,
         )
+        self.ports: set[int] = set()
         self._on_message, self._on_messages = on_message, on_messages
         self._on_room, self._on_rest = on_room, on_rest
         self._paused = self._draining = self._closed = self._looked = False
@@ -136,6 +145,11 @@ class Link:
         """
         return self._messages.user
 
+    @property
+    def received(self) -> int:
+        """Messages that a ROUTER has received."""
+        return self._messages.received
+
     def bind(self, endpoint: str) -> str:
         """Bind and return the endpoint as it is, the port in place of ``*``; raises TransportError."""
         try:
@@ -144,8 +158,11 @@ class Link:
         except zmq.ZMQError as error:
             reason = zmq.strerror(error.errno or 0)
             raise TransportError(describe_refusal(endpoint, error.errno, reason)) from error
-        bound = self.socket.getsockopt(zmq.LAST_ENDPOINT)
-        return bound.rstrip(b"\0").decode() if isinstance(bound, bytes) else str(bound)
+        last = self.socket.getsockopt(zmq.LAST_ENDPOINT)
+        bound = last.rstrip(b"\0").decode() if isinstance(last, bytes) else str(last)
+        if bound.startswith("tcp://"):
+            self.ports.add(int(bound.rpartition(":")[2]))
+        return bound
 
     def unbind(self, endpoint: str) -> None:
         """Listen no more on `endpoint`, as bound; who came in by it is disconnected. Raises TransportError."""

@@ -24,7 +24,7 @@ from specwire.generated.builds import is_native
 PACKAGE = "specwire.runtime.transport"
 """By what name `specwire.generated.builds` knows which build is in use."""
 
-BUILD = "messages 4"
+BUILD = "messages 5"
 """Changed with the compiled source, which has the same: no other is taken."""
 
 COPY_LIMIT_OCTETS = 16 * 1024
@@ -57,9 +57,11 @@ class PureMessages:
         copied: large frames that come in are octets of our own, as small ones are, and not views.
         traffic: counts what passes; of other sockets as well, if it is theirs too.
         addressed: the first frame of each message is a routing id.
+        origins: the descriptor of the connection that a message came over is added here, for each message that is received.
 
     Attributes:
         user: who sent the message that was received last, by the name that the `Guard` knows; empty without one.
+        received: messages that were received, where there are `origins`.
     """
 
     def __init__(
@@ -71,8 +73,11 @@ class PureMessages:
         copied: bool = False,
         traffic: PureTraffic | None = None,
         addressed: bool = False,
+        origins: set[int] | None = None,
     ) -> None:
         self.user = ""
+        self.received = 0
+        self._origins = origins
         self._socket, self._max_frames, self._guarded = socket, max_frames, guarded
         self._copied, self._traffic, self._addressed = copied, traffic, addressed
         socket.copy_threshold = COPY_LIMIT_OCTETS
@@ -137,6 +142,9 @@ class PureMessages:
             octets += len(frame)
             if len(frames) < self._max_frames:
                 frames.append(self._octets_of(frame))
+        if self._origins is not None:
+            self.received += 1
+            self._origins.add(int(frame.get(zmq.SRCFD)))
         if self._traffic is not None:
             self._traffic.messages_in += 1
             self._traffic.octets_in += octets

@@ -3,9 +3,9 @@
 libzmq writes its events into a PAIR socket inside the context, which is read here like any other link. What would
 surprise:
 
-- An event names the endpoint that was bound or connected to, not the other side's address. The number of the
-  descriptor that some events have is of no use either: the descriptor may be closed, and its number given to another
-  connection, before the event is read.
+- An event names the endpoint that was bound or connected to, not the other side's address. Some events have the number
+  of a descriptor, which may be closed, and given to another connection, before the event is read. Events come in order,
+  so whoever follows them knows the present owner once all are read (`inflow`).
 - libzmq's I/O thread waits where the PAIR is full or has no reader, and while it waits the watched socket can
   neither be closed nor left alone. So the queue has no bound, and `close` first ends the events and then the PAIR.
 - A failed attempt to connect gives one event or two: `CONNECT_FAILED` where an attempt was made, and then
@@ -50,6 +50,8 @@ class Turn(Enum):
     CONNECT_FAILED = zmq.EVENT_CLOSED.value
     CONNECT_RETRIED = zmq.EVENT_CONNECT_RETRIED.value
     """Another attempt will be made later."""
+    ACCEPTED = zmq.EVENT_ACCEPTED.value
+    """Somebody has connected here, and the handshake begins."""
     ACCEPT_FAILED = zmq.EVENT_ACCEPT_FAILED.value
     OPENED = zmq.EVENT_HANDSHAKE_SUCCEEDED.value
     """Messages can flow."""
@@ -63,11 +65,15 @@ class Turn(Enum):
 
 
 class SocketEvent(msgspec.Struct, frozen=True):
-    """One event; `endpoint` is the one of this side's `bind` or `connect`, `reason` is empty where it needs none."""
+    """One event; `endpoint` is the one of this side's `bind` or `connect`, `reason` is empty where it needs none.
+
+    `descriptor` is that of the connection with `ACCEPTED` and `DISCONNECTED`, else -1.
+    """
 
     turn: Turn
     endpoint: str
     reason: str = ""
+    descriptor: int = -1
 
 
 class Monitor:
@@ -107,6 +113,11 @@ class Monitor:
             raise ShortageError(f"a socket cannot be watched: {error.strerror}") from error
         self._events.connect(place)
 
+    @property
+    def is_closed(self) -> bool:
+        """Whether `close` was called."""
+        return self._events.socket.closed
+
     def close(self) -> None:
         """Tell nothing any more. May be called twice."""
         if not self._events.socket.closed:
@@ -116,7 +127,8 @@ class Monitor:
     def _take(self, frames: Frames) -> None:
         number, value = EVENT.unpack(frames[0])
         turn = Turn(number)
-        self._on_event(SocketEvent(turn, frames[1].decode(), _reason(turn, value)))
+        descriptor = value if turn in (Turn.ACCEPTED, Turn.DISCONNECTED) else -1
+        self._on_event(SocketEvent(turn, frames[1].decode(), _reason(turn, value), descriptor))
 
 
 def _nothing_to_send() -> None:

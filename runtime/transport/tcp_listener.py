@@ -7,28 +7,35 @@ import socket
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.port import describe_refusal
 
-BACKLOG = 64
+BACKLOG = 100
 
 
-def listen_on(host: str, port: int) -> socket.socket:
+def listen_on(
+    host: str, port: int, *, family: socket.AddressFamily = socket.AF_UNSPEC, endpoint: str = ""
+) -> socket.socket:
     """Return a socket that listens at `host` and `port`, where port 0 takes any.
+
+    Args:
+        family: of the address, where a name has several.
+        endpoint: name of the two in errors.
 
     Raises:
         TransportError: the host is not this machine's, or the port is taken.
     """
+    endpoint = endpoint or f"{host}:{port}"
     try:
-        family, kind, protocol, _, address = socket.getaddrinfo(
-            host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
+        found, kind, protocol, _, address = socket.getaddrinfo(
+            host, port, family=family, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )[0]
+        listener = socket.socket(found, kind, protocol)
     except OSError as error:
-        raise TransportError(f"cannot listen on {host}:{port}: {error.strerror}") from error
-    listener = socket.socket(family, kind, protocol)
+        raise TransportError(f"cannot listen on {endpoint}: {error.strerror}") from error
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         listener.bind(address)
         listener.listen(BACKLOG)
     except OSError as error:
         listener.close()
-        raise TransportError(describe_refusal(f"{host}:{port}", error.errno, error.strerror)) from error
+        raise TransportError(describe_refusal(endpoint, error.errno, error.strerror)) from error
     listener.setblocking(False)
     return listener

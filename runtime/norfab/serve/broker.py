@@ -30,13 +30,14 @@ from specwire.runtime.norfab.security.owninventory import OwnInventory
 from specwire.runtime.norfab.security.table import Table
 from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Entrance, ServerSecurity
-from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Noticed, TurnedAway
+from specwire.runtime.norfab.serve.events import Began, BrokerEvent, CutOff, Ended, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.handlers import MANAGEMENT, Handler, Management, shell_tasks
 from specwire.runtime.norfab.serve.inmate import AdmitInmate, Inmate
 from specwire.runtime.norfab.serve.serving import Serving
 from specwire.runtime.norfab.serve.status import Age, BrokerStatus, Refusal, describe
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import TransportError
+from specwire.runtime.transport.inflow import InflowBounds
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.messages import Traffic
 from specwire.runtime.transport.security import NULL, CurveServer
@@ -52,6 +53,9 @@ REFUSALS = 20
 FRAME_SPARE_OCTETS = 1 << 16
 """What a frame may have beyond the largest body: a body that is too large is answered, and only far larger ones end
 the connection."""
+
+MESSAGE_SPARE_OCTETS = 1 << 20
+"""What a message may have beyond the largest body, in all its frames."""
 
 
 class NorfabBroker:
@@ -254,7 +258,13 @@ class NorfabBroker:
             on_messages=serving.on_messages,
             on_sent=None if self._tap is None else serving.on_sent,
             on_gone=serving.on_gone,
+            bounds=InflowBounds(
+                message_octets=self._settings.message_octets,
+                legal_octets=self._settings.body_octets + MESSAGE_SPARE_OCTETS,
+                undelivered_octets=self._settings.undelivered_octets,
+            ),
             on_turned_away=serving.on_turned_away,
+            on_cut=serving.on_cut,
             on_rest=serving.on_rest,
             traffic=self._traffic,
         )
@@ -292,7 +302,7 @@ class NorfabBroker:
         if type(event) is JobEnded:
             if (job := self._engine.jobs.by_uuid.get(event.uuid)) is not None:
                 note_duration(self._durations, job.service, self._engine.now - job.accepted_at)
-        elif isinstance(event, Refused | TurnedAway | StoreFailed | StoreRefuses):
+        elif isinstance(event, Refused | TurnedAway | CutOff | StoreFailed | StoreRefuses):
             self._refusals.append(Refusal(datetime.now(UTC).isoformat(timespec="seconds"), event.reason))
         if self._on_event is not None:
             try:

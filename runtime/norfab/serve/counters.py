@@ -17,7 +17,7 @@ from specwire.runtime.norfab.events import (
     WorkerGone,
     WorkerReady,
 )
-from specwire.runtime.norfab.serve.events import BrokerEvent, TurnedAway
+from specwire.runtime.norfab.serve.events import BrokerEvent, CutOff, TurnedAway
 from specwire.runtime.transport.messages import Traffic
 
 
@@ -25,7 +25,8 @@ class Counters(msgspec.Struct):
     """Counts since the start; they only grow, through restarts that management asks for as well.
 
     `messages_*` and `octets_*`, those of all frames without routing ids, are counted by the sockets and here only in a
-    `snapshot`. `dropped` are messages by kind, `undelivered` those whose peer had gone.
+    `snapshot`. `dropped` are messages by kind, `undelivered` those whose peer had gone, `cut_off` the connections that
+    were ended because a message did not end.
     """
 
     messages_in: int = 0
@@ -40,6 +41,7 @@ class Counters(msgspec.Struct):
     workers_gone: int = 0
     refusals: int = 0
     turned_away: int = 0
+    cut_off: int = 0
     store_failures: int = 0
     undelivered: int = 0
     dropped: dict[str, int] = {}
@@ -70,6 +72,8 @@ class Counters(msgspec.Struct):
                 self.store_failures += 1
             case TurnedAway():
                 self.turned_away += 1
+            case CutOff():
+                self.cut_off += 1
 
     def snapshot(self, traffic: Traffic) -> Counters:
         """Return the counts of this moment, with what has passed through the sockets."""

@@ -15,6 +15,7 @@ from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.inflow import Inflow, InflowBounds
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.messages import Traffic
 from specwire.runtime.transport.rekeying import change_keys
@@ -55,10 +56,12 @@ class Entrance:
         names: the name of each peer by its public key; with CURVE nobody else is let in.
         insecure: listen beyond this machine even without CURVE.
         frame_octets: a peer that sends a larger frame is disconnected.
+        bounds: what a peer may send without ending a message.
         on_messages: see `OnMessages`.
         on_sent: called with the socket, the routing id, and the frames that were taken, if anybody wants to know.
         on_gone: called with the socket, the routing id, and the reason when a message had to be dropped.
         on_turned_away: called with the reason when somebody did not get in.
+        on_cut: called with the reason when a connection was ended because a message did not end.
         on_rest: called when the messages that had come were handed over.
         traffic: counts what passes.
 
@@ -73,16 +76,18 @@ class Entrance:
         *,
         insecure: bool,
         frame_octets: int,
+        bounds: InflowBounds,
         on_messages: OnMessages,
         on_sent: Callable[[Door, bytes, Sequence[bytes]], None] | None,
         on_gone: Callable[[Door, bytes, str], None],
         on_turned_away: Callable[[str], None],
+        on_cut: Callable[[str], None],
         on_rest: Callable[[], None],
         traffic: Traffic,
     ) -> None:
         self._traffic = traffic
         self._security, self._names, self._insecure = security, names, insecure
-        self._frame_octets = frame_octets
+        self._frame_octets, self._bounds, self._on_cut = frame_octets, bounds, on_cut
         self._on_messages, self._on_sent, self._on_gone = on_messages, on_sent, on_gone
         self._on_turned_away, self._on_rest = on_turned_away, on_rest
         self.routers: dict[Role, Router] = {}
@@ -163,7 +168,8 @@ class Entrance:
         )
         link = router.link
         try:
-            arrivals = Arrivals(context, link, self._on_turned_away)
+            inflow = Inflow(link, self._bounds, self._on_cut)
+            arrivals = Arrivals(context, link, self._on_turned_away, inflow=inflow)
         except TransportError:
             router.close()
             raise

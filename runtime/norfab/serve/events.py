@@ -20,6 +20,12 @@ class TurnedAway(msgspec.Struct, frozen=True):
     reason: str
 
 
+class CutOff(msgspec.Struct, frozen=True):
+    """A connection was ended because a message on it did not end."""
+
+    reason: str
+
+
 class Noticed(msgspec.Struct, frozen=True):
     """Something that whoever runs the broker should know, as a sentence."""
 
@@ -44,4 +50,4 @@ class Ended(msgspec.Struct, frozen=True):
     reason: str
 
 
-BrokerEvent = Happening | Began | TurnedAway | Noticed | Managed | Ended
+BrokerEvent = Happening | Began | TurnedAway | CutOff | Noticed | Managed | Ended

@@ -20,7 +20,15 @@ from specwire.runtime.norfab.events import (
     WorkerReady,
 )
 from specwire.runtime.norfab.management import SERVICE as MANAGEMENT
-from specwire.runtime.norfab.serve.events import Began, BrokerEvent, Ended, Managed, Noticed, TurnedAway
+from specwire.runtime.norfab.serve.events import (
+    Began,
+    BrokerEvent,
+    CutOff,
+    Ended,
+    Managed,
+    Noticed,
+    TurnedAway,
+)
 
 LONGEST = 400
 
@@ -53,6 +61,8 @@ class Narrator:
                 self._write(_cut(sentence))
             case TurnedAway(reason=reason):
                 self._refusals.write(_cut(f"somebody was not let in: {reason}"))
+            case CutOff(reason=reason):
+                self._refusals.write(_cut(reason))
             case Refused(peer=peer, reason=reason):
                 self._refusals.write(_cut(f"refused {_name(peer)}: {reason}"))
             case Dropped(peer=peer, kind=kind, reason=reason):
@@ -93,7 +103,9 @@ def level_of(event: BrokerEvent) -> Level:
     match event:
         case StoreFailed() | StoreRefuses():
             return "error"
-        case Refused() | TurnedAway() | Dropped() | JobRedispatched() | WorkerGone() | Managed(allowed=False):
+        case Refused() | TurnedAway() | CutOff() | Dropped() | Managed(allowed=False):
+            return "warning"
+        case JobRedispatched() | WorkerGone():
             return "warning"
         case JobEnded(failure=failure) if failure:
             return "warning"

@@ -25,7 +25,7 @@ from specwire.runtime.norfab.events import Dropped, Refused
 from specwire.runtime.norfab.serve.agenda import Agenda
 from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Door, Entrance
-from specwire.runtime.norfab.serve.events import BrokerEvent, Noticed, TurnedAway
+from specwire.runtime.norfab.serve.events import BrokerEvent, CutOff, Noticed, TurnedAway
 from specwire.runtime.norfab.serve.handlers import Handler, Handlers
 from specwire.runtime.norfab.serve.inmate import USER, MakeInmate
 from specwire.runtime.norfab.serve.managing import find_management
@@ -276,6 +276,10 @@ class Serving:
     def on_turned_away(self, reason: str) -> None:
         """Somebody did not get in."""
         self._tell(TurnedAway(reason))
+
+    def on_cut(self, reason: str) -> None:
+        """A connection was ended because a message did not end."""
+        self._tell(CutOff(reason))
 
     def _record(self, sender: str, door: Door, peer: bytes, frames: Sequence[bytes]) -> None:
         assert self._tap is not None

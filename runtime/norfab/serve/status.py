@@ -7,7 +7,6 @@ moments ISO 8601 in UTC.
 from __future__ import annotations
 
 import os
-import resource
 import time
 from datetime import UTC, datetime
 
@@ -15,6 +14,7 @@ import msgspec
 
 from specwire import __version__
 from specwire.runtime.capture.counts import TapCounts
+from specwire.runtime.kernel.descriptors import descriptor_limit
 from specwire.runtime.norfab.broker import BrokerEngine
 from specwire.runtime.norfab.durations import Durations
 from specwire.runtime.norfab.serve.counters import Counters
@@ -98,11 +98,6 @@ class Age:
     def seconds(self) -> float:
         """How old it is."""
         return round(time.monotonic() - self._began_s, 3)
-
-
-def descriptor_limit() -> int:
-    """Return how many descriptors this process may have."""
-    return resource.getrlimit(resource.RLIMIT_NOFILE)[0]
 
 
 def describe(

@@ -98,6 +98,11 @@ def _counted(status: BrokerStatus) -> list[Family]:
         counter("specwire_norfab_worker_losses", "Workers that are gone.", counters.workers_gone),
         counter("specwire_norfab_refusals", "Requests that were not granted.", counters.refusals),
         counter("specwire_norfab_turned_away_peers", "Peers that were not let in.", counters.turned_away),
+        counter(
+            "specwire_norfab_cut_connections",
+            "Connections that were ended as a message did not end.",
+            counters.cut_off,
+        ),
         counter("specwire_norfab_store_failures", "Records that could not be kept.", counters.store_failures),
         counter(
             "specwire_norfab_undelivered_messages", "Messages whose peer had gone.", counters.undelivered

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 
 from specwire.runtime.norfab.security.keyring import Keyring
 from specwire.runtime.norfab.security.table import Peer, Table
-from specwire.runtime.norfab.security.tablefile import AccessError, load_table
+from specwire.runtime.norfab.security.tablefile import AccessError, describe_peer, load_table
 from specwire.runtime.transport.keys import KeyFileError
 
 KEY = "rq:rM>}U?@Lns47E1%kR.o@n%FcmmsL/@{H8]yf7"
@@ -19,6 +20,14 @@ KEYS = [KEY[:-1] + letter for letter in "abcdef"]
 def peer(name: str = "p", **fields: Any) -> Peer:
     """Return a peer, a client of everything unless other is said."""
     return Peer(**{"name": name, "key": KEY, "roles": ("client",), "call": ("*",), **fields})
+
+
+def test_a_table_shows_every_character_of_a_pattern() -> None:
+    """And TOML has no DEL in a string."""
+    hostile = 'a"\n[root]\x7f\x9b\u202e\U000e0041'
+    written = describe_peer(peer(call=(hostile,)), KEY)
+    assert all(line.isprintable() for line in written.split("\n"))
+    assert tomllib.loads(written) == {"p": {"key": KEY, "roles": ["client"], "call": [hostile]}}
 
 
 def test_client_calls_what_matches() -> None:

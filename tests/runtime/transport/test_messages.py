@@ -346,3 +346,21 @@ def test_source_of_the_module_has_the_same_name_and_limit() -> None:
     source = Path(messages.__file__).with_name("_native.pyx").read_text(encoding="utf-8")
     assert f'\nBUILD = "{BUILD}"\n' in source
     assert COPY_LIMIT_OCTETS == 16 * 1024 and "\n    COPY_LIMIT = 16 * 1024\n" in source
+
+
+@pytest.mark.parametrize("build", BUILDS)
+def test_a_message_is_known_by_the_descriptor_of_its_connection(context: Context, build: str) -> None:
+    """Large frames too, whose octets are moved out of libzmq's message; nothing is recorded unasked."""
+    pair = Pair(context, build, "tcp")
+    origins: set[int] = set()
+    server = type(pair.server)(pair.router, MAX_FRAMES, False, addressed=True, origins=origins)
+    for frames in ([b"a"], [b"a", LARGE], [b"x"] * (2 * MAX_FRAMES)):
+        pair.client.send(frames)
+        until(server.receive)
+        [descriptor] = origins
+        assert descriptor > 2
+        origins.clear()
+    assert server.received == 3
+    pair.client.send([b"a"])
+    until(pair.server.receive)
+    assert (pair.server.received, origins) == (0, set())
