@@ -16,10 +16,12 @@ import logging
 from collections.abc import Callable, Mapping
 
 from specwire.runtime.capture.proxy import Recording
+from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.dealer import Dealer
 from specwire.runtime.transport.errors import TransportError
 from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.inflow import Inflow, InflowBounds
 from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import CurveClient, CurveServer
 
@@ -28,6 +30,7 @@ logger = logging.getLogger(__name__)
 MAX_CLIENTS = 1000
 MAX_FRAMES = 1024
 MAX_FRAME_OCTETS = 64 << 20
+BOUNDS = InflowBounds(legal_octets=MAX_FRAME_OCTETS + (1 << 20))
 PENDING = 100
 """Messages of a client that the server has not taken, from which on no client is read."""
 
@@ -46,7 +49,8 @@ class CurveProxy:
     Attributes:
         endpoint: as it is, once it is open.
         connections: connections to the server so far.
-        refused: clients that were not let in, and messages of more clients than there may be.
+        refused: clients that were not let in, messages of more clients than there may be, and connections that were
+            ended because a message did not end.
     """
 
     def __init__(
@@ -89,7 +93,10 @@ class CurveProxy:
             max_frames=MAX_FRAMES,
             max_frame_octets=MAX_FRAME_OCTETS,
         )
+        self._arrivals: Arrivals | None = None
         try:
+            inflow = Inflow(self._router.link, BOUNDS, self._cut_off)
+            self._arrivals = Arrivals(self._context, self._router.link, _ignore, inflow=inflow)
             self.endpoint = self._router.bind(self.endpoint)
         except TransportError:
             await self.close()
@@ -100,6 +107,8 @@ class CurveProxy:
         for server in self._servers.values():
             server.dealer.close()
         self._servers.clear()
+        if self._arrivals is not None:
+            self._arrivals.close()
         self._router.close()
         self._guard.close()
         await self._context.close()
@@ -183,6 +192,14 @@ class CurveProxy:
         if reason != self._said:
             self._said = reason
             logger.warning("a client was not let in: %s", reason)
+
+    def _cut_off(self, reason: str) -> None:
+        self.refused += 1
+        logger.warning("%s", reason)
+
+
+def _ignore(reason: str) -> None:
+    """A failed handshake is the guard's to tell, or of nobody who has a key."""
 
 
 class _Server:

@@ -43,6 +43,7 @@ from specwire.runtime.cli.protocols import load_protocol
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.log.form import LogForm
+from specwire.runtime.log.text import show
 
 if TYPE_CHECKING:
     from specwire.runtime.capture import Limits, Tap
@@ -146,8 +147,10 @@ async def _run(
 ) -> dict[str, Any]:
     from specwire.runtime.capture.proxy import ProxyWatch
     from specwire.runtime.cli.signals import stop_requested
+    from specwire.runtime.kernel.descriptors import raise_descriptor_limit
 
     stop, ready = stop_requested(), Readiness()
+    raise_descriptor_limit(say)
     reloading.listen()
     watch = ProxyWatch(taps, packages)
     listen, to, max_clients = where
@@ -193,4 +196,4 @@ def _print_counts(counts: dict[str, Any]) -> None:
     if counts["refused"]:
         lines.append(f"{show_count(counts['refused'], 'connection')} closed at once")
     for line in lines:
-        output().print(line, markup=False, soft_wrap=True)
+        output().print(show(line), markup=False, soft_wrap=True)

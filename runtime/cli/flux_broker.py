@@ -34,6 +34,12 @@ from specwire.runtime.cli.flux_options import (
     open_tap,
     read_timers,
 )
+from specwire.runtime.cli.inflow_options import (
+    MESSAGE_OCTETS,
+    UNDELIVERED_OCTETS,
+    MessageOctetsOption,
+    UndeliveredOctetsOption,
+)
 from specwire.runtime.cli.metrics_options import (
     LogFormatOption,
     MetricsAnywhereOption,
@@ -80,6 +86,8 @@ def broker(
     allow_guests: GuestsOption = False,
     letter: LetterOption = False,
     protocol: ProtocolOption = "flux",
+    message_octets: MessageOctetsOption = MESSAGE_OCTETS,
+    undelivered_octets: UndeliveredOctetsOption = UNDELIVERED_OCTETS,
     capture: CaptureOption = None,
     capture_keep: CaptureKeepOption = None,
     capture_max: CaptureMaxOption = None,
@@ -132,6 +140,8 @@ def broker(
             timers=read_timers(timer),
             attributes=describe_places(local, bind, parent),
             wire=wire,
+            message_octets=message_octets,
+            undelivered_octets=undelivered_octets,
         )
         level = choose_level(quiet=quiet, verbose=verbose)
         place = read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file)

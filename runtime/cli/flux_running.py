@@ -23,6 +23,7 @@ from specwire.runtime.flux.narration import Level, Narrator, severity_of
 from specwire.runtime.flux.serve import FluxBroker
 from specwire.runtime.flux.severity import Severity
 from specwire.runtime.flux.status import ROLE
+from specwire.runtime.kernel.descriptors import raise_descriptor_limit
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
 from specwire.runtime.log.stamp import Level as LogLevel
@@ -100,6 +101,7 @@ async def run_broker(
         rundir: is removed where standard input has ended: who made it is gone.
     """
     stop, ready = stop_requested(), Readiness()
+    raise_descriptor_limit(log.line)
     reloading.listen()
     ended = _stop_at_eof(stop) if until_eof else None
     async with broker:

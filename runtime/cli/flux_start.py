@@ -41,6 +41,7 @@ from specwire.runtime.cli.metrics_options import (
     read_metrics,
 )
 from specwire.runtime.cli.plain_log import plain_log
+from specwire.runtime.forking import handle_signal
 from specwire.runtime.log.form import LogForm
 
 if TYPE_CHECKING:
@@ -183,7 +184,7 @@ def _stop_at_hangup(stop: asyncio.Future[None]) -> None:
             stop.set_result(None)
 
     if signal.getsignal(signal.SIGHUP) is signal.SIG_DFL:
-        asyncio.get_running_loop().add_signal_handler(signal.SIGHUP, hang_up)
+        handle_signal(signal.SIGHUP, hang_up)
 
 
 async def _run_command(instance: Instance, command: list[str], stop: asyncio.Future[None]) -> int:

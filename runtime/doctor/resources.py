@@ -12,9 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specwire.runtime.doctor.finding import Finding, State
-
-CONNECTIONS = 4096
-"""Descriptors that a busy server needs; each connection takes one."""
+from specwire.runtime.kernel.descriptors import ENOUGH
 
 FREE_OCTETS = 2 << 30
 """Space that a capture and Spark's shuffles fill in no time."""
@@ -34,15 +32,13 @@ def examine_resources(folder: Path) -> Iterator[Finding]:
 def _examine_descriptors() -> Finding:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     found = f"{_count(soft)} for a process, {_count(hard)} at most"
-    if hard != resource.RLIM_INFINITY and hard < CONNECTIONS:
+    if hard != resource.RLIM_INFINITY and hard < ENOUGH:
         return Finding(
             "descriptors",
             State.ABSENT,
             f"{found}: few for a server of many clients",
             "let the administrator raise nofile in limits.conf, or LimitNOFILE of the unit",
         )
-    if soft != resource.RLIM_INFINITY and soft < CONNECTIONS:
-        return Finding("descriptors", State.ABSENT, found, f"for many clients: ulimit -n {CONNECTIONS}")
     return Finding("descriptors", State.OK, found)
 
 

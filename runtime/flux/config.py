@@ -40,6 +40,10 @@ class Settings(msgspec.Struct, frozen=True):
     """The process id that log lines carry."""
     wire: Wire = FLUX
     """The protocol in which brokers and clients speak."""
+    message_octets: int = 8 << 20
+    """The first message of a child's connection; later ones may have what the overlay allows."""
+    undelivered_octets: int = 256 << 20
+    """What all children together may have sent of messages that are not whole."""
 
     def host(self, rank: int) -> str:
         """Return the host name of a rank."""

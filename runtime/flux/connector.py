@@ -30,9 +30,10 @@ from specwire.generated.errors import DecodeError
 from specwire.generated.flux import AnyMessage
 from specwire.generated.stream import MessageStream
 from specwire.runtime.flux.events import DISCONNECTED
-from specwire.runtime.flux.local_socket import BACKLOG, LocalSocket, peer_of
+from specwire.runtime.flux.local_socket import LocalSocket, peer_of
 from specwire.runtime.flux.outgoing import Outgoing
 from specwire.runtime.flux.wire import FLUX, LocalWire
+from specwire.runtime.transport.accepting import Acceptor
 
 logger = logging.getLogger(__name__)
 
@@ -117,13 +118,11 @@ class Connector:
         """Listen; raises TransportError."""
         loop = asyncio.get_running_loop()
         self._socket = LocalSocket(self.path)
-        self._server = await loop.create_unix_server(
-            lambda: _Client(self, loop), sock=self._socket.socket, backlog=BACKLOG
-        )
+        self._acceptor = Acceptor(self._socket.socket, lambda: _Client(self, loop), self.path)
 
     async def stop(self, reason: str = "the broker stops") -> None:
         """Listen no more, and end every connection; `on_gone` has been told of all when this returns."""
-        self._server.close()
+        self._acceptor.close()
         for client in self.clients:
             self.close(client, reason)
             self.release(client, reason)

@@ -16,5 +16,7 @@ class Counters(msgspec.Struct, gc=False):
     dropped: int = 0
     """Messages that went to nobody."""
     malformed: int = 0
+    cut_off: int = 0
+    """Connections of brokers that were ended because a message did not end."""
     event_gaps: int = 0
     """Events that never came here."""

@@ -19,6 +19,7 @@ from specwire.runtime.flux.encoding import Encoder
 from specwire.runtime.transport.arrivals import Arrivals
 from specwire.runtime.transport.context import TransportContext
 from specwire.runtime.transport.guard import Guard
+from specwire.runtime.transport.inflow import Inflow, InflowBounds
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.rekeying import change_keys
 from specwire.runtime.transport.router import Router
@@ -26,6 +27,9 @@ from specwire.runtime.transport.security import CurveServer, Null, refuse_exposu
 
 HIGH_WATER = 1000
 MAX_FRAME_OCTETS = 16 << 20
+MESSAGE_OCTETS = MAX_FRAME_OCTETS + (1 << 20)
+"""The largest message: a payload of the largest size, and the other frames."""
+
 GIVE_UP_S = 20.0
 """A TCP connection on which nothing is acknowledged for so long is lost; the pulse sees to it that there is something."""
 
@@ -41,10 +45,12 @@ class Downlink:
         security: the keys of this side; NULL on this machine alone.
         allowed: the name of each peer that is let in, by its public key.
         max_frames: frames of a message that are kept.
+        bounds: what a child may send without ending a message.
         on_message: called with the uuid and the frames of each message.
         on_sent: called with the uuid and the frames when the socket has taken a message.
         on_gone: called with the uuid and the reason when a child is not there, or takes nothing.
         on_refused: called with the reason when somebody was not let in.
+        on_cut: called with the reason when a connection was ended because a message did not end.
         resume: called with a client that was held back because of a child.
     """
 
@@ -55,16 +61,18 @@ class Downlink:
         security: CurveServer | Null,
         allowed: Mapping[str, str],
         max_frames: int,
+        bounds: InflowBounds,
         on_message: Callable[[str, list[bytes]], None],
         on_sent: Callable[[str, Sequence[bytes]], None],
         on_gone: Callable[[str, str], None],
         on_refused: Callable[[str], None],
+        on_cut: Callable[[str], None],
         resume: Callable[[str], None],
     ) -> None:
         self._encoder, self._security, self._allowed = encoder, security, dict(allowed)
-        self._max_frames = max_frames
+        self._max_frames, self._bounds = max_frames, bounds
         self._on_message, self._on_sent, self._on_gone = on_message, on_sent, on_gone
-        self._on_refused, self._resume = on_refused, resume
+        self._on_refused, self._on_cut, self._resume = on_refused, on_cut, resume
         self._backlogs: dict[bytes, Backlog] = {}
         self._probes: list[asyncio.TimerHandle] = []
 
@@ -97,7 +105,9 @@ class Downlink:
                 give_up_s=GIVE_UP_S,
             )
             opened.callback(self._router.close)
-            self._arrivals = Arrivals(context, self._router.link, self._on_refused, self._probe_soon)
+            link = self._router.link
+            inflow = Inflow(link, self._bounds, self._on_cut)
+            self._arrivals = Arrivals(context, link, self._on_refused, self._probe_soon, inflow=inflow)
             opened.callback(self._arrivals.close)
             bound = self._router.bind(endpoint)
             opened.pop_all()

@@ -87,6 +87,16 @@ async def get_attribute(handle: FluxHandle, name: str, timeout_s: float | None =
     return (await handle.rpc("attr.get", {"name": name}, timeout_s=timeout_s)).read(Attribute)
 
 
+async def find_attribute(handle: FluxHandle, name: str, timeout_s: float | None = None) -> str | None:
+    """Return the value of an attribute; None where it has none, which brokers answer with ENOENT."""
+    try:
+        return (await get_attribute(handle, name, timeout_s)).value
+    except FluxError as error:
+        if error.errnum != ENOENT:
+            raise
+        return None
+
+
 async def get_number(handle: FluxHandle, name: str, timeout_s: float | None = None) -> int:
     """Return an attribute that is a number, such as rank and size; raises FluxError."""
     value = (await get_attribute(handle, name, timeout_s)).value

@@ -42,7 +42,7 @@ from specwire.runtime.flux.broker import MAX_CLIENT_ROUTES, BrokerEngine
 from specwire.runtime.flux.capturing import Capturing
 from specwire.runtime.flux.config import Settings
 from specwire.runtime.flux.connector import Connector
-from specwire.runtime.flux.downlink import Downlink
+from specwire.runtime.flux.downlink import MESSAGE_OCTETS, Downlink
 from specwire.runtime.flux.encoding import Encoder
 from specwire.runtime.flux.events import Event, ParentUnreachable, PeerRefused
 from specwire.runtime.flux.performing import Performer
@@ -51,6 +51,7 @@ from specwire.runtime.flux.status import BrokerStatus, describe_broker
 from specwire.runtime.flux.uplink import Uplink
 from specwire.runtime.transport.backoff import Backoff
 from specwire.runtime.transport.context import TransportContext
+from specwire.runtime.transport.inflow import InflowBounds
 from specwire.runtime.transport.keys import KeyPair
 from specwire.runtime.transport.security import NULL, CurveClient, CurveServer
 
@@ -225,10 +226,16 @@ class FluxBroker:
                 security=NULL if keys is None else CurveServer(keys, ZAP_DOMAIN),
                 allowed={} if keys is None else {keys.public: ZAP_DOMAIN},
                 max_frames=max_frames,
+                bounds=InflowBounds(
+                    message_octets=engine.settings.message_octets,
+                    legal_octets=MESSAGE_OCTETS,
+                    undelivered_octets=engine.settings.undelivered_octets,
+                ),
                 on_message=self._on_child,
                 on_sent=self._sent_down,
                 on_gone=self._child_gone,
                 on_refused=self._refused,
+                on_cut=self._cut_off,
                 resume=self._resume,
             )
         if engine.rank:
@@ -322,6 +329,10 @@ class FluxBroker:
 
     def _refused(self, reason: str) -> None:
         self._perform(self.engine.happened(PeerRefused(reason), self._clock()))
+
+    def _cut_off(self, reason: str) -> None:
+        self.engine.counters.cut_off += 1
+        self._refused(reason)
 
     def _sent_down(self, child: str, frames: Sequence[bytes]) -> None:
         if self._capturing is not None:

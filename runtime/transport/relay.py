@@ -12,14 +12,17 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
 
+from specwire.runtime.transport.accepting import Acceptor
 from specwire.runtime.transport.endpoint import fault_in_endpoint
 from specwire.runtime.transport.errors import TransportError
-from specwire.runtime.transport.port import require_free
+from specwire.runtime.transport.port import describe_refusal, require_free
+from specwire.runtime.transport.tcp_listener import BACKLOG, listen_on
 
 logger = logging.getLogger(__name__)
 
@@ -30,8 +33,6 @@ LINGER_S = 2.0
 MAX_CONNECTIONS = 1000
 WAITING_OCTETS = 1 << 20
 """Octets that wait for one side before the other is not read any more."""
-
-BACKLOG = 100
 
 
 class Watcher(Protocol):
@@ -109,7 +110,7 @@ class Relay:
         self.endpoint, self.target = endpoint, target
         self.connections = self.refused = 0
         self._watch, self._max = watch, max_connections
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
         self._open: set[_Side] = set()
         self._reaching: set[asyncio.Task[None]] = set()
         self._said = ""
@@ -121,28 +122,22 @@ class Relay:
 
     async def open(self) -> None:
         """Listen; raises TransportError."""
-        loop = asyncio.get_running_loop()
         scheme, _, address = self.endpoint.partition("://")
-        require_free(self.endpoint)
-        try:
-            if scheme == "ipc":
-                _remove_stale(address)
-                self._server = await loop.create_unix_server(
-                    self._accept, _socket_path(address), backlog=BACKLOG
-                )
-                return
+        if scheme == "ipc":
+            listener = _listen_at(address, self.endpoint)
+        else:
+            require_free(self.endpoint)
             host, port = _host_and_port(address)
-            self._server = await loop.create_server(self._accept, host, port, backlog=BACKLOG)
-        except OSError as error:
-            raise TransportError(f"cannot listen on {self.endpoint}: {error.strerror or error}") from None
-        bound = self._server.sockets[0].getsockname()[1]
-        self.endpoint = f"tcp://{address.rpartition(':')[0]}:{bound}"
+            family = socket.AF_INET6 if ":" in host else socket.AF_INET  # as libzmq does
+            listener = listen_on(host, port, family=family, endpoint=self.endpoint)
+            self.endpoint = f"tcp://{address.rpartition(':')[0]}:{listener.getsockname()[1]}"
+        self._acceptor = Acceptor(listener, self._accept, self.endpoint)
 
     async def close(self) -> None:
         """Listen no more and end all connections."""
-        if self._server is None:
+        if self._acceptor is None:
             return
-        self._server.close()
+        self._acceptor.close()
         for task in list(self._reaching):
             task.cancel()
         for side in list(self._open):
@@ -321,6 +316,23 @@ def _host_and_port(address: str) -> tuple[str, int]:
 def _socket_path(address: str) -> str:
     """The path of a UNIX socket; ``@NAME`` is one without a file."""
     return f"\0{address[1:]}" if address.startswith("@") else address
+
+
+def _listen_at(address: str, endpoint: str) -> socket.socket:
+    """Return a UNIX socket that listens at `address`; raises TransportError."""
+    _remove_stale(address)
+    try:
+        listener = socket.socket(socket.AF_UNIX)
+        try:
+            listener.bind(_socket_path(address))
+            listener.listen(BACKLOG)
+        except BaseException:
+            listener.close()
+            raise
+    except OSError as error:
+        raise TransportError(describe_refusal(endpoint, error.errno, error.strerror or str(error))) from error
+    listener.setblocking(False)
+    return listener
 
 
 def _remove_stale(address: str) -> None:

@@ -17,6 +17,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+from specwire.runtime.transport.accepting import Acceptor
 from specwire.runtime.transport.errors import TransportError
 
 MAX_ANSWERS = 8
@@ -43,22 +44,20 @@ class StatusSocket:
     def __init__(self, path: Path, describe: Callable[[], bytes]) -> None:
         self._path, self._describe = path, describe
         self._answers: set[_Answer] = set()
-        self._server: asyncio.Server | None = None
+        self._acceptor: Acceptor | None = None
 
     async def open(self) -> None:
         """Listen; raises TransportError."""
-        listener = _listen(self._path)
-        self._server = await asyncio.get_running_loop().create_unix_server(self._answer, sock=listener)
+        self._acceptor = Acceptor(_listen(self._path), self._answer, str(self._path))
 
     async def close(self) -> None:
         """Listen no more, hang up on everybody, and remove the socket."""
-        if self._server is None:
+        if self._acceptor is None:
             return
         self._path.unlink(missing_ok=True)
-        self._server.close()
+        self._acceptor.close()
         for answer in list(self._answers):
             answer.hang_up()
-        await self._server.wait_closed()
 
     def _answer(self) -> asyncio.BaseProtocol:
         return _Answer(self._describe, self._answers)
@@ -98,7 +97,10 @@ def _listen(path: Path) -> socket.socket:
     unnamed = path.with_suffix(".new")
     if len(os.fsencode(unnamed)) > LONGEST_PATH_OCTETS:
         raise TransportError(f"{path} is too long for a socket: {LONGEST_PATH_OCTETS} octets are the most")
-    listener = socket.socket(socket.AF_UNIX)
+    try:
+        listener = socket.socket(socket.AF_UNIX)
+    except OSError as error:
+        raise TransportError(f"cannot listen on {path}: {error.strerror}") from error
     try:
         unnamed.unlink(missing_ok=True)  # of a dead process that had our number
         listener.bind(str(unnamed))

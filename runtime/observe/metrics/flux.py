@@ -80,6 +80,11 @@ def _counted(status: BrokerStatus) -> list[Family]:
         ),
         counter("specwire_flux_dropped_messages", "Messages that went to nobody.", counters.dropped),
         counter("specwire_flux_malformed_messages", "Messages of brokers that are none.", counters.malformed),
+        counter(
+            "specwire_flux_cut_connections",
+            "Connections that were ended as a message did not end.",
+            counters.cut_off,
+        ),
         counter("specwire_flux_lost_events", "Events that never came here.", counters.event_gaps),
     ]
 
