@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, redirect_stdout, suppress
 from pathlib import Path
@@ -25,6 +26,7 @@ from specwire.runtime.cli.norfab_worker_options import KEYS, PROCESS, USER, Work
 from specwire.runtime.cli.norfab_worker_reloading import reload_requested
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.signals import stop_requested
+from specwire.runtime.kernel.descriptors import raise_descriptor_limit
 from specwire.runtime.kernel.store import StoreError
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.serverlog import ServerLog
@@ -44,6 +46,9 @@ if TYPE_CHECKING:
     from specwire.runtime.observe.subject import Subject
 
 ROLE = "norfab-worker"
+
+CHILDREN_S = 1.0
+"""How long processes of tasks have to end at SIGTERM, all together, before they are killed."""
 
 
 class WorkerLog:
@@ -85,10 +90,30 @@ def main(arguments: Sequence[str]) -> int:
         return _tell(error, 1)
     finally:
         log.close()
+        end_children()
     if restart is not None:
         sys.stderr.flush()
         os.execv(sys.executable, [sys.executable, "-m", *restart])
     return 0
+
+
+def end_children() -> None:
+    """End the processes that tasks have started by multiprocessing; without this, Python waits for them at its end.
+
+    No task is waited for at this point, so neither is its process.
+    """
+    if "multiprocessing" not in sys.modules:
+        return
+    from multiprocessing import active_children
+
+    children = active_children()
+    for child in children:
+        child.terminate()
+    until = time.monotonic() + CHILDREN_S
+    for child in children:
+        child.join(max(0.0, until - time.monotonic()))
+        if child.exitcode is None:
+            child.kill()
 
 
 def _tell(error: Exception, status: int) -> int:
@@ -101,6 +126,7 @@ async def _serve(
 ) -> Sequence[str] | None:
     """Run a worker until it is told to stop; return the module and arguments to begin anew with, if it is to."""
     stop, ready = stop_requested(), Readiness()
+    raise_descriptor_limit()
     reloaded = reload_requested(options.config, log.line) if options.config is not None else stop
     serving = NorfabWorker(
         options.brokers,

@@ -28,9 +28,21 @@ class PostBody(msgspec.Struct, frozen=True, gc=False):
 
 
 class OpenBody(msgspec.Struct, frozen=True):
-    """What a worker may say of itself."""
+    """Body of a worker's OPEN.
+
+    Attributes:
+        resources: what the worker manages.
+        name: the worker could not register by this name, and asks why. Only our own workers ask.
+    """
 
     resources: tuple[str, ...] = ()
+    name: str = ""
+
+
+class OpenReply(msgspec.Struct, frozen=True):
+    """Body of the broker's OPEN; `taken`: another worker of that name is connected."""
+
+    taken: bool = False
 
 
 class _EventBody(msgspec.Struct, frozen=True):
@@ -49,6 +61,8 @@ class _Dispatched(msgspec.Struct, frozen=True, gc=False):
 _encoder = msgspec.json.Encoder()
 _POST = msgspec.json.Decoder(PostBody)
 _OPEN = msgspec.json.Decoder(OpenBody)
+TAKEN = msgspec.json.encode(OpenReply(taken=True))
+_OPEN_REPLY = msgspec.json.Decoder(OpenReply)
 _EVENT = msgspec.json.Decoder(_EventBody)
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _ANY = msgspec.json.Decoder()
@@ -64,6 +78,14 @@ def read_post(body: bytes) -> PostBody:
         return _POST.decode(body)
     except _UNREADABLE as error:
         raise BodyError(f"the body is not a job in JSON: {error}") from None
+
+
+def read_open_reply(body: bytes) -> OpenReply:
+    """Return what a broker answers; brokers of other packages answer nothing, or anything."""
+    try:
+        return _OPEN_REPLY.decode(body)
+    except _UNREADABLE:
+        return OpenReply()
 
 
 def read_open(body: bytes) -> OpenBody:

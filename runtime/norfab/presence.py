@@ -99,14 +99,21 @@ class Presence:
             self._engine.dispatcher.complete(complete)
 
     def _introduce(self, peer: bytes, worker: Worker | None, command: Open) -> None:
-        """OPEN is answered and never waited for; with it a worker says which resources it manages."""
+        """Answer OPEN, with which a worker says which resources it manages, or asks whether a name is taken."""
+        name = ""
         try:
             if len(command.body) > self._engine.settings.open_octets:
                 raise BodyError("the body of OPEN is too large")
-            resources = frozenset(bodies.read_open(command.body).resources)
+            body = bodies.read_open(command.body)
+            resources, name = frozenset(body.resources), body.name
         except BodyError as error:
             self._engine.drop(peer, "malformed", str(error))
             resources = frozenset()
+        if name and name in self._engine.registry.workers:
+            # libzmq ignores the second connection with the same routing id, so it asks by another one.
+            self._engine.report(Refused(peer, f"another worker named {name} is connected"))
+            self._engine.send(peer, "worker", Open(bodies.TAKEN))
+            return
         if worker is not None:
             worker.resources = resources
             self._engine.dispatcher.serve_waiting(worker)

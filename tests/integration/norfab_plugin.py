@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import multiprocessing
 import os
 import sys
 import time
@@ -48,6 +49,38 @@ class Fleet:
             job.check()
             time.sleep(0.005)
         return "it is there"
+
+    @task
+    def end_child(self, kind: str) -> int | None:
+        """Start a child process, end it, and return its exit status."""
+        context = multiprocessing.get_context("fork")
+        if kind == "process":
+            process = context.Process(target=time.sleep, args=(WAIT_S,))
+            process.start()
+            process.terminate()
+            process.join()
+            return process.exitcode
+        if kind == "pool":
+            with context.Pool(2) as pool:  # its end is `terminate`
+                pool.map(abs, [1, -1])
+            pool.join()
+            return 0
+        child = os.fork()
+        if child == 0:
+            if kind == "exit":
+                sys.exit(7)
+            return None
+        return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+
+    @task
+    def leave_child(self, file: str) -> None:
+        """Fork a child that never ends, and write its process id to a file."""
+        child = os.fork()
+        if child == 0:
+            time.sleep(WAIT_S)
+            os._exit(0)
+        Path(file).write_text(str(child))
+        time.sleep(WAIT_S)
 
     @task
     async def wait_softly(self, job: Job, file: str) -> str:

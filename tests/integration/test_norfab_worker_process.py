@@ -20,11 +20,12 @@ import pytest
 
 from specwire.runtime.cli.norfab_worker_options import PROCESS, WorkerOptions
 from specwire.runtime.norfab.commands import Event, Get, Mmi, Response
+from specwire.runtime.norfab.events import Refused
 from specwire.runtime.norfab.limits import Settings
 from specwire.runtime.norfab.worker.restoring import INTERRUPTED
 from specwire.runtime.norfab.worker.serve import NorfabWorker
 from tests.integration.norfab_plugin import Fleet
-from tests.integration.norfab_scene import RawPeer, crowd_at, run, serving_broker
+from tests.integration.norfab_scene import Heard, RawPeer, crowd_at, run, serving_broker
 from tests.integration.norfab_watch import NorfabWatch
 
 pytestmark = pytest.mark.peers
@@ -300,5 +301,71 @@ def test_an_idle_worker_is_small_and_shares_its_folder_with_no_other(tmp_path: P
                 with working(endpoint, tmp_path / "w") as second:
                     assert await asyncio.to_thread(second.process.wait, PATIENCE_S) == 1
                     assert f"is in use by process {first.process.pid}" in second.said
+
+    run(story)
+
+
+@pytest.mark.parametrize(
+    ("kind", "status"), [("process", -signal.SIGTERM), ("pool", 0), ("return", 0), ("exit", 7)]
+)
+def test_a_task_may_end_a_child_process(tmp_path: Path, kind: str, status: int) -> None:
+    """SIGTERM ends the child, not the worker; a forked child that returns from the task ends."""
+
+    async def story() -> None:
+        async with serving_broker(tmp_path / "broker") as (broker, _):
+            endpoint = broker.endpoints[0]
+            async with crowd_at(endpoint) as crowd:
+                client = crowd.client()
+                with working(endpoint, tmp_path / "w", command=True) as worker:
+                    await worker.until_said("registered")
+                    client.post("j1", task="end_child", args=[kind], target="w1")
+                    assert (await entry(client, "j1"))["result"] == status
+                    client.post("j2", task="add", args=[2, 3], target="w1")
+                    assert (await entry(client, "j2"))["result"] == 5
+                    assert "stopping" not in worker.said
+                    assert await worker.end() == 0
+
+    run(story)
+
+
+def test_a_child_that_hangs_keeps_neither_store_nor_connection(tmp_path: Path) -> None:
+    """The worker is killed, its child lives on, and the next worker of the name is registered at once."""
+    file = tmp_path / "child"
+
+    async def story() -> None:
+        async with serving_broker(tmp_path / "broker", settings=QUIET) as (broker, _):
+            endpoint = broker.endpoints[0]
+            async with crowd_at(endpoint) as crowd:
+                client = crowd.client()
+                with working(endpoint, tmp_path / "w") as worker:
+                    await worker.until_said("registered")
+                    client.post("j1", task="leave_child", args=[str(file)], target="w1")
+                    while not file.exists() or not file.read_text():
+                        await asyncio.sleep(0.01)
+                with working(endpoint, tmp_path / "w") as worker:
+                    await worker.until_said("registered", 2)
+                    os.kill(int(file.read_text()), signal.SIGKILL)
+
+    run(story)
+
+
+def test_a_second_worker_of_a_name_says_why_it_is_not_registered(tmp_path: Path) -> None:
+    """The broker logs it, too, and the first one goes on working."""
+
+    async def story() -> None:
+        heard = Heard()
+        async with serving_broker(tmp_path / "broker", heard=heard) as (broker, _):
+            endpoint = broker.endpoints[0]
+            async with crowd_at(endpoint) as crowd:
+                client = crowd.client()
+                with working(endpoint, tmp_path / "first") as first:
+                    await first.until_said("registered")
+                    with working(endpoint, tmp_path / "second") as second:
+                        await second.until_said("another worker named w1 is connected: stop that one")
+                        assert "registered" not in second.said
+                    refused = await heard.until(Refused)
+                    assert refused.reason == "another worker named w1 is connected"
+                    client.post("j1", task="add", args=[2, 3], target="w1")
+                    assert (await entry(client, "j1"))["result"] == 5
 
     run(story)

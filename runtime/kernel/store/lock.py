@@ -10,6 +10,8 @@ import os
 from contextlib import suppress
 from pathlib import Path
 
+from specwire.runtime.forking import withhold
+
 
 class StoreError(Exception):
     """A store cannot be opened, read or closed."""
@@ -26,7 +28,9 @@ class StoreVersionError(StoreError):
 class StoreLock:
     """Lock on ``PATH-lock``, held from construction until `release`.
 
-    The file remains, and contains the process id of its last holder.
+    The file remains, and contains the process id of its last holder. The kernel releases an `flock` when
+    the last copy of its descriptor is closed, so forked children close theirs: one that outlives a killed
+    process does not keep the store locked.
 
     Raises:
         StoreInUseError: another process holds the lock.
@@ -48,11 +52,18 @@ class StoreLock:
                 raise StoreError(f"{file} cannot be locked: {error.strerror}") from None
             advice = "end that one, or choose another folder"
             raise StoreInUseError(f"{path} is in use by process {holder}: {advice}") from None
+        withhold(self)
         with suppress(OSError):  # the process id is for people: a full disk must not matter
             os.ftruncate(self._descriptor, 0)
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
         """Let another process use the store."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)  # closing is not enough after a fork
-        os.close(self._descriptor)
+        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        self.close_in_child()
+
+    def close_in_child(self) -> None:
+        """Close the descriptor; the lock stays with the process that has another copy."""
+        descriptor, self._descriptor = self._descriptor, -1
+        if descriptor >= 0:
+            os.close(descriptor)

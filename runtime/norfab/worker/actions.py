@@ -10,9 +10,13 @@ from specwire.runtime.norfab.worker.events import Happening
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False):
-    """Open a new connection to a broker, by its index. If that fails, or it is lost: `WorkerEngine.lost`."""
+    """Open a new connection to a broker, by its index. If that fails, or it is lost: `WorkerEngine.lost`.
+
+    `named`: the routing id is the worker's name; else libzmq makes one.
+    """
 
     broker: int
+    named: bool = True
 
 
 class Close(msgspec.Struct, frozen=True, gc=False):

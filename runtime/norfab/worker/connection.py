@@ -7,7 +7,8 @@ broker is tried for `WorkerSettings.patience_s`, then the brokers of the list ta
 
 The routing id of a worker is its name on every connection. libzmq ignores a new connection while the
 broker's socket has not released the previous one with the same id: the new one stays silent, without an
-error. So silence is tolerated for a shorter time on a new connection (`hello_s`) than later.
+error. So silence is tolerated for a shorter time on a new connection (`hello_s`) than later. After it, the
+worker asks with OPEN, on a connection with another routing id, whether its name is taken; our brokers answer.
 """
 
 from __future__ import annotations
@@ -15,7 +16,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 from zlib import crc32
 
-from specwire.runtime.norfab.commands import Disconnect, Keepalive, Open, Ready
+from specwire.runtime.norfab.bodies import read_open_reply
+from specwire.runtime.norfab.commands import Command, Disconnect, Keepalive, Open, Ready
 from specwire.runtime.norfab.worker import bodies
 from specwire.runtime.norfab.worker.actions import Close, Connect, Send
 from specwire.runtime.norfab.worker.events import Connected, Disconnected
@@ -32,6 +34,7 @@ class Connection:
         registered: the broker has sent something on this connection.
         registered_at: when it first did.
         introduced: it has answered OPEN on this connection.
+        asking: this connection only asks whether the worker's name is taken.
     """
 
     __slots__ = (
@@ -44,6 +47,7 @@ class Connection:
         "_spread",
         "_trouble_at",
         "_up",
+        "asking",
         "broker",
         "introduced",
         "keepalives_in",
@@ -56,7 +60,7 @@ class Connection:
     def __init__(self, engine: WorkerEngine) -> None:
         self._engine = engine
         self.broker = self.registrations = self.keepalives_in = self.keepalives_out = 0
-        self._up = self.registered = self.introduced = False
+        self._up = self.registered = self.introduced = self.asking = False
         self._retry_at: float | None = None
         self._trouble_at: float | None = None  # when the broker that had registered this worker was lost
         self._failures = self._mute = 0
@@ -66,8 +70,8 @@ class Connection:
 
     @property
     def up(self) -> bool:
-        """Whether there is a connection."""
-        return self._up
+        """Whether there is a connection with the worker's name."""
+        return self._up and not self.asking
 
     @property
     def label(self) -> str:
@@ -75,17 +79,20 @@ class Connection:
         return self._engine.brokers[self.broker]
 
     def open(self) -> None:
-        """Connect, and register."""
+        """Connect, and register, or ask whether the name is taken."""
         engine = self._engine
         self._up, self.registered, self.introduced, self._retry_at = True, False, False, None
         self._heard_at = self._beat_at = engine.now
-        engine.out.append(Connect(self.broker))
+        engine.out.append(Connect(self.broker, named=not self.asking))
+        if self.asking:
+            engine.out.append(Send(Open(bodies.question(engine.name))))
+            return
         self.introduce()
         engine.out.append(Send(Ready(engine.service)))
 
     def introduce(self) -> None:
         """Send the resources that the worker manages."""
-        if self._up:
+        if self.up:
             self._engine.out.append(Send(Open(bodies.introduction(self._engine.resources))))
 
     def hear(self, *, answers_open: bool) -> None:
@@ -100,8 +107,21 @@ class Connection:
         self._mute = 0
         engine.report(Connected(self.label, engine.service))
 
-    def end(self, reason: str) -> None:
-        """Give up the connection, and open a new one after a pause."""
+    def answer(self, command: Command) -> None:
+        """Handle the answer to a question; it ends this connection."""
+        name = self._engine.name
+        if type(command) is Open and read_open_reply(command.body).taken:
+            reason = f"another worker named {name} is connected: stop that one, or choose another name"
+        else:
+            reason = f"the broker does not answer to the name {name}"
+        self.end(reason)
+
+    def end(self, reason: str, *, ask: bool = False) -> None:
+        """Give up the connection, and open a new one after a pause.
+
+        Args:
+            ask: the new one asks the same broker whether the worker's name is taken.
+        """
         if not self._up:
             return
         engine, settings = self._engine, self._engine.settings
@@ -112,7 +132,9 @@ class Connection:
         elif self.registered and self._trouble_at is None:
             self._trouble_at = engine.now
         self._up = self.registered = self.introduced = False
-        self._choose()
+        self.asking = ask
+        if not ask:
+            self._choose()
         delay = min(settings.first_retry_s * 2.0 ** min(self._failures, 16), settings.longest_retry_s)
         self._failures += 1
         self._retry_at = engine.now + delay * self._spread
@@ -126,7 +148,7 @@ class Connection:
 
     def leave(self) -> None:
         """Send DISCONNECT. Nothing may be sent on this connection after it."""
-        if self._up:
+        if self.up:
             self._engine.out.append(Send(Disconnect(self._engine.service)))
 
     def close(self) -> None:
@@ -152,9 +174,10 @@ class Connection:
             self.end(f"the broker was silent for {settings.expiry_s:g} s")
         elif not self.registered and silent >= self._hello_s():
             reason = f"the broker did not answer within {self._hello_s():g} s"
-            self._mute += 1
-            self.end(reason)
-        elif now - self._beat_at >= settings.keepalive_s:
+            ask = not self.asking
+            self._mute += ask
+            self.end(reason, ask=ask)
+        elif now - self._beat_at >= settings.keepalive_s and not self.asking:
             # Relative to the due time, so that late ticks do not add up, unless this one is very late.
             due = self._beat_at + settings.keepalive_s
             self._beat_at = due if now - due < settings.keepalive_s else now
@@ -163,4 +186,6 @@ class Connection:
 
     def _hello_s(self) -> float:
         settings = self._engine.settings
+        if self.asking:
+            return settings.hello_s
         return min(settings.hello_s * 2.0 ** min(self._mute, 16), settings.expiry_s)

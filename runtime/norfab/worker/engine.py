@@ -121,7 +121,9 @@ class WorkerEngine:
     def receive(self, command: Command, now: float) -> list[Action]:
         """Handle a command of the broker."""
         self.now = now
-        if self.connection.up:
+        if self.connection.asking:
+            self.connection.answer(command)
+        elif self.connection.up:
             self._receive(command)
         return self._done()
 

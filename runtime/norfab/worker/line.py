@@ -1,6 +1,6 @@
 """Socket of the worker: one at a time, a new one for each registration.
 
-The routing id is the worker's name. All messages are captured here.
+The routing id is the worker's name, unless the worker asks whether that is taken. All messages are captured here.
 """
 
 from __future__ import annotations
@@ -60,8 +60,13 @@ class Line:
         self._endpoint = self._conversation = ""
         self._waiting = 0
 
-    def open(self, broker: int) -> None:
-        """Close the connection, if there is one, and open a new one; raises TransportError."""
+    def open(self, broker: int, *, named: bool) -> None:
+        """Close the connection, if there is one, and open a new one; raises TransportError.
+
+        Args:
+            broker: index of the broker.
+            named: the routing id is the worker's name; else libzmq makes one.
+        """
         self.drop()
         self._broker, self._endpoint = broker, self._endpoints[broker]
         self._conversation = f"{os.urandom(4).hex()}-worker-{self._name.encode().hex()}"
@@ -74,7 +79,7 @@ class Line:
             on_lost=self._lose,
             high_water=HIGH_WATER,
             security=self._keys[broker].next(),
-            identity=self._name.encode(),
+            identity=self._name.encode() if named else b"",
             max_frame_octets=self._max_frame_octets,
             connect_s=CONNECT_S,
         )

@@ -6,11 +6,14 @@ many. The queue is bounded: progress is omitted when it is full, and a stream wa
 A thread is started when there is a task and no idle thread, and serves further tasks. An abandoned task
 keeps its thread, which serves again if the task ends after all. All threads are daemons, so a task that
 never ends does not keep the process alive.
+
+A task that calls `os.fork` returns twice. In the child the process ends there: it has no loop to report to.
 """
 
 from __future__ import annotations
 
 import asyncio
+import os
 import queue
 import threading
 import time
@@ -65,6 +68,7 @@ class Runner:
         self._woken = self._closed = False
         self._threads = _Threads(concurrency)
         self._side: _SideLoop | None = None
+        self._process = os.getpid()
 
     # --- on the worker's event loop
 
@@ -123,7 +127,9 @@ class Runner:
             args, kwargs = self._read(found, job, body)
             value = found.call(*args, **kwargs)
         except BaseException as error:  # noqa: BLE001 - whatever a plugin raises, SystemExit too
+            self._end_child(error)
             return outcomes.of_error(error)
+        self._end_child(None)
         return outcomes.of_value(value, job.resources)
 
     @staticmethod
@@ -140,13 +146,23 @@ class Runner:
         try:
             job.check()
             args, kwargs = self._read(found, job, body)
-            outcome = outcomes.of_value(await found.call(*args, **kwargs), job.resources)
+            value = await found.call(*args, **kwargs)
+            self._end_child(None)
+            outcome = outcomes.of_value(value, job.resources)
         except asyncio.CancelledError:
             outcome = failure("cancelled")
         except BaseException as error:  # noqa: BLE001 - as above
+            self._end_child(error)
             outcome = outcomes.of_error(error)
         self._coroutines.pop(job.uuid, None)
         self._put(job.uuid, outcome)
+
+    def _end_child(self, error: BaseException | None) -> None:
+        """End this process if the task forked it, with the status that Python would give."""
+        if os.getpid() == self._process:
+            return
+        status = getattr(error, "code", 1) if isinstance(error, SystemExit) else int(error is not None)
+        os._exit(status if isinstance(status, int) else int(status is not None))
 
     def send_progress(self, uuid: str, progress: Progress) -> None:
         """See `Outlet.send_progress`."""
@@ -268,8 +284,11 @@ class _SideLoop:
 
     def _serve(self) -> None:
         asyncio.set_event_loop(self._loop)
+        pid = os.getpid()
         while not self._closing:
             # sys.exit in a coroutine that a plugin has started ends `run_forever`.
             with suppress(BaseException):
                 self._loop.run_forever()
+            if os.getpid() != pid:
+                os._exit(1)  # a child that a coroutine has forked: it has no part in the loop
         self._loop.close()

@@ -291,17 +291,17 @@ class NorfabWorker:
                 self._runner.abandon(uuid)
             case actions.Input(uuid=uuid, body=body):
                 self._runner.give(uuid, body)
-            case actions.Connect(broker=broker):
-                self._connect(broker)
+            case actions.Connect():
+                self._connect(action)
             case actions.Close():
                 self._line.drop()
             case actions.Stopped(restart=restart):
                 if not self.finished.done():
                     self.finished.set_result(restart)
 
-    def _connect(self, broker: int) -> None:
+    def _connect(self, action: actions.Connect) -> None:
         try:
-            self._line.open(broker)
+            self._line.open(action.broker, named=action.named)
         except TransportError as error:
             self._perform(self._engine.lost(str(error), self._now()))
 

@@ -487,6 +487,19 @@ def test_27_the_specification_s_names_and_the_deployed_ones() -> None:
     assert lab.take("c1") == [Response("m2", 200, b"[]", "mmi.service.broker")]
 
 
+def test_28_a_worker_that_asks_is_told_that_its_name_is_taken() -> None:
+    """Our own extension of OPEN: libzmq ignores a second connection with the routing id of a worker."""
+    lab = Lab()
+    lab.ready("w1")
+    lab.say("\x00random", "worker", Open(b'{"name":"w1"}'))
+    assert lab.take("\x00random") == [Open(b'{"taken":true}')]
+    assert lab.reported(Refused)[-1].reason == "another worker named w1 is connected"
+    lab.say("\x00random", "worker", Open(b'{"name":"w2"}'))
+    assert lab.take("\x00random") == [Open()]
+    assert len(lab.reported(Refused)) == 1
+    assert set(lab.engine.registry.workers) == {"w1"}
+
+
 def test_29_services_inside_the_broker_are_the_shell_s_and_no_worker_s() -> None:
     lab = Lab(shell_tasks={"fss.service.broker": None, "sid.service.broker": None})
     lab.ready("w1", service="fss.service.broker")

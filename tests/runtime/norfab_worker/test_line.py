@@ -49,7 +49,7 @@ def test_progress_does_not_take_the_room_of_results(tmp_path: Path) -> None:
             on_malformed=lambda reason: None,
             on_lost=lambda reason: None,
         )
-        line.open(0)
+        line.open(0, named=True)
         asked = HIGH_WATER + 2 * MAX_EVENTS_WAITING
         for _ in range(asked):
             line.send(commands.Event("j1", 200, LARGE, client=b"c1"))

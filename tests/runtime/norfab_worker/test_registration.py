@@ -6,7 +6,7 @@ from itertools import pairwise
 
 import pytest
 
-from specwire.runtime.norfab.commands import Disconnect, Keepalive, Open, Ready
+from specwire.runtime.norfab.commands import Command, Disconnect, Keepalive, Open, Ready
 from specwire.runtime.norfab.names import InvalidNameError
 from specwire.runtime.norfab.worker import actions
 from specwire.runtime.norfab.worker.actions import Close, Connect, Send
@@ -97,20 +97,56 @@ def test_messages_of_a_connection_that_was_given_up_are_nothing() -> None:
     assert lab.engine.jobs.by_uuid == {}
 
 
-def test_a_fresh_connection_that_stays_silent_is_given_up_sooner_and_then_later() -> None:
-    """libzmq lets nothing through while the broker has not let go of the old connection with this name."""
-    lab = Lab(registered=False)
-    given_up = []
-    for _ in range(400):
-        before = len(lab.of(Close))
+def silences(lab: Lab, seconds: float) -> list[tuple[bool, int]]:
+    """Return, for each connection that the worker gives up, whether it was named, and its length in seconds."""
+    found = []
+    opened_at = lab.now
+    for _ in range(int(seconds * 10)):
+        named, closed = lab.of(Connect)[-1].named, len(lab.of(Close))
+        opened = len(lab.of(Connect))
         lab.wait(0.1, alive=False)
-        if len(lab.of(Close)) > before:
-            given_up.append(round(lab.now - START))
-    assert [later - sooner for sooner, later in zip([0, *given_up], given_up, strict=False)][:3] == [
-        5,
-        10,
-        16,
-    ]
+        if len(lab.of(Close)) > closed:
+            found.append((named, round(lab.now - opened_at)))
+        if len(lab.of(Connect)) > opened:
+            opened_at = lab.now
+    return found
+
+
+def test_a_fresh_connection_that_stays_silent_is_given_up_sooner_and_then_later() -> None:
+    """libzmq lets nothing through while the broker has not released the old connection with this name.
+
+    After each, the worker asks on a connection without a name whether the name is taken.
+    """
+    lab = Lab(registered=False)
+    assert silences(lab, 60)[:6] == [(True, 5), (False, 5), (True, 10), (False, 5), (True, 15), (False, 5)]
+
+
+@pytest.mark.parametrize(
+    ("answer", "reason"),
+    [
+        (
+            Open(b'{"taken":true}'),
+            "another worker named w1 is connected: stop that one, or choose another name",
+        ),
+        (Open(), "the broker does not answer to the name w1"),
+        (Open(b"\xff"), "the broker does not answer to the name w1"),
+        (Disconnect("svc"), "the broker does not answer to the name w1"),
+    ],
+)
+def test_a_worker_asks_whether_its_name_is_taken(answer: Command, reason: str) -> None:
+    """It asks the same broker, sends nothing else there, and tries again afterwards."""
+    lab = Lab(registered=False)
+    while lab.of(Connect)[-1].named:
+        lab.wait(0.1, alive=False)
+    assert lab.of(Connect)[-1].broker == lab.of(Connect)[-2].broker
+    assert lab.of(Send)[-1] == Send(Open(b'{"name":"w1"}'))
+    sent = len(lab.of(Send))
+    lab.wait(3.0, alive=False)
+    assert len(lab.of(Send)) == sent
+    lab.perform(lab.engine.receive(answer, lab.now))
+    assert lab.reported(Disconnected)[-1].reason == reason
+    lab.wait(2.0, alive=False)
+    assert lab.of(Connect)[-1].named
 
 
 def test_a_broker_that_comes_back_has_its_workers_within_three_seconds() -> None:
