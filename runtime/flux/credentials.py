@@ -1,8 +1,8 @@
-"""Who a message is from: the userid and the roles that a broker stamps on it where it comes in.
+"""Credentials of a message: the userid and the roles that a broker sets where a message enters the instance.
 
-The owner of the instance may let messages pass with other credentials, for services that act for users; what
-a guest writes there is overwritten. LOCAL says that the user sits at this broker, so it goes where a message
-comes from another broker.
+A client of the instance's owner may set the userid, the roles, or both, for services that act for users; the
+broker sets what is unset. It overwrites both for guests. LOCAL says that the user is connected to this broker,
+so it is cleared on messages from another broker.
 """
 
 from __future__ import annotations
@@ -40,10 +40,16 @@ def at_ingress(userid: int, owner: int) -> Credentials:
 
 
 def stamp(client: Credentials, userid: int, rolemask: int) -> Credentials:
-    """Return what a message gets that a client sent with this userid and rolemask."""
-    if userid == USERID_UNKNOWN and rolemask == ROLES_NONE:
+    """Return the credentials for a message that a client sent with this userid and rolemask.
+
+    Each of the two is decided alone: `flux proxy` sets the userid and leaves the roles to the broker.
+    """
+    if not client.may_own():
         return client
-    return Credentials(userid, rolemask) if client.rolemask & OWNER else client
+    return Credentials(
+        client.userid if userid == USERID_UNKNOWN else userid,
+        client.rolemask if rolemask == ROLES_NONE else rolemask,
+    )
 
 
 def may_use(rolemask: int, userid: int, required: int) -> bool:

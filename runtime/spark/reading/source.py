@@ -16,12 +16,13 @@ from __future__ import annotations
 from collections.abc import Iterator, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NoReturn
 from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
@@ -44,6 +45,8 @@ NAME = "specwire"
 DECODING = tuple(name for name in KNOWN if name not in {"debug", "u64"})
 """The options that it shares with `decode`; what the others do is an expression on decoded rows."""
 OPTIONS = ("path", "protocol", "damaged", *DECODING)
+OWNER = "owner"
+"""Property of a table that Spark adds to the options when a catalog table is created."""
 
 _PARTITION_OCTETS = 32 << 20
 """Small row groups are read together, up to so many octets of frames and the rest."""
@@ -68,6 +71,11 @@ class SpecwireSource(DataSource):
         """Read the options; InputError for one that is unknown, or cannot be met."""
         super().__init__(options)
         given = {name.casefold(): value for name, value in options.items()}
+        if OWNER in given:
+            raise InputError(
+                "the format specwire has no tables in the catalog: Spark reads them without their options, "
+                "and so without the path; use CREATE TEMPORARY VIEW ... USING specwire OPTIONS (path '...')"
+            )
         known = {name: given.pop(name, "") for name in ("path", "protocol", "damaged")}
         self.asked: Options = read_options(given, DECODING, OPTIONS)
         self.damaged: Damaged = read_damaged(known["damaged"] or "fail", ("fail", "quarantine"))
@@ -90,6 +98,10 @@ class SpecwireSource(DataSource):
             )
         return SpecwireReader(self.folder, self.protocol, self.asked, self.damaged)
 
+    def streamReader(self, schema: StructType) -> DataSourceStreamReader:
+        """Return a reader that fails with a sentence: an error here would be lost in Spark."""
+        return _NoStream()
+
     def _find_protocol(self) -> str:
         survey = survey_segments(self.folder)
         check_survey(survey, self.damaged)
@@ -100,6 +112,21 @@ class SpecwireSource(DataSource):
                 f"{self.folder}: the capture holds {stated}: name one with the option 'protocol'"
             )
         return found[0]
+
+
+class _NoStream(DataSourceStreamReader):
+    """Answer to ``readStream``: Spark asks for the first offset before anything else."""
+
+    def initialOffset(self) -> NoReturn:
+        """Raise InputError."""
+        raise InputError(
+            "the format specwire reads in batch; follow a capture that grows with `specwire pipeline watch`, "
+            "or with follow() of specwire.runtime.spark.live.messages"
+        )
+
+    def read(self, partition: InputPartition) -> NoReturn:
+        """Raise InputError."""
+        self.initialOffset()
 
 
 @dataclass

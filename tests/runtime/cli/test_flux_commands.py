@@ -158,6 +158,40 @@ def test_ping_by_the_largest_messages(capfd: Capture) -> None:
     assert " pad=16000000 seq=0 " in flux(capfd, "ping", "-c", "1", "--pad", "16000000", "0").out
 
 
+def test_attributes_without_a_value_are_listed(capfd: Capture) -> None:
+    """A broker of flux-core lists them, and answers ENOENT (2) when one is read."""
+
+    def script(c: Conversation) -> None:
+        c.reply(c.hear_rpc("attr.list"), payload=b'{"names":["size","parent-uri"]}\0')
+        request = c.hear_rpc("attr.get")
+        assert request[2] == b'{"name":"parent-uri"}\0'
+        c.reply(request, errnum=2)
+        c.reply(c.hear_rpc("attr.get"), payload=b'{"value":"3","flags":1}\0')
+
+    with broker(script) as place:
+        listing = flux(capfd, "lsattr", "--values", "--uri", place).out
+    assert listing == f"{'parent-uri':<40}-\n{'size':<40}3\n"
+    with broker(script) as place:
+        found = json.loads(flux(capfd, "lsattr", "--json", "--uri", place).out)
+    assert found == {"parent-uri": None, "size": "3"}
+
+
+def test_an_attribute_cannot_command_a_terminal(capfd: Capture) -> None:
+    """JSON has the value; for people it is escaped."""
+    hostile = "a\nb\x1b[2J\x9b\x7f\u202e\u2066"
+
+    def script(c: Conversation) -> None:
+        payload = json.dumps({"value": hostile, "flags": 1}).encode() + b"\0"
+        c.reply(c.hear_rpc("attr.get"), payload=payload)
+
+    with broker(script) as place:
+        shown = flux(capfd, "getattr", "size", "--uri", place).out
+    assert shown == r"a\nb\x1b[2J\x9b\x7f\u202e\u2066" + "\n"
+    with broker(script) as place:
+        printed = flux(capfd, "getattr", "size", "--json", "--uri", place).out
+    assert printed.replace("\n", "").isprintable() and json.loads(printed)["value"] == hostile
+
+
 def test_rank_is_found_where_the_hosts_are_no_list(capfd: Capture) -> None:
     """A broker's fault, or a list of gigabytes, is in nobody's way who gives a rank."""
 

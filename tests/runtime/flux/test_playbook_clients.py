@@ -8,6 +8,7 @@ from specwire.generated.flux import Control, Event, Request, Response
 from specwire.runtime.flux import connection
 from specwire.runtime.flux.actions import CloseClient, Link, Report
 from specwire.runtime.flux.answering import pack, respond, unpack_object
+from specwire.runtime.flux.credentials import may_use
 from specwire.runtime.flux.events import ClientClosed, Dropped
 from specwire.runtime.flux.flags import NORESPONSE, STREAMING, UPSTREAM
 from tests.runtime.flux.tree import GUEST, OWNER, LocalClient, Tree
@@ -25,6 +26,7 @@ def credentials(client: LocalClient, request: Request) -> tuple[int, int]:
 
 
 PING = Request(topic="broker.ping", payload=b"{}\0")
+UNSET = 0xFFFFFFFF
 
 
 # --- ingress
@@ -45,10 +47,21 @@ def test_guest_is_stamped() -> None:
     assert credentials(client, PING.replace(nodeid=0)) == (GUEST, 2)
 
 
-def test_owner_may_pass_other_credentials() -> None:
-    """An owner may pass other credentials through."""
-    client = Tree(3).client(1)
-    assert credentials(client, PING.replace(userid=42, rolemask=2)) == (42, 2)
+@pytest.mark.parametrize(
+    ("userid", "rolemask", "owners"),
+    [
+        (UNSET, 0, (OWNER, 5)),
+        (42, 0, (42, 5)),  # as `flux proxy` sends it
+        (0, 0, (0, 5)),
+        (UNSET, 2, (OWNER, 2)),
+        (42, 2, (42, 2)),
+    ],
+)
+def test_each_credential_is_stamped_alone(userid: int, rolemask: int, owners: tuple[int, int]) -> None:
+    """An unset userid is stamped, and an unset rolemask, whatever the other holds; a guest's are overwritten."""
+    ping = PING.replace(userid=userid, rolemask=rolemask)
+    assert credentials(Tree(3).client(1), ping) == owners
+    assert credentials(Tree(3, allow_guests=True).client(1, GUEST), ping) == (GUEST, 6)
 
 
 def test_authorisation() -> None:
@@ -79,12 +92,10 @@ def test_guests_may_not_change_the_instance(topic: str, value: object) -> None:
 
 
 def test_user_without_a_userid_may_do_nothing() -> None:
-    """USER only if the userid is known."""
-    client = Tree(1).client(0)
-    client.send(PING.replace(rolemask=2))
-    (answer,) = client.received
-    assert isinstance(answer, Response)
-    assert answer.errnum == 1
+    """USER only if the userid is matched and is known, else EPERM."""
+    assert not may_use(2, UNSET, required=2)
+    assert may_use(2, GUEST, required=2)
+    assert may_use(1, UNSET, required=2)
 
 
 # --- what is dropped

@@ -166,3 +166,32 @@ def test_files_that_are_no_segments(session: SparkSession, tmp_path: Path) -> No
     # Each segment is a task of its own: whichever comes first is told.
     told_first = failure(session, folder, damaged="quarantine", mode="FAILFAST", message="Nom")
     assert "cut.parquet: " in told_first or "foreign.parquet: " in told_first
+
+
+@pytest.mark.parametrize("clause", ["OPTIONS (path '{0}')", "LOCATION '{0}'"])
+def test_a_table_of_the_catalog_is_refused_in_a_sentence(
+    session: SparkSession, folder: Path, clause: str
+) -> None:
+    """Spark 4 creates such a table, and reads it with no options at all."""
+    with pytest.raises(PySparkException, match="use CREATE TEMPORARY VIEW"):
+        session.sql(f"CREATE TABLE noms USING specwire {clause.format(folder)}")
+
+
+def test_a_temporary_view_in_sql(session: SparkSession, folder: Path) -> None:
+    """It has the rows of the format, for SQL alone."""
+    session.sql(
+        f"CREATE TEMPORARY VIEW noms USING specwire OPTIONS (path '{folder}', protocol 'filemq', message 'Nom')"
+    )
+    try:
+        rows = session.sql("SELECT seq, Nom.credit FROM noms").collect()
+    finally:
+        session.sql("DROP VIEW noms")
+    expected = load(session, folder, protocol="filemq", message="Nom").select("seq", "Nom.credit").collect()
+    assert rows == expected and rows
+
+
+def test_a_stream_is_refused_in_a_sentence(session: SparkSession, folder: Path, tmp_path: Path) -> None:
+    stream = session.readStream.format("specwire").load(str(folder))
+    query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
+    with pytest.raises(PySparkException, match="the format specwire reads in batch; follow a capture"):
+        query.awaitTermination(60)
