@@ -135,11 +135,12 @@ def test_a_large_commit_is_told_bit_by_bit(tmp_path: Path, monkeypatch: pytest.M
         while serving._engine.commits:  # that the worker registered is a ticket, too
             await asyncio.sleep(0)
         hear(serving, *(post(f"j{number}") for number in range(5)))
-        bits = [[b"j0", b"j1"], [b"j2", b"j3"], [b"j4"]]
         said = told(await wire.until(10))
-        assert [uuids for peer, uuids in said if peer == b"w1"] == bits
-        assert [uuids for peer, uuids in said if peer == b"c1"] == bits
-        assert [peer for peer, _ in said[-2:]] == [b"w1", b"c1"]
+        # How many of the jobs one commit holds depends on the writer; no part of one has more than two.
+        parts = [uuids for peer, uuids in said if peer == b"w1"]
+        assert [uuid for part in parts for uuid in part] == [b"j0", b"j1", b"j2", b"j3", b"j4"]
+        assert max(map(len, parts)) <= 2
+        assert said == [(peer, part) for part in parts for peer in (b"w1", b"c1")]
 
     run(tmp_path, story)
 

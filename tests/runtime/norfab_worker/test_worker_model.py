@@ -187,11 +187,12 @@ class Worker(RuleBasedStateMachine):
         elif body.get("status") == "DELETED":
             result = self.table.result(uuid)
             self.acknowledged.discard(uuid)
-            if (
-                uuid not in self.given_back
-            ):  # else the worker forgets it, and the broker knows of the deletion
-                assert result is not None and result[1], "its deletion is not durable"
-                self.deleted.add(uuid)
+            if uuid in self.given_back:
+                return  # the worker forgets it, and the broker knows of the deletion
+            if self.forgets and self.table.job(uuid) is None:
+                return  # its row was removed to make room, after the deletion was durable
+            assert result is not None and result[1], "its deletion is not durable"
+            self.deleted.add(uuid)
         elif "w1" in body and body["w1"]["task"] != "w1:":
             entry = body["w1"]
             assert uuid not in self.deleted or self.forgets, "a deleted job has a result"
