@@ -45,7 +45,11 @@ def _frames(block: Block) -> Iterator[Frame]:
         said = text[named.end() :] if named else text
         constant = _CONSTANT.search(said)
         octets = (
-            (constant["text"].encode() if constant["text"] else bytes.fromhex(constant["hex"]))
+            (
+                constant["text"].encode("utf-8", "surrogateescape")
+                if constant["text"]
+                else bytes.fromhex(constant["hex"])
+            )
             if constant
             else b""
         )

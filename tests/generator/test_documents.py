@@ -352,6 +352,13 @@ def test_octets_that_are_not_utf8_matter_in_rules_only(tmp_path: Path) -> None:
     assert "E129" in codes(path)
 
 
+def test_an_octet_that_is_not_utf8_in_a_frame_of_a_list(tmp_path: Path) -> None:
+    text = b'# Door\n\nThe open message consists of these frames:\n\n* An empty frame.\n* An edition, to be "\x931".\n'
+    path = tmp_path / "door.md"
+    path.write_bytes(text)
+    assert "E129" in codes(path)
+
+
 def test_a_write_that_fails_leaves_the_folder_as_it_was(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
