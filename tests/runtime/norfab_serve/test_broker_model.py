@@ -45,7 +45,7 @@ from specwire.runtime.norfab.serve.counters import Counters
 from specwire.runtime.norfab.serve.entrance import Door, Entrance
 from specwire.runtime.norfab.serve.serving import Serving
 
-HISTORIES = int(os.environ.get("SPECWIRE_SOAK_HISTORIES", "250"))
+HISTORIES = int(os.environ.get("SPECWIRE_SOAK_HISTORIES", "100"))
 DOOR: Door = ("worker", "client")
 ANSWER_S = 20.0
 PATIENT = Settings(keepalive_s=1000.0, queue_s=100_000.0, job_s=100_000.0, poll_s=0.02, attempts=100)

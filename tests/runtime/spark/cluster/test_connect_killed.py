@@ -1,4 +1,4 @@
-"""`specwire pipeline watch` killed five times while its capture grows, by SIGKILL, and what is there in the end.
+"""`specwire pipeline watch` killed while its capture grows, by SIGKILL, and what is there in the end.
 
 Spark is behind a Connect server here, so that a death costs the start of a Python process and not of Java: this
 program begins and commits all batches itself, so all that can be cut in two is in it. What the server's Spark was told
@@ -8,6 +8,7 @@ before goes on meanwhile, as on a cluster whose driver was killed. A watch that 
 
 from __future__ import annotations
 
+import os
 import random
 import signal
 import subprocess
@@ -38,7 +39,7 @@ pytestmark = [pytest.mark.slow, pytest.mark.spark]
 
 COMMAND = [sys.executable, "-P", "-m", "specwire.runtime.cli.main", "pipeline", "watch", "--no-alerts"]
 LIMIT_S = 600.0
-KILLS = 5
+KILLS = int(os.environ.get("SPECWIRE_WATCH_KILLS", "2"))
 SAID: list[captures.Message] = [("C", captures.OHAI), ("S", captures.OHAI_OK), ("C", captures.SHORT_NOM)]
 ASKED = Asked(layers=("typed",))
 
@@ -84,9 +85,7 @@ class Scene:
         return sum(number for table, number in rows.items() if table.startswith(f"{TYPED}/"))
 
 
-def test_a_watch_that_is_killed_five_times_loses_nothing(
-    server: Server, spark: SparkSession, tmp_path: Path
-) -> None:
+def test_a_watch_that_is_killed_loses_nothing(server: Server, spark: SparkSession, tmp_path: Path) -> None:
     """Each death is within a batch, whose time is told by chance; the tables are those of a batch job, each row once."""
     scene = Scene(tmp_path, server.url)
     seed = random.randrange(1 << 32)
