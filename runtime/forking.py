@@ -1,17 +1,17 @@
-"""Separation of forked children from the server that they come from.
+"""Isolation of forked children from their server.
 
-A task, or a library that it uses, may fork: `os.fork`, `multiprocessing`, `subprocess` with `preexec_fn`. The
-child is a copy of the server. It would share
+A task, or a library that it uses, may fork: `os.fork`, `multiprocessing`, or `subprocess` with
+`preexec_fn`. The child is a copy of the server. Without this module it would share
 
-- the descriptor to which Python writes the number of a signal, so that SIGTERM for the child stops the server;
-- the signal handlers of the server, so that SIGTERM does not end the child;
-- descriptors that the kernel acts on when their last copy is closed: locks of files, connections, and
-  listening sockets. After the server was killed, a child that hangs would keep them.
+- the descriptor to which Python writes signal numbers: SIGTERM for the child would stop the server;
+- the signal handlers of the server: SIGTERM would not end the child;
+- descriptors that the kernel releases when their last copy is closed: file locks, connections and
+  listening sockets. A child that hangs would keep them after the server was killed.
 
-So a child gives them up before any other code runs in it. The sockets of a server are those that an epoll
-instance watches: asyncio's loops and the I/O threads of libzmq have one each. A socket that a task has opened
-for its children stays open. Programs that replace the child (exec) are not concerned: they get default
-handlers, and descriptors are closed at exec.
+So a child gives them up before any other code runs in it. The sockets of a server are those that
+an epoll instance watches: each asyncio loop and each I/O thread of libzmq has one. A socket that a
+task opened for its children stays open. A child that calls exec needs none of this: exec restores
+the default signal handlers and closes the descriptors.
 """
 
 from __future__ import annotations
@@ -29,73 +29,74 @@ from weakref import WeakSet
 
 
 class Inherited(Protocol):
-    """Something that a forked child must not have."""
+    """Object with descriptors that a forked child must not keep."""
 
     def close_in_child(self) -> None:
-        """Close the child's copies of descriptors, and nothing that the server shares with it."""
+        """Close the child's copies of descriptors, without unlocking what the server holds."""
 
 
 _inherited: WeakSet[Inherited] = WeakSet()
 _signals: set[int] = set()
-_forking = threading.local()
+_saved = threading.local()
 
 
 def withhold(inherited: Inherited) -> None:
-    """Have `close_in_child` called in each child, as long as the object exists."""
+    """Register an object: each child calls its `close_in_child`, as long as the object exists."""
     _inherited.add(inherited)
 
 
 def handle_signal(number: int, callback: Callable[[], None]) -> None:
-    """Call `callback` on the running event loop when the signal comes; children get the default handler.
+    """Call `callback` on the running event loop at each signal; children get the default handler.
 
-    Servers call this. Children of a process that has not called it keep its sockets.
+    Servers use this instead of `add_signal_handler`. If a process never calls it, its children keep
+    its sockets.
     """
     _signals.add(number)
     asyncio.get_running_loop().add_signal_handler(number, callback)
 
 
-def _block() -> None:
-    """Block the signals: one that came early in the child would be reported to the server."""
-    _forking.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _signals)
+def _block_signals() -> None:
+    """Block the signals: the child would report an early one to the server."""
+    _saved.mask = signal.pthread_sigmask(signal.SIG_BLOCK, _signals)
 
 
-def _unblock() -> None:
-    signal.pthread_sigmask(signal.SIG_SETMASK, _forking.mask)
+def _restore_signals() -> None:
+    signal.pthread_sigmask(signal.SIG_SETMASK, _saved.mask)
 
 
-def _begin_child() -> None:
+def _isolate_child() -> None:
     if _signals:
         signal.set_wakeup_fd(-1)
-        _leave_sockets()
+        _detach_sockets()
     for number in _signals:
         signal.signal(number, signal.default_int_handler if number == signal.SIGINT else signal.SIG_DFL)
     for inherited in [*_inherited]:
-        with suppress(OSError):  # the number is free already
+        with suppress(OSError):  # it is closed already
             inherited.close_in_child()
-    _unblock()
+    _restore_signals()
 
 
-def _leave_sockets() -> None:
-    """Replace the epoll instances, and the sockets that they watch, by ``/dev/null``.
+def _detach_sockets() -> None:
+    """Replace the epoll instances, and the sockets that they watch, with ``/dev/null``.
 
-    The numbers stay in use, because objects of the server may close them later in the child.
+    The numbers stay in use, because the child's copies of server objects may close them later.
     """
-    watchers = list(_epolls())
-    sockets = {number for watcher in watchers for number in _watched_by(watcher)}
+    watchers = list(_epoll_instances())
+    sockets = {number for watcher in watchers for number in _watched_sockets(watcher)}
     null = os.open(os.devnull, os.O_RDWR | os.O_CLOEXEC)
     for number in (*watchers, *sockets):
         os.dup2(null, number, inheritable=False)
     os.close(null)
 
 
-def _epolls() -> Iterator[int]:
+def _epoll_instances() -> Iterator[int]:
     for name in os.listdir("/proc/self/fd"):
-        with suppress(FileNotFoundError):  # the descriptor of the listing
+        with suppress(FileNotFoundError):  # the descriptor that `listdir` used
             if os.readlink(f"/proc/self/fd/{name}") == "anon_inode:[eventpoll]":
                 yield int(name)
 
 
-def _watched_by(watcher: int) -> Iterator[int]:
+def _watched_sockets(watcher: int) -> Iterator[int]:
     """Yield the sockets that an epoll instance watches: ``tfd: NUMBER`` in proc(5)."""
     for line in Path(f"/proc/self/fdinfo/{watcher}").read_text().splitlines():
         if line.startswith("tfd:"):
@@ -105,4 +106,4 @@ def _watched_by(watcher: int) -> Iterator[int]:
                     yield number
 
 
-os.register_at_fork(before=_block, after_in_parent=_unblock, after_in_child=_begin_child)
+os.register_at_fork(before=_block_signals, after_in_parent=_restore_signals, after_in_child=_isolate_child)

@@ -1,10 +1,11 @@
-"""What all tests share: how golden files are renewed, timeouts, and who runs the tests that need Spark.
+"""Configuration of all tests: golden files, timeouts, and the worker that runs the Spark tests.
 
 `pytest --bless` writes what came out as what is expected. Tests that share a Spark session go to one worker.
 
-Every test has a timeout (`timeout` in pyproject.toml, by pytest-timeout). Its signal raises an exception in the test. An
-event loop catches what is raised in a callback, and hypothesis runs an example that failed again; so the signal comes
-again every `AGAIN_S` seconds until the test has ended. Hypothesis has no deadline for an example.
+Every test has a timeout (`timeout` in pyproject.toml, by pytest-timeout). Its signal raises an
+exception in the test. An event loop catches an exception of a callback, and hypothesis repeats an
+example that failed. So the signal is repeated every `AGAIN_S` seconds until the test has ended.
+Hypothesis has no deadline for an example.
 
 Tests start some hundred processes. Python keeps what it compiles for them, whatever the environment says, and
 neither Java nor Spark compiles for long runs: none lasts long enough to gain by that.
@@ -40,7 +41,7 @@ BRIEF_JAVA = (
 BRIEF_SPARK = Path(__file__).parent / "spark_defaults"
 
 AGAIN_S = 20.0
-"""Seconds until a test that has outlived its timeout is interrupted again."""
+"""Seconds between two interrupts of a test that exceeded its timeout."""
 TIMEOUT = pytest.StashKey[Any]()
 
 LONGEST_ID = 150
@@ -102,7 +103,7 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> Generator[None, object, object]:
-    """Let the timer that pytest-timeout has set go off again and again."""
+    """Make the timer that pytest-timeout has set a repeating one."""
     item.stash[TIMEOUT] = settings
     result = yield
     if settings.method == "signal":
@@ -111,8 +112,15 @@ def pytest_timeout_set_timer(item: pytest.Item, settings: Any) -> Generator[None
 
 
 @pytest.hookimpl(tryfirst=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[Any]) -> None:
+    """Stop the timer of a phase that failed: writing its report may take longer than `AGAIN_S`."""
+    if call.excinfo is not None and TIMEOUT in item.stash:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+
+
+@pytest.hookimpl(tryfirst=True)
 def pytest_runtest_teardown(item: pytest.Item) -> None:
-    """Set the timer again: a failed test has stopped it, and its fixtures may hang as they end."""
+    """Set the timer again: a failed test has stopped it, and the teardown of fixtures may hang."""
     if TIMEOUT in item.stash:
         item.ihook.pytest_timeout_set_timer(item=item, settings=item.stash[TIMEOUT])
 

@@ -1,13 +1,14 @@
-"""A proxy between peers that use CURVE, for whoever has the keys: the server's own, and one that the server lets in.
+"""Proxy between peers that use CURVE, with the server's key pair and a key that the server admits.
 
-What is encrypted between two peers cannot be read in between. So each client speaks CURVE with the proxy, which has the
-key that clients expect of the server, and the proxy speaks CURVE with the server, for each client over a connection of its own,
-under the client's routing id. The server sees one key for all of them. Nothing is dropped: who does not take what waits for it
-holds back the other side, and a server that does so holds back all clients, as they share a socket.
+Encrypted traffic cannot be read between two peers. So each client uses CURVE with the proxy, which
+has the key that clients expect of the server. The proxy uses CURVE with the server, with a separate
+connection for each client, under the client's routing id. The server sees one key for all of them.
+Nothing is dropped: a peer that does not read pauses the other side. A server that does not read
+pauses all clients, because they share a socket.
 
-What would surprise: libzmq does not say whose connection was lost. A client that has gone is noticed when the server next
-sends to it, as servers with heartbeats do, and its connection to the server ends then. A server that has gone is noticed at
-once; a client's next message goes over a new connection.
+Surprise: libzmq does not say whose connection was lost. A lost client is noticed when the server
+next sends to it, as servers with heartbeats do, and then its connection to the server is closed. A
+lost server is noticed at once; a client's next message opens a new connection.
 """
 
 from __future__ import annotations
@@ -49,8 +50,8 @@ class CurveProxy:
     Attributes:
         endpoint: as it is, once it is open.
         connections: connections to the server so far.
-        refused: clients that were not let in, messages of more clients than there may be, and connections that were
-            ended because a message did not end.
+        refused: refused clients, messages of clients beyond the limit, and connections that were
+            cut off because an unfinished message exceeded its bound.
     """
 
     def __init__(
@@ -199,7 +200,7 @@ class CurveProxy:
 
 
 def _ignore(reason: str) -> None:
-    """A failed handshake is the guard's to tell, or of nobody who has a key."""
+    """Ignore a failed handshake: the `Guard` reports refused clients, and others have no key."""
 
 
 class _Server:

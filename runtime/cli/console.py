@@ -1,7 +1,7 @@
-"""Where a command's words go: results to standard output, everything else to standard error.
+"""Output of commands: results to standard output, everything else to standard error.
 
-A program reads standard output, so progress, warnings and errors stay out of it. Colour and progress
-bars appear on a terminal only; Rich decides that for each stream by itself.
+A program may read standard output, so progress, warnings and errors do not go there. Rich uses
+colour and progress bars only on a terminal, separately for each stream.
 """
 
 from __future__ import annotations
@@ -20,16 +20,16 @@ if TYPE_CHECKING:
     from rich.console import Console
 
 BY_SIGNAL = 128
-"""What a shell adds to a signal's number for the status of what it has ended."""
+"""Added by shells to a signal's number for the exit status of a process that it ended."""
 
 PIPE_COLUMNS = 200
-"""Where no terminal says how wide it is; ``COLUMNS`` in the environment may say more."""
+"""Width without a terminal; ``COLUMNS`` in the environment may set a larger one."""
 
 
 class CommandError(Exception):
     """A command cannot do what was asked: one sentence for the user, and the exit status.
 
-    Status 2 is for what the user can mend (usage, bad input), 1 for a job that failed.
+    Status 2 is for errors that the user can fix (usage, bad input), 1 for a job that failed.
     """
 
     def __init__(self, sentence: str, *, status: int = 2) -> None:
@@ -74,7 +74,7 @@ def messages() -> Console:
 
 @contextmanager
 def waiting(words: str) -> Iterator[None]:
-    """Say on a terminal's standard error, while the block runs, what takes its time; elsewhere say nothing."""
+    """Show `words` as a status on standard error while the block runs, if that is a terminal."""
     if not sys.stderr.isatty():
         yield
         return
@@ -90,6 +90,6 @@ def print_json(value: Any) -> None:
 def print_error(sentence: str) -> None:
     """Write `sentence` to standard error: no markup, no wrapping, carets stay in their columns.
 
-    It may quote a file or a peer, so what a terminal would obey is escaped.
+    It may quote a file or a peer, so unprintable characters are escaped.
     """
     sys.stderr.write(show(sentence.rstrip("\n"), keep="\n\t") + "\n")

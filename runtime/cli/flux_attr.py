@@ -26,7 +26,7 @@ NAME_COLUMNS = 40
 """Width of the first column, as in `flux lsattr`."""
 
 NO_VALUE = "-"
-"""Printed for an attribute without a value, as `flux lsattr -v` does: `parent-uri` of a top instance has none."""
+"""Printed for an attribute without a value, as by `flux lsattr -v`: `parent-uri` may have none."""
 
 NameArgument = Annotated[str, typer.Argument(metavar="NAME", help="Such as rank, size, hostlist.")]
 

@@ -62,8 +62,8 @@ def describe_payload(message: Notice | Reply) -> dict[str, Any]:
 
 
 def on_one_line(text: str) -> str:
-    """Return text from the wire fit to be a line: what is not printable is escaped as JSON does it.
+    """Return a JSON text from the wire as one line, with unprintable characters escaped.
 
-    Space between the words of JSON may be the end of a line; inside a string of JSON it cannot be.
+    Tabs and line ends become spaces: in JSON they can only be whitespace between tokens.
     """
     return show_json(text.translate(SPACES))

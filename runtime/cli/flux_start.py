@@ -1,4 +1,4 @@
-"""`specwire flux start`: an instance on this machine, for as long as a command runs or until it is told to stop."""
+"""`specwire flux start`: an instance on this machine, until its command or a signal ends it."""
 
 from __future__ import annotations
 

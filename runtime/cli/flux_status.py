@@ -1,6 +1,7 @@
-"""`specwire flux status`: ask the brokers of this user on this machine how they are.
+"""`specwire flux status`: status of this user's brokers on this machine.
 
-They answer by sockets of their own, not through the tree: one that is cut off, or waits for its parent, tells so.
+Each broker answers on its status socket, not through the tree. So a broker answers even if it is
+disconnected or waits for its parent.
 """
 
 from __future__ import annotations

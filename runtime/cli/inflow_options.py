@@ -1,4 +1,4 @@
-"""Options of every server that listens with ZeroMQ: what peers may send without ending a message."""
+"""Options of servers that listen with ZeroMQ: bounds on unfinished messages."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import typer
 
 MESSAGE_OCTETS = 8 << 20
 UNDELIVERED_OCTETS = 256 << 20
-"""The defaults of `specwire.runtime.transport.inflow`, which takes long to import."""
+"""Defaults, equal to those of `specwire.runtime.transport.inflow`, which is slow to import."""
 
 MessageOctetsOption = Annotated[
     int,
@@ -16,7 +16,8 @@ MessageOctetsOption = Annotated[
         "--message-octets",
         metavar="OCTETS",
         min=1,
-        help="Disconnect a peer whose first message has more. Later ones may be as large as the protocol allows.",
+        help="Disconnect a peer whose first message is larger. Later messages may be as large as "
+        "the protocol allows.",
     ),
 ]
 
@@ -26,7 +27,7 @@ UndeliveredOctetsOption = Annotated[
         "--undelivered-octets",
         metavar="OCTETS",
         min=1,
-        help="Octets of unfinished messages of all connections together; beyond it, the peer that has sent the most "
-        "is disconnected.",
+        help="Bound of the unfinished messages of all connections together. Above it, the peer "
+        "that sent the most is disconnected.",
     ),
 ]

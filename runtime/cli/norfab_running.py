@@ -1,4 +1,4 @@
-"""What `specwire norfab broker` does while its broker runs: tell, keep accounts, answer for the status, wait for the end."""
+"""Running broker of `specwire norfab broker`: log, accounting log, status socket, and shutdown."""
 
 from __future__ import annotations
 
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
 
 
 class BrokerLog:
-    """Lines on standard error, each with the time, and the accounting log.
+    """Log lines on standard error, with the time, and the accounting log.
 
     Args:
-        jobs: tell of each job.
-        form: for whom the lines are.
+        jobs: log each job.
+        form: text or JSON.
     """
 
     def __init__(self, *, jobs: bool, form: LogForm = LogForm.TEXT) -> None:
@@ -52,7 +52,7 @@ class BrokerLog:
         self._accounts: AccountingLog | None = None
 
     def line(self, text: str) -> None:
-        """Write one line; a log that nobody reads any more does not end a broker."""
+        """Write one line. A closed standard error does not end the broker."""
         self._log.line(text)
 
     def _write(self, line: str) -> None:
@@ -75,18 +75,18 @@ class BrokerLog:
         )
 
     def tell(self, event: BrokerEvent) -> None:
-        """Write what happened."""
+        """Log an event."""
         self._log.tell(event, self._narrator.tell, level_of(event))
         if self._accounts is not None:
             self._accounts.note(event)
 
     def flush(self) -> None:
-        """What belongs together was told."""
+        """Write the accounting lines of a batch of events."""
         if self._accounts is not None:
             self._accounts.flush()
 
     def close(self) -> None:
-        """Write what was noted, and leave our loggers as they were."""
+        """Flush the accounting log, and restore our loggers."""
         self._log.close()
         if self._accounts is not None:
             self._accounts.close()
@@ -103,10 +103,10 @@ async def run_broker(
     """Run a broker until SIGINT or SIGTERM, or until its management ends it.
 
     Args:
-        metrics: where the broker shows itself, if anywhere.
+        metrics: address of the metrics page, if there is one.
 
     Raises:
-        StoreError, TransportError: it cannot begin, or not begin anew.
+        StoreError, TransportError: the broker cannot start or restart.
     """
     stop = stop_requested()
     raise_descriptor_limit(log.line)

@@ -1,8 +1,8 @@
-"""The process of `specwire norfab worker`, without the command line: an idle worker shall be small.
+"""Process of `specwire norfab worker`, without the command line, so that an idle worker is small.
 
-What runs at SIGINT or SIGTERM is finished, or has failed after a while; what has not begun goes back to the broker. When
-management tells the worker to restart, the process begins anew with the same options, and so with the plugin's present
-code.
+At SIGINT or SIGTERM, running jobs finish, or fail after a timeout; jobs that have not begun go back
+to the broker. When management restarts the worker, the process executes itself again with the same
+options, and so with the plugin's current code.
 """
 
 from __future__ import annotations
@@ -48,11 +48,11 @@ if TYPE_CHECKING:
 ROLE = "norfab-worker"
 
 CHILDREN_S = 1.0
-"""How long processes of tasks have to end at SIGTERM, all together, before they are killed."""
+"""Time that all child processes have to end after SIGTERM, before they are killed."""
 
 
 class WorkerLog:
-    """Lines on standard error, with the time; a log that nobody reads any more does not end a worker."""
+    """Log lines on standard error, with the time. If it is closed, the worker continues."""
 
     def __init__(self, *, quiet: bool, form: LogForm = LogForm.TEXT) -> None:
         self._log = ServerLog(self._write, Stamp(ROLE, form), form)
@@ -81,7 +81,7 @@ def main(arguments: Sequence[str]) -> int:
     options = msgspec.json.decode(arguments[0], type=WorkerOptions)
     log = WorkerLog(quiet=options.quiet, form=LogForm(options.log_format))
     try:
-        # What a plugin prints belongs into the log.
+        # The output of a plugin goes to the log.
         with redirect_stdout(sys.stderr), _open_tap(options) as tap:
             restart = asyncio.run(_serve(options, arguments, tap, log))
     except (PluginError, KeyFileError, CaptureError, ValueError) as error:
@@ -98,9 +98,9 @@ def main(arguments: Sequence[str]) -> int:
 
 
 def end_children() -> None:
-    """End the processes that tasks have started by multiprocessing; without this, Python waits for them at its end.
+    """End the processes that tasks started with multiprocessing, which Python would wait for.
 
-    No task is waited for at this point, so neither is its process.
+    At this point the worker waits for no task, so it does not wait for their processes either.
     """
     if "multiprocessing" not in sys.modules:
         return
@@ -124,7 +124,7 @@ def _tell(error: Exception, status: int) -> int:
 async def _serve(
     options: WorkerOptions, arguments: Sequence[str], tap: Recorder | None, log: WorkerLog
 ) -> Sequence[str] | None:
-    """Run a worker until it is told to stop; return the module and arguments to begin anew with, if it is to."""
+    """Run a worker until it stops; return the module and arguments to restart with, if it must."""
     stop, ready = stop_requested(), Readiness()
     raise_descriptor_limit()
     reloaded = reload_requested(options.config, log.line) if options.config is not None else stop

@@ -1,7 +1,7 @@
-"""Reload of `specwire norfab worker` at SIGHUP: it starts again with its configuration, if that has no fault.
+"""Reload of `specwire norfab worker` at SIGHUP: it restarts if its configuration has no fault.
 
-The worker finishes the jobs that run and gives back those that have not begun. It stays the same process, so no
-job is lost, and every setting applies afterwards.
+The worker finishes the jobs that run and gives back those that have not begun. It keeps its process
+id, loses no job, and applies every setting of the new configuration.
 """
 
 from __future__ import annotations
@@ -16,23 +16,26 @@ from specwire.runtime.log.text import show
 
 
 def reload_requested(file: str, say: Callable[[str], None]) -> asyncio.Future[None]:
-    """Return what is done when SIGHUP has come and `file` has no fault; a fault is told, and changes nothing."""
+    """Return a future that is done after a SIGHUP with a `file` without faults.
+
+    A fault in the file is logged, and the future stays pending.
+    """
     loop = asyncio.get_running_loop()
     requested: asyncio.Future[None] = loop.create_future()
     checking: set[asyncio.Task[None]] = set()
 
     async def check() -> None:
-        # A process of its own: what the check needs in memory is more than an idle worker has.
+        # In a separate process: the check needs more memory than an idle worker.
         words = ["config", "show", "norfab.worker", "--config", file, "--json"]
         nothing, pipe = asyncio.subprocess.DEVNULL, asyncio.subprocess.PIPE
         process = await asyncio.create_subprocess_exec(
             *(sys.executable, "-P", "-m", "specwire", *words), stdin=nothing, stdout=nothing, stderr=pipe
         )
-        _, told = await process.communicate()
+        _, faults = await process.communicate()
         if process.returncode:
-            say(f"the configuration stays as it was: {show(told.decode(errors='replace').strip())}")
+            say(f"the configuration stays as it was: {show(faults.decode(errors='replace').strip())}")
         elif not requested.done():
-            say(f"beginning anew by {file}")
+            say(f"restarting with {file}")
             requested.set_result(None)
 
     def look() -> None:

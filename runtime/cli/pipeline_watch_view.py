@@ -132,9 +132,7 @@ class Screen(View):
 
     def on_failure(self, text: str) -> None:
         """Show a failure as a line that stays."""
-        self._console.print(
-            Text(show(f"Spark failed, it is tried again: {text}", keep="\n\t")), soft_wrap=True
-        )
+        self._console.print(Text(show(f"Spark failed; retrying: {text}", keep="\n\t")), soft_wrap=True)
 
     def on_wait(self) -> None:
         """Show that another run in the folder is waited for."""

@@ -11,7 +11,7 @@ from specwire.runtime.log.form import LogForm
 
 @contextmanager
 def plain_log(role: str, form: LogForm) -> Iterator[Callable[[str], None]]:
-    """Return a function that writes a line. What our modules log is written there too, escaped."""
+    """Yield a function that writes a line to the log. Records of our loggers go there, too."""
     if form is LogForm.TEXT:
         from specwire.runtime.log.lines import OURS, take_over
 

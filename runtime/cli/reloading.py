@@ -1,9 +1,9 @@
-"""Reload at SIGHUP: a server reads its configuration again, and applies what can change while it runs.
+"""Reload at SIGHUP: a server applies the settings that can change while it runs.
 
-The log names what cannot; it applies from the next start. A configuration with a fault changes nothing. Files
-that the configuration names, such as the list of clients or the keys, are read again in any case.
+The log names changed settings that need a restart. A configuration with a fault changes nothing.
+Files that the configuration names, such as the list of clients or the keys, are always read again.
 
-Without a configuration and without such files, SIGHUP ends the server as it ends every program.
+Without a configuration and without such files, SIGHUP has its default action: it ends the process.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from specwire.runtime.forking import handle_signal
 from specwire.runtime.log.text import show
 
 Take = Callable[[Any], str | None]
-"""Given a new value, has it hold from now on; returns what is to be told instead of it, if anything."""
+"""Applies a new value; returns the text to log in place of the value, or None."""
 
 
 class Reloading:
-    """Does what SIGHUP asks for.
+    """Handler of SIGHUP.
 
     Args:
-        configured: what was read at the start.
+        configured: the configuration as read at the start.
         say: writes a line of the server's log.
-        takes: how a setting changes, by the parameter of the command; one that is not here needs a new start.
-        rereads: read files again, after the configuration was read.
+        takes: functions that apply a setting, by the parameter of the command; others need a restart.
+        rereads: functions that read files again, called after the configuration was read.
     """
 
     def __init__(
@@ -46,12 +46,12 @@ class Reloading:
         self._is_ready = self._is_asked = False
 
     def listen(self) -> None:
-        """Take SIGHUP as a wish to reload from now on, where there is anything to read again."""
+        """Handle SIGHUP from now on, if there is anything to read again."""
         if self._configured.file is not None or self._rereads:
             handle_signal(signal.SIGHUP, self._hang_up)
 
     def begin(self) -> None:
-        """The server runs: do what was wished for so far, and from now on at once."""
+        """Reload if SIGHUP came before the server was ready; from now on, reload at once."""
         self._is_ready = True
         if self._is_asked:
             self.reload()

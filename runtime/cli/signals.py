@@ -1,4 +1,4 @@
-"""Signals that end a command: a server runs until one comes, other commands end early."""
+"""Signals that end a command: SIGINT and SIGTERM."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from specwire.runtime.forking import handle_signal
 
 
 def stop_requested() -> asyncio.Future[None]:
-    """Return a future that is done when SIGINT or SIGTERM comes. Further ones change nothing."""
+    """Return a future that is done at the first SIGINT or SIGTERM; further ones have no effect."""
     requested = asyncio.get_running_loop().create_future()
 
     def request() -> None:
@@ -29,17 +29,17 @@ def stop_requested() -> asyncio.Future[None]:
 
 @contextmanager
 def ending_at_sigterm() -> Iterator[None]:
-    """Have SIGTERM end the block as an interrupt at the keyboard does: what is to be cleaned up is.
+    """Make SIGTERM end the block like a keyboard interrupt, so that clean-up code runs.
 
     Raises:
-        typer.Exit: with the status of what SIGTERM has ended, in place of KeyboardInterrupt.
+        typer.Exit: after SIGTERM, with its exit status, in place of KeyboardInterrupt.
     """
     told = False
 
     def interrupt(number: int, frame: FrameType | None) -> None:
         nonlocal told
         told = True
-        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as shells have it in the background
+        if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:  # as in background jobs of a shell
             raise KeyboardInterrupt
         signal.raise_signal(signal.SIGINT)
 

@@ -1,4 +1,4 @@
-"""What the machine gives a process: descriptors, space on the disk, memory, and a name that leads to itself."""
+"""Resources of the machine: descriptors, disk space, memory, and a host name that resolves."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from specwire.runtime.doctor.finding import Finding, State
-from specwire.runtime.kernel.descriptors import ENOUGH
+from specwire.runtime.kernel.descriptors import LOW_DESCRIPTOR_LIMIT
 
 FREE_OCTETS = 2 << 30
 """Space that a capture and Spark's shuffles fill in no time."""
@@ -32,7 +32,7 @@ def examine_resources(folder: Path) -> Iterator[Finding]:
 def _examine_descriptors() -> Finding:
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     found = f"{_count(soft)} for a process, {_count(hard)} at most"
-    if hard != resource.RLIM_INFINITY and hard < ENOUGH:
+    if hard != resource.RLIM_INFINITY and hard < LOW_DESCRIPTOR_LIMIT:
         return Finding(
             "descriptors",
             State.ABSENT,

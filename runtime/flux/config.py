@@ -1,4 +1,4 @@
-"""What all brokers of an instance have in common."""
+"""Settings that all brokers of an instance share."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specwire.runtime.flux.topology import Tree
 from specwire.runtime.flux.wire import FLUX, Wire
 
 VERSION = 88 << 8
-"""The version of the overlay's protocol that brokers tell each other: that of flux-core 0.88.0."""
+"""Version of the overlay's protocol that brokers exchange: that of flux-core 0.88.0."""
 
 
 class Settings(msgspec.Struct, frozen=True):
@@ -22,17 +22,17 @@ class Settings(msgspec.Struct, frozen=True):
     owner: int = 0
     """The userid of the instance's owner."""
     allow_guests: bool = False
-    """Whether users other than the owner may connect; what they may do then is each service's to say."""
+    """Whether users other than the owner may connect. Each service decides what they may do."""
     hosts: tuple[str, ...] = ("localhost",)
-    """Host names by rank; the last one goes on for the ranks that are left."""
+    """Host names by rank; the last one is used for all further ranks."""
     version: int = VERSION
     timers: Mapping[str, float] = msgspec.field(default_factory=lambda: TIMERS)
     """Seconds: ``heartbeat``, ``idle``, ``torpid``, ``expiry``."""
     attributes: Mapping[str, str] = {}
-    """What ``attr.get`` knows besides what the engine itself knows."""
+    """Attributes for ``attr.get`` in addition to those of the engine."""
     instance_level: int = 0
     forward_level: int = Severity.DEBUG
-    """Lines of the log that are as grave as this, or more so, go up to rank 0; see `journal` for what stays."""
+    """Log lines of this severity or a higher one go to rank 0; see `journal` for the others."""
     clock_offset_s: float = 0.0
     """Seconds since 1970 when `now` is 0: engines work with a clock that does not go backwards, log lines tell
     the time of day."""
@@ -41,9 +41,9 @@ class Settings(msgspec.Struct, frozen=True):
     wire: Wire = FLUX
     """The protocol in which brokers and clients speak."""
     message_octets: int = 8 << 20
-    """The first message of a child's connection; later ones may have what the overlay allows."""
+    """Bound of the first message of a child's connection; later ones have that of the overlay."""
     undelivered_octets: int = 256 << 20
-    """What all children together may have sent of messages that are not whole."""
+    """Bound of the unfinished messages of all children together."""
 
     def host(self, rank: int) -> str:
         """Return the host name of a rank."""

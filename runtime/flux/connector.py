@@ -121,7 +121,7 @@ class Connector:
         self._acceptor = Acceptor(self._socket.socket, lambda: _Client(self, loop), self.path)
 
     async def stop(self, reason: str = "the broker stops") -> None:
-        """Listen no more, and end every connection; `on_gone` has been told of all when this returns."""
+        """Stop listening, and close every connection, with a call of `on_gone` for each."""
         self._acceptor.close()
         for client in self.clients:
             self.close(client, reason)

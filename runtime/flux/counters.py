@@ -1,4 +1,4 @@
-"""What a broker counts."""
+"""Counters of a broker."""
 
 from __future__ import annotations
 
@@ -17,6 +17,6 @@ class Counters(msgspec.Struct, gc=False):
     """Messages that went to nobody."""
     malformed: int = 0
     cut_off: int = 0
-    """Connections of brokers that were ended because a message did not end."""
+    """Connections of brokers that were cut off because an unfinished message exceeded its bound."""
     event_gaps: int = 0
     """Events that never came here."""

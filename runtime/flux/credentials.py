@@ -1,8 +1,8 @@
-"""Credentials of a message: the userid and the roles that a broker sets where a message enters the instance.
+"""Credentials of a message: userid and roles, set by the broker at which it enters the instance.
 
-A client of the instance's owner may set the userid, the roles, or both, for services that act for users; the
-broker sets what is unset. It overwrites both for guests. LOCAL says that the user is connected to this broker,
-so it is cleared on messages from another broker.
+A client of the instance's owner may set the userid, the roles, or both, for services that act for
+users. The broker sets what is unset. It overwrites both for guests. LOCAL means that the user is
+connected to this broker, so it is cleared on messages from another broker.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def at_ingress(userid: int, owner: int) -> Credentials:
 def stamp(client: Credentials, userid: int, rolemask: int) -> Credentials:
     """Return the credentials for a message that a client sent with this userid and rolemask.
 
-    Each of the two is decided alone: `flux proxy` sets the userid and leaves the roles to the broker.
+    The two are independent: `flux proxy` sets the userid and leaves the roles to the broker.
     """
     if not client.may_own():
         return client

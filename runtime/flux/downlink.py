@@ -1,9 +1,9 @@
-"""A broker's socket for its children: a ROUTER that they connect to, each known by its uuid.
+"""Socket of a broker for its children: a ROUTER, with the uuid of a child as its routing id.
 
-With CURVE only those with a key of the instance are let in (ZAP domain ``flux``). ROUTER_MANDATORY tells when a child
-is not there any more, but only when something is sent to it. So when libzmq says that a connection has ended, of
-whomever, every child is sent a heartbeat, which shows who it was. libzmq says it a moment before the ROUTER knows,
-hence more than one heartbeat.
+With CURVE, only peers with a key of the instance are admitted (ZAP domain ``flux``).
+ROUTER_MANDATORY reports a child that has gone, but only when something is sent to it. So after
+libzmq reports the end of a connection, whose peer it does not name, every child gets a heartbeat.
+libzmq reports the end a moment before the ROUTER knows it, hence more than one heartbeat.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from specwire.runtime.transport.security import CurveServer, Null, refuse_exposu
 HIGH_WATER = 1000
 MAX_FRAME_OCTETS = 16 << 20
 MESSAGE_OCTETS = MAX_FRAME_OCTETS + (1 << 20)
-"""The largest message: a payload of the largest size, and the other frames."""
+"""Size of the largest message: a payload of the largest size, and the other frames."""
 
 GIVE_UP_S = 20.0
 """A TCP connection on which nothing is acknowledged for so long is lost; the pulse sees to it that there is something."""
@@ -45,12 +45,12 @@ class Downlink:
         security: the keys of this side; NULL on this machine alone.
         allowed: the name of each peer that is let in, by its public key.
         max_frames: frames of a message that are kept.
-        bounds: what a child may send without ending a message.
+        bounds: bounds on unfinished messages of children.
         on_message: called with the uuid and the frames of each message.
         on_sent: called with the uuid and the frames when the socket has taken a message.
         on_gone: called with the uuid and the reason when a child is not there, or takes nothing.
-        on_refused: called with the reason when somebody was not let in.
-        on_cut: called with the reason when a connection was ended because a message did not end.
+        on_refused: called with the reason after a failed handshake.
+        on_cut: called with the reason after a connection was cut off for an unfinished message.
         resume: called with a client that was held back because of a child.
     """
 
@@ -171,7 +171,7 @@ class Downlink:
         self._on_gone(child, reason)
 
     def _probe_soon(self) -> None:
-        """Whoever it was that has gone, the next heartbeats find out."""
+        """Send heartbeats soon, to find out which child has gone."""
         self._cancel_probes()
         loop = asyncio.get_running_loop()
         self._probes = [loop.call_later(delay_s, self._probe) for delay_s in PROBES_S]

@@ -1,6 +1,6 @@
-"""What tools ask brokers, and what they are told: attributes, where a rank is, how well the tree is.
+"""Requests of tools to brokers: attributes, the host of a rank, and the status of the tree.
 
-The answers of deployed brokers have these fields and may have more.
+The replies of deployed brokers have these fields and may have more.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specwire.runtime.flux.handle import FluxHandle
 from specwire.runtime.flux.hostlist import expand
 
 FULL = "full"
-"""The status of a subtree in which everybody is there."""
+"""Status of a subtree in which all brokers are connected."""
 
 MAX_HOSTS = 1_000_000
 """Host names that are told apart; they may be written in a few octets."""
@@ -88,7 +88,7 @@ async def get_attribute(handle: FluxHandle, name: str, timeout_s: float | None =
 
 
 async def find_attribute(handle: FluxHandle, name: str, timeout_s: float | None = None) -> str | None:
-    """Return the value of an attribute; None where it has none, which brokers answer with ENOENT."""
+    """Return the value of an attribute; None if it has none (the broker answers ENOENT)."""
     try:
         return (await get_attribute(handle, name, timeout_s)).value
     except FluxError as error:

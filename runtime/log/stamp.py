@@ -1,8 +1,9 @@
-"""What a line of a log begins with, or, for programs, what is around it.
+"""Format of a log line: text with the time, or a JSON object.
 
-For people a line has the time and its text. For programs it is a JSON object in ASCII alone, as a terminal obeys more than a
-program would: ``time`` (UTC), ``level``, ``role`` and ``pid`` of the server, ``message`` (the same text), and, where the line tells
-of one event, ``event`` (its kind) and ``data`` (its fields). Texts from the wire are cut at `LONGEST`, lists at `MOST`.
+A text line has the time and the message. A JSON line is an object in ASCII, which is safe to show
+on a terminal. Its keys are ``time`` (UTC), ``level``, ``role`` and ``pid`` of the server, and
+``message``. A line about one event also has ``event`` (its kind) and ``data`` (its fields). Texts
+from the wire are cut at `LONGEST` characters, lists at `MOST` items.
 """
 
 from __future__ import annotations
@@ -27,13 +28,13 @@ MOST = 100
 
 
 class Stamp:
-    """Makes the lines of one server's log.
+    """Formatter of one server's log lines.
 
     Args:
-        role: what kind of server it is, as in its metrics.
-        form: for whom the lines are.
-        mark: stands after the time in a line for people.
-        about: further fields of each object.
+        role: kind of server, as in its metrics.
+        form: text or JSON.
+        mark: text after the time in a text line.
+        about: further fields of each JSON object.
     """
 
     def __init__(
@@ -43,14 +44,14 @@ class Stamp:
         self._about = {"role": role, "pid": os.getpid(), **(about or {})}
 
     def line(self, text: str, level: Level = "info", event: msgspec.Struct | None = None) -> str:
-        """Return the line for a text, with what is unprintable escaped; `event` is what it tells of."""
+        """Return the log line for a text about `event`, with unprintable characters escaped."""
         if self._form is LogForm.TEXT:
             return f"{time.strftime('%H:%M:%S')} {self._mark}{show(text)}"
         told = {} if event is None else {"event": type(event).__name__, "data": fields_of(event)}
         return self._object(level, text, told)
 
     def record(self, record: logging.LogRecord, text: str, trace: str) -> str:
-        """Return the object for what one of our modules has logged."""
+        """Return the JSON object for a record of one of our loggers."""
         more = {"logger": record.name, **({"traceback": trace} if trace else {})}
         return self._object(record.levelname.lower(), text, more)
 

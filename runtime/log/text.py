@@ -1,18 +1,19 @@
-"""Text from the wire on its way to a person: a log, a terminal, a page.
+"""Escaping of text from the wire before a person reads it in a log, a terminal or a page.
 
-Unprintable is what `str.isprintable` says: controls (C0, DEL, C1, such as the ESC of a terminal's commands), marks that turn
-the direction of text (U+202A to U+202E, U+2066 to U+2069), every end of a line, and surrogates, which no output can encode.
-Markup is a separate matter: a page escapes it, and Rich gets such text as `Text` or with ``markup=False``.
+Unprintable characters are those that `str.isprintable` rejects: controls (C0, DEL and C1, such as
+the ESC of terminal commands), bidirectional marks (U+202A to U+202E, U+2066 to U+2069), line
+separators, and surrogates, which no output can encode. Markup is not handled here: a page escapes
+it, and Rich gets such text as `Text` or with ``markup=False``.
 """
 
 from __future__ import annotations
 
 
 def show(text: str, *, keep: str = "") -> str:
-    """Return `text` with everything unprintable escaped as Python does it, so that it cannot forge log lines.
+    """Escape unprintable characters as Python does, so that `text` cannot forge log lines.
 
     Args:
-        keep: unprintable characters that may stay, such as the line ends of a text that has several lines.
+        keep: unprintable characters that stay, such as the line ends of a text with several lines.
     """
     if text.isprintable():
         return text
@@ -20,12 +21,12 @@ def show(text: str, *, keep: str = "") -> str:
 
 
 def show_json(text: str) -> str:
-    """Return a JSON text with everything unprintable escaped as JSON does it; line ends between values stay."""
+    """Escape unprintable characters of a JSON text as JSON does; line ends between values stay."""
     if text.isprintable():
         return text
-    return "".join(c if c.isprintable() or c == "\n" else _units(c) for c in text)
+    return "".join(c if c.isprintable() or c == "\n" else _json_escape(c) for c in text)
 
 
-def _units(character: str) -> str:
+def _json_escape(character: str) -> str:
     units = character.encode("utf-16-be", "surrogatepass").hex()
     return "".join(f"\\u{units[at : at + 4]}" for at in range(0, len(units), 4))

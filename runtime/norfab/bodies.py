@@ -1,4 +1,4 @@
-"""The JSON that jobs are made of, as deployed peers write and read it."""
+"""JSON bodies of commands, as deployed peers write and read them."""
 
 from __future__ import annotations
 
@@ -12,7 +12,11 @@ _UNREADABLE = (msgspec.DecodeError, RecursionError, UnicodeDecodeError)
 
 
 class PostBody(msgspec.Struct, frozen=True, gc=False):
-    """What a job says. `resources` are those that it is about: only workers that manage one of them get it."""
+    """Body of a POST: a job.
+
+    Attributes:
+        resources: only workers that manage one of these get the job.
+    """
 
     task: str = ""
     args: list[msgspec.Raw] | None = None
@@ -22,7 +26,7 @@ class PostBody(msgspec.Struct, frozen=True, gc=False):
 
     @property
     def timeout_s(self) -> float | None:
-        """The seconds the client waits; None where it states none that makes sense."""
+        """Seconds that the client waits; None without a valid value."""
         stated = self.timeout
         return stated if stated is not None and stated > 0 and math.isfinite(stated) else None
 
@@ -31,8 +35,8 @@ class OpenBody(msgspec.Struct, frozen=True):
     """Body of a worker's OPEN.
 
     Attributes:
-        resources: what the worker manages.
-        name: the worker could not register by this name, and asks why. Only our own workers ask.
+        resources: resources that the worker manages.
+        name: name that the worker asks about, after it got no answer under it. Our extension.
     """
 
     resources: tuple[str, ...] = ()
@@ -40,7 +44,11 @@ class OpenBody(msgspec.Struct, frozen=True):
 
 
 class OpenReply(msgspec.Struct, frozen=True):
-    """Body of the broker's OPEN; `taken`: another worker of that name is connected."""
+    """Body of the broker's OPEN.
+
+    Attributes:
+        taken: another worker has the name that the worker asked about.
+    """
 
     taken: bool = False
 
@@ -73,7 +81,7 @@ class BodyError(ValueError):
 
 
 def read_post(body: bytes) -> PostBody:
-    """Return what a job says; raises BodyError."""
+    """Decode the body of a POST; raises BodyError."""
     try:
         return _POST.decode(body)
     except _UNREADABLE as error:
@@ -81,7 +89,7 @@ def read_post(body: bytes) -> PostBody:
 
 
 def read_open_reply(body: bytes) -> OpenReply:
-    """Return what a broker answers; brokers of other packages answer nothing, or anything."""
+    """Decode the body of a broker's OPEN. Any other body, as other packages send it, is ignored."""
     try:
         return _OPEN_REPLY.decode(body)
     except _UNREADABLE:
@@ -89,7 +97,7 @@ def read_open_reply(body: bytes) -> OpenReply:
 
 
 def read_open(body: bytes) -> OpenBody:
-    """Return what a worker says of itself; raises BodyError. An empty body says nothing."""
+    """Decode the body of a worker's OPEN, which may be empty; raises BodyError."""
     if not body:
         return OpenBody()
     try:

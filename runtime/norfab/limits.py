@@ -1,4 +1,4 @@
-"""How much a broker takes, and how long it waits. Every load of a peer meets one of these bounds."""
+"""Limits of a broker: sizes, counts and timeouts. Each kind of load has one of these bounds."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
 
     body_octets: int = 64 * 1024 * 1024
     open_octets: int = 1024 * 1024
-    """What a worker may say of itself."""
+    """Octets of the body of a worker's OPEN."""
     jobs_per_client: int = 20_000
     """Unfinished jobs of one client."""
     jobs: int = 120_000
@@ -43,7 +43,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     tasks_per_job: int = 10_000
     listeners_per_job: int = 64
     events_per_job: int = 1_000
-    """What is kept of a job's history."""
+    """Events that are kept of a job."""
 
     parts: int = 500_000
     """Unfinished parts of all jobs; the parts of one new job may come on top."""
@@ -58,7 +58,7 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     cached_octets: int = 32 * 1024 * 1024
     """Results in memory."""
     fetches: int = 10_000
-    """Results that the store is to be asked for."""
+    """Results that are requested from the store, or will be."""
     fetch_octets: int = 64 * 1024 * 1024
     """Results on their way from the store; one may always be."""
 
@@ -75,9 +75,9 @@ class Settings(msgspec.Struct, frozen=True, kw_only=True):
     waiting_octets: int = 256 * 1024 * 1024
     """Records that wait for the disk; beyond it nothing is received, so that results cannot fill the memory."""
     message_octets: int = 8 * 1024 * 1024
-    """The first message of a connection, until its last frame has come; later ones may have what a body may."""
+    """Octets of a connection's first message. Later ones may have `body_octets` and 1 MiB."""
     undelivered_octets: int = 256 * 1024 * 1024
-    """What all connections together may have sent of messages that have not been received whole."""
+    """Octets of the unfinished messages of all connections together."""
 
     @property
     def first_window(self) -> int:

@@ -1,7 +1,8 @@
-"""How workers come and go: READY, OPEN, KEEPALIVE, DISCONNECT, and silence.
+"""Registration and loss of workers: READY, OPEN, KEEPALIVE, DISCONNECT, and silence.
 
-Any command but DISCONNECT is a sign of life. A worker that sends what it must not, or speaks without being registered,
-is sent DISCONNECT and nothing more until it says READY; that is also how workers learn that a broker began anew.
+Any command but DISCONNECT is a sign of life. A worker that sends an invalid command, or one before
+it is registered, gets DISCONNECT and nothing more until it sends READY. This also makes workers
+register again after a restart of the broker.
 """
 
 from __future__ import annotations
@@ -99,7 +100,7 @@ class Presence:
             self._engine.dispatcher.complete(complete)
 
     def _introduce(self, peer: bytes, worker: Worker | None, command: Open) -> None:
-        """Answer OPEN, with which a worker says which resources it manages, or asks whether a name is taken."""
+        """Handle OPEN: store the resources of a worker, or answer whether a name is taken."""
         name = ""
         try:
             if len(command.body) > self._engine.settings.open_octets:
@@ -110,7 +111,7 @@ class Presence:
             self._engine.drop(peer, "malformed", str(error))
             resources = frozenset()
         if name and name in self._engine.registry.workers:
-            # libzmq ignores the second connection with the same routing id, so it asks by another one.
+            # libzmq ignores a second connection with the same routing id, so this one has another.
             self._engine.report(Refused(peer, f"another worker named {name} is connected"))
             self._engine.send(peer, "worker", Open(bodies.TAKEN))
             return

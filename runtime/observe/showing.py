@@ -1,4 +1,4 @@
-"""A server that shows itself over HTTP while it runs: the web server, and the look at its totals once a second."""
+"""HTTP pages of a running server: the web server, and a reading of the totals once a second."""
 
 from __future__ import annotations
 

@@ -1,12 +1,12 @@
-"""Accept loop of every stream listener that is not ZeroMQ: connector, relay, status socket, web page.
+"""Accept loop of stream listeners outside ZeroMQ: connector, relay, status socket, web page.
 
-asyncio's own accept loop logs a traceback for each failed `accept`, and tries again at once: without
-descriptors that is 10,000 tracebacks a second. This one pauses when `accept` fails for lack of
-descriptors or memory, tries again every `RETRY_S`, and logs one line when a shortage begins and one
-when it is over. Clients that connect meanwhile wait in the kernel's queue.
+asyncio's accept loop logs a traceback for each failed `accept`, and tries again at once. Without
+free descriptors it logs 10,000 tracebacks a second. This loop pauses when `accept` fails for lack
+of descriptors or memory, and tries again every `RETRY_S`. It logs one line when a shortage begins,
+and one when it ends. Clients that connect meanwhile wait in the kernel's queue.
 
-A shortage is over when nothing has failed for `CALM_S`. At the limit, each client that leaves makes
-room for one, so without this the log would have two lines for each.
+A shortage ends when nothing has failed for `CALM_S`. At the limit, each client that leaves makes
+room for one other, so without this delay the log would have two lines per client.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ logger = logging.getLogger(__name__)
 
 RETRY_S = 0.25
 CALM_S = 5.0
-AT_A_TIME = 64
+MAX_ACCEPTS = 64
 """Most connections accepted per event-loop iteration."""
 
-GONE = frozenset(
+CONNECTION_ERRORS = frozenset(
     (
         errno.ECONNABORTED,
         errno.EPERM,  # refused by a firewall
@@ -45,13 +45,14 @@ ProtocolFactory = Callable[[], asyncio.BaseProtocol]
 
 
 class Acceptor:
-    """Accepts connections of `listener`, on the running event loop, from construction to `close`.
+    """Accept loop of one listener on the running event loop, from construction to `close`.
 
     Args:
         listener: a listening, non-blocking socket. `close` closes it.
         make_protocol: called for each connection.
-        name: of the listener, for the log.
-        retry_s, calm_s: see above.
+        name: name of the listener in the log.
+        retry_s: seconds between two attempts during a shortage.
+        calm_s: seconds without a failure after which a shortage ends.
     """
 
     def __init__(
@@ -66,38 +67,38 @@ class Acceptor:
         self._listener, self._make_protocol, self._name = listener, make_protocol, name
         self._retry_s, self._calm_s = retry_s, calm_s
         self._loop = asyncio.get_running_loop()
-        self._beginning: set[asyncio.Task[None]] = set()
+        self._starting: set[asyncio.Task[None]] = set()
         self._timer: asyncio.TimerHandle | None = None
         self._is_short = False
         self._loop.add_reader(listener, self._accept)
 
     def close(self) -> None:
-        """Accept nothing more; connections stay open. May be called twice."""
+        """Stop accepting; open connections stay open. May be called twice."""
         if self._listener.fileno() < 0:
             return
         self._loop.remove_reader(self._listener)
         self._listener.close()
         self._cancel_timer()
-        for task in self._beginning:
+        for task in self._starting:
             task.cancel()
 
     def _accept(self) -> None:
-        for _ in range(AT_A_TIME):
+        for _ in range(MAX_ACCEPTS):
             try:
                 connection, _ = self._listener.accept()
             except (BlockingIOError, InterruptedError):
                 return
             except OSError as error:
-                if error.errno in GONE:
+                if error.errno in CONNECTION_ERRORS:
                     continue
                 self._pause(error)
                 return
             connection.setblocking(False)
-            task = self._loop.create_task(self._begin(connection))
-            self._beginning.add(task)
-            task.add_done_callback(self._beginning.discard)
+            task = self._loop.create_task(self._start(connection))
+            self._starting.add(task)
+            task.add_done_callback(self._starting.discard)
 
-    async def _begin(self, connection: socket.socket) -> None:
+    async def _start(self, connection: socket.socket) -> None:
         try:
             await self._loop.connect_accepted_socket(self._make_protocol, connection)
         except BaseException:
@@ -113,7 +114,7 @@ class Acceptor:
 
     def _resume(self) -> None:
         try:
-            os.close(os.dup(self._listener.fileno()))  # tests for a free descriptor even when no client waits
+            os.close(os.dup(self._listener.fileno()))  # fails without a free descriptor
         except OSError:
             self._set_timer(self._retry_s, self._resume)
             return

@@ -1,8 +1,8 @@
-"""Who came to a server's socket and did not get in, and why; without it a failed handshake leaves no trace there.
+"""Reports of failed handshakes at a server's socket; without them, a failure leaves no trace.
 
-The `Guard` reports those that it refuses, with their names, so they are omitted here. libzmq does not
-say where the others came from (see `monitor`). A socket has one monitor, so this class also reports
-connections to an `Inflow`.
+The `Guard` reports the peers that it refuses, with their names, so they are omitted here. libzmq
+does not give the address of the others (see `monitor`). A socket has one monitor, so this class
+also reports connections to an `Inflow`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from specwire.runtime.transport.monitor import Monitor, SocketEvent, Turn
 
 PAUSE_S = 10.0
 SEARCH_S = 1.0
-"""How often an `Inflow` searches for connections while there is no monitor."""
+"""Interval at which an `Inflow` searches for connections while there is no monitor."""
 
 TOLD = {
     Turn.NOT_UNDERSTOOD: "the handshake failed",
@@ -28,15 +28,17 @@ TOLD = {
 
 
 class Arrivals:
-    """Watches a socket from before it is bound until `close`, which comes before the socket's own.
+    """Monitor of the connections of a server's socket.
+
+    Create it before the socket is bound, and close it before the socket.
 
     Args:
-        on_refused: called with the reason whenever somebody did not get in.
-        on_lost: called whenever the connection of somebody who was in has ended; libzmq does not say whose.
-        inflow: bounds what comes in over the connections; it is closed with this.
+        on_refused: called with the reason after each failed handshake.
+        on_lost: called after each lost connection; libzmq does not say whose it was.
+        inflow: receives the connections of the socket, and is closed with this object.
 
     Raises:
-        TransportError: the socket cannot be watched; `inflow` is closed then, too.
+        TransportError: the socket cannot be watched. `inflow` is closed in this case, too.
     """
 
     def __init__(
@@ -60,7 +62,7 @@ class Arrivals:
             raise
 
     def close(self) -> None:
-        """Tell nothing any more."""
+        """Stop watching, and close the `Inflow`."""
         if self._pause is not None:
             self._pause.cancel()
         self._monitor.close()
@@ -88,27 +90,28 @@ class Arrivals:
             case _:
                 self._on_refused(f"{TOLD[event.turn]}: {event.reason}")
                 if event.turn is Turn.ACCEPT_FAILED:
-                    self._rest()
+                    self._pause_watching()
 
-    def _rest(self) -> None:
-        """Watch nothing for a while.
+    def _pause_watching(self) -> None:
+        """Close the monitor for `PAUSE_S`.
 
-        libzmq tries again at once, thousands of times a second, for as long as there is no descriptor left.
+        Without free descriptors, libzmq tries to accept thousands of times a second.
         """
         self._monitor.close()
         loop = asyncio.get_running_loop()
         self._watch_at = loop.time() + PAUSE_S
-        self._pause = loop.call_later(min(PAUSE_S, SEARCH_S), self._look_around)
+        self._pause = loop.call_later(min(PAUSE_S, SEARCH_S), self._retry)
 
-    def _look_around(self) -> None:
+    def _retry(self) -> None:
+        """Watch again when the pause is over, and search for connections whose events were lost."""
         loop = asyncio.get_running_loop()
         self._pause = None
         if loop.time() >= self._watch_at:
             try:
                 self._monitor = self._watch()
-            except TransportError:  # there is no descriptor for this either
+            except TransportError:  # still no free descriptor
                 self._watch_at = loop.time() + PAUSE_S
         if self._inflow is not None:
             self._inflow.search()
         if self._monitor.is_closed:
-            self._pause = loop.call_later(min(PAUSE_S, SEARCH_S), self._look_around)
+            self._pause = loop.call_later(min(PAUSE_S, SEARCH_S), self._retry)

@@ -1,25 +1,25 @@
-"""Bounds for messages without end: a peer that sends frames with MORE set for ever is cut off.
+"""Bounds on unfinished messages: disconnects a peer that sends frames with MORE set and never ends.
 
-libzmq holds the frames of a message until the last one has come, and bounds neither their octets
-nor their number: MAXMSGSIZE is for one frame, and the high-water mark counts whole messages. So
-they are counted from outside: the octets that a TCP connection has received (`tcp_connections`)
-since its last whole message (`Link.origins`). An epoll instance wakes the event loop when octets
-come. Only then are connections looked at, every `TICK_S`; an idle socket wakes once a second.
-`InflowState` and `judge` decide, `Inflow` acts. Decision 19 has the reasons.
+libzmq holds the frames of a message until the last one arrives. It bounds neither their octets nor
+their number: MAXMSGSIZE applies to one frame, and the high-water mark counts whole messages. So
+this module counts outside libzmq: the octets that a TCP connection has received
+(`tcp_connections`) since its last whole message (`Link.origins`). An epoll instance wakes the event
+loop when octets arrive. Then connections are examined every `TICK_S`; an idle socket wakes once a
+second. `InflowState` and `find_overruns` decide, `Inflow` acts. Decision 19 has the reasons.
 
 Surprises:
 
-- Whole messages may wait in libzmq, when reading is paused or this process is slow. Octets are
-  *certain* to be of an unfinished message only when nothing can be received. Under steady load,
-  libzmq serves the connections in turn: after two rounds, a connection that delivered no message
-  had none whole when the rounds began.
-- An empty frame has 2 octets and takes 64 in libzmq (`FRAME_COST`). Without encryption, octets
-  alone do not bound memory. So while unfinished octets could explain it, the growth of the process
-  counts.
-- A PING of ZMTP is not a message. Its PONG is 2 octets shorter (no time to live), so a few octets
-  that were answered with as many but for two are not part of one.
-- `ipc://` has no counts. There, only users who may write to the socket's file can connect: with the
-  usual umask, the same user.
+- Whole messages may wait in libzmq when reading is paused or this process is slow. Octets are
+  *certain* to belong to an unfinished message only when nothing can be received. Under steady load,
+  libzmq serves the connections in turn: a connection that delivered no message in two rounds had no
+  whole message when the rounds began.
+- An empty frame has 2 octets on the wire and takes 64 in libzmq (`FRAME_COST`). Without encryption,
+  a bound on octets does not bound memory. So the growth of the process counts too, as far as
+  unfinished octets can explain it.
+- A ZMTP PING is not a message. Its PONG is 2 octets shorter (it has no time to live). So a few
+  octets that were answered with 2 fewer do not count as part of a message.
+- `ipc://` connections have no counts. Only users who may write to the socket's file can connect
+  there: with the usual umask, the same user.
 """
 
 from __future__ import annotations
@@ -46,61 +46,62 @@ from specwire.runtime.transport.tcp_connections import (
 )
 
 TICK_S = 0.01
-"""How long an endless message can grow unseen: libzmq fills 0.5 GB of memory a second at most."""
+"""How long an endless message can grow unnoticed: libzmq fills up to 0.5 GB of memory a second."""
 
 QUIET_TICKS = 10
-"""After so many ticks in which nothing came, none follows until octets come: to begin again costs more."""
+"""Ticks without octets after which the timer stops until octets arrive: restarting costs more."""
 
 EVENTS = select.EPOLLIN | select.EPOLLOUT | select.EPOLLET
-"""epoll drops an event that is over when it is asked, and libzmq may have read what came. But a
-connection is nearly always writable, so with EPOLLOUT there is an event whenever octets come."""
+"""`poll` omits a connection that is no longer readable, because libzmq has read the octets. But a
+connection is nearly always writable, so with EPOLLOUT there is an event whenever octets arrive."""
 
 SWEEP_S, SWEEP_CONNECTIONS = 1.0, 256
-"""So many are also looked at in turn: a connection whose peer does not read is not writable."""
+"""Every `SWEEP_S`, this many connections are examined without an event: a connection whose peer
+does not read is not writable."""
 
 LONGEST_PAUSE_TICKS = 16
-"""A connection whose octets libzmq does not read is looked at less often, down to this."""
+"""Longest time between two looks at a connection whose octets libzmq does not read."""
 
 TRIM_S, TRIMS = 0.01, 20
-"""When freed memory is returned to the system after a cut, and how often: libzmq takes a while."""
+"""Interval and number of heap trims after a cut: libzmq takes a while to free the frames."""
 
 FIRST_OCTETS = 8 << 20
 UNDELIVERED_OCTETS = 256 << 20
 HANDSHAKE_OCTETS = 1024
-"""More than a greeting and a handshake have, in any mechanism."""
+"""Upper bound of a greeting and a handshake, in any mechanism."""
 
 PONG_OCTETS, HEARTBEAT_OCTETS = 7, 64
-"""The shortest PONG, and more than a PING has in any mechanism."""
+"""Shortest PONG, and an upper bound of a PING in any mechanism."""
 
 CALM_OCTETS = 64 << 10
-"""With no more undelivered than this, nothing is measured or judged; each bound has as much on top."""
+"""Up to this many undelivered octets, no bound is checked. A connection's bound is larger by it."""
 
 FRAME_COST = 34
-"""Octets of memory for an octet of empty frames, the worst case (33.4 measured); 2.2 with CURVE."""
+"""Octets of memory per octet of empty frames, the worst case (33.4 measured); 2.2 with CURVE."""
 
 MEMORY_FACTOR = 1.25
 SPARE_MEMORY_OCTETS = 16 << 20
-"""Unfinished messages may take this and `MEMORY_FACTOR` times their octets; large frames take once."""
+"""Unfinished messages may take this and `MEMORY_FACTOR` times their octets; large frames take 1."""
 
 WAITING_FACTOR = 8
-"""The same factor for octets that may be of whole messages, which can have many small frames."""
+"""Same factor for octets that may belong to whole messages, which can have many small frames."""
 
 ROUNDS = 3
-"""libzmq serves a connection that has a whole message within two rounds; one to spare."""
+"""libzmq delivers a whole message of a connection within two rounds; one round is spare."""
 
 MESSAGE_MEMORY_OCTETS = 4096
 DELIVERED_FACTOR = 2
-"""Memory that a delivered message, and each of its octets, may take in this process. Half of what
-it has not taken in one tick is left for the next."""
+"""Memory that a delivered message, and each of its octets, may take in this process. Half of the
+allowance that a tick did not use is carried over to the next."""
 
 
 class InflowBounds(msgspec.Struct, frozen=True, kw_only=True):
-    """How much a peer may send without ending a message.
+    """Bounds on the octets of unfinished messages.
 
     Attributes:
-        message_octets: of the first message of a connection; after it, `legal_octets`.
-        legal_octets: of the largest message that the protocol has.
-        undelivered_octets: of all connections together.
+        message_octets: bound of the first message of a connection; later ones have `legal_octets`.
+        legal_octets: size of the protocol's largest message.
+        undelivered_octets: bound of all connections together.
     """
 
     message_octets: int = FIRST_OCTETS
@@ -108,23 +109,23 @@ class InflowBounds(msgspec.Struct, frozen=True, kw_only=True):
     undelivered_octets: int = UNDELIVERED_OCTETS
 
     def of(self, connection: InboundConnection) -> int:
-        """Return the bound that is in force; the lengths and flags of frames come on top."""
+        """Return the bound for a connection, with room for the lengths and flags of frames."""
         octets = self.legal_octets if connection.is_known else min(self.message_octets, self.legal_octets)
         return octets + octets // 64 + CALM_OCTETS
 
 
 @dataclass(slots=True, eq=False)
 class InboundConnection:
-    """Octets of one connection.
+    """Octet counts of one connection.
 
     Attributes:
         received: octets that libzmq has read.
-        unread: octets that wait for it in the kernel.
-        sent: octets that were sent.
-        settled: of those received, what was of whole messages, heartbeats and the handshake.
-        certain: what is certainly of an unfinished message; at most `undelivered`.
-        is_known: it has delivered a whole message.
-        is_stale: messages came since the counts were taken.
+        unread: octets that wait for libzmq in the kernel.
+        sent: octets sent to the peer.
+        settled: received octets of whole messages, heartbeats and the handshake.
+        certain: octets that certainly belong to an unfinished message; at most `undelivered`.
+        is_known: the connection has delivered a whole message.
+        is_stale: messages were delivered since the last counts.
     """
 
     descriptor: int
@@ -141,31 +142,32 @@ class InboundConnection:
 
     @property
     def undelivered(self) -> int:
-        """Octets since the last whole message."""
+        """Octets received since the last whole message."""
         return max(0, self.received - self.settled)
 
-    def note(self, octets: TcpOctets, *, is_heard: bool) -> int:
-        """Update the counts; return how many octets came since the last look.
+    def update(self, octets: TcpOctets, *, delivered: bool) -> int:
+        """Update the counts; return how many octets were received since the last update.
 
         Args:
-            is_heard: a whole message was delivered since the last look.
+            delivered: a whole message was delivered since the last update.
         """
         received = max(self.received, octets.received - octets.unread)
         grown, answered = received - self.received, octets.sent - self.sent
         self.received, self.unread, self.sent = received, octets.unread, octets.sent
-        if is_heard or self.is_stale:
+        if delivered or self.is_stale:
             self.settled, self.certain, self._lap_octets = received, 0, 0
             self.is_known, self.is_stale = True, False
         elif answered >= PONG_OCTETS and grown <= min(HEARTBEAT_OCTETS, answered + 2):
             self.settled += grown
         return grown
 
-    def ascertain(self, *, is_drained: bool, messages: int, connections: int) -> None:
-        """See which octets are certainly of an unfinished message.
+    def update_certain(self, *, is_drained: bool, messages: int, connections: int) -> None:
+        """Update `certain`: on a drained socket at once, else after `ROUNDS` rounds of messages.
 
         Args:
-            is_drained: no message could be received after the look.
-            messages: how many were received so far, over all connections.
+            is_drained: no message could be received after the last `update`.
+            messages: number of messages received so far, over all connections.
+            connections: number of connections that libzmq serves in one round.
         """
         if is_drained or messages >= self._lap_ends:
             self.certain = min(self.undelivered if is_drained else self._lap_octets, self.undelivered)
@@ -175,34 +177,38 @@ class InboundConnection:
 
 @dataclass(slots=True)
 class InflowState:
-    """All connections of a socket; `growing` are those with undelivered octets."""
+    """Counts of all connections of a socket.
+
+    Attributes:
+        growing: the connections with undelivered octets.
+        undelivered: undelivered octets of all connections.
+        measured: growth of the process that unfinished messages explain.
+    """
 
     connections: dict[int, InboundConnection] = field(default_factory=dict)
     growing: dict[int, InboundConnection] = field(default_factory=dict)
     undelivered: int = 0
-    """Octets of all."""
     measured: int = 0
-    """Growth of the process that unfinished messages explain."""
     _resident: int | None = None
     _messages: int = 0
     _explained: int = 0
-    _came: int = 0
+    _arrived_octets: int = 0
 
-    def note(self, connection: InboundConnection, octets: TcpOctets, *, is_heard: bool) -> bool:
-        """Update the counts of one connection; return whether octets came since the last look."""
+    def update(self, connection: InboundConnection, octets: TcpOctets, *, delivered: bool) -> bool:
+        """Update the counts of one connection; return whether octets came since the last update."""
         before = connection.undelivered
-        grown = connection.note(octets, is_heard=is_heard)
+        grown = connection.update(octets, delivered=delivered)
         self._change(connection, before)
-        if is_heard:
+        if delivered:
             self._explained += DELIVERED_FACTOR * (before + grown)
-        self._came += max(0, connection.undelivered - before)
+        self._arrived_octets += max(0, connection.undelivered - before)
         return grown > 0
 
-    def skip(self, connection: InboundConnection) -> bool:
-        """Note that messages came over a connection, without its counts; False where these are needed.
+    def defer(self, connection: InboundConnection) -> bool:
+        """Mark a connection that delivered messages as stale; return False if it needs counts now.
 
-        The kernel locks a connection to count, so those of busy ones cost most. They are counted in
-        the first tick without a message.
+        The kernel locks a connection to count, which is expensive for a busy one. A stale
+        connection is counted in the first tick without a message.
         """
         if self.undelivered > CALM_OCTETS or connection.undelivered:
             return False
@@ -210,32 +216,32 @@ class InflowState:
         return True
 
     def forget(self, connection: InboundConnection) -> None:
-        """The connection has ended."""
+        """Remove a connection that has ended."""
         if self.connections.get(connection.descriptor) is connection:
             del self.connections[connection.descriptor]
         if self.growing.pop(connection.descriptor, None) is not None:
             self.undelivered -= connection.undelivered
 
     def measure(self, resident: int | None, messages: int, frame_cost: int) -> None:
-        """Update `measured` from the memory of the process and the messages it has received.
+        """Update `measured` from the memory of the process and the number of received messages.
 
-        Growth counts only in a tick in which octets of unfinished messages came, at most
-        `frame_cost` for each, and less what delivered messages may have taken.
+        Growth counts only in a tick in which octets of unfinished messages arrived. It counts up to
+        `frame_cost` for each of them, less the memory that delivered messages may have taken.
         """
         explained = self._explained + MESSAGE_MEMORY_OCTETS * (messages - self._messages)
         grown = 0 if resident is None or self._resident is None else resident - self._resident
-        theirs = max(0, min(grown - explained, frame_cost * self._came))
-        self.measured = min(self.measured + theirs, frame_cost * self.undelivered)
+        unexplained = max(0, min(grown - explained, frame_cost * self._arrived_octets))
+        self.measured = min(self.measured + unexplained, frame_cost * self.undelivered)
         self._explained = max(0, explained - max(0, grown)) // 2
-        self._resident, self._messages, self._came = resident, messages, 0
+        self._resident, self._messages, self._arrived_octets = resident, messages, 0
 
-    def rest(self, messages: int) -> None:
-        """Begin measuring again the next time."""
-        self.measured = self._explained = self._came = 0
+    def reset_memory(self, messages: int) -> None:
+        """Discard the measurements; the next `measure` starts again."""
+        self.measured = self._explained = self._arrived_octets = 0
         self._resident, self._messages = None, messages
 
     def memory_bound(self, bounds: InflowBounds) -> int:
-        """Return what unfinished messages may take."""
+        """Return the octets of memory that unfinished messages may take."""
         certain = sum(connection.certain for connection in self.growing.values())
         allowed = MEMORY_FACTOR * certain + WAITING_FACTOR * (self.undelivered - certain)
         return SPARE_MEMORY_OCTETS + int(min(allowed, MEMORY_FACTOR * bounds.undelivered_octets))
@@ -250,7 +256,7 @@ class InflowState:
 
 
 class Excess(Enum):
-    """Which bound a connection has crossed."""
+    """Kind of bound that was exceeded."""
 
     FIRST = "first"
     MESSAGE = "message"
@@ -259,7 +265,7 @@ class Excess(Enum):
 
 
 class Overrun(msgspec.Struct, frozen=True):
-    """A connection to cut off: `octets` of an unfinished message came; `found` is above `bound`."""
+    """Connection to cut off: it sent `octets` of an unfinished message; `found` exceeds `bound`."""
 
     connection: InboundConnection
     excess: Excess
@@ -269,34 +275,35 @@ class Overrun(msgspec.Struct, frozen=True):
 
     def describe(self) -> str:
         """Return the line for the log."""
-        begun = (
-            f"{self.connection.peer} was disconnected: {self.octets:,} octets of a message without end came"
-        )
+        peer = self.connection.peer
+        cut = f"{peer} was disconnected: it sent {self.octets:,} octets of an unfinished message"
         match self.excess:
             case Excess.FIRST:
                 return (
-                    f"{begun}, and the first message of a connection may have {self.bound:,}; "
+                    f"{cut}, and the first message of a connection may have {self.bound:,}; "
                     "send a small message first, or raise message_octets"
                 )
             case Excess.MESSAGE:
-                return f"{begun}, and the largest message that is accepted has {self.bound:,}"
+                return f"{cut}, and the largest accepted message has {self.bound:,}"
             case Excess.TOTAL:
                 return (
-                    f"{begun}, the most of all connections, which had {self.found:,} together "
-                    f"and may have {self.bound:,}; raise undelivered_octets to allow more at a time"
+                    f"{cut}, the most of all connections, which sent {self.found:,} together "
+                    f"and may send {self.bound:,}; raise undelivered_octets to allow more"
                 )
             case Excess.MEMORY:
                 return (
-                    f"{begun} in small frames, which took {self.found:,} octets of memory, "
+                    f"{cut} in small frames, which took {self.found:,} octets of memory "
                     f"and may take {self.bound:,}; send larger frames, or use CURVE"
                 )
 
 
-def judge(state: InflowState, looked_at: Iterable[InboundConnection], bounds: InflowBounds) -> list[Overrun]:
+def find_overruns(
+    state: InflowState, counted: Iterable[InboundConnection], bounds: InflowBounds
+) -> list[Overrun]:
     """Return the connections to cut off.
 
     Args:
-        looked_at: connections whose counts are new, and may be above their own bound.
+        counted: connections with new counts, each of which may exceed the bound of a connection.
     """
     overruns = [
         Overrun(
@@ -306,7 +313,7 @@ def judge(state: InflowState, looked_at: Iterable[InboundConnection], bounds: In
             found=connection.certain,
             bound=bounds.of(connection),
         )
-        for connection in looked_at
+        for connection in counted
         if connection.certain > bounds.of(connection)
     ]
     left = state.undelivered - sum(overrun.octets for overrun in overruns)
@@ -329,15 +336,17 @@ def judge(state: InflowState, looked_at: Iterable[InboundConnection], bounds: In
 
 
 class Inflow:
-    """Guard of a ROUTER, from before it is bound until `close`; `Arrivals` reports connections.
+    """Limiter of what a ROUTER's peers send without ending a message.
+
+    Create it before the socket is bound. `Arrivals` reports connections to it and closes it.
 
     Args:
-        link: the socket; it is closed after this.
-        on_cut: called with a line for the log when a connection was cut off.
+        link: the socket. Close this object before it.
+        on_cut: called with a line for the log after a connection was cut off.
 
     Attributes:
         bounds: may be replaced at any time.
-        looks: how often connections were looked at.
+        looks: number of ticks in which connections were examined.
 
     Raises:
         ShortageError: there are not enough descriptors.
@@ -351,43 +360,43 @@ class Inflow:
         self._memory = ResidentMemory()
         self._cost = 0 if link.encrypted else FRAME_COST
         self._due: dict[int, int] = {}
-        """Connections to look at, by descriptor, and the ticks between two looks."""
+        """Connections to examine, by descriptor, and the ticks between two looks at each."""
         self.looks = 0
         self._quiet_ticks = 0
         self._tick: asyncio.TimerHandle | None = None
         self._sweep: asyncio.TimerHandle | None = None
         self._unswept: list[int] = []
         self._uncounted: set[int] = set()
-        """Connections that have no counts, by descriptor: those of `ipc`."""
+        """Descriptors of connections without counts: those of `ipc://`."""
         self._ended = 0
-        """Connections that ended since the socket was last drained: messages of them may wait."""
+        """Connections that ended since the socket was last drained; their messages may wait."""
         self._trim: asyncio.TimerHandle | None = None
         self._trims_left = 0
         try:
-            self._arrived = select.epoll()
-            self._loop.add_reader(self._arrived.fileno(), self._wake)
+            self._epoll = select.epoll()
+            self._loop.add_reader(self._epoll.fileno(), self._wake)
         except OSError as error:
             raise ShortageError(f"no socket can be watched: {error.strerror}") from error
 
     @property
     def undelivered(self) -> int:
-        """Octets that were received since the last whole message, of all connections."""
+        """Octets received since the last whole message, over all connections."""
         return self._state.undelivered
 
     @property
     def connections(self) -> int:
-        """Connections that there are."""
+        """Number of open TCP connections."""
         return len(self._state.connections)
 
     def opened(self, descriptor: int, endpoint: str) -> None:
-        """Somebody has connected to `endpoint`, the one that is bound."""
+        """Handle a new connection to `endpoint`, a bound one."""
         if not endpoint.startswith("tcp://"):
             self._uncounted.add(descriptor)
         elif (peer := peer_address(descriptor, int(endpoint.rpartition(":")[2]))) is not None:
             self._watch(descriptor, peer)
 
     def closed(self, descriptor: int) -> None:
-        """A connection has ended."""
+        """Handle the end of a connection."""
         self._due.pop(descriptor, None)
         self._link.origins.discard(descriptor)
         self._uncounted.discard(descriptor)
@@ -396,7 +405,7 @@ class Inflow:
             self._state.forget(connection)
 
     def search(self) -> None:
-        """Find connections whose events were lost; examines each descriptor of the process."""
+        """Find connections whose events were lost, by examining each descriptor of the process."""
         with suppress(OSError):
             found = find_connections(self._link.ports)
             for connection in tuple(self._state.connections.values()):
@@ -408,31 +417,32 @@ class Inflow:
                 self._watch(descriptor, peer)
 
     def close(self) -> None:
-        """Look at nothing any more. May be called twice."""
-        if self._arrived.closed:
+        """Stop watching. May be called twice."""
+        if self._epoll.closed:
             return
         for timer in (self._tick, self._sweep, self._trim):
             if timer is not None:
                 timer.cancel()
-        self._loop.remove_reader(self._arrived.fileno())
-        self._arrived.close()
+        self._loop.remove_reader(self._epoll.fileno())
+        self._epoll.close()
         self._memory.close()
 
     def _watch(self, descriptor: int, peer: str) -> None:
-        self.closed(descriptor)  # who had the number before
+        self.closed(descriptor)  # a connection that had the same number before
         with suppress(OSError):
             try:
-                self._arrived.register(descriptor, EVENTS)
+                self._epoll.register(descriptor, EVENTS)
             except FileExistsError:
-                self._arrived.modify(descriptor, EVENTS)
+                self._epoll.modify(descriptor, EVENTS)
             self._state.connections[descriptor] = InboundConnection(descriptor, peer)
             if self._sweep is None:
-                self._sweep = self._loop.call_later(SWEEP_S, self._look_in_turn)
+                self._sweep = self._loop.call_later(SWEEP_S, self._sweep_next)
 
-    def _look_in_turn(self) -> None:
+    def _sweep_next(self) -> None:
+        """Examine the next `SWEEP_CONNECTIONS` connections in the next tick."""
         self._sweep = None
         if self._state.connections:
-            self._sweep = self._loop.call_later(SWEEP_S, self._look_in_turn)
+            self._sweep = self._loop.call_later(SWEEP_S, self._sweep_next)
             if not self._unswept:
                 self._unswept = list(self._state.connections)
             due, self._unswept = self._unswept[:SWEEP_CONNECTIONS], self._unswept[SWEEP_CONNECTIONS:]
@@ -441,32 +451,32 @@ class Inflow:
                 self._wake()
 
     def _wake(self) -> None:
-        """Octets have come while nothing was looked at."""
-        self._loop.remove_reader(self._arrived.fileno())
+        """Start the ticks, when octets have arrived or a sweep is due."""
+        self._loop.remove_reader(self._epoll.fileno())
         self._tick = self._loop.call_later(TICK_S, self._look)
 
     def _look(self) -> None:
         self.looks += 1
         self._due.update(dict.fromkeys(self._link.origins, 1))
-        for descriptor, _ in self._arrived.poll(0, max(1, len(self._state.connections))):
+        for descriptor, _ in self._epoll.poll(0, max(1, len(self._state.connections))):
             self._due[descriptor] = 1
         self._quiet_ticks = 0 if self._due else self._quiet_ticks + 1
         try:
-            self._judge(self._note())
+            self._enforce_bounds(self._update_counts())
         finally:
-            self._look_again()
+            self._schedule_look()
 
-    def _judge(self, looked_at: list[InboundConnection]) -> None:
-        self._ascertain(looked_at)
+    def _enforce_bounds(self, counted: list[InboundConnection]) -> None:
+        self._update_certain(counted)
         if self._state.undelivered <= CALM_OCTETS:
-            self._state.rest(self._link.received)
+            self._state.reset_memory(self._link.received)
             return
         self._state.measure(self._memory.read(), self._link.received, self._cost)
-        for overrun in judge(self._state, looked_at, self.bounds):
-            self._end(overrun)
+        for overrun in find_overruns(self._state, counted, self.bounds):
+            self._cut_off(overrun)
 
-    def _look_again(self) -> None:
-        """Look in the next tick where there is a reason to, else when octets come."""
+    def _schedule_look(self) -> None:
+        """Look again in the next tick if a connection needs it, else when octets arrive."""
         self._due = {
             descriptor: pause
             for descriptor, pause in self._due.items()
@@ -477,55 +487,56 @@ class Inflow:
             self._tick = self._loop.call_later(TICK_S, self._look)
         else:
             self._tick, self._quiet_ticks = None, 0
-            self._loop.add_reader(self._arrived.fileno(), self._wake)
+            self._loop.add_reader(self._epoll.fileno(), self._wake)
 
-    def _ascertain(self, looked_at: Iterable[InboundConnection]) -> None:
-        if not looked_at:
+    def _update_certain(self, counted: list[InboundConnection]) -> None:
+        if not counted:
             return
-        is_drained = self._link.exhausted()  # after the look: all that it counted was handed over
+        is_drained = self._link.exhausted()  # after counting: all counted messages were delivered
         if is_drained:
             self._ended = 0
         connections = len(self._state.connections) + len(self._uncounted) + self._ended
-        for connection in looked_at:
-            connection.ascertain(is_drained=is_drained, messages=self._link.received, connections=connections)
+        messages = self._link.received
+        for connection in counted:
+            connection.update_certain(is_drained=is_drained, messages=messages, connections=connections)
 
-    def _note(self) -> list[InboundConnection]:
-        """Look at the connections that are due, and return them."""
-        looked_at = []
-        heard = self._link.origins
+    def _update_counts(self) -> list[InboundConnection]:
+        """Update the counts of the connections that are due; return those that were counted."""
+        counted = []
+        origins = self._link.origins
         for descriptor, pause in self._due.items():
             connection = self._state.connections.get(descriptor)
             if connection is None or self.looks % pause:
                 continue
-            is_heard = descriptor in heard
-            if is_heard and self._state.skip(connection):
+            delivered = descriptor in origins
+            if delivered and self._state.defer(connection):
                 continue
             if (octets := read_octets(descriptor)) is None:
                 continue
-            has_grown = self._state.note(connection, octets, is_heard=is_heard)
+            has_grown = self._state.update(connection, octets, delivered=delivered)
             self._due[descriptor] = 1 if has_grown else min(2 * pause, LONGEST_PAUSE_TICKS)
-            looked_at.append(connection)
-        heard.clear()
-        return looked_at
+            counted.append(connection)
+        origins.clear()
+        return counted
 
-    def _end(self, overrun: Overrun) -> None:
+    def _cut_off(self, overrun: Overrun) -> None:
         connection = overrun.connection
         self._state.forget(connection)
         with suppress(OSError):
-            self._arrived.unregister(connection.descriptor)
+            self._epoll.unregister(connection.descriptor)
         if not shut_down(connection.descriptor, connection.peer):
-            return  # it has ended, and its number may be another's
+            return  # it has ended, and its number may belong to another connection
         self._on_cut(overrun.describe())
         self._trims_left = TRIMS
         if self._trim is None:
-            self._trim = self._loop.call_later(TRIM_S, self._give_back)
+            self._trim = self._loop.call_later(TRIM_S, self._trim_heap)
 
-    def _give_back(self) -> None:
-        """Trim the heap, in another thread: it waits for libzmq's, which may hold the lock for long."""
+    def _trim_heap(self) -> None:
+        """Trim the heap in another thread: libzmq's threads may hold the lock for a long time."""
         self._trims_left -= 1
-        self._loop.run_in_executor(None, trim_heap).add_done_callback(self._given_back)
+        self._loop.run_in_executor(None, trim_heap).add_done_callback(self._on_trimmed)
 
-    def _given_back(self, trimmed: asyncio.Future[None]) -> None:
+    def _on_trimmed(self, trimmed: asyncio.Future[None]) -> None:
         self._trim = None
-        if self._trims_left and not self._arrived.closed:
-            self._trim = self._loop.call_later(TRIM_S, self._give_back)
+        if self._trims_left and not self._epoll.closed:
+            self._trim = self._loop.call_later(TRIM_S, self._trim_heap)

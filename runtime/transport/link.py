@@ -75,9 +75,9 @@ class Link:
         copied, traffic: see `messages`.
 
     Attributes:
-        encrypted: peers speak CURVE with it.
-        origins: descriptors of the connections of a ROUTER over which whole messages came, for `inflow` to take.
-        ports: those that it is bound to.
+        encrypted: whether the socket is a CURVE server.
+        origins: descriptors of a ROUTER's connections that delivered a message; `inflow` clears it.
+        ports: TCP ports that the socket is bound to.
 
     Raises:
         ShortageError: there are not enough descriptors, or memory.
@@ -147,7 +147,7 @@ class Link:
 
     @property
     def received(self) -> int:
-        """Messages that a ROUTER has received."""
+        """Number of messages that a ROUTER has received."""
         return self._messages.received
 
     def bind(self, endpoint: str) -> str:

@@ -57,11 +57,11 @@ class PureMessages:
         copied: large frames that come in are octets of our own, as small ones are, and not views.
         traffic: counts what passes; of other sockets as well, if it is theirs too.
         addressed: the first frame of each message is a routing id.
-        origins: the descriptor of the connection that a message came over is added here, for each message that is received.
+        origins: set to which `receive` adds the descriptor of each message's connection.
 
     Attributes:
         user: who sent the message that was received last, by the name that the `Guard` knows; empty without one.
-        received: messages that were received, where there are `origins`.
+        received: number of received messages; counted only with `origins`.
     """
 
     def __init__(

@@ -1,15 +1,18 @@
-"""What becomes of a socket's connections, told by libzmq as it happens: made, failed, lost.
+"""Events of a socket's connections, from libzmq's socket monitor: connected, failed, lost.
 
-libzmq writes its events into a PAIR socket inside the context, which is read here like any other link. What would
-surprise:
+libzmq writes the events into a PAIR socket inside the context, which is read here as a link.
 
-- An event names the endpoint that was bound or connected to, not the other side's address. Some events have the number
-  of a descriptor, which may be closed, and given to another connection, before the event is read. Events come in order,
-  so whoever follows them knows the present owner once all are read (`inflow`).
-- libzmq's I/O thread waits where the PAIR is full or has no reader, and while it waits the watched socket can
-  neither be closed nor left alone. So the queue has no bound, and `close` first ends the events and then the PAIR.
-- A failed attempt to connect gives one event or two: `CONNECT_FAILED` where an attempt was made, and then
-  `CONNECT_RETRIED`, which is the only one where none could be made at all, as with a name that nobody knows.
+Surprises:
+
+- An event has the endpoint that was bound or connected to, not the peer's address. Some events have
+  the number of a descriptor. It may be closed, and reused for another connection, before the event
+  is read. Events arrive in order, so the owner of a number is known once all are read (see
+  `inflow`).
+- libzmq's I/O thread blocks while the PAIR is full or has no reader, and then the watched socket
+  cannot be closed. So the queue has no bound, and `close` stops the events before it closes the
+  PAIR.
+- A failed attempt to connect gives one or two events: `CONNECT_FAILED` if an attempt was made, then
+  `CONNECT_RETRIED`. An unknown host name gives `CONNECT_RETRIED` alone.
 """
 
 from __future__ import annotations
@@ -29,7 +32,7 @@ from specwire.runtime.transport.link import Link
 from specwire.runtime.transport.messages import Frames
 
 EVENT = struct.Struct("=Hi")
-"""First frame of an event: which one, and a number whose meaning depends on it."""
+"""First frame of an event: its number, and a value whose meaning depends on the event."""
 
 MAX_FRAME_OCTETS = 1 << 16
 _names = count()
@@ -43,31 +46,34 @@ FAULTS = {
 
 
 class Turn(Enum):
-    """What can become of a connection; the values are libzmq's events."""
+    """Kind of event; the values are libzmq's."""
 
     CONNECTED = zmq.EVENT_CONNECTED.value
-    """The network has brought both sides together, and the handshake begins."""
+    """This side has connected, and the handshake begins."""
     CONNECT_FAILED = zmq.EVENT_CLOSED.value
     CONNECT_RETRIED = zmq.EVENT_CONNECT_RETRIED.value
     """Another attempt will be made later."""
     ACCEPTED = zmq.EVENT_ACCEPTED.value
-    """Somebody has connected here, and the handshake begins."""
+    """A peer has connected, and the handshake begins."""
     ACCEPT_FAILED = zmq.EVENT_ACCEPT_FAILED.value
     OPENED = zmq.EVENT_HANDSHAKE_SUCCEEDED.value
     """Messages can flow."""
     NOT_LET_IN = zmq.EVENT_HANDSHAKE_FAILED_AUTH.value
-    """The server's guard knows no such client."""
+    """The server's `Guard` refused the client."""
     NOT_UNDERSTOOD = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL.value
     """The two sides do not agree about the handshake, or about its keys."""
     HUNG_UP = zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL.value
-    """The other side has gone before the handshake was over."""
+    """The peer hung up during the handshake."""
     DISCONNECTED = zmq.EVENT_DISCONNECTED.value
 
 
 class SocketEvent(msgspec.Struct, frozen=True):
-    """One event; `endpoint` is the one of this side's `bind` or `connect`, `reason` is empty where it needs none.
+    """Event of a connection.
 
-    `descriptor` is that of the connection with `ACCEPTED` and `DISCONNECTED`, else -1.
+    Attributes:
+        endpoint: endpoint of this side's `bind` or `connect`.
+        reason: cause of a failure; empty for other events.
+        descriptor: descriptor of the connection for `ACCEPTED` and `DISCONNECTED`, else -1.
     """
 
     turn: Turn
@@ -119,7 +125,7 @@ class Monitor:
         return self._events.socket.closed
 
     def close(self) -> None:
-        """Tell nothing any more. May be called twice."""
+        """Stop the events. May be called twice."""
         if not self._events.socket.closed:
             self._watched.disable_monitor()
             self._events.close()

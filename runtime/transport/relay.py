@@ -1,11 +1,11 @@
-"""Pass the octets of stream connections on: who connects here is connected to another endpoint.
+"""Relay of stream connections to another endpoint.
 
-Each connection has one of its own at the other side, made when it comes and ended when it ends, so that both peers see
-what they would without anybody between them: identities, handshakes, losses, and being held back. Nothing is kept but
-what one side has not taken yet: then the other is not read, and TCP holds it back in its turn.
+Each client connection has a separate connection to the target, which opens and closes with it. So
+both peers see the same identities, handshakes, losses and backpressure as without a relay. The
+relay keeps only octets that one side has not taken yet; meanwhile it does not read the other side.
 
-What passes by is shown to a `Watcher`, which may put other octets in its place, say something itself, and hold one side
-back. What it raises ends its connection, and no other.
+A `Watcher` sees the octets of a connection. It may replace them, send octets, and pause one side.
+An exception that it raises closes its connection, and no other.
 """
 
 from __future__ import annotations

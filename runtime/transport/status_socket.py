@@ -1,10 +1,11 @@
-"""A UNIX socket that tells whoever connects how a process is, with one document, and hangs up.
+"""UNIX socket that sends one document with the status of a process to each client, then hangs up.
 
-Nothing is read from a connection, so nobody can ask for anything. Who does not read costs the document, which is
-bounded, for `ANSWER_S` at most; only `MAX_ANSWERS` are under way at once, and who comes then is hung up on.
+Nothing is read from a connection, so a client cannot send requests. A client that does not read
+holds one document of bounded size for up to `ANSWER_S`. At most `MAX_ANSWERS` are sent at a time;
+further clients are disconnected.
 
-The socket listens before it gets its name, so a name behind which nobody listens belongs to a dead process, and
-whoever finds it may remove it.
+The socket listens before it gets its name. So a name without a listener belongs to a dead process,
+and may be removed.
 """
 
 from __future__ import annotations

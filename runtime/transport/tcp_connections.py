@@ -1,10 +1,10 @@
-"""Counts of TCP connections that libzmq owns, from the kernel, and a way to end one.
+"""Octet counts and shutdown of TCP connections that libzmq owns.
 
 libzmq may close a descriptor at any time, and the kernel gives the number to the next file that is
-opened. So a number alone proves nothing: `shut_down` compares the peer's address first, on a
-duplicate that nobody else closes.
+opened. So a number alone does not identify a connection: `shut_down` first compares the peer's
+address, on a duplicate that nobody else closes.
 
-`TcpOctets` needs Linux 4.19 (2018), whose TCP_INFO counts the octets that were sent.
+`TcpOctets` needs Linux 4.19 (2018), the first with a count of sent octets in TCP_INFO.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from contextlib import suppress
 import msgspec
 
 _INFO = struct.Struct("=128xQ64xQ")
-"""In `struct tcp_info`: octets that were received in order, and octets that were sent."""
+"""Fields of `struct tcp_info`: octets received in order, and octets sent."""
 
 _UNREAD = struct.Struct("=i")
 _RESET = struct.pack("=ii", 1, 0)
@@ -30,7 +30,7 @@ _libc = ctypes.CDLL(None)
 
 
 class TcpOctets(msgspec.Struct, frozen=True):
-    """Octets of one connection; `unread` are those of `received` that libzmq has not read yet."""
+    """Octet counts of one connection. `received` includes `unread`, which libzmq has not read."""
 
     received: int
     sent: int
@@ -38,14 +38,14 @@ class TcpOctets(msgspec.Struct, frozen=True):
 
 
 def read_octets(descriptor: int) -> TcpOctets | None:
-    """Return the counts; None where the descriptor is not a TCP connection (any more)."""
+    """Return the counts; None if the descriptor is not, or no longer, a TCP connection."""
     info, size = ctypes.create_string_buffer(_INFO.size), ctypes.c_uint32(_INFO.size)
     if _libc.getsockopt(descriptor, socket.IPPROTO_TCP, socket.TCP_INFO, info, ctypes.byref(size)):
         return None
     if size.value < _INFO.size:
         return None
     received, sent = _INFO.unpack(info.raw)
-    try:  # after the others: octets that arrive in between count as unread, so none counts twice
+    try:  # read last: octets that arrive in between count as unread, so none counts twice
         unread = _UNREAD.unpack(fcntl.ioctl(descriptor, termios.FIONREAD, bytes(_UNREAD.size)))[0]
     except OSError:
         return None
@@ -53,17 +53,17 @@ def read_octets(descriptor: int) -> TcpOctets | None:
 
 
 def peer_address(descriptor: int, port: int | None = None) -> str | None:
-    """Return ``HOST:PORT`` of the peer; None if this is no TCP connection, or not one at `port`."""
+    """Return ``HOST:PORT`` of the peer; None if this is not a TCP connection to our `port`."""
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connection:
         return _peer_of(connection, None if port is None else {port})
     return None
 
 
 def shut_down(descriptor: int, peer: str) -> bool:
-    """End the connection in both directions if it still is that of `peer`; return whether it was.
+    """Shut down the connection if its peer still is `peer`; return whether it was.
 
-    libzmq closes when it has read what had come. The peer gets a reset then; without it, a peer
-    that only writes would wait for room in the window of a connection that has ended.
+    libzmq closes the descriptor after it has read the remaining octets, and the peer gets a reset.
+    Without the reset, a peer that only writes would wait for room in the window.
     """
     with suppress(OSError), socket.socket(fileno=os.dup(descriptor)) as connection:
         if _peer_of(connection) == peer:
@@ -74,10 +74,10 @@ def shut_down(descriptor: int, peer: str) -> bool:
 
 
 def find_connections(ports: Collection[int]) -> dict[int, str]:
-    """Return the peers of all connections that came in at one of `ports`, by descriptor.
+    """Return the peers of all connections to one of our `ports`, by descriptor.
 
     Raises:
-        OSError: there is no descriptor left to look with.
+        OSError: there is no free descriptor to search with.
     """
     found = {}
     for descriptor in map(int, os.listdir("/proc/self/fd")):
@@ -88,7 +88,7 @@ def find_connections(ports: Collection[int]) -> dict[int, str]:
 
 
 def _peer_of(connection: socket.socket, ports: Collection[int] | None = None) -> str | None:
-    """Raises OSError where nobody is connected."""
+    """Return ``HOST:PORT`` of the peer, or None as above; raises OSError if it is not connected."""
     if connection.family not in (socket.AF_INET, socket.AF_INET6) or connection.type != socket.SOCK_STREAM:
         return None
     if ports is not None and connection.getsockname()[1] not in ports:
@@ -98,13 +98,13 @@ def _peer_of(connection: socket.socket, ports: Collection[int] | None = None) ->
 
 
 class ResidentMemory:
-    """Resident memory of this process (VmRSS); has a descriptor from the first `read` to `close`."""
+    """Resident memory of this process (VmRSS). A descriptor is open from `read` to `close`."""
 
     def __init__(self) -> None:
         self._file = -1
 
     def read(self) -> int | None:
-        """Return the octets; None where there is no descriptor left to ask with."""
+        """Return the octets; None if there is no free descriptor."""
         try:
             if self._file < 0:
                 self._file = os.open("/proc/self/statm", os.O_RDONLY | os.O_CLOEXEC)
@@ -113,13 +113,13 @@ class ResidentMemory:
             return None
 
     def close(self) -> None:
-        """Give the descriptor back."""
+        """Close the descriptor."""
         if self._file >= 0:
             os.close(self._file)
             self._file = -1
 
 
 def trim_heap() -> None:
-    """Return freed memory to the system, as glibc keeps it; other C libraries need no call."""
+    """Return freed memory to the system, which glibc keeps. Other C libraries need no call."""
     with suppress(AttributeError):
         _libc.malloc_trim(0)

@@ -1,4 +1,4 @@
-"""A TCP socket that listens, for what is not ZeroMQ."""
+"""Listening TCP socket for protocols other than ZeroMQ."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ BACKLOG = 100
 def listen_on(
     host: str, port: int, *, family: socket.AddressFamily = socket.AF_UNSPEC, endpoint: str = ""
 ) -> socket.socket:
-    """Return a socket that listens at `host` and `port`, where port 0 takes any.
+    """Return a socket that listens at `host` and `port`; port 0 means any free port.
 
     Args:
-        family: of the address, where a name has several.
-        endpoint: name of the two in errors.
+        family: address family to use if `host` has addresses of several.
+        endpoint: name of the address in errors; by default ``HOST:PORT``.
 
     Raises:
-        TransportError: the host is not this machine's, or the port is taken.
+        TransportError: `host` is not an address of this machine, or the port is in use.
     """
     endpoint = endpoint or f"{host}:{port}"
     try:

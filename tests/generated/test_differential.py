@@ -98,7 +98,7 @@ def whole(name: str) -> list[Reading]:
 
 @cache
 def foreign(name: str) -> list[Reading]:
-    """All recorded messages but the protocol's own: those of all the other protocols."""
+    """Return the recorded messages of all other protocols."""
     own = set(corpus(name))
     return readings_of(name, [frames for frames in all_recorded() if frames not in own])
 

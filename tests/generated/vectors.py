@@ -59,7 +59,7 @@ def frames_of(entry: dict[str, Any]) -> tuple[bytes, ...]:
 
 @cache
 def all_recorded() -> tuple[tuple[bytes, ...], ...]:
-    """Return the frames of every message in every vector file, whatever its protocol, each once."""
+    """Return the frames of every distinct message in all vector files, of all protocols."""
     files = sorted(path.name for path in FOLDER.glob("*.json"))
     found = {frames_of(entry) for file in files for entry in entries(file) if "frames_hex" in entry}
     return tuple(sorted(found))

@@ -1,4 +1,4 @@
-"""Documents for the tests of import: small ones that a test writes, and whole ones in `tests/data/documents`."""
+"""Documents for the import tests: a writer of small ones, and the folder of whole ones."""
 
 from __future__ import annotations
 

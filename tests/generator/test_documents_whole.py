@@ -1,8 +1,8 @@
-"""Whole documents, each in a markup that specifications are published in, with the traps of those that were met.
+"""Import of whole documents, one or more for each markup in which specifications are published.
 
-Golden cases show one trap each; here many meet in one document. `tests/data/documents` has the documents, which are
-ours, and beside each the rules that it gives, written in the ABNF of RFC 5234. Only `zre.md` has the rules of a
-published document, 36/ZRE: they are those of `grammars/zre`.
+A golden case has one difficulty each; a whole document combines many. `tests/data/documents` has
+the documents, which were written for these tests, and the rules that each must give, in the ABNF of
+RFC 5234. Only `zre.md` has the rules of a published document, 36/ZRE: those of `grammars/zre`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from tests.generator.test_layouts import generated
 
 @dataclass(frozen=True)
 class Document:
-    """A document, and what its author would say that it holds."""
+    """Document with the expected results of its import."""
 
     file: str
     title: str
@@ -34,9 +34,9 @@ class Document:
     """First and last line of each block that has rules, frames or a dialog."""
     rules: Path
     messages: tuple[str, ...] = ()
-    """The messages of the package that is generated from it as it is; none where the document has a gap."""
+    """Messages of the package generated from the unedited import; none if that has a gap."""
     octets: Mapping[str, tuple[str, dict[str, object]]] = field(default_factory=dict)
-    """Frames in hexadecimal, a comma between two; the message that they are, and its fields."""
+    """Frames in hexadecimal, separated by commas, with the name and the fields of the message."""
 
     def __str__(self) -> str:
         return self.file
@@ -64,7 +64,7 @@ FERRY = Document(
         "fe1180 02 6e6f": ("Full", {"reason": "no"}),
     },
 )  # fmt: skip
-"""Senders in front of messages, a dialog over several lines, `|`, one rule twice, lines of a rule that go on."""
+"""Has senders before messages, a multi-line dialog, `|`, a repeated rule, and continued rules."""
 
 POST = Document(
     "post.bnf",
@@ -85,7 +85,7 @@ POST = Document(
         "aac780 02 6e6f": ("Sorry", {"reason": "no"}),
     },
 )  # fmt: skip
-"""The listing that zproto writes: indented, `|`, `_` in a name, blanks at line ends, a rule that names itself."""
+"""zproto listing: indented, `|`, `_` in names, trailing spaces, and a rule that names itself."""
 
 BEACON = Document(
     "beacon.rst",
@@ -105,13 +105,16 @@ BEACON = Document(
         "9b02 04 00 00000000 00000005 00000000": ("Flash", {"flags": 0, "userid": 0, "sequence": 5}),
     },
 )  # fmt: skip
-"""Directives, figures, notes and a list-table around the one block; `0xFF`, constants that no rule uses."""
+"""Has directives, figures, notes and a list-table around one block; `0xFF`, unused constants."""
 
 BELLS = ("Bell Tower Protocol", "BELL1 v1, draft", "plain")
 TOWER = Document("tower.adoc.txt", *BELLS, ((48, 107),), DOCUMENTS / "tower-adoc.abnf")
-"""Text copied from a page: no markup, tabs, bullets, typographic signs; one name for a message and its sender's rule."""
+"""Text copied from a web page: no markup, but tabs, bullets and typographic characters.
+
+A message and the rule of its sender have the same name.
+"""
 LATER_TOWER = Document("tower.md.txt", *BELLS, ((46, 105),), DOCUMENTS / "tower-md.abnf")
-"""Another edition of it, copied without its headings."""
+"""Another edition of the same document, copied without its headings."""
 
 ZRE = Document(
     "zre.md",
@@ -123,7 +126,7 @@ ZRE = Document(
     ("Hello", "Whisper", "Shout", "Join", "Leave", "Ping", "PingOk"),
     {"aaa106 02 0001": ("Ping", {"version": 2, "sequence": 1})},
 )
-"""A head in YAML, drawings of octets, and the grammar, in fences; indented lines and quotations that are no rules."""
+"""Has a YAML header, fenced octet diagrams and grammar, and indented lines that are not rules."""
 
 DEPOT = Document(
     "depot.md",
@@ -148,7 +151,7 @@ DEPOT = Document(
         ),
     },
 )  # fmt: skip
-"""Frame tables and drawn dialogs: typographic quotation marks, contradictions, two columns, a command of another name."""
+"""Has frame tables, drawn dialogs, typographic quotation marks, contradictions, two columns."""
 
 WIRE = Document(
     "wire.md",
@@ -164,7 +167,7 @@ WIRE = Document(
         "04 08 06 43414e43454c 67": ("Cancel", {"subscription": b"g"}),
     },
 )
-"""A grammar over eight fences, between C, traces and drawings; ranges of strings, `|` everywhere, `31%x00`."""
+"""Has a grammar in eight fences among C code, traces and diagrams; string ranges, `31%x00`."""
 
 ALL = [FERRY, POST, BEACON, TOWER, LATER_TOWER, ZRE, DEPOT, WIRE]
 COMPLETE = [document for document in ALL if document.messages]
@@ -172,7 +175,7 @@ every_document = pytest.mark.parametrize("document", ALL, ids=str)
 
 
 def imported(document: Document, folder: Path | None = None) -> Imported:
-    """Import a document as the protocol that is named as its file."""
+    """Import a document as the protocol with the name of its file."""
     path = DOCUMENTS / document.file
     return import_document(path, document.protocol, folder=folder, shown=f"grammars/{document.protocol}")
 
@@ -184,13 +187,13 @@ def rules(text: str) -> list[object]:
 
 
 @every_document
-def test_the_rules_are_all_found_and_nothing_else(document: Document) -> None:
+def test_import_finds_exactly_the_rules(document: Document) -> None:
     expected = document.rules.read_text(encoding="utf-8")
     assert rules(imported(document).grammar_text) == rules(expected)
 
 
 @every_document
-def test_where_the_grammar_stands(document: Document) -> None:
+def test_lines_and_markup_of_the_blocks(document: Document) -> None:
     blocks = imported(document).blocks
     assert tuple((block.first_line, block.last_line) for block in blocks) == document.lines
     assert {block.markup for block in blocks} == {document.markup}
@@ -204,7 +207,7 @@ def test_title_and_edition(document: Document) -> None:
 
 @every_document
 def test_importing_again_changes_nothing(document: Document, tmp_path: Path) -> None:
-    """The errata that the first import proposed are not out of date."""
+    """The errata that the first import proposed still apply."""
     folder = tmp_path / document.protocol
     write_imported(imported(document), folder)
     again = imported(document, folder)
@@ -223,8 +226,8 @@ def test_contradictions_quote_both_places() -> None:
 
 
 @pytest.mark.parametrize("document", COMPLETE, ids=str)
-def test_what_import_wrote_is_compiled_unedited(document: Document, tmp_path: Path) -> None:
-    """And its package reads and writes octets that were put together by hand."""
+def test_an_unedited_import_compiles(document: Document, tmp_path: Path) -> None:
+    """The generated package decodes and encodes octets that were written by hand."""
     folder = tmp_path / document.protocol
     write_imported(imported(document), folder)
     with generated(tmp_path / "packages", compile_protocol(folder).protocol) as package:

@@ -1,4 +1,4 @@
-"""A test that hangs fails by itself, wherever it hangs, and the tests after it run."""
+"""Timeouts: a test that hangs fails alone, wherever it hangs, and the tests after it run."""
 
 from __future__ import annotations
 
@@ -29,20 +29,20 @@ def test_hangs():
 def test_hangs():
     asyncio.run(asyncio.sleep(600))
 """,
-    "in a callback of an event loop, which catches what it raises and waits on": """
+    "in a callback of an event loop, which catches its exception and continues": """
 def test_hangs():
     loop = asyncio.new_event_loop()
     loop.call_soon(time.sleep, 600)
     loop.run_forever()
 """,
-    "in an example of hypothesis, which runs it again": """
+    "in an example of hypothesis, which repeats it": """
 @settings(deadline=None, database=None)
 @given(st.integers())
 def test_hangs(number):
     while number > 100:
         time.sleep(0.01)
 """,
-    "in a fixture that ends": """
+    "in the teardown of a fixture": """
 @pytest.fixture
 def hanging():
     yield
@@ -64,8 +64,8 @@ def test_next():
 """
 
 
-def test_what_hangs_fails_alone(tmp_path: Path) -> None:
-    """With the timer of these tests, `tests/conftest.py` being a plugin of the run, in the workers of pytest-xdist."""
+def test_a_test_that_hangs_fails_alone(tmp_path: Path) -> None:
+    """Runs pytest with xdist workers and `tests/conftest.py` as a plugin, which sets the timer."""
     for number, text in enumerate(HANGING.values()):
         (tmp_path / f"test_{number}.py").write_text(HEAD + text + NEXT, encoding="utf-8")
     (tmp_path / "conftest.py").write_text("from tests import conftest\nconftest.AGAIN_S = 0.3\n")
@@ -93,6 +93,6 @@ def test_what_hangs_fails_alone(tmp_path: Path) -> None:
 
 
 def test_every_test_has_a_timeout(pytestconfig: pytest.Config) -> None:
-    """As pyproject.toml says; `make soak` switches it off for tests that take an hour."""
+    """`make soak` disables the timeout, for tests that take an hour."""
     assert 0 < float(pytestconfig.getini("timeout")) <= 300
     assert pytestconfig.getini("timeout_method") == "signal"

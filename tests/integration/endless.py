@@ -1,4 +1,4 @@
-"""A peer that speaks ZMTP (NULL) without libzmq and sends messages without end; memory of a process."""
+"""ZMTP peer (NULL) without libzmq that sends endless messages, and the memory of a process."""
 
 from __future__ import annotations
 
@@ -17,20 +17,20 @@ TIMEOUT_S = 30.0
 
 
 def frame(body: bytes, flags: int = MORE) -> bytes:
-    """Return a frame as it is on the wire."""
+    """Encode a frame."""
     if len(body) < 256:
         return bytes([flags, len(body)]) + body
     return bytes([flags | LONG]) + len(body).to_bytes(8, "big") + body
 
 
 def command(name: bytes, body: bytes) -> bytes:
-    """Return a command as it is on the wire."""
+    """Encode a command."""
     octets = bytes([len(name)]) + name + body
     return bytes([4, len(octets)]) + octets
 
 
 class RawPeer:
-    """A connection whose handshake is over."""
+    """Connection of a DEALER, with the handshake done."""
 
     def __init__(self, endpoint: str) -> None:
         host, _, port = endpoint.removeprefix("tcp://").rpartition(":")
@@ -54,7 +54,10 @@ class RawPeer:
         self.socket.sendall(b"".join([*bodies, frame(frames[-1], LAST)]))
 
     def pour(self, body: bytes, octets: int) -> int:
-        """Send frames with MORE set until `octets` have left or the server hangs up; return how many."""
+        """Send frames with MORE set until `octets` are sent or the server hangs up.
+
+        Return the number of octets sent.
+        """
         one = frame(body)
         block = one * max(1, BLOCK_OCTETS // len(one))
         sent = 0
@@ -67,7 +70,7 @@ class RawPeer:
         return sent
 
     def is_cut(self, timeout_s: float = TIMEOUT_S) -> bool:
-        """Whether the other side hangs up within the time."""
+        """Return whether the server hangs up within the time."""
         self.socket.settimeout(timeout_s)
         try:
             while self.socket.recv(BLOCK_OCTETS):
@@ -88,11 +91,11 @@ class RawPeer:
 
 
 def flood(endpoint: str, body: bytes, octets: int, *, first: bytes | None = None, pid: int) -> Flood:
-    """Send endless messages over one connection after the other until so many octets have left.
+    """Send endless messages over one connection after the other until `octets` are sent.
 
     Args:
-        first: a whole message that each connection begins with.
-        pid: of the server, whose memory is looked at meanwhile.
+        first: a whole message that each connection sends first.
+        pid: process id of the server, whose memory is measured meanwhile.
     """
     before = resident(pid)
     sent = connections = 0
@@ -114,7 +117,7 @@ def flood(endpoint: str, body: bytes, octets: int, *, first: bytes | None = None
 
 
 class Flood:
-    """What was sent, over how many connections, and by how much the server grew: at most, and in the end."""
+    """Outcome of `flood`: octets sent, connections, and growth of the server, peak and final."""
 
     def __init__(self, octets: int, connections: int, grew: int, kept: int) -> None:
         self.octets, self.connections, self.grew, self.kept = octets, connections, grew, kept
@@ -122,10 +125,10 @@ class Flood:
     def __repr__(self) -> str:
         return (
             f"{self.octets:,} octets over {self.connections} connections; the server grew by {self.grew:,} "
-            f"at most and by {self.kept:,} in the end"
+            f"at most and by {self.kept:,} at the end"
         )
 
 
 def resident(pid: int) -> int:
-    """Return the octets of a process that are in memory."""
+    """Return the resident memory of a process, in octets."""
     return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * 4096

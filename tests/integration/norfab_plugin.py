@@ -61,7 +61,7 @@ class Fleet:
             process.join()
             return process.exitcode
         if kind == "pool":
-            with context.Pool(2) as pool:  # its end is `terminate`
+            with context.Pool(2) as pool:  # calls `terminate` at the end of the block
                 pool.map(abs, [1, -1])
             pool.join()
             return 0

@@ -94,7 +94,7 @@ def test_servers_take_what_can_change() -> None:
             await flux.line_with("allow-guests is true from now on")
             await flux.line_with("what else has changed holds from the next start on: fanout")
             await broker.until_lines("worker w1 is ready for svc", 2)
-            await worker.line_with("beginning anew by")
+            await worker.line_with("restarting with")
             await worker.until_lines("registered for svc", 2)
             file.write_text(text.replace("service =", "servic ="))
             hang_up(worker)

@@ -1,4 +1,4 @@
-"""Servers and their limit of descriptors: each raises it at the start, and one that reaches it stays quiet."""
+"""Limit of descriptors: servers raise it at the start, and stay quiet when they reach it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def cpu_s(pid: int) -> float:
 
 
 def test_a_broker_without_descriptors_is_quiet_and_recovers() -> None:
-    """flux-core #3513. Ours wrote 54,073 tracebacks in 5 s, and used 90 % of a core."""
+    """See flux-core #3513. Our broker wrote 54,073 tracebacks in 5 s, and used 90 % of a core."""
 
     async def story() -> None:
         async with processes(1, 2) as instance:
@@ -47,7 +47,7 @@ def test_a_broker_without_descriptors_is_quiet_and_recovers() -> None:
                     strangers.enter_context(socket.socket(socket.AF_UNIX)).connect(path)
                 assert "Too many open files" in await broker.line_with("no connections are accepted on")
                 spent, lines = cpu_s(broker.pid), len(broker.lines)
-                await asyncio.sleep(WATCHED_S)  # the time in which it is watched
+                await asyncio.sleep(WATCHED_S)  # the time that is measured
                 assert cpu_s(broker.pid) - spent < 0.2 * WATCHED_S
                 assert len(broker.lines) == lines
             async with connect(instance.uri(0)) as handle:

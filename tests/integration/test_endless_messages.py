@@ -1,6 +1,6 @@
-"""Peers that send messages without end to servers in processes, which may not grow for it.
+"""Growth of server processes whose peers send endless messages.
 
-`make soak` sends 2 GB to each server; SPECWIRE_ENDLESS_OCTETS is how much each test sends.
+SPECWIRE_ENDLESS_OCTETS is the number of octets that each test sends; `make soak` sends 2 GB.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ OCTETS = int(os.environ.get("SPECWIRE_ENDLESS_OCTETS", str(30 << 20)))
 TIMEOUT_S = 60 + OCTETS / 2e6
 MIB = 1 << 20
 STRANGER_OCTETS = 64 * MIB
-"""By so much a server may grow for somebody who has said nothing yet."""
+"""Limit of a server's growth for peers that have not delivered a message."""
 
 BODY_OCTETS = 64 * MIB
 GROWTH = 2.5
@@ -44,15 +44,15 @@ def run(story: Callable[[], Awaitable[None]]) -> None:
 
 
 async def pour(server: PeerProcess, size: int, *, first: bytes | None = None) -> Flood:
-    """Send frames of this size to a server, and see that it still answers."""
+    """Send frames of this size to a server, and check that it still answers."""
     line = await server.line_with("tcp://127.0.0.1:")
     endpoint = re.findall(r"tcp://[0-9.:]+", line)[0]
     poured = await asyncio.to_thread(flood, endpoint, bytes(size), OCTETS, first=first, pid=server.pid)
-    print(f"frames of {size}, {'after a message' if first else 'a stranger'}: {poured}")
+    print(f"frames of {size}, {'after a message' if first else 'first message'}: {poured}")
     assert poured.connections > 1
-    assert "message without end" in await server.line_with("was disconnected")
+    assert "octets of an unfinished message" in await server.line_with("was disconnected")
     with await asyncio.to_thread(RawPeer, endpoint):
-        pass  # it still shakes hands
+        pass  # the server still performs the handshake
     return poured
 
 
@@ -79,9 +79,7 @@ def test_a_norfab_broker_grows_by_little(tmp_path: Path, size: int) -> None:
 
 
 @pytest.mark.parametrize("size", FRAMES if OCTETS > 1 << 30 else (0,))
-def test_who_has_said_something_costs_a_broker_no_more_than_a_large_message(
-    tmp_path: Path, size: int
-) -> None:
+def test_growth_after_a_first_message_is_bounded_by_the_largest_message(tmp_path: Path, size: int) -> None:
     async def story() -> None:
         async with norfab_process.running_broker("tcp://127.0.0.1:*", tmp_path) as broker:
             assert (await pour(broker, size, first=HELLO)).grew < GROWTH * BODY_OCTETS
@@ -91,7 +89,7 @@ def test_who_has_said_something_costs_a_broker_no_more_than_a_large_message(
 
 
 def test_bounds_are_options_of_a_filemq_server(tmp_path: Path) -> None:
-    """With a smaller bound, what passed before does not."""
+    """A message below the default bound is cut with a smaller one."""
 
     async def story() -> None:
         given = ("serve", str(tmp_path), "--endpoint", "tcp://127.0.0.1:*", "--no-digests")
@@ -108,17 +106,17 @@ def test_bounds_are_options_of_a_filemq_server(tmp_path: Path) -> None:
 
 def test_a_flux_broker_cuts_a_child_off_and_counts_it(tmp_path: Path) -> None:
     async def story() -> None:
-        told: list[Event] = []
+        events: list[Event] = []
         settings = Settings(Tree(2), owner=os.getuid(), message_octets=MIB)
         bind = "tcp://127.0.0.1:*"
         async with FluxBroker(
-            settings, 0, local=str(tmp_path / "local"), bind=bind, on_event=told.append
+            settings, 0, local=str(tmp_path / "local"), bind=bind, on_event=events.append
         ) as broker:
             with await asyncio.to_thread(RawPeer, broker.endpoint) as peer:
                 await asyncio.to_thread(peer.pour, bytes(1000), 1 << 30)
             while not broker.status().counters.cut_off:
                 await asyncio.sleep(0.01)
-            [refused] = [event for event in told if isinstance(event, PeerRefused)]
-            assert "message without end" in refused.reason
+            [refused] = [event for event in events if isinstance(event, PeerRefused)]
+            assert "octets of an unfinished message" in refused.reason
 
     run(story)

@@ -309,7 +309,7 @@ def test_an_idle_worker_is_small_and_shares_its_folder_with_no_other(tmp_path: P
     ("kind", "status"), [("process", -signal.SIGTERM), ("pool", 0), ("return", 0), ("exit", 7)]
 )
 def test_a_task_may_end_a_child_process(tmp_path: Path, kind: str, status: int) -> None:
-    """SIGTERM ends the child, not the worker; a forked child that returns from the task ends."""
+    """SIGTERM ends the child, not the worker; a forked child that returns from the task exits."""
 
     async def story() -> None:
         async with serving_broker(tmp_path / "broker") as (broker, _):
@@ -329,7 +329,7 @@ def test_a_task_may_end_a_child_process(tmp_path: Path, kind: str, status: int) 
 
 
 def test_a_child_that_hangs_keeps_neither_store_nor_connection(tmp_path: Path) -> None:
-    """The worker is killed, its child lives on, and the next worker of the name is registered at once."""
+    """After the worker is killed, another of the same name registers while the child still runs."""
     file = tmp_path / "child"
 
     async def story() -> None:
@@ -349,8 +349,8 @@ def test_a_child_that_hangs_keeps_neither_store_nor_connection(tmp_path: Path) -
     run(story)
 
 
-def test_a_second_worker_of_a_name_says_why_it_is_not_registered(tmp_path: Path) -> None:
-    """The broker logs it, too, and the first one goes on working."""
+def test_a_second_worker_logs_that_its_name_is_taken(tmp_path: Path) -> None:
+    """The broker logs it, too, and the first worker continues."""
 
     async def story() -> None:
         heard = Heard()

@@ -208,14 +208,14 @@ HOSTILE = (
     ("\u202egpj.exe\u2066\u2028", "\\u202egpj.exe\\u2066\\u2028"),
     ("é 😀 <script>", "é 😀 <script>"),
 )
-"""Texts of a peer, and how the list of packets shows them: what a terminal obeys is escaped as Python does it."""
+"""Texts of a peer, and how the packet list shows them: escaped as in Python."""
 
 
 @pytest.mark.parametrize(("sent", "shown"), HOSTILE)
-def test_no_text_of_a_peer_commands_a_terminal(
+def test_text_of_a_peer_cannot_control_a_terminal(
     sent: str, shown: str, tmp_path: Path, dissectors: dict[str, Path]
 ) -> None:
-    """Neither in the list of packets nor in the tree."""
+    """It is escaped in the packet list and in the tree."""
     connection = Connection()
     connection.greet()
     connection.send(message(flux.Request(topic=sent, matchtag=7).encode()))

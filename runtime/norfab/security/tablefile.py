@@ -104,6 +104,6 @@ def describe_peer(peer: Peer, key: str) -> str:
 
 
 def _quote(text: str) -> str:
-    # A string of TOML is one of JSON, except that DEL is escaped there; bidi marks would mislead a reader.
+    # A JSON string is a TOML string, except for DEL. Bidirectional marks would mislead a reader.
     quoted = msgspec.json.encode(text).decode()
     return "".join(c if c.isprintable() else f"\\U{ord(c):08x}" for c in quoted)

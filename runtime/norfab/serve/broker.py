@@ -1,4 +1,4 @@
-"""The NORFAB broker as an asyncio service: what it is made of, and when it starts, stops and begins anew."""
+"""NORFAB broker as an asyncio service: its parts, and how it starts, stops and restarts."""
 
 from __future__ import annotations
 
@@ -51,11 +51,11 @@ logger = logging.getLogger(__name__)
 LOOPBACK = "tcp://127.0.0.1:*"
 REFUSALS = 20
 FRAME_SPARE_OCTETS = 1 << 16
-"""What a frame may have beyond the largest body: a body that is too large is answered, and only far larger ones end
-the connection."""
+"""Octets of the largest frame beyond those of the largest body. A body that is slightly too large
+gets an error; a much larger frame ends the connection."""
 
 MESSAGE_SPARE_OCTETS = 1 << 20
-"""What a message may have beyond the largest body, in all its frames."""
+"""Octets of the largest message beyond those of the largest body."""
 
 
 class NorfabBroker:

@@ -22,11 +22,15 @@ from specwire.runtime.transport.messages import Traffic
 
 
 class Counters(msgspec.Struct):
-    """Counts since the start; they only grow, through restarts that management asks for as well.
+    """Counts since the start of the process. They are kept when management restarts the broker.
 
-    `messages_*` and `octets_*`, those of all frames without routing ids, are counted by the sockets and here only in a
-    `snapshot`. `dropped` are messages by kind, `undelivered` those whose peer had gone, `cut_off` the connections that
-    were ended because a message did not end.
+    Attributes:
+        messages_in, messages_out: counted by the sockets, and set here only in a `snapshot`.
+        octets_in, octets_out: the same, of all frames but routing ids.
+        turned_away: failed handshakes.
+        cut_off: connections that were cut off because an unfinished message exceeded its bound.
+        undelivered: messages whose peer had gone.
+        dropped: messages that were dropped, by kind.
     """
 
     messages_in: int = 0

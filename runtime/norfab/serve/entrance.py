@@ -56,12 +56,12 @@ class Entrance:
         names: the name of each peer by its public key; with CURVE nobody else is let in.
         insecure: listen beyond this machine even without CURVE.
         frame_octets: a peer that sends a larger frame is disconnected.
-        bounds: what a peer may send without ending a message.
+        bounds: bounds on unfinished messages.
         on_messages: see `OnMessages`.
         on_sent: called with the socket, the routing id, and the frames that were taken, if anybody wants to know.
         on_gone: called with the socket, the routing id, and the reason when a message had to be dropped.
-        on_turned_away: called with the reason when somebody did not get in.
-        on_cut: called with the reason when a connection was ended because a message did not end.
+        on_turned_away: called with the reason after a failed handshake.
+        on_cut: called with the reason after a connection was cut off for an unfinished message.
         on_rest: called when the messages that had come were handed over.
         traffic: counts what passes.
 

@@ -1,4 +1,4 @@
-"""What happens to a broker beside what its engine tells (`specwire.runtime.norfab.events`)."""
+"""Events of a broker in addition to those of its engine (`specwire.runtime.norfab.events`)."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class Began(msgspec.Struct, frozen=True):
 
 
 class TurnedAway(msgspec.Struct, frozen=True):
-    """Somebody did not get in."""
+    """A handshake failed."""
 
     reason: str
 
 
 class CutOff(msgspec.Struct, frozen=True):
-    """A connection was ended because a message on it did not end."""
+    """A connection was cut off because an unfinished message exceeded its bound."""
 
     reason: str
 

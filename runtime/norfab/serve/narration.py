@@ -1,4 +1,4 @@
-"""What happens to a broker, as lines for whoever runs it: what an outsider can cause is escaped, and bounded in number."""
+"""Log lines for the events of a broker, with text of peers escaped and their rate limited."""
 
 from __future__ import annotations
 
@@ -34,12 +34,12 @@ LONGEST = 400
 
 
 class Narrator:
-    """Tells events as lines.
+    """Writer of events as log lines.
 
     Args:
         write: takes one line.
-        clock: seconds that do not go backwards.
-        jobs: tell of each job, too. May be changed.
+        clock: monotonic clock, in seconds.
+        jobs: write a line for each job, too. May be changed.
     """
 
     def __init__(
@@ -51,12 +51,12 @@ class Narrator:
         self._failures = Quota(write, clock, "more lines about jobs were left out")
 
     def tell(self, event: BrokerEvent) -> None:
-        """Write what happened."""
+        """Write the line for an event."""
         match event:
             case Began(endpoints=endpoints, jobs=jobs):
                 self._write(f"listening on {', '.join(endpoints)}; {jobs:,} jobs from before")
             case Ended(restart=restart, reason=reason):
-                self._write(_cut(f"{'beginning anew' if restart else 'ended'}: {reason}"))
+                self._write(_cut(f"{'restarting' if restart else 'ended'}: {reason}"))
             case Noticed(sentence=sentence):
                 self._write(_cut(sentence))
             case TurnedAway(reason=reason):

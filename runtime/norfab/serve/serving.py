@@ -274,11 +274,11 @@ class Serving:
             self._perform(self._engine.unreachable(peer, role, self._now()))
 
     def on_turned_away(self, reason: str) -> None:
-        """Somebody did not get in."""
+        """Report a failed handshake."""
         self._tell(TurnedAway(reason))
 
     def on_cut(self, reason: str) -> None:
-        """A connection was ended because a message did not end."""
+        """Report a connection that was cut off for an unfinished message."""
         self._tell(CutOff(reason))
 
     def _record(self, sender: str, door: Door, peer: bytes, frames: Sequence[bytes]) -> None:

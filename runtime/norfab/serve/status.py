@@ -1,7 +1,7 @@
-"""What a running broker tells about itself: the document that `specwire norfab show broker` can ask for.
+"""Status of a running broker: the document that `specwire norfab show broker` prints.
 
-Names in it may come from the wire; whoever prints them makes them fit to be seen. Times are seconds, sizes octets,
-moments ISO 8601 in UTC.
+Names in it may come from the wire and are not escaped. Durations are in seconds, sizes in octets,
+timestamps in ISO 8601 (UTC).
 """
 
 from __future__ import annotations

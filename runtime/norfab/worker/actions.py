@@ -10,9 +10,11 @@ from specwire.runtime.norfab.worker.events import Happening
 
 
 class Connect(msgspec.Struct, frozen=True, gc=False):
-    """Open a new connection to a broker, by its index. If that fails, or it is lost: `WorkerEngine.lost`.
+    """Open a new connection. If that fails, or the connection is lost, call `WorkerEngine.lost`.
 
-    `named`: the routing id is the worker's name; else libzmq makes one.
+    Attributes:
+        broker: index of the broker.
+        named: use the worker's name as the routing id; otherwise libzmq chooses one.
     """
 
     broker: int

@@ -115,11 +115,11 @@ def event(worker: str, service: str, uuid: str, task: str, progress: Progress, a
     return msgspec.json.encode(said if progress.extras is None else said | {"extras": progress.extras})
 
 
-def question(name: str) -> bytes:
-    """Body of OPEN on a connection without a name: is this name taken?"""
+def name_query(name: str) -> bytes:
+    """Return the body of OPEN that asks whether a name is taken."""
     return msgspec.json.encode({"name": name})
 
 
 def introduction(resources: Sequence[str]) -> bytes:
-    """Body of OPEN: the resources; empty without any."""
+    """Return the body of OPEN with the worker's resources; empty if there are none."""
     return msgspec.json.encode({"resources": resources}) if resources else b""

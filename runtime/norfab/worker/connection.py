@@ -7,8 +7,9 @@ broker is tried for `WorkerSettings.patience_s`, then the brokers of the list ta
 
 The routing id of a worker is its name on every connection. libzmq ignores a new connection while the
 broker's socket has not released the previous one with the same id: the new one stays silent, without an
-error. So silence is tolerated for a shorter time on a new connection (`hello_s`) than later. After it, the
-worker asks with OPEN, on a connection with another routing id, whether its name is taken; our brokers answer.
+error. So a new connection may be silent for a shorter time (`hello_s`) than a registered one. After
+that time, the worker asks with OPEN, on a connection with another routing id, whether its name
+is taken. Only our own brokers answer this question.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Connection:
         registered: the broker has sent something on this connection.
         registered_at: when it first did.
         introduced: it has answered OPEN on this connection.
-        asking: this connection only asks whether the worker's name is taken.
+        asking: this connection is only for asking whether the worker's name is taken.
     """
 
     __slots__ = (
@@ -70,7 +71,7 @@ class Connection:
 
     @property
     def up(self) -> bool:
-        """Whether there is a connection with the worker's name."""
+        """Whether there is a connection under the worker's name."""
         return self._up and not self.asking
 
     @property
@@ -79,13 +80,13 @@ class Connection:
         return self._engine.brokers[self.broker]
 
     def open(self) -> None:
-        """Connect, and register, or ask whether the name is taken."""
+        """Connect, then register or, if `asking`, ask whether the name is taken."""
         engine = self._engine
         self._up, self.registered, self.introduced, self._retry_at = True, False, False, None
         self._heard_at = self._beat_at = engine.now
         engine.out.append(Connect(self.broker, named=not self.asking))
         if self.asking:
-            engine.out.append(Send(Open(bodies.question(engine.name))))
+            engine.out.append(Send(Open(bodies.name_query(engine.name))))
             return
         self.introduce()
         engine.out.append(Send(Ready(engine.service)))
@@ -108,19 +109,19 @@ class Connection:
         engine.report(Connected(self.label, engine.service))
 
     def answer(self, command: Command) -> None:
-        """Handle the answer to a question; it ends this connection."""
+        """Handle the answer of the broker that was asked about the name, and end the connection."""
         name = self._engine.name
         if type(command) is Open and read_open_reply(command.body).taken:
             reason = f"another worker named {name} is connected: stop that one, or choose another name"
         else:
-            reason = f"the broker does not answer to the name {name}"
+            reason = f"the broker answers, but did not register a worker named {name}"
         self.end(reason)
 
     def end(self, reason: str, *, ask: bool = False) -> None:
         """Give up the connection, and open a new one after a pause.
 
         Args:
-            ask: the new one asks the same broker whether the worker's name is taken.
+            ask: use the new connection to ask the same broker whether the worker's name is taken.
         """
         if not self._up:
             return

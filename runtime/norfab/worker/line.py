@@ -1,6 +1,7 @@
 """Socket of the worker: one at a time, a new one for each registration.
 
-The routing id is the worker's name, unless the worker asks whether that is taken. All messages are captured here.
+The routing id is the worker's name, except on a connection that asks whether the name is taken. All
+messages are captured here.
 """
 
 from __future__ import annotations
@@ -61,11 +62,11 @@ class Line:
         self._waiting = 0
 
     def open(self, broker: int, *, named: bool) -> None:
-        """Close the connection, if there is one, and open a new one; raises TransportError.
+        """Open a new connection, after closing the current one; raises TransportError.
 
         Args:
             broker: index of the broker.
-            named: the routing id is the worker's name; else libzmq makes one.
+            named: use the worker's name as the routing id; otherwise libzmq chooses one.
         """
         self.drop()
         self._broker, self._endpoint = broker, self._endpoints[broker]

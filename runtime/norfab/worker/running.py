@@ -7,7 +7,8 @@ A thread is started when there is a task and no idle thread, and serves further 
 keeps its thread, which serves again if the task ends after all. All threads are daemons, so a task that
 never ends does not keep the process alive.
 
-A task that calls `os.fork` returns twice. In the child the process ends there: it has no loop to report to.
+A task that calls `os.fork` may return in the child, too. The child process then exits: it has no
+event loop to report to.
 """
 
 from __future__ import annotations
@@ -158,7 +159,7 @@ class Runner:
         self._put(job.uuid, outcome)
 
     def _end_child(self, error: BaseException | None) -> None:
-        """End this process if the task forked it, with the status that Python would give."""
+        """Exit if this process is a child that the task forked, with the status as in Python."""
         if os.getpid() == self._process:
             return
         status = getattr(error, "code", 1) if isinstance(error, SystemExit) else int(error is not None)
@@ -290,5 +291,5 @@ class _SideLoop:
             with suppress(BaseException):
                 self._loop.run_forever()
             if os.getpid() != pid:
-                os._exit(1)  # a child that a coroutine has forked: it has no part in the loop
+                os._exit(1)  # a child that a coroutine forked must not serve the loop
         self._loop.close()

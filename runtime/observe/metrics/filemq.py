@@ -122,7 +122,7 @@ def _counted(counters: Counters, *, is_server: bool) -> list[Family]:
         counter("specwire_filemq_malformed_messages", "Messages that are no command.", counters.malformed),
         counter(
             "specwire_filemq_cut_connections",
-            "Connections that were ended as a message did not end.",
+            "Connections that were cut off for an unfinished message.",
             counters.cut_off,
         ),
     ]

@@ -82,7 +82,7 @@ def _counted(status: BrokerStatus) -> list[Family]:
         counter("specwire_flux_malformed_messages", "Messages of brokers that are none.", counters.malformed),
         counter(
             "specwire_flux_cut_connections",
-            "Connections that were ended as a message did not end.",
+            "Connections that were cut off for an unfinished message.",
             counters.cut_off,
         ),
         counter("specwire_flux_lost_events", "Events that never came here.", counters.event_gaps),

@@ -100,7 +100,7 @@ def _counted(status: BrokerStatus) -> list[Family]:
         counter("specwire_norfab_turned_away_peers", "Peers that were not let in.", counters.turned_away),
         counter(
             "specwire_norfab_cut_connections",
-            "Connections that were ended as a message did not end.",
+            "Connections that were cut off for an unfinished message.",
             counters.cut_off,
         ),
         counter("specwire_norfab_store_failures", "Records that could not be kept.", counters.store_failures),

@@ -46,7 +46,7 @@ DECODING = tuple(name for name in KNOWN if name not in {"debug", "u64"})
 """The options that it shares with `decode`; what the others do is an expression on decoded rows."""
 OPTIONS = ("path", "protocol", "damaged", *DECODING)
 OWNER = "owner"
-"""Property of a table that Spark adds to the options when a catalog table is created."""
+"""Table property that Spark adds to the options when it creates a catalog table."""
 
 _PARTITION_OCTETS = 32 << 20
 """Small row groups are read together, up to so many octets of frames and the rest."""
@@ -73,8 +73,8 @@ class SpecwireSource(DataSource):
         given = {name.casefold(): value for name, value in options.items()}
         if OWNER in given:
             raise InputError(
-                "the format specwire has no tables in the catalog: Spark reads them without their options, "
-                "and so without the path; use CREATE TEMPORARY VIEW ... USING specwire OPTIONS (path '...')"
+                "the specwire format does not support catalog tables, because Spark reads them without "
+                "their options: use CREATE TEMPORARY VIEW ... USING specwire OPTIONS (path '...')"
             )
         known = {name: given.pop(name, "") for name in ("path", "protocol", "damaged")}
         self.asked: Options = read_options(given, DECODING, OPTIONS)
@@ -99,8 +99,8 @@ class SpecwireSource(DataSource):
         return SpecwireReader(self.folder, self.protocol, self.asked, self.damaged)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return a reader that fails with a sentence: an error here would be lost in Spark."""
-        return _NoStream()
+        """Return a reader that raises InputError later: Spark would hide an error raised here."""
+        return _UnsupportedStream()
 
     def _find_protocol(self) -> str:
         survey = survey_segments(self.folder)
@@ -114,14 +114,14 @@ class SpecwireSource(DataSource):
         return found[0]
 
 
-class _NoStream(DataSourceStreamReader):
-    """Answer to ``readStream``: Spark asks for the first offset before anything else."""
+class _UnsupportedStream(DataSourceStreamReader):
+    """Reader for ``readStream`` that fails when Spark asks for the first offset."""
 
     def initialOffset(self) -> NoReturn:
         """Raise InputError."""
         raise InputError(
-            "the format specwire reads in batch; follow a capture that grows with `specwire pipeline watch`, "
-            "or with follow() of specwire.runtime.spark.live.messages"
+            "the specwire format does not support streaming reads: follow a growing capture with "
+            "`specwire pipeline watch`, or with follow() of specwire.runtime.spark.live.messages"
         )
 
     def read(self, partition: InputPartition) -> NoReturn:

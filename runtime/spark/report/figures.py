@@ -42,7 +42,7 @@ def micros_text(micros: float) -> str:
 
 
 def short_text(text: str, length: int) -> str:
-    """Return a text with what is unprintable escaped, its middle omitted if it is longer than `length` characters."""
+    """Escape unprintable characters, and omit the middle of a text longer than `length`."""
     text = show(text)
     if len(text) <= length:
         return text

@@ -93,7 +93,7 @@ def render_report(summary: Summary, findings: Findings) -> str:
     environment = jinja2.Environment(
         loader=loader,
         autoescape=True,
-        finalize=_harmless,
+        finalize=_escape_unprintable,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
@@ -103,8 +103,8 @@ def render_report(summary: Summary, findings: Findings) -> str:
     return environment.get_template("report.html.j2").render(view=build_view(summary, findings))
 
 
-def _harmless(value: object) -> object:
-    """Escape what is unprintable in a text of the captured traffic; markup of our own stays as it is."""
+def _escape_unprintable(value: object) -> object:
+    """Escape unprintable characters of a text from captured traffic; keep markup."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
     return show(value, keep=THIN_SPACE)

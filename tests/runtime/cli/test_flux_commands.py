@@ -159,7 +159,7 @@ def test_ping_by_the_largest_messages(capfd: Capture) -> None:
 
 
 def test_attributes_without_a_value_are_listed(capfd: Capture) -> None:
-    """A broker of flux-core lists them, and answers ENOENT (2) when one is read."""
+    """A flux-core broker lists them, and answers ENOENT (2) to attr.get."""
 
     def script(c: Conversation) -> None:
         c.reply(c.hear_rpc("attr.list"), payload=b'{"names":["size","parent-uri"]}\0')
@@ -176,8 +176,8 @@ def test_attributes_without_a_value_are_listed(capfd: Capture) -> None:
     assert found == {"parent-uri": None, "size": "3"}
 
 
-def test_an_attribute_cannot_command_a_terminal(capfd: Capture) -> None:
-    """JSON has the value; for people it is escaped."""
+def test_an_attribute_cannot_control_a_terminal(capfd: Capture) -> None:
+    """Text output is escaped, and JSON output has the original value."""
     hostile = "a\nb\x1b[2J\x9b\x7f\u202e\u2066"
 
     def script(c: Conversation) -> None:

@@ -1,7 +1,8 @@
-"""docs/flux-conformance.md is true: its tests exist, and no sentence of the specifications is missing.
+"""Checks of docs/flux-conformance.md: its tests exist, and it covers each requirement.
 
-The specifications are not part of the repository. `ASKED` has what was counted in them: under each heading, the
-sentences with SHALL, MUST, SHOULD, REQUIRED or RECOMMENDED, without the sentence that introduces these words.
+The specifications are not part of the repository. `REQUIREMENTS` has the number of sentences under
+each heading with SHALL, MUST, SHOULD, REQUIRED or RECOMMENDED, except for the one that defines
+these words.
 """
 
 from __future__ import annotations
@@ -25,8 +26,8 @@ CMB1 = {
     "Rank Request Routing": 5,
     "Event Routing": 1,
 }
-"""What both editions of CMB1 ask, Flux RFC 3 before it became Flux v1."""
-ASKED = {
+"""Requirements in both editions of CMB1, which is Flux RFC 3 before Flux v1."""
+REQUIREMENTS = {
     "Flux v1, RFC 3 (spec_3.rst)": {
         "Common Message Format": 4,
         "Optional Message Parts": 4,
@@ -75,12 +76,12 @@ def test_rows_are_numbered_and_name_a_test(prefix: str) -> None:
     assert [cells[0] for cells in found if "::test_" not in cells[-2]] == []
 
 
-@pytest.mark.parametrize("text", ASKED)
+@pytest.mark.parametrize("text", REQUIREMENTS)
 def test_no_sentence_is_missing(text: str) -> None:
-    """Under each heading as many rows as sentences that ask for something."""
+    """Each heading has as many rows as requirements."""
     if text.startswith("Flux v1"):
         tabled = Counter(cells[1] for cells in rows("V"))
     else:
         edition = "later" if "later" in text else "earlier"
         tabled = Counter(cells[2] for cells in rows("C") if cells[1] in ("both", edition))
-    assert tabled == ASKED[text]
+    assert tabled == REQUIREMENTS[text]

@@ -58,7 +58,7 @@ def test_guest_is_stamped() -> None:
     ],
 )
 def test_each_credential_is_stamped_alone(userid: int, rolemask: int, owners: tuple[int, int]) -> None:
-    """An unset userid is stamped, and an unset rolemask, whatever the other holds; a guest's are overwritten."""
+    """The broker sets an unset userid or rolemask independently, and overwrites a guest's."""
     ping = PING.replace(userid=userid, rolemask=rolemask)
     assert credentials(Tree(3).client(1), ping) == owners
     assert credentials(Tree(3, allow_guests=True).client(1, GUEST), ping) == (GUEST, 6)
@@ -92,7 +92,7 @@ def test_guests_may_not_change_the_instance(topic: str, value: object) -> None:
 
 
 def test_user_without_a_userid_may_do_nothing() -> None:
-    """USER only if the userid is matched and is known, else EPERM."""
+    """USER suffices only if the userid is known; otherwise EPERM."""
     assert not may_use(2, UNSET, required=2)
     assert may_use(2, GUEST, required=2)
     assert may_use(1, UNSET, required=2)

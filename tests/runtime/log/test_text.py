@@ -1,4 +1,4 @@
-"""Text of a peer on its way to a person: nothing in it commands a terminal, forges a line or turns a direction."""
+"""Escaping of peer text: it cannot control a terminal, forge a log line or reverse text."""
 
 from __future__ import annotations
 
@@ -20,37 +20,37 @@ HOSTILE = [
     "\u2029",
     "\x85",
     "\ud800",
-    "\udc9b",  # an octet that is no UTF-8, by surrogateescape
+    "\udc9b",  # an octet that is not UTF-8, decoded with surrogateescape
 ]
 ANY = st.text(st.characters(exclude_categories=()))
 
 
 @pytest.mark.parametrize("character", HOSTILE)
-def test_what_a_terminal_obeys_is_escaped(character: str) -> None:
+def test_hostile_characters_are_escaped(character: str) -> None:
     assert show(f"a{character}b") == f"a{character.encode('unicode_escape').decode()}b"
     assert show_json(json.dumps({"a": character}, ensure_ascii=False)).isprintable()
 
 
-def test_plain_text_and_markup_stay() -> None:
-    """A page escapes markup; a terminal has none."""
+def test_plain_text_and_markup_are_unchanged() -> None:
+    """Pages escape markup themselves, and terminals have none."""
     for text in ("", "plain", "é 😀", "<script>", "[bold]"):
         assert show(text) == show_json(text) == text
 
 
 @given(ANY)
-def test_a_line_stays_a_line(text: str) -> None:
+def test_the_result_is_one_printable_line(text: str) -> None:
     shown = show(text)
     assert shown.isprintable() and len(shown.splitlines()) <= 1
     shown.encode()  # raises at a surrogate
 
 
 @given(ANY)
-def test_kept_characters_are_the_only_exception(text: str) -> None:
+def test_only_kept_characters_are_not_escaped(text: str) -> None:
     assert show(text, keep="\n\t").replace("\n", "").replace("\t", "").isprintable()
 
 
 @given(st.dictionaries(ANY, ANY | st.integers()), st.sampled_from([None, 2]))
-def test_json_has_the_same_value(value: dict[str, object], indent: int | None) -> None:
+def test_escaped_json_has_the_same_value(value: dict[str, object], indent: int | None) -> None:
     text = show_json(json.dumps(value, indent=indent, ensure_ascii=False))
     assert json.loads(text) == value
     assert text.replace("\n", "").isprintable()

@@ -1,6 +1,7 @@
-"""docs/norfab-conformance.md is true: its tests exist, and no sentence of the specification is missing.
+"""Checks of docs/norfab-conformance.md: its tests exist, and it covers each requirement.
 
-The specification is not part of the repository. `ASKED` has what was counted in it.
+The specification is not part of the repository. `REQUIREMENTS` has the numbers that were counted in
+it.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ import pytest
 ROOT = Path(__file__).parents[3]
 TABLES = (ROOT / "docs" / "norfab-conformance.md").read_text(encoding="utf-8")
 
-ASKED = {
+REQUIREMENTS = {
     "Overall Topology": 4,
     "ROUTER Addressing": 2,
     "Status Frames": 5,
@@ -29,8 +30,8 @@ ASKED = {
     "Worker Management Interface (WMMI)": 2,
     "Broker Simple Inventory Datastore (SID)": 1,
 }
-"""The sentences with SHALL, MUST, SHOULD, REQUIRED, RECOMMENDED or MAY under each heading of the NORFAB Protocol, but
-for the section Language, which introduces these words, and for what is drawn in fences."""
+"""Number of sentences with SHALL, MUST, SHOULD, REQUIRED, RECOMMENDED or MAY, by heading of the
+NORFAB Protocol. The section Language, which defines these words, and fenced blocks do not count."""
 
 
 def rows(prefix: str) -> Iterator[list[str]]:
@@ -70,5 +71,5 @@ def test_rows_are_numbered_and_name_a_test(prefix: str, count: int) -> None:
 
 
 def test_no_sentence_is_missing() -> None:
-    """Under each heading as many rows as sentences that ask for something."""
-    assert Counter(cells[1] for cells in rows("N")) == ASKED
+    """Each heading has as many rows as requirements."""
+    assert Counter(cells[1] for cells in rows("N")) == REQUIREMENTS

@@ -487,8 +487,8 @@ def test_27_the_specification_s_names_and_the_deployed_ones() -> None:
     assert lab.take("c1") == [Response("m2", 200, b"[]", "mmi.service.broker")]
 
 
-def test_28_a_worker_that_asks_is_told_that_its_name_is_taken() -> None:
-    """Our own extension of OPEN: libzmq ignores a second connection with the routing id of a worker."""
+def test_28_the_broker_answers_whether_a_name_is_taken() -> None:
+    """Our extension of OPEN: libzmq ignores a second connection with the routing id of a worker."""
     lab = Lab()
     lab.ready("w1")
     lab.say("\x00random", "worker", Open(b'{"name":"w1"}'))

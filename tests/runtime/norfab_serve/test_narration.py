@@ -40,7 +40,7 @@ def tell(*events: BrokerEvent, jobs: bool = False) -> list[str]:
             Began(("tcp://a:1", "tcp://b:2"), 1234),
             "listening on tcp://a:1, tcp://b:2; 1,234 jobs from before",
         ),
-        (Ended(restart=True, reason="asked"), "beginning anew: asked"),
+        (Ended(restart=True, reason="asked"), "restarting: asked"),
         (Ended(restart=False, reason="asked"), "ended: asked"),
         (Noticed("moved aside"), "moved aside"),
         (TurnedAway("a key"), "somebody was not let in: a key"),

@@ -136,7 +136,7 @@ def test_a_large_commit_is_told_bit_by_bit(tmp_path: Path, monkeypatch: pytest.M
             await asyncio.sleep(0)
         hear(serving, *(post(f"j{number}") for number in range(5)))
         said = told(await wire.until(10))
-        # How many of the jobs one commit holds depends on the writer; no part of one has more than two.
+        # The number of jobs per commit depends on the writer thread; a part has two at most.
         parts = [uuids for peer, uuids in said if peer == b"w1"]
         assert [uuid for part in parts for uuid in part] == [b"j0", b"j1", b"j2", b"j3", b"j4"]
         assert max(map(len, parts)) <= 2

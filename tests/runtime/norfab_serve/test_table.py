@@ -22,8 +22,8 @@ def peer(name: str = "p", **fields: Any) -> Peer:
     return Peer(**{"name": name, "key": KEY, "roles": ("client",), "call": ("*",), **fields})
 
 
-def test_a_table_shows_every_character_of_a_pattern() -> None:
-    """And TOML has no DEL in a string."""
+def test_unprintable_characters_are_escaped_in_the_table() -> None:
+    """The table still has the same values; TOML does not allow DEL in a string."""
     hostile = 'a"\n[root]\x7f\x9b\u202e\U000e0041'
     written = describe_peer(peer(call=(hostile,)), KEY)
     assert all(line.isprintable() for line in written.split("\n"))

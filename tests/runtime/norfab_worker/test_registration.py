@@ -98,7 +98,7 @@ def test_messages_of_a_connection_that_was_given_up_are_nothing() -> None:
 
 
 def silences(lab: Lab, seconds: float) -> list[tuple[bool, int]]:
-    """Return, for each connection that the worker gives up, whether it was named, and its length in seconds."""
+    """Return, for each connection that the worker ends, whether it was named, and its seconds."""
     found = []
     opened_at = lab.now
     for _ in range(int(seconds * 10)):
@@ -112,10 +112,10 @@ def silences(lab: Lab, seconds: float) -> list[tuple[bool, int]]:
     return found
 
 
-def test_a_fresh_connection_that_stays_silent_is_given_up_sooner_and_then_later() -> None:
-    """libzmq lets nothing through while the broker has not released the old connection with this name.
+def test_silence_on_a_new_connection_is_tolerated_for_longer_each_time() -> None:
+    """libzmq ignores a new connection while the broker has not released the old one of this name.
 
-    After each, the worker asks on a connection without a name whether the name is taken.
+    After each, the worker asks on an unnamed connection whether the name is taken.
     """
     lab = Lab(registered=False)
     assert silences(lab, 60)[:6] == [(True, 5), (False, 5), (True, 10), (False, 5), (True, 15), (False, 5)]
@@ -128,9 +128,9 @@ def test_a_fresh_connection_that_stays_silent_is_given_up_sooner_and_then_later(
             Open(b'{"taken":true}'),
             "another worker named w1 is connected: stop that one, or choose another name",
         ),
-        (Open(), "the broker does not answer to the name w1"),
-        (Open(b"\xff"), "the broker does not answer to the name w1"),
-        (Disconnect("svc"), "the broker does not answer to the name w1"),
+        (Open(), "the broker answers, but did not register a worker named w1"),
+        (Open(b"\xff"), "the broker answers, but did not register a worker named w1"),
+        (Disconnect("svc"), "the broker answers, but did not register a worker named w1"),
     ],
 )
 def test_a_worker_asks_whether_its_name_is_taken(answer: Command, reason: str) -> None:

@@ -1,11 +1,10 @@
-"""The accept loop of stream listeners, with descriptors and without."""
+"""Accept loop of stream listeners, with and without free descriptors."""
 
 from __future__ import annotations
 
 import asyncio
 import errno
 import logging
-import resource
 import socket
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -14,12 +13,13 @@ from typing import ClassVar
 import pytest
 
 from specwire.runtime.transport.accepting import Acceptor
+from tests.runtime.transport.test_monitor import no_more_descriptors
 
 TIMEOUT_S = 20.0
 
 
 class Greeting(asyncio.Protocol):
-    """Says one octet."""
+    """Protocol that sends one octet."""
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)
@@ -28,7 +28,7 @@ class Greeting(asyncio.Protocol):
 
 @contextmanager
 def listening(kind: type[socket.socket] = socket.socket) -> Iterator[tuple[socket.socket, tuple[str, int]]]:
-    """A listener at a free port, and where to connect to."""
+    """Yield a listener at a free port, and its address."""
     with kind() as listener:
         listener.bind(("127.0.0.1", 0))
         listener.listen(100)
@@ -36,35 +36,24 @@ def listening(kind: type[socket.socket] = socket.socket) -> Iterator[tuple[socke
         yield listener, listener.getsockname()
 
 
-@contextmanager
-def no_more_descriptors() -> Iterator[None]:
-    """Whoever opens a file or a socket fails meanwhile."""
-    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
-    resource.setrlimit(resource.RLIMIT_NOFILE, (3, hard))
-    try:
-        yield
-    finally:
-        resource.setrlimit(resource.RLIMIT_NOFILE, (soft, hard))
-
-
 async def until(condition: Callable[[], bool]) -> None:
-    """Return when it holds; the test has a timeout."""
+    """Wait until `condition` holds; raises TimeoutError."""
     async with asyncio.timeout(TIMEOUT_S):
         while not condition():
             await asyncio.sleep(0.005)
 
 
-def test_a_shortage_is_two_lines_and_nobody_is_lost(caplog: pytest.LogCaptureFixture) -> None:
-    """Descriptors that come back for a moment are no end of it."""
+def test_a_shortage_logs_two_lines_and_loses_no_client(caplog: pytest.LogCaptureFixture) -> None:
+    """A shortage does not end when descriptors are free for a moment."""
     caplog.set_level(logging.WARNING)
 
     async def story() -> None:
         loop = asyncio.get_running_loop()
-        with listening() as (listener, place), socket.socket() as first, socket.socket() as second:
+        with listening() as (listener, address), socket.socket() as first, socket.socket() as second:
             acceptor = Acceptor(listener, Greeting, "here", retry_s=0.01, calm_s=0.3)
             for stranger in (first, second):
                 with no_more_descriptors():
-                    stranger.connect(place)
+                    stranger.connect(address)
                     stranger.setblocking(False)
                     with pytest.raises(TimeoutError):  # many times `retry_s`
                         await asyncio.wait_for(loop.sock_recv(stranger, 1), 0.1)
@@ -79,8 +68,8 @@ def test_a_shortage_is_two_lines_and_nobody_is_lost(caplog: pytest.LogCaptureFix
     asyncio.run(story())
 
 
-class Odd(socket.socket):
-    """A listener whose first attempts to accept fail."""
+class FaultyListener(socket.socket):
+    """Listener whose first calls of `accept` fail."""
 
     faults: ClassVar[list[int]] = []
 
@@ -97,7 +86,7 @@ class Odd(socket.socket):
         (errno.ENFILE, 2),
         (errno.ENOBUFS, 2),
         (errno.ENOMEM, 2),
-        (errno.EIO, 2),  # unknown: never a busy loop
+        (errno.EIO, 2),  # unknown errors must not cause a busy loop
         (errno.ECONNABORTED, 0),
         (errno.EPROTO, 0),
     ],
@@ -105,15 +94,15 @@ class Odd(socket.socket):
 def test_faults_of_accept(
     number: int, lines: int, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A fault of a connection costs that one; every other pauses the listener."""
-    monkeypatch.setattr(Odd, "faults", [number, number])
+    """An error of a connection loses that connection; every other error pauses the listener."""
+    monkeypatch.setattr(FaultyListener, "faults", [number, number])
     caplog.set_level(logging.WARNING)
 
     async def story() -> None:
-        with listening(Odd) as (listener, place):
+        with listening(FaultyListener) as (listener, address):
             acceptor = Acceptor(listener, Greeting, "here", retry_s=0.005, calm_s=0.02)
             async with asyncio.timeout(TIMEOUT_S):
-                reader, writer = await asyncio.open_connection(*place)
+                reader, writer = await asyncio.open_connection(*address)
                 assert await reader.readexactly(1) == b"!"
                 writer.close()
             await until(lambda: len(caplog.messages) >= lines)
@@ -123,24 +112,24 @@ def test_faults_of_accept(
     assert len(caplog.messages) == lines
 
 
-def test_a_protocol_that_cannot_be_made_costs_its_connection() -> None:
-    """The next one is accepted."""
-    made: list[int] = []
+def test_an_error_of_the_protocol_factory_closes_the_connection() -> None:
+    """The next connection is accepted."""
+    calls: list[int] = []
 
     def make() -> Greeting:
-        made.append(1)
-        if len(made) == 1:
+        calls.append(1)
+        if len(calls) == 1:
             raise ValueError("not this one")
         return Greeting()
 
     async def story() -> None:
         faults: list[object] = []
         asyncio.get_running_loop().set_exception_handler(lambda _, context: faults.append(context))
-        with listening() as (listener, place):
+        with listening() as (listener, address):
             acceptor = Acceptor(listener, make, "here")
             async with asyncio.timeout(TIMEOUT_S):
                 for said in (b"", b"!"):
-                    reader, writer = await asyncio.open_connection(*place)
+                    reader, writer = await asyncio.open_connection(*address)
                     assert await reader.read(1) == said
                     writer.close()
             acceptor.close()

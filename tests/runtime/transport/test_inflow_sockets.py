@@ -1,4 +1,4 @@
-"""Messages without end on real sockets: what is cut, and what is not."""
+"""Bounds on unfinished messages, on real sockets."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from specwire.runtime.transport.router import Router
 from specwire.runtime.transport.security import NULL, CurveServer, Security
 from specwire.runtime.transport.tcp_connections import find_connections, peer_address, read_octets, shut_down
 from tests.integration.endless import RawPeer, command
-from tests.runtime.transport import test_monitor
+from tests.runtime.transport.test_monitor import no_more_descriptors
 from tests.runtime.transport.test_security import new_pair
 
 T = TypeVar("T")
@@ -34,13 +34,13 @@ HONEST_MESSAGES = int(os.environ.get("SPECWIRE_ENDLESS_MESSAGES", "10000"))
 
 
 class Server:
-    """A ROUTER with bounds; what it hears and tells."""
+    """ROUTER with bounds; queues the messages and the reports of cut connections."""
 
     def __init__(
         self, bounds: InflowBounds = BOUNDS, security: Security = NULL, high_water: int = 32
     ) -> None:
         self.context = TransportContext()
-        self.heard: asyncio.Queue[list[bytes]] = asyncio.Queue()
+        self.received: asyncio.Queue[list[bytes]] = asyncio.Queue()
         self.cuts: asyncio.Queue[str] = asyncio.Queue()
         self.refused: list[str] = []
         self.messages = 0
@@ -64,7 +64,7 @@ class Server:
 
     def _take(self, peer: bytes, frames: list[bytes]) -> None:
         self.messages += 1
-        self.heard.put_nowait(frames)
+        self.received.put_nowait(frames)
         if frames[0] == b"again":
             self.router.send(peer, [b"yes"])
 
@@ -99,7 +99,7 @@ async def aside(call: Callable[[], T]) -> T:
     return await asyncio.to_thread(call)
 
 
-def test_an_endless_message_is_cut_once() -> None:
+def test_a_connection_is_cut_and_reported_once() -> None:
     async def story() -> None:
         async with serving() as server:
             peer = await aside(lambda: RawPeer(server.endpoint))
@@ -116,31 +116,31 @@ def test_an_endless_message_is_cut_once() -> None:
     run(story)
 
 
-def test_others_are_served_meanwhile_and_come_again() -> None:
+def test_other_connections_are_served_meanwhile() -> None:
     async def story() -> None:
         async with serving() as server:
             with await aside(lambda: RawPeer(server.endpoint)) as honest:
                 await aside(lambda: honest.send(b"a"))
-                assert await server.heard.get() == [b"a"]
+                assert await server.received.get() == [b"a"]
                 for _ in range(5):
                     with await aside(lambda: RawPeer(server.endpoint)) as peer:
                         await asyncio.to_thread(peer.pour, bytes(100), 1 << 30)
                     await server.cuts.get()
                     await aside(lambda: honest.send(b"b"))
-                    assert await server.heard.get() == [b"b"]
+                    assert await server.received.get() == [b"b"]
 
     run(story)
 
 
-def test_a_large_message_passes_after_a_small_one_and_not_before() -> None:
+def test_a_large_message_is_received_only_after_a_small_one() -> None:
     async def story() -> None:
         async with serving() as server:
             with await aside(lambda: RawPeer(server.endpoint)) as peer:
                 await aside(lambda: peer.send(b"hello"))
-                assert await server.heard.get() == [b"hello"]
+                assert await server.received.get() == [b"hello"]
                 for _ in range(3):
                     await aside(lambda: peer.send(b"large", bytes(15 * MIB)))
-                    assert [len(frame) for frame in await server.heard.get()] == [5, 15 * MIB]
+                    assert [len(frame) for frame in await server.received.get()] == [5, 15 * MIB]
             assert server.cuts.empty()
             with await aside(lambda: RawPeer(server.endpoint)) as peer:
                 half = b"\3" + (15 * MIB).to_bytes(8, "big") + bytes(3 * MIB)
@@ -156,19 +156,19 @@ def test_a_slow_message_of_the_largest_size_is_not_cut() -> None:
         async with serving() as server:
             with await aside(lambda: RawPeer(server.endpoint)) as peer:
                 await aside(lambda: peer.send(b"hello"))
-                await server.heard.get()
+                await server.received.get()
                 message = b"\2" + (16 * MIB).to_bytes(8, "big") + bytes(16 * MIB)
                 for at in range(0, len(message), MIB):
                     await asyncio.to_thread(peer.socket.sendall, message[at : at + MIB])
                     await asyncio.sleep(0.03)
-                assert [len(frame) for frame in await server.heard.get()] == [16 * MIB]
+                assert [len(frame) for frame in await server.received.get()] == [16 * MIB]
             assert server.cuts.empty()
 
     run(story)
 
 
-def test_small_frames_are_cut_by_the_memory_that_they_take() -> None:
-    """Empty frames take 32 times their octets: long before the octets are too many."""
+def test_small_frames_are_cut_for_the_memory_that_they_take() -> None:
+    """Empty frames take 32 times their octets, so the memory bound is exceeded first."""
 
     async def story() -> None:
         async with serving(InflowBounds(legal_octets=64 * MIB)) as server:
@@ -177,13 +177,13 @@ def test_small_frames_are_cut_by_the_memory_that_they_take() -> None:
                 await aside(lambda: peer.pour(b"", 1 << 30))
             line = await server.cuts.get()
             assert "in small frames" in line
-            assert int(re.findall(r"disconnected: ([\d,]+) octets", line)[0].replace(",", "")) < 4 * MIB
+            assert int(re.findall(r"it sent ([\d,]+) octets", line)[0].replace(",", "")) < 4 * MIB
 
     run(story)
 
 
-def test_heartbeats_on_an_idle_connection_count_for_nothing() -> None:
-    """With a bound of 2 MiB it would take a day; so what was counted is looked at."""
+def test_heartbeats_on_an_idle_connection_do_not_count() -> None:
+    """Reaching the bound of 2 MiB would take a day, so the test checks the count."""
 
     async def story() -> None:
         async with serving() as server:
@@ -194,7 +194,7 @@ def test_heartbeats_on_an_idle_connection_count_for_nothing() -> None:
                     assert b"PONG" in await aside(lambda: peer.socket.recv(100))
                 await asyncio.sleep(0.05)
                 assert server.inflow.undelivered == 0
-                peer.socket.sendall(b"\1\0" * 1000)  # of a message
+                peer.socket.sendall(b"\1\0" * 1000)  # frames of an unfinished message
                 await asyncio.sleep(0.1)
                 assert 2000 - HANDSHAKE_OCTETS < server.inflow.undelivered < 2000
             assert server.cuts.empty()
@@ -202,7 +202,7 @@ def test_heartbeats_on_an_idle_connection_count_for_nothing() -> None:
     run(story)
 
 
-def test_libzmqs_own_heartbeats_count_for_nothing() -> None:
+def test_heartbeats_of_libzmq_do_not_count() -> None:
     async def story() -> None:
         async with serving() as server:
             context = zmq.Context()
@@ -216,12 +216,12 @@ def test_libzmqs_own_heartbeats_count_for_nothing() -> None:
     run(story)
 
 
-def test_paused_reading_holds_back_and_cuts_nobody() -> None:
+def test_nothing_is_cut_while_reading_is_paused() -> None:
     async def story() -> None:
         async with serving(high_water=100) as server:
             with await aside(lambda: RawPeer(server.endpoint)) as peer:
                 peer.send(b"hello")
-                await server.heard.get()
+                await server.received.get()
                 await asyncio.sleep(0.1)
                 server.router.pause()
                 for _ in range(60):  # beyond the largest message
@@ -231,7 +231,7 @@ def test_paused_reading_holds_back_and_cuts_nobody() -> None:
                 assert server.cuts.empty()
                 server.router.resume()
                 for _ in range(60):
-                    await server.heard.get()
+                    await server.received.get()
                 await asyncio.sleep(0.1)
                 assert server.inflow.undelivered == 0
             assert server.cuts.empty()
@@ -239,7 +239,7 @@ def test_paused_reading_holds_back_and_cuts_nobody() -> None:
     run(story)
 
 
-def test_an_endless_message_is_cut_when_reading_goes_on_or_all_have_too_much() -> None:
+def test_an_endless_message_is_cut_at_the_total_or_when_reading_resumes() -> None:
     async def story() -> None:
         bounds = InflowBounds(message_octets=2 * MIB, legal_octets=16 * MIB, undelivered_octets=40 * MIB)
         async with serving(bounds) as server:
@@ -259,15 +259,15 @@ def test_an_endless_message_is_cut_when_reading_goes_on_or_all_have_too_much() -
                 assert "the most of all connections" in line
                 assert await aside(second.is_cut)
                 server.router.resume()
-                assert await server.heard.get() == [b"whole"]
+                assert await server.received.get() == [b"whole"]
                 assert "the first message of a connection" in await server.cuts.get()
                 assert await aside(first.is_cut)
 
     run(story)
 
 
-def test_an_endless_message_is_cut_beside_one_who_always_sends() -> None:
-    """There is always something to receive; the event loop has hardly a moment in which there is not."""
+def test_an_endless_message_is_cut_beside_a_peer_that_always_sends() -> None:
+    """There is nearly always a message to receive, so the socket is hardly ever drained."""
 
     async def story() -> None:
         async with serving() as server:
@@ -292,8 +292,8 @@ def test_an_endless_message_is_cut_beside_one_who_always_sends() -> None:
     run(story)
 
 
-def test_curve_counts_what_is_encrypted() -> None:
-    """A message of many frames takes long enough to be seen: above the bound it is cut, below it passes."""
+def test_bounds_apply_with_curve() -> None:
+    """Messages of many frames, which take long enough to be noticed, below and above the bound."""
     keys, own = new_pair(), new_pair()
 
     async def story() -> None:
@@ -311,10 +311,10 @@ def test_curve_counts_what_is_encrypted() -> None:
 
             honest = dealer()
             await aside(lambda: honest.send_multipart([b"hello"]))
-            await server.heard.get()
+            await server.received.get()
             for _ in range(3):
                 await aside(lambda: honest.send_multipart([bytes(MIB)] * 15))
-                assert len(await server.heard.get()) == 15
+                assert len(await server.received.get()) == 15
             assert server.cuts.empty()
             stranger = dealer()
             await aside(lambda: stranger.send_multipart([bytes(MIB)] * 500))
@@ -325,7 +325,7 @@ def test_curve_counts_what_is_encrypted() -> None:
 
 
 def test_honest_messages_are_never_cut() -> None:
-    """Of every size and number of frames, over several connections at once."""
+    """Messages of several sizes and numbers of frames, over several connections at once."""
 
     async def story() -> None:
         async with serving(InflowBounds(message_octets=4096, legal_octets=MIB), high_water=1000) as server:
@@ -343,8 +343,8 @@ def test_honest_messages_are_never_cut() -> None:
             async with asyncio.timeout(600):
                 while server.messages < HONEST_MESSAGES // 4 * 4 and server.cuts.empty():
                     await asyncio.sleep(0.01)
-                    while not server.heard.empty():
-                        server.heard.get_nowait()
+                    while not server.received.empty():
+                        server.received.get_nowait()
             assert server.cuts.empty(), server.cuts.get_nowait()
             for sender in senders:
                 await sender
@@ -353,8 +353,8 @@ def test_honest_messages_are_never_cut() -> None:
     run(story)
 
 
-def test_a_connection_that_has_ended_is_not_looked_at_and_its_number_not_cut() -> None:
-    """Descriptors are used again at once: whoever has the number now is another."""
+def test_a_connection_that_has_ended_is_forgotten() -> None:
+    """The kernel reuses its descriptor at once, for a connection that must not be cut off."""
 
     async def story() -> None:
         async with serving() as server:
@@ -367,7 +367,7 @@ def test_a_connection_that_has_ended_is_not_looked_at_and_its_number_not_cut() -
             assert server.inflow.connections == 0
             with await aside(lambda: RawPeer(server.endpoint)) as peer:
                 peer.send(b"hello")
-                assert await server.heard.get() == [b"hello"]
+                assert await server.received.get() == [b"hello"]
             assert server.cuts.empty()
 
     run(story)
@@ -399,7 +399,7 @@ def test_a_descriptor_is_shut_down_only_for_its_peer() -> None:
 
 
 @pytest.mark.parametrize("kind", ["pipe", "file", "unix"])
-def test_what_is_no_tcp_connection_has_no_octets(kind: str) -> None:
+def test_other_descriptors_have_no_octet_counts(kind: str) -> None:
     with open("/dev/null", "rb") as file, socket.socket(socket.AF_UNIX) as unix:
         pipe, other = os.pipe()
         number = {"pipe": pipe, "file": file.fileno(), "unix": unix.fileno()}[kind]
@@ -409,14 +409,14 @@ def test_what_is_no_tcp_connection_has_no_octets(kind: str) -> None:
         os.close(other)
 
 
-def test_connections_of_which_nothing_was_told_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    """There were no descriptors, so nobody watched for a while."""
+def test_connections_without_events_are_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Without free descriptors, the monitor is closed for a while."""
     monkeypatch.setattr("specwire.runtime.transport.arrivals.PAUSE_S", 0.2)
 
     async def story() -> None:
         async with serving() as server:
             with socket.socket() as stranger, socket.socket() as other:
-                with test_monitor.no_more_descriptors():
+                with no_more_descriptors():
                     stranger.connect(("127.0.0.1", int(server.endpoint.rpartition(":")[2])))
                     while not server.refused:
                         await asyncio.sleep(0.01)
@@ -427,23 +427,23 @@ def test_connections_of_which_nothing_was_told_are_found(monkeypatch: pytest.Mon
     run(story)
 
 
-def test_nothing_is_left_behind_and_nothing_runs_while_idle() -> None:
+def test_no_descriptor_is_left_open_and_no_timer_runs_while_idle() -> None:
     async def story() -> None:
-        async with serving() as server:  # which opens what is opened once in a process
+        async with serving() as server:  # opens the descriptors that a process opens once
             with await aside(lambda: RawPeer(server.endpoint)) as peer:
                 peer.send(b"hello")
-                await server.heard.get()
+                await server.received.get()
         before = len(os.listdir("/proc/self/fd"))
         async with serving() as server:
             with await aside(lambda: RawPeer(server.endpoint)) as peer:
                 peer.send(b"hello")
-                await server.heard.get()
+                await server.received.get()
                 await asyncio.sleep(0.3)
                 looks = server.inflow.looks
                 await asyncio.sleep(0.2)
-                assert server.inflow.looks == looks, "an idle connection is not looked at"
+                assert server.inflow.looks == looks, "an idle connection is not examined"
                 peer.send(b"again")
-                await server.heard.get()
+                await server.received.get()
                 await asyncio.sleep(0.1)
                 assert server.inflow.looks > looks
         assert len(os.listdir("/proc/self/fd")) == before

@@ -349,8 +349,8 @@ def test_source_of_the_module_has_the_same_name_and_limit() -> None:
 
 
 @pytest.mark.parametrize("build", BUILDS)
-def test_a_message_is_known_by_the_descriptor_of_its_connection(context: Context, build: str) -> None:
-    """Large frames too, whose octets are moved out of libzmq's message; nothing is recorded unasked."""
+def test_origins_have_the_descriptor_of_each_message(context: Context, build: str) -> None:
+    """Also for large frames, whose octets are moved out of libzmq's message."""
     pair = Pair(context, build, "tcp")
     origins: set[int] = set()
     server = type(pair.server)(pair.router, MAX_FRAMES, False, addressed=True, origins=origins)

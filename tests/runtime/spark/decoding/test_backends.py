@@ -44,7 +44,7 @@ Row = Sequence[bytes | None] | None
 
 
 def rows_of(protocol: str, vectors: Sequence[tuple[bytes, ...]]) -> list[Row]:
-    """Return the vectors, all that can be cut off them, mutations, and other protocols' messages."""
+    """Return the vectors, their truncations and mutations, and other protocols' messages."""
     chance = random.Random(protocol)
     found: dict[tuple[bytes | None, ...] | None, None] = dict.fromkeys(vectors)
     for frames in vectors:
@@ -125,7 +125,7 @@ def assert_same(name: str, rows: Sequence[Row], got: pa.Table, expected: pa.Reco
 
 @pytest.mark.parametrize("protocol", known_protocols())
 def test_backends_agree_with_the_row_codec(spark: SparkSession, protocol: str, tmp_path: Path) -> None:
-    """Row for row, errors with message, field, frame, offset, kind and text; messages of all protocols among them."""
+    """Compares every row, and of errors the message, field, frame, offset, kind and text."""
     rows = rows_of(protocol, corpus(protocol))
     assert len(rows) > MUTATIONS
     assert_backends_agree(spark, protocol, tmp_path, rows)

@@ -169,16 +169,14 @@ def test_files_that_are_no_segments(session: SparkSession, tmp_path: Path) -> No
 
 
 @pytest.mark.parametrize("clause", ["OPTIONS (path '{0}')", "LOCATION '{0}'"])
-def test_a_table_of_the_catalog_is_refused_in_a_sentence(
-    session: SparkSession, folder: Path, clause: str
-) -> None:
-    """Spark 4 creates such a table, and reads it with no options at all."""
+def test_a_catalog_table_is_refused(session: SparkSession, folder: Path, clause: str) -> None:
+    """Spark 4 would create the table, and read it without options."""
     with pytest.raises(PySparkException, match="use CREATE TEMPORARY VIEW"):
         session.sql(f"CREATE TABLE noms USING specwire {clause.format(folder)}")
 
 
 def test_a_temporary_view_in_sql(session: SparkSession, folder: Path) -> None:
-    """It has the rows of the format, for SQL alone."""
+    """A view has the rows that the format reads."""
     session.sql(
         f"CREATE TEMPORARY VIEW noms USING specwire OPTIONS (path '{folder}', protocol 'filemq', message 'Nom')"
     )
@@ -190,8 +188,8 @@ def test_a_temporary_view_in_sql(session: SparkSession, folder: Path) -> None:
     assert rows == expected and rows
 
 
-def test_a_stream_is_refused_in_a_sentence(session: SparkSession, folder: Path, tmp_path: Path) -> None:
+def test_a_streaming_read_is_refused(session: SparkSession, folder: Path, tmp_path: Path) -> None:
     stream = session.readStream.format("specwire").load(str(folder))
     query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
-    with pytest.raises(PySparkException, match="the format specwire reads in batch; follow a capture"):
+    with pytest.raises(PySparkException, match="does not support streaming reads: follow a growing"):
         query.awaitTermination(60)

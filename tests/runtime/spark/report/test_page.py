@@ -100,8 +100,8 @@ def test_several_protocols_have_a_column() -> None:
     assert ("libfilemq", "Nom", "client", "", "2", "2", "22 B") in table.rows
 
 
-def test_no_text_of_the_wire_breaks_a_line_or_turns_its_direction() -> None:
-    """A browser shows marks of direction; what follows them would read backwards."""
+def test_unprintable_characters_of_captured_text_are_escaped() -> None:
+    """A browser obeys bidirectional marks, and would show the text after them backwards."""
     hostile = "<script>\n\x1b[2J\x9b\x7f\u202e\u2066\u2028\udc9b"
     topic = structs.replace(FINDINGS.topics[0], topic=hostile)
     errors = (structs.replace(SUMMARY.errors[0], text=hostile),)

@@ -85,7 +85,7 @@ def test_only_silences_of_conversations_that_are_shown_count() -> None:
 
 
 def test_names_of_any_letters_are_drawn_without_a_word(recwarn: pytest.WarningsRecorder) -> None:
-    """What is unprintable is escaped."""
+    """Unprintable characters are escaped."""
     odd = structs.replace(FINDINGS.presences[0], peer="\u4ea4\u6362 \U0001f600\x1b[31m\0")
     figure = drawn(plot_heartbeats([odd], ()))
     assert "\u4ea4\u6362 \U0001f600\\x1b[31m\\x00" in texts(figure.wide)
