@@ -57,14 +57,14 @@ def parse_grammar(
         return Rulelist(())
     before = len(diagnostics)
     cut = cut_rules(whole, places, dialect=dialect, diagnostics=diagnostics)
-    if report_long_rules(cut, places, diagnostics):
+    if report_long_rules(cut.rules, places, diagnostics):
         return Rulelist(())
-    rules = [_parse_rule(rule, places, dialect, diagnostics) for rule in cut]
-    if not cut and len(diagnostics) == before and not NOT_UTF8.search(whole):
+    rules = [_parse_rule(rule, places, dialect, diagnostics) for rule in cut.rules]
+    if not cut.rules and len(diagnostics) == before and not NOT_UTF8.search(whole):
         diagnostics.error(
             "E100", places.span(0, 0), "the grammar holds no rule", "write one, such as 'NOM = signature %x07 credit'"
         )  # fmt: skip
-    return Rulelist(tuple(rule for rule in rules if rule))
+    return Rulelist(tuple(rule for rule in rules if rule), cut.loose)
 
 
 def _report_foreign_octets(text: str, places: Places, diagnostics: Diagnostics) -> bool:

@@ -8,7 +8,7 @@ true, and the comments themselves with the rule they belong to:
 - *leading*: comment lines directly above a rule, no empty line in between;
 - *trailing*: comments on the rule's lines, and lines that hold only a comment indented deeper than rules.
 
-A comment that stands alone between empty lines is about a section, not about a rule, and is left out.
+A comment that stands alone between empty lines is about a section, not about a rule: it is *loose*.
 Lines end in LF or CRLF, the last one may lack it; indents are compared with tab stops every 8 columns.
 """
 
@@ -70,6 +70,14 @@ class RuleText:
 
 
 @dataclass(frozen=True, slots=True)
+class CutGrammar:
+    """The rules of a grammar as text, in order, and the comments that belong to none of them."""
+
+    rules: list[RuleText]
+    loose: tuple[Comment, ...]
+
+
+@dataclass(frozen=True, slots=True)
 class _Line:
     """A line of the grammar: offsets of its first character and behind its last, code and comment apart."""
 
@@ -82,8 +90,8 @@ class _Line:
     """Not even white space: RFC 5234 lets a rule go on after a line of blanks, not after this."""
 
 
-def cut_rules(text: str, places: Places, *, dialect: Dialect, diagnostics: Diagnostics) -> list[RuleText]:
-    """Return the rules of `text` in order; lines that belong to no rule are reported as E102."""
+def cut_rules(text: str, places: Places, *, dialect: Dialect, diagnostics: Diagnostics) -> CutGrammar:
+    """Return the rules and the loose comments of `text`; other lines that belong to no rule are E102."""
     lines = list(_read_lines(text, places))
     blanked = "".join(line.code for line in lines)
     starts = {places.line(m.start(1)): m.group(1) for m in RULE_START.finditer(blanked)}
@@ -92,7 +100,7 @@ def cut_rules(text: str, places: Places, *, dialect: Dialect, diagnostics: Diagn
         cutter.take(number, line)
     for rule, end in cutter.found:
         rule.text = blanked[rule.start : end].rstrip()
-    return [rule for rule, _ in cutter.found]
+    return CutGrammar([rule for rule, _ in cutter.found], cutter.loose())
 
 
 def _read_lines(text: str, places: Places) -> Iterator[_Line]:
@@ -143,6 +151,11 @@ class _Cutter:
         self._apart = False
         self._stray = False
         self._pending: list[Comment] = []
+        self._loose: list[Comment] = []
+
+    def loose(self) -> tuple[Comment, ...]:
+        """Return the comments that no rule took, those of the last lines included."""
+        return (*self._loose, *self._pending)
 
     def take(self, number: int, line: _Line) -> None:
         code = line.code.strip()
@@ -153,7 +166,7 @@ class _Cutter:
         else:
             self._apart = True
             self._gap = self._gap or line.empty
-            self._pending.clear()
+            self._drop_pending()
 
     def _take_comment(self, line: _Line, comment: Comment) -> None:
         if self._open and not self._apart and line.indent > self._margin:
@@ -203,6 +216,11 @@ class _Cutter:
                 "a rule is a name of letters, digits and '-', then '='; it goes on in lines indented deeper",
             )
         self._open, self._stray = False, True
+        self._drop_pending()
+
+    def _drop_pending(self) -> None:
+        """Comments that no rule follows directly are about a section."""
+        self._loose += self._pending
         self._pending.clear()
 
     def _code_span(self, line: _Line, code: str) -> Span:

@@ -46,7 +46,8 @@ def write_element(element: Element) -> str:
         case Reference():
             return str(element)
         case CharVal():
-            return f'{"%s" if element.case_sensitive else ""}"{element.text}"'
+            prefix = "%s" if element.case_sensitive else "%i" if element.case_marked else ""
+            return f'{prefix}"{element.text}"'
         case NumVal():
             return "%x" + ".".join(f"{value:02X}" for value in element.values)
         case NumRange():

@@ -168,7 +168,7 @@ class RuleReader:
         prefix, _, rest = token.partition('"')
         text = rest[:-1]
         self._check_printable(text, span)
-        return CharVal(text, prefix.lower() == "%s", span)
+        return CharVal(text, prefix.lower() == "%s", span, case_marked=prefix.lower() == "%i")
 
     def _char_range(self, token: Token) -> Element:
         span = self._span(token)

@@ -59,12 +59,11 @@ def read_published(source: Source, loaded: LoadedProfile, diagnostics: Diagnosti
             if element is not None:
                 mended[span.line, span.column] = element
     rulelist = parse_grammar(source, dialect="zeromq", diagnostics=diagnostics, text="".join(covered))
-    return Rulelist(
-        tuple(
-            replace(rule, definition=mended.get(_start(rule.definition), rule.definition))
-            for rule in rulelist.rules
-        )
+    rules = tuple(
+        replace(rule, definition=mended.get(_start(rule.definition), rule.definition))
+        for rule in rulelist.rules
     )
+    return replace(rulelist, rules=rules)
 
 
 def _start(element: Element) -> tuple[int, int]:
@@ -77,7 +76,7 @@ def _published(source: Source, places: Places) -> dict[str, list[_Definition]]:
     unread = Diagnostics()  # what is wrong is told when the mended text is read
     if report_large_text(source.text, places, unread):
         return found
-    for rule in cut_rules(source.text, places, dialect="zeromq", diagnostics=unread):
+    for rule in cut_rules(source.text, places, dialect="zeromq", diagnostics=unread).rules:
         head = _HEAD.match(rule.text)
         if head and head.end() < len(rule.text):
             text = rule.text[head.end() :]

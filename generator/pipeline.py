@@ -21,6 +21,7 @@ from specwire.generator.diagnostics import Diagnostic, Diagnostics
 from specwire.generator.dialogs import Dialog
 from specwire.generator.names import class_name, fold
 from specwire.generator.passes.capacity import check_capacity
+from specwire.generator.passes.claims import check_claims
 from specwire.generator.passes.declarations import (
     Names,
     all_constants,
@@ -94,6 +95,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     flags = read_flags(reader)
     messages = _lay_out(rules, classes, dialogs, MessageReader(reader, flags))
     bits = name_announced(flags, messages)
+    check_claims(reader, messages)
     named_rules = tuple(_named_rules(grammar, reader, {str(rule) for rule in rules}))
     constants = all_constants(reader.constants.values(), profile.constants)
     enums = tuple(reader.enums.values())

@@ -127,8 +127,24 @@ class PayloadTable(_Table, frozen=True):
     name: str | None = None
 
 
+class ProseStatement(_Table, frozen=True):
+    """Words of the document, outside its grammar, about what the grammar does not show.
+
+    ``specwire import`` writes them; ``specwire check`` warns until the statement is removed from the profile.
+    `line` is the line of the document, from 1; 0 where it is not known.
+    """
+
+    text: str
+    about: Literal["frames", "letters", "numbers"]
+    line: int = 0
+
+
 class Profile(_Table, frozen=True):
-    """The whole file."""
+    """The whole file.
+
+    With ``case = "exact"``, quoted strings of the grammar are the octets as spelt. With `single_frame`, each
+    message is one frame although the document speaks of more.
+    """
 
     name: str
     title: str = ""
@@ -148,6 +164,9 @@ class Profile(_Table, frozen=True):
     unexpected: dict[str, str] = {}
     stream: StreamTable | None = None
     payload: tuple[PayloadTable, ...] = ()
+    case: Literal["exact"] | None = None
+    single_frame: bool = False
+    prose: tuple[ProseStatement, ...] = ()
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ Whether the profile speaks of rules and messages that exist is asked later, when
 
 from __future__ import annotations
 
+import json
 import re
 import tomllib
 from collections.abc import Iterator
@@ -19,7 +20,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from functools import cache
 from pathlib import Path, PurePath
-from typing import Any, get_args
+from typing import Any, Literal, get_args, get_origin
 
 import msgspec
 from msgspec import StructMeta
@@ -204,7 +205,7 @@ def _faults(
         msgspec.convert(value, type)
     except msgspec.ValidationError as error:
         sentence = str(error).partition(" - at ")[0]
-        yield path, f"profile: {sentence[0].lower()}{sentence[1:]}", _KIND_HELP
+        yield path, f"profile: {sentence[0].lower()}{sentence[1:]}", _allowed(type) or _KIND_HELP
 
 
 def _table_faults(
@@ -219,6 +220,17 @@ def _table_faults(
     for name, field in known.items():
         if field.required and name not in value:
             yield path, f"profile: `{name}` is missing", f"write {name} = … here"
+
+
+def _allowed(type: Any) -> str | None:
+    """Return a sentence with the values that a key may have; None where they cannot be listed."""
+    words = [
+        word
+        for choice in (type, *get_args(type))
+        if get_origin(choice) is Literal
+        for word in get_args(choice)
+    ]
+    return f"The values are {', '.join(map(json.dumps, words))}" if words else None
 
 
 @cache
@@ -237,6 +249,6 @@ def _lay_over(base: Profile, profile: Profile) -> Profile:
     merged: dict[str, Any] = {}
     for name in ("roles", "types", "message", "timers", "constants", "unexpected"):
         merged[name] = {**getattr(base, name), **getattr(profile, name)}
-    for name in ("messages", "dialogs", "answers", "stream", "payload"):
+    for name in ("messages", "dialogs", "answers", "stream", "payload", "case", "single_frame", "prose"):
         merged[name] = getattr(profile, name) or getattr(base, name)
     return msgspec.structs.replace(profile, **merged)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from pathlib import PurePath
 
 from specwire.generator.abnf import parse_grammar
@@ -39,7 +40,10 @@ def read_rules(loaded: LoadedProfile, diagnostics: Diagnostics, *, shown: str) -
         inherited = read_rules(loaded.base, diagnostics, shown=base_shown)
     own = [*_published(loaded, diagnostics, shown), *_added(loaded, diagnostics)]
     replaced = {key_of(rule) for rulelist in own for rule in rulelist.rules} if loaded.base else set()
-    kept = [Rulelist(tuple(r for r in rulelist.rules if key_of(r) not in replaced)) for rulelist in inherited]
+    kept = [
+        replace(rulelist, rules=tuple(rule for rule in rulelist.rules if key_of(rule) not in replaced))
+        for rulelist in inherited
+    ]
     return kept + own
 
 

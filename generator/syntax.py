@@ -30,6 +30,8 @@ class CharVal:
     text: str
     case_sensitive: bool
     span: Span = field(compare=False)
+    case_marked: bool = field(default=False, compare=False)
+    """RFC 7405's ``%i`` stands before it: the document insists that case does not matter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,3 +138,5 @@ class Rulelist:
     """The rules of one grammar in the order of the file, repetitions included."""
 
     rules: tuple[Rule, ...]
+    loose_comments: tuple[Comment, ...] = field(default=(), compare=False)
+    """Comments that belong to no rule: they stand alone between empty lines."""

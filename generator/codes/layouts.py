@@ -76,6 +76,14 @@ LAYOUTS = (
         "E422", "A value of more than an octet", "Each value of %x, %d or %b in a message is one octet, from 0 to 255.",
         "A = %x01 %xA10 x\nx = 2OCTET\n", "A = %x01 %xA1.00 x\nx = 2OCTET\n",
     ),
+    Code(
+        "E423", "A number of another kind", "A comment calls an integer little-endian, signed, a float or a varint. Integers are generated unsigned and big-endian; the profile can insist on that.",
+        "A = %x01 x\nx = 4OCTET ; an integer in little-endian order\n", "A = %x01 x\nx = 4OCTET ; an integer in network order\n",
+    ),
+    Code(
+        "E426", "A string without case", "The document insists that the case of letters does not matter. Quoted strings are generated as exactly the octets that are spelt.",
+        'A = %i"put" x\nx = *OCTET\n', 'A = %s"put" x\nx = *OCTET\n',
+    ),
     Code("W401", "Taken for an integer", "A bare number of octets may be an integer or opaque.", "A = %x01 x\nx = 4OCTET\n", "A = %x01 x\nx = 4OCTET ; an integer in network order\n"),
     Code("W402", "Taken for a length", "An integer that is called a size counts the value behind it, or all that follows in its rule.", "A = %x01 size x\nsize = OCTET\nx = *OCTET\n", "A = %x01 x\nx = size *OCTET\nsize = OCTET\n"),
     Code("W403", "An option that depends on the one before", "Frames are counted: the second can only be there where the first is.", "A = h [ b ] [ c ]\nh = %x01\nb = FRAME\nc = FRAME\n", "A = h [ b [ c ] ]\nh = %x01\nb = FRAME\nc = FRAME\n", _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n'),
@@ -108,6 +116,27 @@ LAYOUTS = (
     Code(
         "W412", "A role that the profile lacks", "A dialog names a sender that the profile's roles do not have.",
         "d = *( C:A S:B )\nA = %x01\nB = %x02\n", "p = A / B\nA = %x01\nB = %x02\n", _DEMO + '[roles.C]\nname = "client"\nsocket = "DEALER"\n', _DEMO + '[roles.C]\nname = "client"\nsocket = "DEALER"\n',
+    ),
+    Code(
+        "W417", "Letters that the document shows otherwise", "A drawing, an example or a sentence of the document shows a quoted string in other letters than the rule.",
+        'A = "chirp" x ; the letters C H I R P\nx = *OCTET\n', 'A = %s"CHIRP" x ; the letters C H I R P\nx = *OCTET\n',
+    ),
+    Code(
+        "W418", "Strings taken for exact letters", "RFC 5234 compares quoted strings without case, and most documents mean the letters as spelt. Nothing says which.",
+        'A = "put" x\nx = *OCTET\n', 'A = "put" x\nx = *OCTET\n', _DEMO, _DEMO + 'case = "exact"\n',
+    ),
+    Code(
+        "W419", "A fixed value that is not demanded", "A comment says which value a field always has, and any value is accepted.",
+        "A = %x01 x\nx = OCTET ; an integer, must be 1\n", "A = %x01 x\nx = OCTET ; an integer, must be 1\n", _DEMO, _DEMO + "[types.x]\nconstant = 1\n",
+    ),
+    Code(
+        "W420", "Frames that are only described in words", "Comments or prose speak of several frames, and every message is generated as one.",
+        "A = %x01 x ; followed by a topic frame\nx = *OCTET\n", "A = h topic\nh = %x01 ; ZeroMQ frame\ntopic = FRAME ; followed by a topic frame\n", _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n',
+    ),
+    Code(
+        "W421", "Numbers that prose describes otherwise", "Prose of the document calls its numbers little-endian, signed or the like, and integers are generated unsigned and big-endian.",
+        "A = %x01 x\nx = 4OCTET ; an integer\n", "A = %x01 x\nx = 4OCTET ; an integer\n",
+        _DEMO + '[[prose]]\ntext = "little-endian"\nabout = "numbers"\n', _DEMO + '[types.x]\ntype = "integer"\n[[prose]]\ntext = "little-endian"\nabout = "numbers"\n',
     ),
     Code(
         "W413", "A text that is not checked", "How the text is described comes to more than a pattern of 20,000 characters, so strict decoding takes any text.",

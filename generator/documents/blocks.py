@@ -19,11 +19,12 @@ from dataclasses import dataclass
 from functools import cached_property
 
 from specwire.generator.diagnostics import Source, Span
-from specwire.generator.documents.kinds import Kind, tell_kind
+from specwire.generator.documents.kinds import Kind, is_rules_only, tell_kind
 from specwire.generator.documents.lines import as_code, as_marked_code, read_lines
 from specwire.generator.documents.markup import Region, find_regions
 from specwire.generator.documents.runs import find_runs
 
+_GRAMMAR_FILES = (".abnf", ".bnf", ".ebnf")
 _END = re.compile(r"\[\[/code\]\].*$", re.IGNORECASE)
 """The one end of a block that may stand behind its last line."""
 
@@ -84,6 +85,14 @@ def cut_blocks(source: Source) -> tuple[Block, ...]:
         after = region.next
     blocks += _plain(source, lines, after, len(lines))
     return tuple(blocks)
+
+
+def whole_grammar(source: Source) -> Block | None:
+    """Return a document of nothing but rules as one block, whatever is wrong with them; None for any other."""
+    lines = read_lines(source.text)
+    if not source.path.endswith(_GRAMMAR_FILES) and not is_rules_only(lines):
+        return None
+    return Block(source, "grammar", "plain", "", 1, tuple(map(as_code, lines)))
 
 
 def line_above(lines: list[str], line: int, blocks: tuple[Block, ...]) -> Iterator[tuple[int, str]]:

@@ -2,16 +2,19 @@
 
 Comments are somebody's sentences; rules, names and numbers are facts. Whoever may not pass the sentences on imports
 without them. What the layout of the grammar hangs on stays, in our own few words: that a rule is a ZeroMQ frame, an
-integer in network order, or pairs written ``name=value``.
+integer in network order, or pairs written ``name=value``. So do the key words that contradict a layout: another byte
+order, a value that is demanded, further frames, letter case.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 
 from specwire.generator.documents.joining import GrammarText
 from specwire.generator.passes.layout import FRAME_WORDS
 from specwire.generator.passes.types import INTEGER_WORDS
+from specwire.generator.statements import fixed_value, frame_words, number_kinds, says_exact, says_folded
 
 _PIECE = re.compile(r"""\"[^"]*"?|<[^>]*>?|%[bdx]'[^']*'?|;.*|[^"<%;]+|%""", re.IGNORECASE)
 """Quoted text first: a ';' inside it begins no comment."""
@@ -33,11 +36,24 @@ def without_comments(text: GrammarText, kept_lines: int) -> GrammarText:
     return shorter
 
 
+def _statements(comment: str) -> Iterator[str]:
+    """Yield the words of a comment that `specwire.generator.passes.claims` compares with the layouts."""
+    yield from (words for _, words in number_kinds(comment))
+    if fixed := fixed_value(comment):
+        yield fixed.words
+    if FRAME_WORDS not in comment.lower() and (frames := frame_words(comment)):
+        yield frames
+    if folded := says_folded(comment):
+        yield folded
+    elif says_exact(comment):
+        yield "case-sensitive"
+
+
 def _without_comment(line: str) -> str:
     code, comment = line, ""
     for piece in _PIECE.finditer(line):
         if piece.group().startswith(";"):
             code, comment = line[: piece.start()], piece.group()
             break
-    said = [word for pattern, word in _SAID if pattern.search(comment)]
+    said = [*(word for pattern, word in _SAID if pattern.search(comment)), *_statements(comment)]
     return f"{code.rstrip()} ; {', '.join(said)}" if said and code.strip() else code.rstrip()

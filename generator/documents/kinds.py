@@ -96,6 +96,18 @@ def margin_of(line: str) -> int:
     return len(shown) - len(shown.lstrip())
 
 
+def is_rules_only(lines: Sequence[str]) -> bool:
+    """Whether lines hold rules that only ABNF writes, and nothing beside rules and comments."""
+    written = [line for line in lines if line.strip()]
+    starts = [line for line in written if RULE_START.match(line)]
+    if not starts:
+        return False
+    margin = min(map(margin_of, starts))
+    if any(is_strange(line, margin) for line in written):
+        return False
+    return any(_STRONG.search(line.partition(";")[0].partition("=")[2]) for line in starts)
+
+
 def _is_grammar(lines: Sequence[str], *, marked: bool) -> bool:
     starts = [line for line in lines if RULE_START.match(line)]
     if not starts:

@@ -15,7 +15,7 @@ from types import MappingProxyType
 from specwire.generator import toml_places
 from specwire.generator.documents.commands import ROLES
 from specwire.generator.documents.facts import Facts
-from specwire.generator.profile import Erratum
+from specwire.generator.profile import Erratum, ProseStatement
 
 
 def new_profile(
@@ -29,12 +29,14 @@ def new_profile(
     frames: Sequence[str] = (),
     senders: Mapping[str, str] = MappingProxyType({}),
     fields: Mapping[str, str] = MappingProxyType({}),
+    constants: Mapping[str, str | int] = MappingProxyType({}),
+    prose: Sequence[ProseStatement] = (),
 ) -> str:
     """Return the text of a profile that says what the document tells.
 
     `commands` are the messages, where they cannot be found by their form or in the dialogs, `frames` rules of the grammar
     that a table takes for frames; `senders` are the roles that send messages; `fields` what fields are called whose rules
-    have another name.
+    have another name; `constants` the values that the document demands, by rule; `prose` what it says outside its grammar.
     """
     lines = [
         f"# What the grammar of {facts.title} cannot say; written by `specwire import`, yours to edit.",
@@ -54,10 +56,16 @@ def new_profile(
         lines += ["", f"[roles.{role}]", f"name = {quote(name)}", f"socket = {quote(socket)}"]
     for message, role in senders.items():
         lines += ["", f"[message.{message}]", f"senders = [{quote(role)}]"]
-    for frame in frames:
-        lines += ["", f"[types.{frame}]", "frame = true"]
+    types: dict[str, list[str]] = {frame: ["frame = true"] for frame in frames}
     for rule, field in fields.items():
-        lines += ["", f"[types.{rule}]", f"name = {quote(field)}"]
+        types.setdefault(rule, []).append(f"name = {quote(field)}")
+    for rule, value in constants.items():
+        types.setdefault(rule, []).append(f"constant = {quote(value) if isinstance(value, str) else value}")
+    for rule, hints in types.items():
+        lines += ["", f"[types.{rule}]", *hints]
+    for statement in prose:
+        lines += ["", "[[prose]]", f"text = {quote(statement.text)}"]
+        lines += [f"about = {quote(statement.about)}", f"line = {statement.line}"]
     return "\n".join(lines) + "\n"
 
 

@@ -39,7 +39,7 @@ def propose_errata(
     """
     cut = cut_rules(source.text, Places(source, source.text), dialect="zeromq", diagnostics=Diagnostics())
     places = Places(source, source.text)
-    texts = {places.line(rule.start): rule.text for rule in cut}
+    texts = {places.line(rule.start): rule.text for rule in cut.rules}
     seen: set[tuple[str, str]] = set()
     repairs = [diagnostic for diagnostic in found if diagnostic.code in _REASONS]
     speller = speller_of(rulelist)

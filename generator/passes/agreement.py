@@ -31,18 +31,18 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             diagnostics.error(
                 "E409", rule.name_span,
                 f"'{field.name}' in message '{rule}' has no end, and '{after.name}' follows it",
-                "put its length in front of it, as in 'size *OCTET', or make it a frame of its own",
+                f"specwire cannot express where '{field.name}' ends: a length has to precede it, or a constant that it cannot contain has to follow; frame = true under [types] makes it a separate frame",
             )  # fmt: skip
         if field.optional and not after.optional:
             diagnostics.error(
                 "E405", rule.name_span, f"message '{rule}' has an optional element inside a frame, and '{after.name}' follows it",
-                "only the last values of a frame can be left out",
+                "specwire cannot express an optional element with others behind it: only the last values of a frame can be absent",
             )  # fmt: skip
     sizes = [field for field in fields if isinstance(field.type, ir.SizeType)]
     if len(sizes) > 1:
         diagnostics.error(
             "E409", rule.name_span, f"'{sizes[0].name}' and '{sizes[1].name}' in '{rule}' both cover what follows them",
-            "give the inner one and what it covers a rule of their own, which something follows",
+            "specwire cannot express two sizes in one run: give the inner one and what it covers a rule of its own in an erratum, or say what one counts with `scope`",
         )  # fmt: skip
     _check_size(fields, rule, diagnostics)
     for field in fields:
@@ -63,7 +63,7 @@ def _check_size(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics
         if least > most:
             diagnostics.error(
                 "E421", rule.name_span, f"at least {least} octets follow '{field.name}' in '{rule}', which goes to {most}",
-                "make the size wider, or let it cover less",
+                "no message can be valid: correct a slip of the document with an erratum in the profile",
             )  # fmt: skip
 
 
@@ -87,7 +87,7 @@ def without_idle_flags(parts: Sequence[ir.Part]) -> tuple[ir.Part, ...]:
 
 def _faults(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
     if not parts:
-        yield "it has no frame", "a message has one frame or more"
+        yield "it has no frame", "a message has at least one frame"
     flags = [(part, field) for part in parts for field in _fields(part) if _is_mask(field)]
     if len(flags) > 1:
         yield (
@@ -97,7 +97,7 @@ def _faults(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
     if any(not _is_certain(part) for part, _ in flags):
         yield (
             "its flags are in a frame that is not always there",
-            "flags stand in a frame that every message has",
+            "specwire can express flags only in a frame that is always there",
         )
     for part in parts:
         if isinstance(part, ir.Frame) and not isinstance(part.presence, ir.Always):
@@ -117,7 +117,7 @@ def _optional_frame(part: ir.Frame) -> Iterator[tuple[str, str]]:
     elif fields and fields[0].implied:
         yield (
             f"optional frame '{part.name}' is a constant: no field says that it is there",
-            "take it out, or declare its type",
+            "specwire cannot express that; declare a `type` for it in the profile",
         )
 
 
@@ -130,7 +130,7 @@ def _uncountable(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
         if len(after) != len(counted) or len(uncertain) != len(counted):
             yield (
                 f"nothing says whether '{counted[0].name}' is there",
-                "only the last frames can be told by their number; name a flag under `presence` in the profile",
+                "specwire can express absent frames only at the end; name a flag under `presence` in the profile",
             )
         elif any(isinstance(part, ir.Stack) for part in counted):
             yield (
@@ -141,7 +141,7 @@ def _uncountable(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
     if rest and len(uncertain) > 1:
         yield (
             f"frames of any number follow '{uncertain[0].name}', of which the number is not certain either",
-            "only frames that are always there can stand before them",
+            "specwire can express frames of any number only behind frames that are always there",
         )
 
 

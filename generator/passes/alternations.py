@@ -30,6 +30,8 @@ def read_alternation(reader: TypeReader, element: Alternation, rule: Rule | None
 def _of_constants(
     reader: TypeReader, items: tuple[Element, ...], constants: list[bytes], rule: Rule | None
 ) -> ValueLayout | None:
+    for item in items:
+        reader.note_literals(item)
     if all(isinstance(item, CharVal) for item in items):
         words = dict.fromkeys(constants)
         return ValueLayout(ir.KeywordType(tuple(octets.decode() for octets in words))) if rule else None
@@ -64,6 +66,7 @@ def _with_sentinels(reader: TypeReader, element: Alternation, owner: Rule | None
             continue
         rule = reader.grammar.find(item)
         name = constant_name(item.name)
+        reader.note_literals(item)
         found[item.name] = ir.Constant(
             name, int.from_bytes(value, "big"), reader.comment(rule) if rule else ""
         )

@@ -37,7 +37,7 @@ def read(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) 
     if hint.members:
         found = _members(reader, rule, hint, shape)
     elif hint.constant is not None:
-        found = _constant(hint.constant, shape)
+        found = constant_of(hint.constant, shape)
     else:
         found = _retyped(reader, rule, hint, shape or _opaque(reader, rule))
     if not isinstance(found, str):
@@ -60,7 +60,8 @@ def _members(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | No
     return name_enum(reader, rule, tuple(hint.members.items()), width)
 
 
-def _constant(constant: str | int, shape: ir.Type | None) -> ir.Type | str:
+def constant_of(constant: str | int, shape: ir.Type | None) -> ir.ConstantType | str:
+    """Return the constant that a rule of that shape is; why it cannot be one, where it cannot."""
     match shape, constant:
         case ir.IntegerType(octets=octets), int(number) if 0 <= number < 256**octets:
             return ir.ConstantType(number.to_bytes(octets, "big").hex(), number=number)

@@ -21,9 +21,9 @@ from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.dialogs import Dialog, DialogSettings
 from specwire.generator.names import fold
 from specwire.generator.passes.dialog import build_dialogs
-from specwire.generator.passes.grammar import Grammar, references
+from specwire.generator.passes.grammar import Grammar, dialog_parts, references
 from specwire.generator.profile import LoadedProfile
-from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Reference, Repetition, Rule
+from specwire.generator.syntax import Alternation, Concatenation, Element, Reference, Rule
 
 _ERRORS = frozenset({"error", "errors"})
 
@@ -37,7 +37,7 @@ def infer_dialogs(
     """
     if ("dialogs",) in loaded.places:
         return ()
-    parts = _parts(grammar, classes)
+    parts = dialog_parts(grammar, classes)
     built: list[Dialog] = []
     for root in _roots(grammar, parts):
         settings = _settings(grammar, root, parts, loaded)
@@ -51,35 +51,6 @@ def infer_dialogs(
         built.extend(dialogs)
     _check_alike(grammar, built, diagnostics)
     return tuple(built)
-
-
-def _parts(grammar: Grammar, classes: Mapping[str, str]) -> dict[str, Rule]:
-    """Return the rules that are part of a dialog, by name: those that say who sends, and those made of them."""
-    others = [rule for rule in grammar.rules if str(rule) not in classes]
-    parts = {str(rule): rule for rule in others if any(use.role for use in references(rule.definition))}
-    grown = True
-    while grown:
-        whole = [rule for rule in others if str(rule) not in parts and _joins(grammar, rule, parts)]
-        parts |= {str(rule): rule for rule in whole}
-        grown = bool(whole)
-    return {str(rule): rule for rule in others if str(rule) in parts}
-
-
-def _joins(grammar: Grammar, rule: Rule, parts: Mapping[str, Rule]) -> bool:
-    """Whether a rule is made of names only, and one of them is part of a dialog."""
-    targets = [grammar.find(use) for use in references(rule.definition)]
-    return _is_made_of_names(rule.definition) and any(str(target) in parts for target in targets if target)
-
-
-def _is_made_of_names(element: Element) -> bool:
-    match element:
-        case Reference():
-            return True
-        case Alternation(items=items) | Concatenation(items=items):
-            return all(map(_is_made_of_names, items))
-        case Repetition() | Option():
-            return _is_made_of_names(element.element)
-    return False
 
 
 def _roots(grammar: Grammar, parts: Mapping[str, Rule]) -> list[Rule]:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from difflib import get_close_matches
 
 from specwire.generator.diagnostics import Diagnostics, Span
 from specwire.generator.passes.automata import EMPTY, Chain, Choice, Many, Regex, Symbol
@@ -30,6 +31,8 @@ MAX_COUNT = 16
 """Times that a counted repetition may repeat its element."""
 MAX_ELEMENTS = 5_000
 """Elements that a dialog may have when all its rules are expanded."""
+MAX_GUESSES = 20
+"""Undefined names that are compared with those of the rules."""
 MAX_DEPTH = 100
 """How deep rules and groups may nest."""
 
@@ -50,6 +53,7 @@ class DialogReader:
     diagnostics: Diagnostics
     _folded: dict[str, str] = field(init=False)
     _path: list[Rule] = field(default_factory=list)
+    _unknown: set[str] = field(default_factory=set)
     _depth: int = 0
     _elements: int = 0
     _stopped: bool = False
@@ -149,8 +153,11 @@ class DialogReader:
         return Symbol(f"{known[fold(role)]}:{class_name}")
 
     def _no_message(self, reference: Reference) -> Regex:
-        help = "a dialog names messages with their sender, and rules made of such names"
         rule = self.grammar.find(reference)
+        if rule is None and self.grammar.core(reference) is None:
+            self._undefined(reference)
+            return EMPTY
+        help = "a dialog names messages with their sender, and rules made of such names"
         if rule is not None and any(rule is other for other in self._path):
             help = (
                 f"names are read without case, so it is the dialog rule '{rule}' itself: rename one of them"
@@ -159,6 +166,19 @@ class DialogReader:
             "E306", reference.span, f"'{reference}' in a dialog rule is not a message", help
         )
         return EMPTY
+
+    def _undefined(self, reference: Reference) -> None:
+        """Report a name that nothing defines, where it is used first."""
+        name = fold(str(reference))
+        if name in self._unknown:
+            return
+        names = [str(rule) for rule in self.grammar.rules] if len(self._unknown) < MAX_GUESSES else []
+        self._unknown.add(name)
+        close = get_close_matches(str(reference), names, n=1, cutoff=0.7)
+        self.diagnostics.error(
+            "E306", reference.span, f"rule '{reference}' is used but never defined",
+            f"did you mean '{close[0]}'?" if close else "define it under [[rules]] in the profile",
+        )  # fmt: skip
 
     def _too_large(self, span: Span) -> Regex:
         if not self._stopped:

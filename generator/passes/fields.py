@@ -68,6 +68,7 @@ class FieldReader:
         match group:
             case Group(kind="word", elements=(NumVal() as length, CharVal(text=text))):
                 octets = bytes(length.values) + text.encode()
+                self.reader.note_literals(group.elements[1])
                 yield self._constant(ir.ConstantType(octets.hex(), text))
             case Group(kind="counted", elements=(head, Repetition() as repetition)):
                 yield from self._counted(head, repetition)
@@ -110,6 +111,7 @@ class FieldReader:
         layout = self.reader.layout(rule) if rule else None
         width = self.reader.width(head)
         found = layout.type if isinstance(layout, ValueLayout) else None
+        self.reader.note_length(head)
         type = _prefixed(found, width) if found is not None and width is not None else None
         if type is None or rule is None:
             self._no_value(value)
@@ -120,6 +122,7 @@ class FieldReader:
     def _size(self, item: Reference) -> Iterator[ir.Field]:
         """An integer, plain or in several forms, that counts all octets behind it."""
         width = self.reader.width(item)
+        self.reader.note_length(item)
         opened = self.reader.opened(item)
         rule = self.reader.grammar.find(item)
         hint = self.reader.hint(rule, self.rule)
@@ -131,9 +134,9 @@ class FieldReader:
         fields = list(self.run((option.element,)))
         values = [field for field in fields if not field.optional]
         if len(values) != 1 or values[0].implied:
-            self.reader.diagnostics.error(
-                "E405", option.span, f"message '{self.rule}' has an option inside a frame that is not one value",
-                "only values at the end of a frame can be optional, each in brackets of its own: '[ a [ b ] ]'",
+            self.reader.fault(
+                "E405", option.span, f"'{self.rule}' has an option inside a frame that is not one value",
+                "specwire can express only values at the end of a frame as optional, each in its own brackets: '[ a [ b ] ]'",
             )  # fmt: skip
             return
         for field in fields:
@@ -203,21 +206,15 @@ class FieldReader:
             yield msgspec.structs.replace(field, name=f"{snake_case(rule.name)}/{field.name}")
 
     def _no_value(self, item: Reference) -> None:
-        self.reader.diagnostics.error(
-            "E406", item.span, f"'{item}' has no single value where message '{self.rule}' uses it",
-            "a field is a value or a run of values; alternatives are a frame of their own, or messages",
+        self.reader.fault(
+            "E406", item.span, f"'{item}' has no single value where '{self.rule}' uses it",
+            "specwire cannot express alternatives in place of a field: they are a frame of their own, or messages",
         )  # fmt: skip
 
     def _no_layout(self, item: Element) -> None:
-        if isinstance(item, NumVal) and max(item.values) > 0xFF:
-            self.reader.diagnostics.error(
-                "E422", item.span, f"a value in message '{self.rule}' is more than an octet",
-                "an octet is from 0 to 255: write more of them with '.', as in %xAA.A1; mend a published slip as an erratum",
-            )  # fmt: skip
-            return
-        self.reader.diagnostics.error(
-            "E407", item.span, f"an element of message '{self.rule}' has neither a name nor a fixed value",
-            "give it a rule of its own",
+        self.reader.fault(
+            "E407", item.span, f"an element of '{self.rule}' has neither a name nor a fixed value",
+            "give it a rule of its own in an erratum; specwire cannot express it in place",
         )  # fmt: skip
 
     def _unnamed(self, item: Element) -> Iterator[ir.Field]:

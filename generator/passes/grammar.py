@@ -7,7 +7,7 @@ Names are compared as ZeroMQ specifications mean them: without case (RFC 5234 se
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Container, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from types import MappingProxyType
@@ -16,6 +16,7 @@ from typing import Literal
 from specwire.generator.core_rules import core_rules
 from specwire.generator.syntax import (
     Alternation,
+    Comment,
     Concatenation,
     Element,
     Option,
@@ -52,9 +53,42 @@ def references(element: Element) -> Iterator[Reference]:
             return
 
 
+def is_made_of_names(element: Element) -> bool:
+    """Whether an element holds names of rules and nothing else."""
+    match element:
+        case Reference():
+            return True
+        case Alternation(items=items) | Concatenation(items=items):
+            return all(map(is_made_of_names, items))
+        case Repetition() | Option():
+            return is_made_of_names(element.element)
+    return False
+
+
 def names_itself(rule: Rule) -> bool:
     """Whether the rule says no more than its own name, as ``json = JSON`` does: an external type."""
     return isinstance(rule.definition, Reference) and key_of(rule.definition) == key_of(rule)
+
+
+def dialog_parts(grammar: Grammar, messages: Container[str] = ()) -> dict[str, Rule]:
+    """Return the rules that are part of a dialog, by name: those that say who sends, and those made of them.
+
+    `messages` are the names of rules that are messages, and so are part of none.
+    """
+    others = [rule for rule in grammar.rules if str(rule) not in messages]
+    parts = {str(rule): rule for rule in others if any(use.role for use in references(rule.definition))}
+    grown = True
+    while grown:
+        whole = [rule for rule in others if str(rule) not in parts and _joins(grammar, rule, parts)]
+        parts |= {str(rule): rule for rule in whole}
+        grown = bool(whole)
+    return {str(rule): rule for rule in others if str(rule) in parts}
+
+
+def _joins(grammar: Grammar, rule: Rule, parts: Mapping[str, Rule]) -> bool:
+    """Whether a rule is made of names only, and one of them is part of a dialog."""
+    targets = [grammar.find(use) for use in references(rule.definition)]
+    return is_made_of_names(rule.definition) and any(str(target) in parts for target in targets if target)
 
 
 @dataclass(frozen=True)
@@ -62,6 +96,8 @@ class Grammar:
     """The rules in order, each name once: repetitions merged, ``=/`` joined to the rule it adds to."""
 
     rules: tuple[Rule, ...]
+    loose_comments: tuple[Comment, ...] = ()
+    """Comments that are about a section, not about a rule."""
 
     def find(self, reference: Reference) -> Rule | None:
         """Return the rule that `reference` means; None for core rules and external types."""

@@ -223,9 +223,9 @@ class MessageReader:
         return self.reader.octets.constant(element) == b"" and self._is_frame(element)
 
     def _unsupported(self, rule: Rule, slot: Slot, what: str, help: str = "") -> None:
-        self.diagnostics.error(
+        self.reader.fault(
             "E405", slot.element.span, f"message '{rule}' has {what}",
-            help or "there is no layout for that; write it in another way under [[rules]] in the profile",
+            help or "specwire cannot express that; where another rule means the same, write it under [[rules]] in the profile",
         )  # fmt: skip
 
 

@@ -1,8 +1,8 @@
 """How deep the rules of messages go: a layout has to end.
 
 A rule that contains itself has no layout of its own (E412), and rules within rules beyond
-`specwire.generator.passes.octets.MAX_DEPTH` levels are taken for a mistake (E413). Both are found before
-any layout is read, by a walk that does not call itself for a rule, so that no grammar is too long for it:
+`specwire.generator.passes.octets.MAX_DEPTH` levels are taken for a mistake (E413). So are values that are no octets (E422) and counts beyond every message (E414).
+All are found before any layout is read, by a walk that does not call itself for a rule, so that no grammar is too long for it:
 later passes may then follow rules by recursion.
 """
 
@@ -14,7 +14,7 @@ from itertools import islice
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.grammar import Grammar, references
 from specwire.generator.passes.octets import MAX_DEPTH
-from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Repetition, Rule
+from specwire.generator.syntax import Alternation, Concatenation, Element, NumVal, Option, Repetition, Rule
 
 MAX_REPEAT = 2**31 - 1
 """More octets or elements than any value on the wire has."""
@@ -30,7 +30,7 @@ def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagn
         if depths[str(message)] > MAX_DEPTH:
             diagnostics.error(
                 "E413", message.name_span, f"the rules of message '{message}' go more than {MAX_DEPTH} levels deep",
-                "write the layout with fewer rules inside rules and fewer groups inside groups",
+                "specwire reads no deeper rules; write the layout with fewer of them in [[rules]] of the profile",
             )  # fmt: skip
 
 
@@ -49,7 +49,7 @@ def _walk(grammar: Grammar, root: Rule, depths: dict[str, int], diagnostics: Dia
         elif name not in depths and name not in path:
             path[name] = len(path)
             pending.append((rule, True))
-            _check_counts(rule.definition, rule, diagnostics)
+            _check_numbers(rule.definition, rule, diagnostics)
             inside = _parts(grammar, rule)
             for found in inside:
                 if str(found) in path:
@@ -61,7 +61,7 @@ def _report_cycle(rule: Rule, names: list[str], diagnostics: Diagnostics) -> Non
     shown = names if len(names) <= MAX_NAMES else [*names[: MAX_NAMES - 1], "…"]
     diagnostics.error(
         "E412", rule.name_span, f"rule '{rule}' contains itself: {' -> '.join([*shown, str(rule)])}",
-        "a message has to end: write what repeats with '*'",
+        "specwire cannot express recursive messages; where the rule only repeats, write it with '*' in an erratum",
     )  # fmt: skip
 
 
@@ -79,17 +79,23 @@ def _depth(element: Element) -> int:
     return 1
 
 
-def _check_counts(element: Element, rule: Rule, diagnostics: Diagnostics) -> None:
+def _check_numbers(element: Element, rule: Rule, diagnostics: Diagnostics) -> None:
+    """Report, once for each place, values of more than an octet and counts beyond every message."""
     match element:
         case Alternation(items=items) | Concatenation(items=items):
             for item in items:
-                _check_counts(item, rule, diagnostics)
+                _check_numbers(item, rule, diagnostics)
+        case NumVal(values=values) if max(values) > 0xFF:
+            diagnostics.error(
+                "E422", element.span, f"a value in rule '{rule}' is more than an octet",
+                "an octet is from 0 to 255, and %xA1.00 is two of them; correct a slip of the document with an erratum in the profile",
+            )  # fmt: skip
         case Repetition(minimum=low, maximum=high, element=inner):
             if max(low, high or 0) > MAX_REPEAT:
                 diagnostics.error(
                     "E414", element.span, f"rule '{rule}' repeats an element {max(low, high or 0)} times",
                     f"no value has more than {MAX_REPEAT} octets or elements",
                 )  # fmt: skip
-            _check_counts(inner, rule, diagnostics)
+            _check_numbers(inner, rule, diagnostics)
         case Option(element=inner):
-            _check_counts(inner, rule, diagnostics)
+            _check_numbers(inner, rule, diagnostics)

@@ -43,8 +43,10 @@ Answer = TypeVar("Answer")
 class Octets:
     """Answers for the elements of one grammar."""
 
-    def __init__(self, grammar: Grammar) -> None:
+    def __init__(self, grammar: Grammar, *, exact: bool = False) -> None:
         self.grammar = grammar
+        self.exact = exact
+        """Quoted strings are the letters as spelt, in patterns too."""
         self._depth = 0
         self._known: dict[tuple[str, str], object] = {}
 
@@ -123,7 +125,7 @@ class Octets:
             case NumVal(values=values):
                 return frozenset(values)
             case CharVal(text=text, case_sensitive=case_sensitive):
-                both = (text,) if case_sensitive else (text.lower(), text.upper())
+                both = (text,) if case_sensitive or self.exact else (text.lower(), text.upper())
                 return frozenset(octet for spelling in both for octet in spelling.encode())
             case Alternation(items=items):
                 nothing: frozenset[int] = frozenset()
@@ -163,7 +165,7 @@ class Octets:
             case NumRange(first=first, last=last) if last <= 0xFF:
                 return f"[{_octet(first)}-{_octet(last)}]"
             case CharVal(text=text, case_sensitive=case_sensitive) if text.isascii():
-                return "".join(_character(c, case_sensitive) for c in text)
+                return "".join(_character(c, case_sensitive or self.exact) for c in text)
             case Concatenation(items=items):
                 parts = self._patterns(items)
                 return None if parts is None else "".join(parts)

@@ -69,7 +69,7 @@ def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionT
         one, other = options[alike[0]].name, options[alike[1]].name
         reader.diagnostics.error(
             "E419", element.span, f"alternatives '{one}' and '{other}' of '{name}' are told apart by no octets",
-            "each begins with a constant of its own, and none of these begins with another",
+            "specwire tells alternatives apart only by the constants that they begin with, of which none may begin with another",
         )  # fmt: skip
         return None
     shortest = min(map(len, heads))

@@ -31,6 +31,7 @@ def read_counted(
     width = reader.width(head)
     if width is None:
         return None
+    reader.note_length(head, rule)
     body, length = repetition.element, ir.Length("prefix", width)
     if reader.octets.count(body) == 1:
         most = repetition.maximum
@@ -117,13 +118,13 @@ def _list(reader: TypeReader, width: int, body: Element, rule: Rule | None) -> i
     if is_open(element):
         reader.diagnostics.error(
             "E409", body.span, f"an element '{_shown(body)}' of a list has no end, and others follow it",
-            "put its length in front of it, as in 'size *OCTET'",
+            "specwire cannot express elements of a list without a length or a constant at their end",
         )  # fmt: skip
         return None
     if not least_octets(element):
         reader.diagnostics.error(
             "E409", body.span, f"an element '{_shown(body)}' of a list may be no octets at all",
-            "a list of nothing would have no end: say how the elements are written",
+            "specwire cannot express a list whose elements may be empty: it would have no end",
         )  # fmt: skip
         return None
     return ir.ListType(width, element)

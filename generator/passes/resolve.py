@@ -29,6 +29,8 @@ from specwire.generator.passes.grammar import (
     EXTERNALS,
     Grammar,
     Key,
+    dialog_parts,
+    is_made_of_names,
     key_of,
     names_itself,
     references,
@@ -69,7 +71,10 @@ def resolve_names(
     that are neither a root nor used are reported (W203), and None leaves that check out.
     """
     rules = [rule for rulelist in rulelists for rule in rulelist.rules]
-    grammar = Grammar(tuple(_merge(rules, dialect, diagnostics)))
+    grammar = Grammar(
+        tuple(_merge(rules, dialect, diagnostics)),
+        tuple(comment for rulelist in rulelists for comment in rulelist.loose_comments),
+    )
     known = {_spelling(name) for name in primitives}
     uses = [reference for rule in grammar.rules for reference in references(rule.definition)]
     _check_spelling(grammar, uses, dialect, diagnostics)
@@ -164,8 +169,14 @@ def _check_undefined(
     primitives: set[str],
     diagnostics: Diagnostics,
 ) -> None:
-    """Report, once for each name, references that nothing defines."""
-    missing = [use for use in uses if not grammar.find(use) and not grammar.core(use)]
+    """Report, once for each name, references that nothing defines.
+
+    A name that only dialog rules use costs the dialog and not the messages: `specwire.generator.passes.dialog_rules`
+    reports it.
+    """
+    undefined = [use for use in uses if not grammar.find(use) and not grammar.core(use)]
+    in_dialogs = _uses_in_dialogs(grammar) if undefined and dialect == "zeromq" else frozenset()
+    missing = [use for use in undefined if grammar.external(use) or use.span not in in_dialogs]
     known = _known_names(grammar)
     guesses = 0
     for reference in {key_of(use): use for use in reversed(missing)}.values():
@@ -180,6 +191,12 @@ def _check_undefined(
             guesses += len(known)
             names = known if guesses <= MAX_GUESSES else {}
             diagnostics.error("E201", reference.span, message, _advice(names, reference))
+
+
+def _uses_in_dialogs(grammar: Grammar) -> frozenset[Span]:
+    """Return the places of the names in rules that are parts of dialogs and hold nothing but names."""
+    parts = [rule for rule in dialog_parts(grammar).values() if is_made_of_names(rule.definition)]
+    return frozenset(use.span for rule in parts for use in references(rule.definition))
 
 
 def _known_names(grammar: Grammar) -> dict[str, str]:

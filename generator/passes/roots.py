@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator, Sequence
 
 from specwire.generator.diagnostics import Diagnostics
-from specwire.generator.passes.grammar import Grammar, references
+from specwire.generator.passes.grammar import Grammar, is_made_of_names, references
 from specwire.generator.passes.octets import MAX_DEPTH, Octets
 from specwire.generator.profile import LoadedProfile
 from specwire.generator.syntax import (
@@ -109,17 +109,6 @@ def _choices(grammar: Grammar) -> set[str]:
     return {str(rule) for rule in found if rule} if all(found) else set()
 
 
-def _made_of_names(element: Element) -> bool:
-    match element:
-        case Reference():
-            return True
-        case Alternation(items=items) | Concatenation(items=items):
-            return all(map(_made_of_names, items))
-        case Repetition() | Option():
-            return _made_of_names(element.element)
-    return False
-
-
 class Roots:
     """The rules that nothing uses, and what they come down to."""
 
@@ -185,7 +174,7 @@ class Roots:
         return self._sequences[str(rule)]
 
     def _says_sequence(self, rule: Rule, depth: int) -> bool:
-        if not _made_of_names(rule.definition):
+        if not is_made_of_names(rule.definition):
             return False
         targets = [self._meant(target) for target in _targets(self.grammar, rule)]
         sequences = [target for target in targets if self._is_sequence(target, depth + 1)]

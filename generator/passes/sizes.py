@@ -74,6 +74,7 @@ def _form(reader: TypeReader, item: Element) -> ir.SizeForm | None:
     known = [tag for tag in tags if tag is not None]
     if width is None or len(known) < len(tags):
         return None
+    reader.note_length(parts[-1])
     return ir.SizeForm(b"".join(known).hex(), width)
 
 

@@ -102,7 +102,7 @@ def _report(messages: Sequence[ir.Message], what: str, diagnostics: Diagnostics,
     names = ", ".join(f"'{message.rule}'" for message in messages)
     diagnostics.error(
         "E411", span, f"message{'s' if len(messages) > 1 else ''} {names} {what}",
-        "give each a constant or a number of frames of its own, or say who sends it: 'senders' under [message.NAME]",
+        "specwire tells messages apart by constants, by their number of frames, and by who sends them: `senders` under [message.NAME]",
     )  # fmt: skip
 
 

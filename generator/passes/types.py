@@ -52,6 +52,7 @@ from specwire.generator.passes.texts import read_text
 from specwire.generator.passes.uses import find_bits, find_counts
 from specwire.generator.profile import LoadedProfile, TypeHint
 from specwire.generator.profile_values import WIDTHS
+from specwire.generator.statements import number_kinds
 from specwire.generator.syntax import (
     Alternation,
     CharVal,
@@ -83,17 +84,23 @@ class TypeReader:
         self.grammar = grammar
         self.profile = profile
         self.diagnostics = diagnostics
-        self.octets = Octets(grammar)
+        self.octets = Octets(grammar, exact=profile.profile.case == "exact")
         self.bits = find_bits(grammar, self.octets)
         self.enums: dict[str, ir.Enum] = {}
         self.constants: dict[str, ir.Constant] = {}
         self.records: dict[str, ir.RecordType] = {}
+        self.lengths: dict[str, int] = {}
+        """The rules that hold a length or a count, by their names, with its octets."""
+        self.literals: dict[Span, CharVal] = {}
+        """The quoted strings that are compared octet by octet, by their places."""
         self.nameless: set[Span] = set()
         """The places of elements that were given a name, which is said once."""
         self._classes = classes
         self._counts = find_counts(grammar)
         self._hints = {fold(name): hint for name, hint in profile.profile.types.items()}
         self._layouts: dict[str, RuleLayout | None] = {}
+        self._noted: set[str] = set()
+        self._faults: set[tuple[str, Span]] = set()
 
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint:
         """Return what the profile says of a rule, first of it in `message`; nothing said is an empty hint."""
@@ -113,6 +120,35 @@ class TypeReader:
         if key not in self._layouts:
             self._layouts[key] = self._read(rule)
         return self._layouts[key]
+
+    def fault(self, code: str, span: Span, message: str, help: str) -> None:
+        """Report an error once for each place, however many messages use it."""
+        if (code, span) not in self._faults:
+            self._faults.add((code, span))
+            self.diagnostics.error(code, span, message, help)
+
+    def note_length(self, head: Element, rule: Rule | None = None) -> None:
+        """Remember that `head` is a length or a count; `rule` is the rule that holds one in place."""
+        named = self.grammar.find(head) if isinstance(head, Reference) else rule
+        width = self.width(head)
+        if named is not None and width is not None:
+            self.lengths[str(named)] = width
+
+    def note_literals(self, element: Element) -> None:
+        """Remember the quoted strings of a constant."""
+        match element:
+            case CharVal():
+                self.literals.setdefault(element.span, element)
+            case Concatenation(items=items) | Alternation(items=items):
+                for item in items:
+                    self.note_literals(item)
+            case Repetition(element=inner):
+                self.note_literals(inner)
+            case Reference():
+                rule = self.grammar.find(element)
+                if rule is not None and str(rule) not in self._noted:
+                    self._noted.add(str(rule))
+                    self.note_literals(rule.definition)
 
     def seen(self, rule: Rule) -> bool:
         """Whether a message is made of the rule: somebody has asked for its layout."""
@@ -186,6 +222,7 @@ class TypeReader:
         """Return the type that an element's shape gives; None where it is no single value."""
         constant = self.octets.constant(element)
         if constant is not None:
+            self.note_literals(element)
             return ValueLayout(_constant(element, constant))
         match element:
             case Reference():
@@ -259,6 +296,8 @@ class TypeReader:
             return ir.IntegerType(width)
         if width not in WIDTHS:
             return octets
+        if any(number_kinds(self.comment(rule))):
+            return ir.IntegerType(width)  # E423 says what is wrong with that
         return ir.IntegerType(width) if str(rule) in self._counts else self._assumed_integer(width, rule)
 
     def _assumed_integer(self, width: int, rule: Rule, though: str = "") -> ir.IntegerType:

@@ -55,7 +55,7 @@ FERRY = Document(
     DOCUMENTS / "ferry.abnf",
     ("Knock", "KnockOk", "Book", "BookOk", "Pay", "Ticket", "Hum", "HumOk", "Bye", "Full", "What"),
     {
-        "fe1101 05 4645525259 04": ("Knock", {"protocol": "FERRY"}),
+        "fe1101 05 4645525259 04": ("Knock", {}),
         "fe1103 02 01 07 51554555453d31": ("Book", {"deck": 2, "options": (("QUEUE", "1"),)}),
         "fe1105 0000010000000000": ("Pay", {"amount": 2**40}),
         "fe1106 00000007 04 422d5831, 00ff": (
@@ -223,6 +223,16 @@ def test_contradictions_quote_both_places() -> None:
     )
     assert "representing ORDER)' (line 113)" in found["W703"] and "(line 81)" in found["W703"]
     assert "HEARTBEAT" in found["W709"]
+
+
+def test_a_value_that_a_comment_demands_is_demanded(tmp_path: Path) -> None:
+    """``protocol = string ; Must be "FERRY"``: FERRX in its place is refused."""
+    folder = tmp_path / "ferry"
+    write_imported(imported(FERRY), folder)
+    with generated(tmp_path / "packages", compile_protocol(folder).protocol) as package:
+        assert package.decode([bytes.fromhex("fe1101054645525259 04")]) == package.Knock()
+        with pytest.raises(package.DecodeError, match="protocol"):
+            package.decode([bytes.fromhex("fe1101054645525258 04")])
 
 
 @pytest.mark.parametrize("document", COMPLETE, ids=str)

@@ -87,7 +87,7 @@ def test_roles_and_bare_names_are_distinct() -> None:
     grammar, found = resolve(
         "C:request = request\nrequest = %x01\nS:bye = %x02\ndialog = C:request S:bye C:bye\n"
     )
-    assert [code for code, _ in found] == ["E201"]
+    assert found == []  # 'C:bye' means nothing, which costs the dialog only: see test_dialog.py
     assert str(grammar.find(ref("request", "C"))) == "C:request"
     assert str(grammar.find(ref("request", "S"))) == "request"
     assert str(grammar.find(ref("request"))) == "request"

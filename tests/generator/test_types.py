@@ -44,7 +44,7 @@ def field(tmp_path: Path, rules: str) -> tuple[Type, list[str]]:
     [
         ("x = %xAA %xA1", ConstantType("aaa1")),
         ("x = %d1", ConstantType("01", number=1)),
-        ('x = "READY"', ConstantType("5245414459", text="READY")),
+        ('x = %s"READY"', ConstantType("5245414459", text="READY")),
         ("x = 31%x00", ConstantType("00" * 31)),
         ("x = number-3\nnumber-3 = 3OCTET", IntegerType(3)),
         ("x = number-8\nnumber-8 = 8OCTET", IntegerType(8)),
@@ -241,7 +241,7 @@ def test_whole_frames_of_words_tell_messages_apart(tmp_path: Path) -> None:
         ("x = 16OCTET / y\ny = 15%x00", "E419"),
         ("x = [ y ] z\ny = 4OCTET\nz = 2OCTET", "E405"),
         ("x = <whatever fits>", "E401"),
-        ("x = %x100", "E401"),
+        ("x = %x100", "E422"),
         ("x = 70000%x00", "E401"),
         ("x = y\ny = z\nz = x", "E412"),
     ],

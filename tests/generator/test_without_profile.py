@@ -100,7 +100,7 @@ push       = %d8
 message    = *more-part last-part
 more-part  = ( %x01 short-size / %x03 long-size ) body
 last-part  = ( %x00 short-size / %x02 long-size ) body
-command    = command-size %d4 "PING" body
+command    = command-size %d4 %s"PING" body
 command-size = %x04 short-size / %x06 long-size
 short-size = OCTET
 long-size  = 8OCTET
@@ -280,9 +280,9 @@ def test_frame_tables_whose_messages_are_known_by_their_shape_and_by_who_sends_t
 
 WORDS = """
 store  = *( set / value / quit )
-set    = "SET" SP key SP ttl CRLF data
-value  = "VALUE" SP key CRLF
-quit   = "QUIT" CRLF
+set    = %s"SET" SP key SP ttl CRLF data
+value  = %s"VALUE" SP key CRLF
+quit   = %s"QUIT" CRLF
 key    = 1*VCHAR
 ttl    = 1*DIGIT
 data   = *OCTET

@@ -1,0 +1,195 @@
+"""Statements of a document outside its grammar: further frames, other kinds of numbers, other letters.
+
+A grammar that shows one frame of a multipart message compiles, and what is generated rejects every real
+message. Only the prose tells. Import keeps such words in the profile under ``[[prose]]``, and
+`specwire.generator.passes.claims` compares them with the layouts. Proposed constants (``must be "FILEMQ"``) come
+from the grammar's own comments.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from specwire.generator import ir
+from specwire.generator.diagnostics import Diagnostics, Source, Span
+from specwire.generator.documents.blocks import Block
+from specwire.generator.passes.declared import constant_of
+from specwire.generator.passes.grammar import references
+from specwire.generator.passes.layout import FRAME_WORDS
+from specwire.generator.passes.layouts import ValueLayout, words_of
+from specwire.generator.passes.nesting import check_nesting
+from specwire.generator.passes.resolve import resolve_names
+from specwire.generator.passes.types import TypeReader
+from specwire.generator.profile import LoadedProfile, Profile, ProseStatement
+from specwire.generator.statements import (
+    NUMBER_WORDS,
+    fixed_value,
+    frame_words,
+    number_kinds,
+    quoted,
+    shown_words,
+)
+from specwire.generator.syntax import (
+    Alternation,
+    CharVal,
+    Concatenation,
+    Element,
+    Option,
+    Repetition,
+    Rulelist,
+)
+
+MAX_OF_A_KIND = 5
+"""Statements about the same thing that a profile keeps."""
+_SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
+_About = Literal["frames", "letters", "numbers"]
+_FRAME_NAMES = frozenset({"frame", "msg"})
+
+
+@dataclass(frozen=True, slots=True)
+class _Sentence:
+    text: str
+    line: int
+
+
+def find_statements(
+    source: Source, blocks: Sequence[Block], rulelist: Rulelist, diagnostics: Diagnostics
+) -> tuple[ProseStatement, ...]:
+    """Return what the document says outside its `blocks` and the grammar does not show, each reported (W719)."""
+    lines = _outside(source, blocks)
+    sentences = list(_sentences(lines))
+    found = [
+        *([] if _shows_frames(rulelist) else _about_frames(sentences)),
+        *_about_numbers(sentences),
+        *_about_letters(lines, rulelist),
+    ]
+    for statement in found:
+        line = source.line(statement.line)
+        span = Span(source, statement.line, 1, statement.line, max(2, len(line) + 1))
+        diagnostics.warning(
+            "W719", span, f"'{statement.text}' speaks of {statement.about} that the grammar does not show",
+            "the profile keeps the words under [[prose]], and `specwire check` compares them with the messages",
+        )  # fmt: skip
+    return tuple(found)
+
+
+def fixed_values(rulelist: Rulelist, protocol: str) -> dict[str, str | int]:
+    """Return the values that comments of rules demand, by rule, where the rule can be such a constant."""
+    demanded = {
+        rule.name: value
+        for rule in rulelist.rules
+        if (value := fixed_value(words_of(rule.trailing or rule.leading))) and rule.role is None
+    }
+    if not demanded:
+        return {}
+    unread = Diagnostics()
+    grammar = resolve_names([rulelist], diagnostics=unread)
+    reader = TypeReader(grammar, LoadedProfile(Profile(protocol), Source("", "")), unread)
+    proposed: dict[str, str | int] = {}
+    for name, fixed in demanded.items():
+        rule = grammar.rule(name)
+        faults = Diagnostics()
+        check_nesting(grammar, [rule] if rule else [], faults)
+        layout = reader.layout(rule) if rule and not faults.errors else None
+        type = layout.type if isinstance(layout, ValueLayout) else None
+        if type is not None and isinstance(constant_of(fixed.value, type), ir.ConstantType):
+            proposed[name] = fixed.value
+    return proposed
+
+
+def _outside(source: Source, blocks: Sequence[Block]) -> list[tuple[int, str]]:
+    """Return the lines of the document that no block holds, with their numbers."""
+    taken = {number for block in blocks for number in range(block.first_line, block.last_line + 1)}
+    return [(n, line) for n, line in enumerate(source.text.split("\n"), start=1) if n not in taken]
+
+
+def _sentences(lines: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
+    """Yield the sentences of the prose; a paragraph ends at an empty line or where a block stands."""
+    paragraph: list[tuple[int, str]] = []
+    for number, line in [*lines, (0, "")]:
+        follows = bool(paragraph) and number == paragraph[-1][0] + 1
+        if paragraph and (not follows or not line.strip()):
+            yield from _split(paragraph)
+            paragraph = []
+        if line.strip():
+            paragraph.append((number, line.strip()))
+
+
+def _split(paragraph: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
+    text = " ".join(line for _, line in paragraph)
+    starts: list[tuple[int, int]] = []
+    at = 0
+    for number, line in paragraph:
+        starts.append((at, number))
+        at += len(line) + 1
+    begin = 0
+    for piece in _SENTENCE.split(text):
+        place = text.find(piece, begin)
+        begin = place + len(piece)
+        yield _Sentence(piece, max(number for offset, number in starts if offset <= place))
+
+
+def _about_frames(sentences: Sequence[_Sentence]) -> list[ProseStatement]:
+    found = [(sentence, words) for sentence in sentences if (words := frame_words(sentence.text))]
+    return _statements("frames", ((words, sentence.line) for sentence, words in found))
+
+
+def _about_numbers(sentences: Sequence[_Sentence]) -> list[ProseStatement]:
+    found = [
+        (words, sentence.line)
+        for sentence in sentences
+        if NUMBER_WORDS.search(sentence.text)
+        for _, words in number_kinds(sentence.text)
+    ]
+    return _statements("numbers", found)
+
+
+def _about_letters(lines: Sequence[tuple[int, str]], rulelist: Rulelist) -> list[ProseStatement]:
+    """What shows a quoted string of the grammar in other letters, and nothing shows it as the grammar has it."""
+    literals = {
+        literal.text
+        for rule in rulelist.rules
+        for literal in _literals(rule.definition)
+        if not literal.case_sensitive and not literal.case_marked and len(literal.text) > 1
+    }
+    shown: dict[str, dict[str, tuple[str, int]]] = {}
+    for number, line in lines:
+        for word, how in shown_words(line):
+            shown.setdefault(word.lower(), {}).setdefault(word, (how, number))
+    found = [
+        next(iter(spellings.values()))
+        for text in sorted(literals)
+        if (spellings := shown.get(text.lower(), {})) and text not in spellings
+    ]
+    return _statements("letters", ((quoted(how), line) for how, line in found))
+
+
+def _statements(about: _About, found: Iterable[tuple[str, int]]) -> list[ProseStatement]:
+    unique: dict[str, int] = {}
+    for words, line in found:
+        unique.setdefault(words, line)
+    return [ProseStatement(words, about, line) for words, line in list(unique.items())[:MAX_OF_A_KIND]]
+
+
+def _shows_frames(rulelist: Rulelist) -> bool:
+    """Whether the grammar says itself what is a frame."""
+    for rule in rulelist.rules:
+        if any(FRAME_WORDS in comment.text.lower() for comment in (*rule.leading, *rule.trailing)):
+            return True
+        if any(use.name.lower() in _FRAME_NAMES for use in references(rule.definition)):
+            return True
+    return False
+
+
+def _literals(element: Element) -> Iterator[CharVal]:
+    match element:
+        case CharVal():
+            yield element
+        case Concatenation(items=items) | Alternation(items=items):
+            for item in items:
+                yield from _literals(item)
+        case Repetition(element=inner) | Option(element=inner):
+            yield from _literals(inner)
