@@ -114,6 +114,7 @@ def end_children() -> None:
         child.join(max(0.0, until - time.monotonic()))
         if child.exitcode is None:
             child.kill()
+            child.join()
 
 
 def _tell(error: Exception, status: int) -> int:

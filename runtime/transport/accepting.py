@@ -67,7 +67,7 @@ class Acceptor:
         self._listener, self._make_protocol, self._name = listener, make_protocol, name
         self._retry_s, self._calm_s = retry_s, calm_s
         self._loop = asyncio.get_running_loop()
-        self._starting: set[asyncio.Task[None]] = set()
+        self._starting: dict[asyncio.Task[None], socket.socket] = {}
         self._timer: asyncio.TimerHandle | None = None
         self._is_short = False
         self._loop.add_reader(listener, self._accept)
@@ -79,8 +79,9 @@ class Acceptor:
         self._loop.remove_reader(self._listener)
         self._listener.close()
         self._cancel_timer()
-        for task in self._starting:
+        for task, connection in tuple(self._starting.items()):
             task.cancel()
+            connection.close()  # a task that never ran cannot close it
 
     def _accept(self) -> None:
         for _ in range(MAX_ACCEPTS):
@@ -95,8 +96,8 @@ class Acceptor:
                 return
             connection.setblocking(False)
             task = self._loop.create_task(self._start(connection))
-            self._starting.add(task)
-            task.add_done_callback(self._starting.discard)
+            self._starting[task] = connection
+            task.add_done_callback(self._started)
 
     async def _start(self, connection: socket.socket) -> None:
         try:
@@ -104,6 +105,9 @@ class Acceptor:
         except BaseException:
             connection.close()
             raise
+
+    def _started(self, task: asyncio.Task[None]) -> None:
+        del self._starting[task]
 
     def _pause(self, error: OSError) -> None:
         self._loop.remove_reader(self._listener)

@@ -374,7 +374,11 @@ class Inflow:
         self._trims_left = 0
         try:
             self._epoll = select.epoll()
-            self._loop.add_reader(self._epoll.fileno(), self._wake)
+            try:
+                self._loop.add_reader(self._epoll.fileno(), self._wake)
+            except OSError:
+                self._epoll.close()
+                raise
         except OSError as error:
             raise ShortageError(f"no socket can be watched: {error.strerror}") from error
 
@@ -397,10 +401,14 @@ class Inflow:
 
     def closed(self, descriptor: int) -> None:
         """Handle the end of a connection."""
+        self._ended += 1
+        self._forget(descriptor)
+
+    def _forget(self, descriptor: int) -> None:
+        """Remove what is known of the connection that had this descriptor."""
         self._due.pop(descriptor, None)
         self._link.origins.discard(descriptor)
         self._uncounted.discard(descriptor)
-        self._ended += 1
         if (connection := self._state.connections.get(descriptor)) is not None:
             self._state.forget(connection)
 
@@ -428,7 +436,7 @@ class Inflow:
         self._memory.close()
 
     def _watch(self, descriptor: int, peer: str) -> None:
-        self.closed(descriptor)  # a connection that had the same number before
+        self._forget(descriptor)  # a connection that had the same descriptor before
         with suppress(OSError):
             try:
                 self._epoll.register(descriptor, EVENTS)

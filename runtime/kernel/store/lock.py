@@ -58,8 +58,9 @@ class StoreLock:
             os.pwrite(self._descriptor, f"{os.getpid()}\n".encode(), 0)
 
     def release(self) -> None:
-        """Let another process use the store."""
-        fcntl.flock(self._descriptor, fcntl.LOCK_UN)
+        """Let another process use the store. May be called twice, and in a child."""
+        if self._descriptor >= 0:
+            fcntl.flock(self._descriptor, fcntl.LOCK_UN)
         self.close_in_child()
 
     def close_in_child(self) -> None:

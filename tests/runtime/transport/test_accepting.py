@@ -135,3 +135,20 @@ def test_an_error_of_the_protocol_factory_closes_the_connection() -> None:
             acceptor.close()
 
     asyncio.run(story())
+
+
+def test_a_connection_that_was_accepted_just_before_close_is_closed() -> None:
+    """Its task was never run, so nothing else closes the socket."""
+
+    async def story() -> None:
+        loop = asyncio.get_running_loop()
+        with listening() as (listener, address), socket.socket() as client:
+            acceptor = Acceptor(listener, Greeting, "here")
+            client.connect(address)
+            client.setblocking(False)
+            loop.remove_reader(listener)
+            acceptor._accept()
+            acceptor.close()
+            assert await asyncio.wait_for(loop.sock_recv(client, 1), TIMEOUT_S) == b""
+
+    asyncio.run(story())
