@@ -113,9 +113,21 @@ class Names:
             self._report("field", answer.field, fields, "E511", ("answers", number, "field"))
 
     def _role(self, letter: str, *path: str | int) -> None:
-        roles = self.loaded.profile.roles
+        roles = list(self.loaded.profile.roles)
         if letter not in roles:
-            self._report("role", letter, list(roles), "E511", path)
+            self.diagnostics.error(
+                "E511",
+                self.loaded.place(*path),
+                f"there is no role '{letter}'",
+                self._how_to_add(letter, roles),
+            )
+
+    def _how_to_add(self, letter: str, roles: Sequence[str]) -> str:
+        """The help for a role that is missing: those that there are, and how to add one."""
+        close = get_close_matches(letter, roles, n=1)
+        known = f"did you mean '{close[0]}'? " if close else f"there is {', '.join(roles)}; " if roles else ""
+        path = self.loaded.source.path
+        return f'{known}add [roles.{letter}] with a name and a socket in {path}, as in: name = "client", socket = "DEALER"'
 
     def reply(self, reply: str, classes: Mapping[str, str], *path: str | int) -> str:
         """Return the class of a message that the profile lets a role reply with; E509 where there is none."""
