@@ -2,14 +2,14 @@
 """Which message frames are, in a protocol whose messages are told apart by what they look like as a whole.
 
 A shape says how each of the first frames begins and how many frames there are. The first of the protocol's
-shapes that fits is meant: they stand in the order of how much they fix. Where two messages have the same
-shape, who sent the frames decides.
+shapes that fits is meant: they stand in the order of how much they fix. A shape of a message that the sender
+does not send is passed over. Where two messages have the same shape, who sent the frames decides.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from functools import cache
 
 from specwire.generated.errors import DecodeError, Kind
@@ -20,23 +20,26 @@ from specwire.generated.words import frames_word, one_of, show
 def class_of(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None) -> str:
     """Return the name of the class that `frames` look like.
 
+    A `sender` that is no role of the protocol excludes no message, and is not enough where one is needed.
+
     Raises:
-        LookupError: they look like no message, or like several of which `sender` sends none.
+        LookupError: they look like no message that `sender` sends, or only the sender says which, and is not known.
     """
+    is_role = sender in layout.roles
     for class_name, shape in layout.shapes:
-        if _fits(shape, frames):
-            if shape.senders and sender is None:
+        if fits(shape, frames):
+            if shape.needs_sender and sender is None:
                 break
-            if not shape.senders or sender in shape.senders:
+            if sender in shape.senders or not (shape.needs_sender or (shape.senders and is_role)):
                 return class_name
     raise LookupError("no message looks so")
 
 
 def explain_shape(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None) -> DecodeError:
     """Return the error for frames that look like no message: where the nearest shapes stop fitting."""
-    fitting = [(class_name, shape) for class_name, shape in layout.shapes if _fits(shape, frames)]
+    fitting = list(_sent(layout, frames))
     if fitting:
-        expected = " or ".join(f"{' or '.join(shape.senders)} for {name}" for name, shape in fitting)
+        expected = " or ".join(f"{' or '.join(senders)} for {name}" for name, senders in fitting)
         return _error(layout, "tag", 0, f"a sender: {expected}", "none" if sender is None else repr(sender))
     good = {name: _good(shape, frames) for name, shape in layout.shapes}
     index = max(good.values())
@@ -51,6 +54,16 @@ def explain_shape(layout: ProtocolLayout, frames: Sequence[bytes], sender: str |
     )
 
 
+def _sent(layout: ProtocolLayout, frames: Sequence[bytes]) -> Iterator[tuple[str, list[str]]]:
+    """Yield the classes that `frames` are, each with the senders for which they are it."""
+    known: set[str] = set()
+    for class_name, shape in layout.shapes:
+        senders = [sender for sender in shape.senders if sender not in known]
+        if senders and fits(shape, frames):
+            known.update(senders)
+            yield class_name, senders
+
+
 def _error(layout: ProtocolLayout, kind: Kind, frame: int | None, expected: str, found: str) -> DecodeError:
     return DecodeError(
         protocol=layout.protocol, message_name=None, field=None, frame=frame, offset=None if frame is None else 0,
@@ -58,7 +71,8 @@ def _error(layout: ProtocolLayout, kind: Kind, frame: int | None, expected: str,
     )  # fmt: skip
 
 
-def _fits(shape: Shape, frames: Sequence[bytes]) -> bool:
+def fits(shape: Shape, frames: Sequence[bytes]) -> bool:
+    """Whether frames look as a shape says, whoever sent them."""
     count = len(frames)
     if count < shape.least or (shape.most is not None and count > shape.most):
         return False

@@ -21,7 +21,7 @@ import msgspec
 
 from specwire.generator.dialogs import Dialog
 
-IR_VERSION = 2
+IR_VERSION = 3
 """Raised whenever a reader of the JSON form would have to change."""
 
 
@@ -283,7 +283,8 @@ class FrameHead(msgspec.Struct, frozen=True):
 class Shape(msgspec.Struct, frozen=True):
     """What a message looks like among others: how its first frames begin, and how many frames it has.
 
-    With `senders` the frames alone do not tell it from another message; who sent them does.
+    `senders` are those of its message: frames that another role sent are not this message. With `needs_sender`
+    the frames alone do not tell it from another message; who sent them does.
     """
 
     frames: tuple[FrameHead, ...]
@@ -291,6 +292,7 @@ class Shape(msgspec.Struct, frozen=True):
     most: int | None
     """None: any number."""
     senders: tuple[str, ...] = ()
+    needs_sender: bool = False
 
 
 class Message(msgspec.Struct, frozen=True):

@@ -40,10 +40,13 @@ public final class Protocol {
         return new Protocol(name, edition, announcing, new PatternSelection(all), false, all);
     }
 
-    /** A protocol whose messages have shapes, those that fix most first. */
+    /**
+     * A protocol whose messages have shapes, those that fix most first; {@code roles} are the letters of all senders
+     * that there are, none where the sender has no say.
+     */
     public static Protocol ofShapes(
-            String name, String edition, int announcing, List<Shape> shapes, Message... messages) {
-        Selection selection = new ShapeSelection(shapes.toArray(new Shape[0]));
+            String name, String edition, int announcing, List<String> roles, List<Shape> shapes, Message... messages) {
+        Selection selection = new ShapeSelection(roles, shapes.toArray(new Shape[0]));
         return new Protocol(name, edition, announcing, selection, false, List.of(messages));
     }
 

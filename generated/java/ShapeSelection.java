@@ -6,12 +6,17 @@ import java.util.Arrays;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** Messages told apart by what they look like as a whole; where two look the same, by who sent them. */
+/**
+ * Messages told apart by what they look like as a whole, and by who sends them: a message that the sender does not
+ * send is passed over, and where two look the same the sender decides.
+ */
 final class ShapeSelection extends Selection {
+    private final List<String> roles;
     private final Shape[] shapes;
 
-    /** The shapes, those that fix most first. */
-    ShapeSelection(Shape... shapes) {
+    /** The letters of all senders that there are, and the shapes, those that fix most first. */
+    ShapeSelection(List<String> roles, Shape... shapes) {
+        this.roles = roles;
         this.shapes = shapes;
     }
 
@@ -19,25 +24,28 @@ final class ShapeSelection extends Selection {
     Message find(Protocol protocol, Object[] frames, String sender) {
         for (Shape shape : shapes) {
             if (shape.fits(frames)) {
-                if (shape.senders().isEmpty() || sender != null && shape.senders().contains(sender)) {
-                    return protocol.message(shape.className());
-                }
-                if (sender == null) {
+                if (shape.needsSender() && sender == null) {
                     break;
+                }
+                if (isSent(shape, sender)) {
+                    return protocol.message(shape.className());
                 }
             }
         }
         throw unknown(protocol, frames, sender);
     }
 
+    /** Whether the message can come from a sender; one that is no role may have sent all that need no sender. */
+    private boolean isSent(Shape shape, String sender) {
+        boolean known = sender != null && shape.senders().contains(sender);
+        boolean other = sender != null && roles.contains(sender) && !shape.senders().isEmpty();
+        return known || !shape.needsSender() && !other;
+    }
+
     /** Says where the nearest shapes stop fitting. */
     private Refusal unknown(Protocol protocol, Object[] frames, String sender) {
-        List<Shape> fitting = Stream.of(shapes).filter(shape -> shape.fits(frames)).toList();
-        if (!fitting.isEmpty()) {
-            List<String> options = new ArrayList<>();
-            for (Shape shape : fitting) {
-                options.add(String.join(" or ", shape.senders()) + " for " + shape.className());
-            }
+        List<String> options = sent(frames);
+        if (!options.isEmpty()) {
             String found = sender == null ? "none" : Words.quoted(sender);
             return refuse(protocol, null, 0, 0, "tag", "a sender: " + String.join(" or ", options), found, null);
         }
@@ -59,6 +67,20 @@ final class ShapeSelection extends Selection {
         List<String> counts = nearest.stream().map(Shape::least).distinct().sorted().map(String::valueOf).toList();
         String expected = String.join(" or ", counts) + " frames";
         return refuse(protocol, null, -1, -1, "frames", expected, Words.frames(frames.length), null);
+    }
+
+    /** The classes that frames are, each with the senders for which they are it. */
+    private List<String> sent(Object[] frames) {
+        List<String> known = new ArrayList<>();
+        List<String> options = new ArrayList<>();
+        for (Shape shape : shapes) {
+            List<String> senders = shape.senders().stream().filter(sender -> !known.contains(sender)).toList();
+            if (!senders.isEmpty() && shape.fits(frames)) {
+                known.addAll(senders);
+                options.add(String.join(" or ", senders) + " for " + shape.className());
+            }
+        }
+        return options;
     }
 
     private static List<byte[]> constants(List<Shape.Head> heads) {

@@ -15,6 +15,9 @@ from specwire.generator.compare.matching import fields_of
 
 HOW = "write one with `specwire show ir NAME --json`"
 
+READ_VERSIONS = (2, ir.IR_VERSION)
+"""Versions that this program reads; 2 is that of specwire 0.1."""
+
 
 class IrFileError(ValueError):
     """A file is not the IR of a protocol, or of a version that this program does not read; the text says why."""
@@ -33,7 +36,7 @@ def read_ir(text: bytes) -> ir.Protocol:
     version = value.get("ir_version") if isinstance(value, dict) else None
     if version is None:
         raise IrFileError(f"JSON, but not the IR of a protocol; {HOW}")
-    if version != ir.IR_VERSION:
+    if version not in READ_VERSIONS:
         raise IrFileError(f"IR of version {version!r}, and this program reads {ir.IR_VERSION}; {HOW}")
     try:
         protocol = msgspec.convert(value, ir.Protocol)
@@ -41,7 +44,23 @@ def read_ir(text: bytes) -> ir.Protocol:
         raise IrFileError(f"not the IR of a protocol ({error}); {HOW}") from error
     for fault in _faults(protocol):
         raise IrFileError(f"not the IR of a protocol ({fault}); {HOW}")
-    return protocol
+    return _upgraded(protocol) if version == 2 else protocol
+
+
+def _upgraded(protocol: ir.Protocol) -> ir.Protocol:
+    """Return IR of version 2 as version 3: a shape had senders only where it needed one."""
+    replace = msgspec.structs.replace
+    messages = tuple(
+        replace(
+            message,
+            shapes=tuple(
+                replace(shape, senders=message.senders, needs_sender=bool(shape.senders))
+                for shape in message.shapes
+            ),
+        )
+        for message in protocol.messages
+    )
+    return replace(protocol, ir_version=ir.IR_VERSION, messages=messages)
 
 
 def _faults(protocol: ir.Protocol) -> Iterator[str]:

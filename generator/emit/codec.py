@@ -30,6 +30,7 @@ from specwire.generator.emit.python import (
 from specwire.generator.emit.records import function_name, lends_slices, records, strict_matters, unions
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.names import snake_case
+from specwire.generator.passes.shapes import readers, takes_sender
 
 _HELPERS = (
     "OCTETS",
@@ -117,7 +118,7 @@ def emit(protocol: ir.Protocol) -> str:
         strict_records=strict_matters(protocol),
         heads=_heads(protocol) if pattern else "",
         shapes=not protocol.selectors,
-        by_sender=any(map(_by_sender, protocol.messages)),
+        by_sender=takes_sender(protocol),
         kept_heads=f", heads={heads(protocol)}" if heads(protocol) else "",
         copied=", copy" if lends_slices(protocol) else "",
         frame="Any" if lends_slices(protocol) else "bytes",
@@ -146,7 +147,7 @@ def _class(message: ir.Message, protocol: ir.Protocol, structs: dict[str, str]) 
         decode=decode,
         copy=f", {copy_parameter(message)}: bool" if lends_slices(protocol) else "",
         only=_spells_another(message, protocol),
-        sender=f', "{message.senders[0]}"' if _by_sender(message) else "",
+        sender=_argument(readers(message, protocol)[0]),
     )
 
 
@@ -285,8 +286,7 @@ def wire_flags(message: ir.Message) -> str:
 def _dispatch(protocol: ir.Protocol) -> str:
     """The expression that finds a message's decoder."""
     if not protocol.selectors:
-        by_sender = any(map(_by_sender, protocol.messages))
-        return f"class_of(LAYOUT, given{', sender' if by_sender else ''})"
+        return f"class_of(LAYOUT, given{', sender' if takes_sender(protocol) else ''})"
     if any(selector.pattern for selector in protocol.selectors):
         return "head and head.lastindex"
     parts = [
@@ -342,16 +342,18 @@ def _spells_another(message: ir.Message, protocol: ir.Protocol) -> str:
     if not message.shadowed:
         return ""
     if not protocol.selectors:
-        sender = f', "{message.senders[0]}"' if _by_sender(message) else ""
-        return f'class_of(LAYOUT, frames{sender}) != "{message.class_name}"'
+        return " or ".join(
+            f'class_of(LAYOUT, frames{_argument(sender)}) != "{message.class_name}"'
+            for sender in readers(message, protocol)
+        )
     rows = [n for n, (_, other) in enumerate(_patterns(protocol), start=1) if other is message]
     return (
         f"(head := _HEADS.match(frames[0])) is None or head.lastindex not in {{{', '.join(map(str, rows))}}}"
     )
 
 
-def _by_sender(message: ir.Message) -> bool:
-    return any(shape.senders for shape in message.shapes)
+def _argument(sender: str | None) -> str:
+    return "" if sender is None else f', "{sender}"'
 
 
 def _answers(protocol: ir.Protocol) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from specwire.generator import ir
 from specwire.generator.emit.tables import Column, Kind, Many, Options, Pairs, Scalar, Struct, columns
 from specwire.generator.emit.write import Emitter, header, render
+from specwire.generator.passes.shapes import takes_sender
 
 ARROW: dict[Scalar, str] = {
     "int16": "pa.int16()",
@@ -21,15 +22,15 @@ TYPES = ("BINARY_PAIRS", "PAIRS", "UINT64")
 
 SEVERAL = "lists of binary values, each list the ZeroMQ frames of one message."
 SINGLE = f"binary values, a message each; or {SEVERAL}"
-NEEDED = """for each message the letter of the role that sent it, which tells apart those that look the
-            same; null or empty where nobody knows."""
-NOT_NEEDED = "the letters of the roles that sent them; the octets say all without."
+NEEDED = """for each message the letter of the role that sent it; null or empty where nobody knows. It tells
+            apart messages that look the same, and no message is returned that this role does not send."""
+NOT_NEEDED = "the letters of the roles that sent them; they are not looked at, as the octets say all."
 
 
 def emit(protocol: ir.Protocol) -> str:
     """Return the source of a package's columns module."""
     rows = [(message, columns(message, protocol)) for message in protocol.messages]
-    by_sender = any(shape.senders for message in protocol.messages for shape in message.shapes)
+    by_sender = takes_sender(protocol)
     single = all(len(m.parts) == 1 and isinstance(m.parts[0], ir.Frame) for m in protocol.messages)
     helpers = {name for _, found in rows for column in found for name in _helpers(column.kind)}
     return render(

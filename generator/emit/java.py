@@ -21,6 +21,7 @@ from specwire.generator.emit.java_source import (
 )
 from specwire.generator.emit.python import announcing_bits
 from specwire.generator.emit.write import Emitter, notice, render
+from specwire.generator.passes.shapes import takes_sender
 
 SUPPORT = (
     "Constant", "Cursor", "Decoder", "Field", "Frame", "Function", "Json", "Keyword", "ListOf", "Message", "Octets", "Padding", "Pairs", "Part",
@@ -58,7 +59,7 @@ def emit(protocol: ir.Protocol) -> str:
     )  # fmt: skip
     made = Call("new Decoder", (whole,))
     layout = "\n".join(made.lines(1, "private static final Decoder DECODER = ", ";"))
-    by_sender = any(shape.senders for message in protocol.messages for shape in message.shapes)
+    by_sender = takes_sender(protocol)
     bodies = [
         (name, "\n".join(message_call(message, protocol).lines(2, "return ", ";")))
         for message, name in zip(protocol.messages, methods.values(), strict=True)

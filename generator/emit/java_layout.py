@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from specwire.generator import ir
 from specwire.generator.emit.java_source import Call, java_list, java_string
 from specwire.generator.emit.layout import selected
-from specwire.generator.passes.shapes import weight
+from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 
 
 def selection_calls(protocol: ir.Protocol) -> tuple[str, list[Call]]:
@@ -15,7 +15,9 @@ def selection_calls(protocol: ir.Protocol) -> tuple[str, list[Call]]:
     shapes = [(message.class_name, shape) for message in protocol.messages for shape in message.shapes]
     if shapes:
         shapes.sort(key=lambda row: -weight(row[1]))
-        return "ofShapes", [java_list(_shape(name, shape) for name, shape in shapes)]
+        roles = role_letters(protocol) if takes_sender(protocol) else ()
+        rows = java_list(_shape(name, shape, roles) for name, shape in shapes)
+        return "ofShapes", [java_list(map(java_string, roles)), rows]
     if any(selector.pattern for selector in protocol.selectors):
         return "ofPatterns", []
     return "ofTags", [java_list(_selector(selector) for selector in protocol.selectors)]
@@ -40,13 +42,16 @@ def _selector(selector: ir.Selector) -> Call:
     return Call("Selector.octets", (str(selector.frame), str(selector.octets)))
 
 
-def _shape(class_name: str, shape: ir.Shape) -> Call:
+def _shape(class_name: str, shape: ir.Shape, roles: Sequence[str]) -> Call:
     heads = (
         Call("new Shape.Head", (java_string(head.octets), str(head.whole).lower())) for head in shape.frames
     )
     most = -1 if shape.most is None else shape.most
-    senders = java_list(map(java_string, shape.senders))
-    return Call("new Shape", (java_string(class_name), str(shape.least), str(most), senders, *heads))
+    senders = java_list(map(java_string, shape.senders if roles else ()))
+    needs_sender = str(shape.needs_sender).lower()
+    return Call(
+        "new Shape", (java_string(class_name), str(shape.least), str(most), senders, needs_sender, *heads)
+    )
 
 
 def _part(part: ir.Part, protocol: ir.Protocol, message: ir.Message) -> Call:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from specwire.generator import ir
 from specwire.generator.emit.python import octets_literal
 from specwire.generator.emit.write import Emitter, header, render
-from specwire.generator.passes.shapes import weight
+from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -28,6 +28,7 @@ def emit(protocol: ir.Protocol) -> str:
         messages=messages,
         announcing=f"0x{announcing:02x}",
         shapes=shapes,
+        roles=repr(role_letters(protocol)) if takes_sender(protocol) else "",
     )
 
 
@@ -45,12 +46,13 @@ def _shapes(protocol: ir.Protocol) -> list[str]:
     """The rows of the shapes, those that fix most first."""
     rows = [(message.class_name, shape) for message in protocol.messages for shape in message.shapes]
     rows.sort(key=lambda row: -weight(row[1]))
-    return [f"({name!r}, {_shape(shape)})" for name, shape in rows]
+    return [f"({name!r}, {_shape(shape, takes_sender(protocol))})" for name, shape in rows]
 
 
-def _shape(shape: ir.Shape) -> str:
+def _shape(shape: ir.Shape, takes_sender: bool) -> str:
     frames = "".join(f"({head.octets!r}, {head.whole}), " for head in shape.frames)
-    senders = f", {shape.senders!r}" if shape.senders else ""
+    senders = f", {shape.senders!r}" if shape.senders and takes_sender else ""
+    senders += ", by_octets=True" if senders and not shape.needs_sender else ""
     return f"Shape(({frames}), {shape.least}, {shape.most}{senders})"
 
 

@@ -21,6 +21,7 @@ from specwire.generator.emit.native_functions import put_function, skip_function
 from specwire.generator.emit.native_types import Composite, composites, lazies
 from specwire.generator.emit.records import lends_slices
 from specwire.generator.emit.write import Emitter, header, render
+from specwire.generator.passes.shapes import takes_sender
 
 SUPPORT = ("native.pxd", "native.pyx", "native_octets.pxd", "native_reading.pxd", "native_writing.pxd")
 """The support files that are compiled into a package, or that it is compiled against."""
@@ -80,7 +81,7 @@ _OFFERED = {
 
 def _source(protocol: ir.Protocol) -> str:
     names = composites(protocol)
-    by_sender = any(shape.senders for message in protocol.messages for shape in message.shapes)
+    by_sender = takes_sender(protocol)
     inner = [record_class(type, protocol, names) for type in names if isinstance(type, ir.RecordType)]
     classes = [
         message_class(message, number, protocol, names) for number, message in enumerate(protocol.messages, 1)

@@ -23,6 +23,7 @@ from specwire.generator.emit.native_types import (
 from specwire.generator.emit.python import announcing_bits, constant_value, default, paragraph
 from specwire.generator.emit.records import unions
 from specwire.generator.names import snake_case
+from specwire.generator.passes.shapes import readers, takes_sender
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,9 +74,8 @@ def message_class(
     message: ir.Message, number: int, protocol: ir.Protocol, names: dict[Composite, str]
 ) -> Class:
     """Return the class of a message, the `number`th of the protocol."""
-    sender = f"{message.senders[0]!r}" if any(shape.senders for shape in message.shapes) else "None"
-    by_sender = any(shape.senders for other in protocol.messages for shape in other.shapes)
-    argument = f", {sender}" if by_sender else ""
+    arguments = [f", {sender!r}" if takes_sender(protocol) else "" for sender in readers(message, protocol)]
+    spelled = " or ".join(f"_kind_of(made, len(made){argument}) != {number}" for argument in arguments)
     constants = [f"NAME = {literal(message.name)}", f"PROTOCOL = {literal(protocol.name)}"]
     return _class(
         message.class_name,
@@ -89,7 +89,7 @@ def message_class(
         keywords=keyword_only(message),
         flags=wire_flags(message),
         encode=encode_function(message, protocol, names),
-        only=f"_kind_of(made, len(made){argument}) != {number}" if message.shadowed else "",
+        only=spelled if message.shadowed else "",
         decode=decode_function(message, protocol, names),
     )
 

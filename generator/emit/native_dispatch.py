@@ -13,7 +13,7 @@ from specwire.generator import ir
 from specwire.generator.emit.layout import selected
 from specwire.generator.emit.native_types import literal
 from specwire.generator.emit.python import Lines
-from specwire.generator.passes.shapes import weight
+from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 
 
 def kind_function(protocol: ir.Protocol) -> str:
@@ -83,20 +83,25 @@ def _patterns(lines: Lines, protocol: ir.Protocol) -> None:
 
 
 def _shapes(lines: Lines, protocol: ir.Protocol) -> None:
-    """What messages look like, those that fix most first; where two look the same, who sent them decides."""
+    """What messages look like, those that fix most first; those that the sender does not send are passed over."""
     rows = [(n, shape) for n, message in enumerate(protocol.messages, 1) for shape in message.shapes]
     rows.sort(key=lambda row: -weight(row[1]))
+    roles = role_letters(protocol) if takes_sender(protocol) else ()
     count = max(len(shape.frames) for _, shape in rows)
     for number in range(count):
         lines.add(f"cdef bytes frame_{number} = frame_at(frames, {number})")
     for kind, shape in rows:
         with lines.block(f"if {' and '.join(_fitting(shape))}:"):
-            if not shape.senders:
-                lines.add(f"return {kind}")
-                continue
-            with lines.block("if sender is None:"):
-                lines.add("return 0")
-            with lines.block(f"if sender in {shape.senders!r}:"):
+            others = tuple(letter for letter in roles if letter not in shape.senders)
+            if shape.needs_sender:
+                with lines.block("if sender is None:"):
+                    lines.add("return 0")
+                with lines.block(f"if sender in {shape.senders!r}:"):
+                    lines.add(f"return {kind}")
+            elif shape.senders and others:
+                with lines.block(f"if sender not in {others!r}:"):
+                    lines.add(f"return {kind}")
+            else:
                 lines.add(f"return {kind}")
 
 

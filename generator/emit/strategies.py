@@ -17,6 +17,7 @@ from specwire.generator.emit.records import records
 from specwire.generator.emit.strategy_values import Values
 from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.names import attribute
+from specwire.generator.passes.shapes import takes_sender
 
 ABOUT = """\
 ``{example}()`` draws messages of that class, ``messages()`` any, ``frames()`` their octets. Whatever they draw can be
@@ -55,7 +56,7 @@ def emit(protocol: ir.Protocol) -> str:
         names=sorted({*names, *values.constants}),
         patterns=[(name, pattern) for pattern, name in values.patterns.items()],
         roles=", ".join(f'"{letter}"' for letter in senders),
-        by_sender=any(shape.senders for message in protocol.messages for shape in message.shapes),
+        by_sender=takes_sender(protocol),
         functions=functions,
         every=[(names[message.class_name], repr(message.senders)) for message in protocol.messages],
     )  # fmt: skip

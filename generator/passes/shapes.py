@@ -4,6 +4,10 @@ This tells apart what has no constant in a place that all messages share: MDP's 
 and ``CLIENT-REQUEST`` a service name where the other has its command. Of the shapes that fit, the one with
 most octets fixed is meant. Two messages that look the same (MDP's request and reply) are told apart by who
 sends them, where the dialogs say that no role sends both.
+
+In a protocol with such messages `decode` takes the sender, and then the sender also excludes: frames that look
+like a message which only other roles send are the next message in the order that they fit. A letter that is no
+role excludes nothing, as a capture can hold any text there.
 """
 
 from __future__ import annotations
@@ -31,7 +35,7 @@ class Alike:
 def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alike:
     """Return the messages with their shapes, or two that nothing tells apart."""
     shapes = [_shapes(message) for message in messages]
-    by_sender: set[int] = set()
+    needs_sender: set[int] = set()
     shadowed: set[int] = set()
     for (n, one), (m, other) in _pairs(shapes):
         if not _overlap(one, other):
@@ -39,20 +43,38 @@ def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alik
         if weight(one) != weight(other):
             shadowed.add(n if weight(one) < weight(other) else m)
         elif _sent_apart(messages[n], messages[m]):
-            by_sender |= {n, m}
+            needs_sender |= {n, m}
         else:
             return Alike((messages[n], messages[m]))
     return tuple(
         msgspec.structs.replace(
             message,
             shapes=tuple(
-                msgspec.structs.replace(shape, senders=message.senders if number in by_sender else ())
+                msgspec.structs.replace(shape, senders=message.senders, needs_sender=number in needs_sender)
                 for shape in shapes[number]
             ),
             shadowed=number in shadowed,
         )
         for number, message in enumerate(messages)
     )
+
+
+def takes_sender(protocol: ir.Protocol) -> bool:
+    """Whether `decode` takes the sender: some messages are told apart by nothing else."""
+    return any(shape.needs_sender for message in protocol.messages for shape in message.shapes)
+
+
+def role_letters(protocol: ir.Protocol) -> tuple[str, ...]:
+    """Return the letters of all roles, those of the profile first; a dialog can name others."""
+    letters = [role.letter for role in protocol.roles]
+    letters += [letter for dialog in protocol.dialogs for letter in dialog.roles]
+    letters += [letter for message in protocol.messages for letter in message.senders]
+    return tuple(dict.fromkeys(letters))
+
+
+def readers(message: ir.Message, protocol: ir.Protocol) -> tuple[str | None, ...]:
+    """Return the senders that `decode` may be given for a message; None where it is given none."""
+    return message.senders if takes_sender(protocol) and message.senders else (None,)
 
 
 def weight(shape: ir.Shape) -> int:

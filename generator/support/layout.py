@@ -196,20 +196,29 @@ class MessageLayout(msgspec.Struct, frozen=True):
 class Shape(msgspec.Struct, frozen=True):
     """What a message looks like: how its first frames begin (octets, and whether that is all), and their number.
 
-    With `senders` it is the message that one of these roles sends.
+    `senders` are the roles that send the message; frames that another role sent are not it. With `by_octets` the
+    frames alone tell it from other messages: then frames of an unknown sender are it, too. There are no `senders`
+    where `decode` takes none. (Packages of specwire 0.1 have senders only where only these tell messages apart.)
     """
 
     frames: tuple[tuple[str, bool], ...]
     least: int
     most: int | None
     senders: tuple[str, ...] = ()
+    by_octets: bool = False
+
+    @property
+    def needs_sender(self) -> bool:
+        """Whether only the sender tells the message from another."""
+        return bool(self.senders) and not self.by_octets
 
 
 class ProtocolLayout(msgspec.Struct, frozen=True):
     """All messages; `selectors` are the slices (frame, octets or None for all) that tell them apart.
 
     `announcing` are the bits of the flags octet that announce parts. A protocol without selectors has `shapes`:
-    a class and what it looks like, those that fix most first.
+    a class and what it looks like, those that fix most first. `roles` are the letters of all senders that there
+    are; it is empty where `decode` takes no sender.
     """
 
     protocol: str
@@ -218,3 +227,9 @@ class ProtocolLayout(msgspec.Struct, frozen=True):
     messages: tuple[MessageLayout, ...]
     announcing: int = 0
     shapes: tuple[tuple[str, Shape], ...] = ()
+    roles: tuple[str, ...] = ()
+
+    @property
+    def takes_sender(self) -> bool:
+        """Whether `decode` takes the sender: some messages are told apart by nothing else."""
+        return any(shape.needs_sender for _, shape in self.shapes)

@@ -16,7 +16,7 @@ from specwire.generated.layout import Field, Frame, MessageLayout, ProtocolLayou
 from specwire.generated.messages import Message
 from specwire.generated.patterns import fixed_octets, match_pattern
 from specwire.generated.refusal import check_letter
-from specwire.generated.shapes import class_of
+from specwire.generated.shapes import class_of, fits
 from specwire.generated.words import show
 from specwire.generated.writing import Pieces, Writer, describe
 
@@ -131,16 +131,22 @@ class _Check:
             start += len(piece)
 
     def _own_shape(self) -> None:
-        """The frames must not look as a shape that says more: those of another message."""
-        own = [shape for name, shape in self.layout.shapes if name == self.entry.class_name]
-        sender = next((shape.senders[0] for shape in own if shape.senders), None)
+        """The frames must not look as a shape that says more: those of another message, from any that sends this one."""
+        own = next(shape for name, shape in self.layout.shapes if name == self.entry.class_name)
+        for sender in own.senders or (None,):
+            self._own_shape_from(sender)
+
+    def _own_shape_from(self, sender: str | None) -> None:
+        frames = [_octets(pieces) for pieces in self.frames]
         try:
-            found = class_of(self.layout, [_octets(pieces) for pieces in self.frames], sender)
+            found = class_of(self.layout, frames, sender)
         except LookupError:
-            return
+            found = next((name for name, shape in self.layout.shapes if fits(shape, frames)), "")
+        heads = next(
+            (shape.frames for name, shape in self.layout.shapes if name == found and fits(shape, frames)), ()
+        )
         if found == self.entry.class_name:
             return
-        heads = next(shape.frames for name, shape in self.layout.shapes if name == found)
         for (octets, whole), pieces in zip(heads, self.frames, strict=False):
             for field, piece in pieces:
                 if not field.implied and (octets or whole):

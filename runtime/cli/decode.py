@@ -54,7 +54,9 @@ def command(
     ] = False,
     sender: Annotated[
         str | None,
-        typer.Option(help="Letter of the role that sent it, which tells apart messages that look the same."),
+        typer.Option(
+            help="Letter of the role that sent it: tells apart messages that look the same, and excludes those of others."
+        ),
     ] = None,
     dump_of: Annotated[
         Kind | None,

@@ -113,9 +113,9 @@ def package() -> Iterator[ModuleType]:
             del sys.modules[loaded]
 
 
-def compiled(source: Path) -> None:
+def compiled(source: Path, package: str = NAME) -> None:
     """Compile a module in Cython beside its source, with no care for speed."""
-    module, include = f"{NAME}._native", sysconfig.get_path("include")
+    module, include = f"{package}._native", sysconfig.get_path("include")
     made = source.with_name("_native" + sysconfig.get_config_var("EXT_SUFFIX"))
     cython = [
         sys.executable,

@@ -291,7 +291,8 @@ def test_shapes_are_told_in_words() -> None:
         tags=(),
         shapes=(
             ir.Shape(heads, 3, 3),
-            ir.Shape((), 2, None, ("P",)),
+            ir.Shape((), 2, None, ("P",), needs_sender=True),
+            ir.Shape((), 2, 2, ("P",)),
             ir.Shape((), 0, None),
             ir.Shape((), 1, 4),
         ),
@@ -299,6 +300,7 @@ def test_shapes_are_told_in_words() -> None:
     assert told_by(message, {"P": "peer"}) == (
         "3 frames, frame 1 begins with 04 05, frame 2 is empty, frame 3 is 06",
         "2 or more frames, sent by peer",
+        "2 frames",
         "any number of frames",
         "1 to 4 frames",
     )

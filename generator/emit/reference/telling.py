@@ -43,5 +43,5 @@ def _shape(shape: ir.Shape, roles: Mapping[str, str]) -> Iterator[str]:
             yield f"frame {number} {'is' if head.whole else 'begins with'} {pattern_text(head.octets)}"
         elif head.whole:
             yield f"frame {number} is empty"
-    if shape.senders:
+    if shape.needs_sender:
         yield f"sent by {' or '.join(roles.get(letter, letter) for letter in shape.senders)}"

@@ -13,7 +13,7 @@ from specwire.generator.emit.layout import selected
 from specwire.generator.emit.python import announcing_bits, fixed_size
 from specwire.generator.emit.wireshark.fields import WIDEST, Fields
 from specwire.generator.emit.wireshark.lua import Lua
-from specwire.generator.passes.shapes import weight
+from specwire.generator.passes.shapes import takes_sender, weight
 
 Table = dict[str, Lua]
 
@@ -48,6 +48,8 @@ def protocol_table(protocol: ir.Protocol) -> Table:
 
 
 def _shapes(protocol: ir.Protocol) -> Iterator[Table]:
+    """The shapes; `senders` where they have a say and the sockets of all of them are known."""
+    declared = {role.letter for role in protocol.roles} if takes_sender(protocol) else set()
     rows = [
         (number, shape) for number, message in enumerate(protocol.messages, 1) for shape in message.shapes
     ]
@@ -57,7 +59,7 @@ def _shapes(protocol: ir.Protocol) -> Iterator[Table]:
             "frames": [{"octets": head.octets, "whole": head.whole} for head in shape.frames],
             "least": shape.least,
             "most": shape.most,
-            "senders": shape.senders,
+            "senders": shape.senders if declared.issuperset(shape.senders) else (),
         }
 
 

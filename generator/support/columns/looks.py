@@ -38,7 +38,7 @@ def doubtful_looks(layout: ProtocolLayout, entry: MessageLayout, frames: Frames)
 
 
 def _before(layout: ProtocolLayout, class_name: str) -> list[Shape]:
-    """The shapes of others that are looked at before the last of a class, and that its sender may send."""
+    """The shapes of others that are looked at before the last of a class, and that one of its senders may send."""
     names = [name for name, _ in layout.shapes]
     last = len(names) - names[::-1].index(class_name)
     senders = {one for name, shape in layout.shapes if name == class_name for one in shape.senders}

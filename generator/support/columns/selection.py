@@ -146,11 +146,12 @@ def _pieces(pattern: str) -> list[tuple[int, bytes]]:
 
 
 class Shapes:
-    """What a whole message looks like; where several look the same, who sent it."""
+    """What a whole message looks like, and who sends it; see `specwire.generated.shapes`."""
 
     def __init__(self, layout: ProtocolLayout) -> None:
         numbers = {message.class_name: number for number, message in enumerate(layout.messages)}
         self.shapes = [(numbers[name], shape) for name, shape in layout.shapes]
+        self.roles = layout.roles
 
     def choose(self, frames: Frames, senders: Senders | None) -> Numbers:
         """See `Choice`."""
@@ -160,12 +161,15 @@ class Shapes:
         open_rows = np.ones(len(frames), bool)
         for number, shape in self.shapes:
             fits = open_rows & _looks_so(frames, shape)
-            if shape.senders:
+            if shape.needs_sender:
                 if senders is None:
                     open_rows &= ~fits
                     continue
                 open_rows &= ~(fits & (senders == ""))
                 fits &= open_rows & np.isin(senders, shape.senders)
+            elif shape.senders and senders is not None:
+                others = [role for role in self.roles if role not in shape.senders]
+                fits &= ~np.isin(senders, others)
             chosen[fits] = number
             open_rows &= ~fits
         return chosen

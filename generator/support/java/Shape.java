@@ -40,6 +40,7 @@ public final class Shape {
     private final int least;
     private final int most;
     private final List<String> senders;
+    private final boolean needsSender;
     private final Head[] heads;
 
     /**
@@ -47,13 +48,16 @@ public final class Shape {
      *
      * @param least the fewest frames
      * @param most the most frames, -1 for any number
-     * @param senders the roles of which one sent it, empty where the frames say enough
+     * @param senders the roles that send the message, empty where that is not known
+     * @param needsSender whether only the sender tells the message from another
      */
-    public Shape(String className, int least, int most, List<String> senders, Head... heads) {
+    public Shape(
+            String className, int least, int most, List<String> senders, boolean needsSender, Head... heads) {
         this.className = className;
         this.least = least;
         this.most = most;
         this.senders = senders;
+        this.needsSender = needsSender;
         this.heads = heads;
     }
 
@@ -67,6 +71,10 @@ public final class Shape {
 
     List<String> senders() {
         return senders;
+    }
+
+    boolean needsSender() {
+        return needsSender;
     }
 
     Head[] heads() {

@@ -67,7 +67,7 @@ def decode_by(
         return decode_sent(frames, pa.nulls(len(frames), pa.string()))
 
     make: Callable[..., Any] = arrow_udf  # its stub knows no structs
-    by_sender = any(shape.senders for _, shape in layout.shapes)
+    by_sender = layout.takes_sender
     sent = [F.col(FRAMES), *([F.col(noted_name(protocol, "sender"))] if by_sender else [])]
     # A filter above would be pushed below, with a decoding of its own, if Spark might repeat this one.
     function = make(decode_sent if by_sender else decode_frames, returned.type).asNondeterministic()

@@ -111,7 +111,7 @@ def _returned_type(spark: SparkSession, protocol: str) -> str:
 
 def _by_sender(protocol: str) -> bool:
     """Whether who sent frames may decide which message they are: the function takes the sender then, too."""
-    return any(shape.senders for _, shape in load_layout(protocol).shapes)
+    return load_layout(protocol).takes_sender
 
 
 def _add_jar(spark: SparkSession) -> None:
