@@ -100,8 +100,8 @@ def _faults(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
             "specwire can express flags only in a frame that is always there",
         )
     for part in parts:
-        if isinstance(part, ir.Frame) and not isinstance(part.presence, ir.Always):
-            yield from _optional_frame(part)
+        if isinstance(part, ir.Frame) and not _is_certain(part):
+            yield from _announced_frame(part)
         if isinstance(part, ir.Frame | ir.Stack) and isinstance(part.presence, ir.Announced) and not flags:
             yield (
                 f"a flag announces '{part.name}', and the message has no flags",
@@ -110,11 +110,16 @@ def _faults(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
     yield from _uncountable(parts)
 
 
-def _optional_frame(part: ir.Frame) -> Iterator[tuple[str, str]]:
+def _announced_frame(part: ir.Frame) -> Iterator[tuple[str, str]]:
+    """A frame that may be absent, or that a flag announces although it is always there."""
     fields = _fields(part)
+    optional = not isinstance(part.presence, ir.Always)
     if len(fields) > 1:
-        yield f"optional frame '{part.name}' has more than one field", 'make it one value, of type "octets"'
-    elif fields and fields[0].implied:
+        yield (
+            f"{'optional' if optional else 'announced'} frame '{part.name}' has more than one field",
+            'specwire cannot express that; declare the frame as one value, of type "octets"',
+        )
+    elif optional and fields and fields[0].implied:
         yield (
             f"optional frame '{part.name}' is a constant: no field says that it is there",
             "specwire cannot express that; declare a `type` for it in the profile",

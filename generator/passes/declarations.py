@@ -77,7 +77,7 @@ class Names:
         self, what: str, name: str, known: Sequence[str], code: str, path: tuple[str | int, ...]
     ) -> None:
         close = get_close_matches(name, known, n=1)
-        help = f"did you mean '{close[0]}'?" if close else f"there is {', '.join(known[:12]) or 'none'}"
+        help = f"did you mean '{close[0]}'?" if close else f"there are: {', '.join(known[:12]) or 'none'}"
         self.diagnostics.error(code, self.loaded.place(*path), f"there is no {what} '{name}'", help)
 
     def _type(self, key: str, hint: TypeHint, grammar: Grammar, by_name: Mapping[str, ir.Message]) -> None:
@@ -125,7 +125,7 @@ class Names:
     def _how_to_add(self, letter: str, roles: Sequence[str]) -> str:
         """The help for a role that is missing: those that there are, and how to add one."""
         close = get_close_matches(letter, roles, n=1)
-        known = f"did you mean '{close[0]}'? " if close else f"there is {', '.join(roles)}; " if roles else ""
+        known = f"did you mean '{close[0]}'? " if close else f"there are: {', '.join(roles)}; " if roles else ""
         path = self.loaded.source.path
         return f'{known}add [roles.{letter}] with a name and a socket in {path}, as in: name = "client", socket = "DEALER"'
 
