@@ -22,6 +22,8 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"\blittle[- ]?endian\b",
             r"\bhost (?:byte )?order\b",
             r"\bLSB[- ]first\b",
+            r"(?-i:\bLE\b)",
+            r"\b(?:u?int|[ui])_?(?:16|32|64)[-_ ]?le\b|\ble[-_]?u?int_?(?:16|32|64)\b",
             r"\b(?:least[- ]significant|low(?:est)?(?:[- ]order)?)\b[^.;]{0,40}\bfirst\b",
         ),
     ),
@@ -68,11 +70,18 @@ _DENIED = re.compile(
     re.IGNORECASE,
 )
 
+_VALUE = (
+    r"(?:[\"\u201c](?P<text>[^\"\u201d]{1,64})[\"\u201d]"
+    r"|(?P<number>0[xX][0-9A-Fa-f]{1,16}|\d{1,19}|zero(?:e?s)?\b)"
+    r"(?:\s*(?:\(|or\s+)(?P<again>0[xX][0-9A-Fa-f]{1,16}|\d{1,19})\)?)?)"
+)
+"""A text, or a number that may be said twice: ``0x0A (10)``."""
 _FIXED = re.compile(
-    r"\b(?:(?:must|shall)\s+(?:always\s+)?(?:be|equal|hold|contain)|(?:is|are)\s+always|always)\s+"
+    r"(?:\b(?:(?:must|shall)\s+(?:always\s+)?(?:be|equal|hold|contain)|(?:is|are)\s+always|always|constant"
+    r"|(?:value|current)\s+is|protocol\s+version)\s+"
     r"(?:equal\s+to\s+|set\s+to\s+|the\s+(?:string|text|value|word|letters|number|octets?)\s+)?"
-    r"(?:[\"\u201c](?P<text>[^\"\u201d]{1,64})[\"\u201d]|(?P<number>0[xX][0-9A-Fa-f]{1,16}|\d{1,19}))"
-    r"(?=\s*(?:[.;)]|,(?!\s*[\"\u201c\d])|\Z))",
+    r"|\A[\w -]{1,30}=\s*)"
+    rf"{_VALUE}(?=\s*(?:[.;)]|,(?!\s*[\"\u201c\d])|\Z))",
     re.IGNORECASE,
 )
 
@@ -115,18 +124,38 @@ def number_kinds(text: str) -> Iterator[tuple[str, str]]:
 def fixed_value(text: str) -> FixedValue | None:
     """Return the one value that `text` demands (``must be "FILEMQ"``); None where it demands none, or several."""
     found = [match for match in _FIXED.finditer(text) if not _is_denied(text, match)]
-    values = {
-        match["text"] or int(match["number"], 0 if "x" in match["number"].lower() else 10) for match in found
-    }
+    values = {value for match in found for value in _values(match)}
     if len(values) != 1:
         return None
     return FixedValue(values.pop(), quoted(found[0].group()))
+
+
+def _values(match: re.Match[str]) -> Iterator[str | int]:
+    if match["text"]:
+        yield match["text"]
+        return
+    for written in (match["number"], match["again"]):
+        if written:
+            hexadecimal = written.lower().startswith("0x")
+            yield 0 if written.lower().startswith("z") else int(written, 16 if hexadecimal else 10)
 
 
 def frame_words(text: str) -> str | None:
     """Return the words of `text` that speak of frames of a message beside the one described; None without."""
     found = next((m for m in _FRAMES.finditer(_ONE_FRAME.sub(_blank, text)) if not _is_denied(text, m)), None)
     return quoted(text[found.start() : found.end()]) if found else None
+
+
+def size_words(text: str, name: str) -> str | None:
+    """Return the words of `text` that say that the integer `name` counts what the text is about; None without."""
+    word = re.escape(name)
+    found = re.search(
+        rf"(?:\b(?:determined|given|defined|specified|counted|stated)\s+(?:by|in)\s+(?:the\s+)?|\bsee\s+)['\"`]?{word}\b"
+        rf"|(?<![\w-]){word}['\"`]?\s+(?:octets|bytes)\b",
+        text,
+        re.IGNORECASE,
+    )
+    return quoted(found.group()) if found else None
 
 
 def says_exact(text: str) -> bool:

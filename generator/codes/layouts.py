@@ -139,6 +139,11 @@ LAYOUTS = (
         _DEMO + '[[prose]]\ntext = "little-endian"\nabout = "numbers"\n', _DEMO + '[types.x]\ntype = "integer"\n[[prose]]\ntext = "little-endian"\nabout = "numbers"\n',
     ),
     Code(
+        "W422", "A size that is not compared", "A comment says that an integer is the size of a value, and the integer does not stand where specwire can use it so.",
+        "A = %x01 n kind x\nn = OCTET ; an integer\nkind = OCTET ; an integer\nx = *OCTET ; n bytes\n", "A = %x01 kind n x\nn = OCTET ; an integer\nkind = OCTET ; an integer\nx = *OCTET ; n bytes\n",
+        _DEMO, _DEMO + '[types.n]\nscope = "next"\n',
+    ),
+    Code(
         "W413", "A text that is not checked", "How the text is described comes to more than a pattern of 20,000 characters, so strict decoding takes any text.",
         "A = %x01 x\nx = 1*( " + " / ".join(f'"word{n}"' for n in range(1_000)) + " )\n", "A = %x01 x\nx = 1*( ALPHA / DIGIT )\n",
     ),

@@ -8,6 +8,7 @@ those words (`specwire.generator.statements`) with the layouts, so that no packa
 - quoted strings are compared octet by octet, and RFC 5234 section 2.3 compares them without case: E426 where the
   document insists (``%i``), W417 where it shows other letters, W418 where it does not say;
 - a comment demands one value (``must be "FILEMQ"``) and any value would be accepted: W419;
+- a comment says that an integer counts a value, and nothing compares them: W422;
 - words speak of several frames, and every message would be one frame: W420. Messages that follow each other on a
   byte stream have no frames.
 
@@ -24,7 +25,7 @@ from specwire.generator.diagnostics import Span
 from specwire.generator.names import fold
 from specwire.generator.passes.declared import says_type
 from specwire.generator.passes.grammar import EXTERNALS, references
-from specwire.generator.passes.layouts import ValueLayout
+from specwire.generator.passes.layouts import ValueLayout, is_open
 from specwire.generator.passes.types import TypeReader
 from specwire.generator.statements import (
     BYTE_ORDER,
@@ -36,6 +37,7 @@ from specwire.generator.statements import (
     says_exact,
     says_folded,
     shown_words,
+    size_words,
 )
 from specwire.generator.syntax import CharVal, Comment, Rule
 
@@ -49,6 +51,7 @@ def check_claims(reader: TypeReader, messages: Sequence[ir.Message]) -> None:
     claims.check_numbers()
     claims.check_letters()
     claims.check_fixed_values()
+    claims.check_sizes()
     profile = reader.profile.profile
     on_a_stream = profile.stream is not None and bool(profile.stream.units)
     if not profile.single_frame and not on_a_stream and all(map(_is_one_frame, messages)):
@@ -238,6 +241,26 @@ class _Claims:
                 "W419", _place_of(rule, demanded.words), f"'{demanded.words}' fixes the value of '{rule}', and any value is accepted",
                 f"constant = {value} under [types.{rule.name}] in {self.shown} demands it",
             )  # fmt: skip
+
+    def check_sizes(self) -> None:
+        """Report values without an end of their own whose size, by their comment, is in an integer elsewhere."""
+        integers = {
+            name: rule
+            for rule in self.grammar.rules
+            for name, _ in self._integer(rule)
+            if name not in self.reader.lengths and self.reader.hint(rule).scope is None
+        }
+        for rule in self.grammar.rules:
+            layout = self.reader.layout(rule) if self.reader.seen(rule) else None
+            text = self.reader.comment(rule)
+            if not text or not isinstance(layout, ValueLayout) or not is_open(layout.type):
+                continue
+            for name, integer in integers.items():
+                if integer is not rule and (words := size_words(text, integer.name)):
+                    self.diagnostics.warning(
+                        "W422", _place_of(rule, words), f"'{words}' makes '{name}' the size of '{rule}', and nothing compares the two",
+                        f'specwire can express a size directly in front of what it counts: say scope = "next", "rest" or "none" under [types.{integer.name}] in {self.shown}',
+                    )  # fmt: skip
 
     def check_frames(self) -> None:
         """Report words about frames where every message is generated as one frame."""

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 from specwire.generator import ir
 from specwire.generator.names import constant_name
-from specwire.generator.passes.alternations import name_enum
+from specwire.generator.passes.alternations import LARGEST_INTEGER, name_enum
 from specwire.generator.profile import TypeHint
 from specwire.generator.syntax import Repetition, Rule
 
@@ -64,6 +64,10 @@ def constant_of(constant: str | int, shape: ir.Type | None) -> ir.ConstantType |
     """Return the constant that a rule of that shape is; why it cannot be one, where it cannot."""
     match shape, constant:
         case ir.IntegerType(octets=octets), int(number) if 0 <= number < 256**octets:
+            return ir.ConstantType(number.to_bytes(octets, "big").hex(), number=number)
+        case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)), int(number) if (
+            octets <= LARGEST_INTEGER and 0 <= number < 256**octets
+        ):
             return ir.ConstantType(number.to_bytes(octets, "big").hex(), number=number)
         case ((ir.TextType(length=length) | ir.OctetsType(length=length)), str(text)):
             raw = text.encode()

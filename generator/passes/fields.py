@@ -66,8 +66,9 @@ class FieldReader:
 
     def _group(self, group: Group, *, last: bool) -> Iterator[ir.Field]:
         match group:
-            case Group(kind="word", elements=(NumVal() as length, CharVal(text=text))):
-                octets = bytes(length.values) + text.encode()
+            case Group(kind="word", elements=(length, CharVal(text=text))):
+                width = len(length.values) if isinstance(length, NumVal) else self.reader.width(length) or 1
+                octets = len(text).to_bytes(width, "big") + text.encode()
                 self.reader.note_literals(group.elements[1])
                 yield self._constant(ir.ConstantType(octets.hex(), text))
             case Group(kind="counted", elements=(head, Repetition() as repetition)):

@@ -36,6 +36,8 @@ _WHOLE = re.compile(
     re.IGNORECASE,
 )
 """Names of sizes that cover more than the next value."""
+_LENGTH = re.compile(r"number-\d{1,3}\Z|(?:.*[-_])?(?:size|length|len)(?:-\d+)?\Z", re.IGNORECASE)
+"""Names of integers that are the length of a quoted string behind them."""
 _COUNT = re.compile(r"number\b|\A[a-z]\Z|(?:^|[-_])(?:count|n)(?:-\d+)?\Z", re.IGNORECASE)
 
 Kind = Literal["value", "word", "counted", "length", "size", "optional"]
@@ -148,10 +150,18 @@ def _name(reader: TypeReader, element: Element) -> Reference | None:
 
 
 def _is_word(reader: TypeReader, element: Element, after: Element | None) -> bool:
-    """``%d5 "READY"``: a word with its length in front."""
-    if not isinstance(element, NumVal) or not isinstance(after, CharVal):
+    """``%d5 "READY"`` or ``number-1 "READY"``: a word with its length in front."""
+    if not isinstance(after, CharVal):
         return False
-    return reader.octets.constant(element) == bytes((min(len(after.text), 0xFF),))
+    if isinstance(element, NumVal):
+        return reader.octets.constant(element) == bytes((min(len(after.text), 0xFF),))
+    if not isinstance(element, Reference) or not _LENGTH.match(element.name) or not reader.width(element):
+        return False
+    if reader.octets.constant(element) is not None or reader.hint(element).scope == "none":
+        return False
+    if reader.hint(element).scope is None:
+        _assume(reader, element, f'the length of "{after.text}" behind it')
+    return True
 
 
 def _says_count(element: Element) -> bool:
