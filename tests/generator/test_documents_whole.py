@@ -75,7 +75,7 @@ POST = Document(
     DOCUMENTS / "post.abnf",
     ("Hello", "Letter", "LetterOk", "Parcel", "Bye", "Sorry"),
     {
-        "aac701 04 504f5354 0003": ("Hello", {"protocol": "POST", "version": 3}),
+        "aac701 04 504f5354 0003": ("Hello", {}),
         "aac704 0000000000000001 00000002 4f6b 00000001 03 526564 00000001 35": (
             "Letter", {"sequence": 1, "address": "Ok", "stamps": (("Red", "5"),)},
         ),
