@@ -76,6 +76,10 @@ LAYOUTS = (
         "E422", "A value of more than an octet", "Each value of %x, %d or %b in a message is one octet, from 0 to 255.",
         "A = %x01 %xA10 x\nx = 2OCTET\n", "A = %x01 %xA1.00 x\nx = 2OCTET\n",
     ),
+    Code(
+        "E424", "Too many fields", "A message has at most 1,000 fields, and all messages of a protocol with the rules that they are made of have 50,000. A rule that is used twice is expanded twice.",
+        "A = %x01 r0\n" + "".join(f"r{n} = r{n + 1} r{n + 1}\n" for n in range(10)) + "r10 = OCTET\n", "A = %x01 r0\nr0 = *r1\nr1 = OCTET\n",
+    ),
     Code("W401", "Taken for an integer", "A bare number of octets may be an integer or opaque.", "A = %x01 x\nx = 4OCTET\n", "A = %x01 x\nx = 4OCTET ; an integer in network order\n"),
     Code("W402", "Taken for a length", "An integer that is called a size counts the value behind it, or all that follows in its rule.", "A = %x01 size x\nsize = OCTET\nx = *OCTET\n", "A = %x01 x\nx = size *OCTET\nsize = OCTET\n"),
     Code("W403", "An option that depends on the one before", "Frames are counted: the second can only be there where the first is.", "A = h [ b ] [ c ]\nh = %x01\nb = FRAME\nc = FRAME\n", "A = h [ b [ c ] ]\nh = %x01\nb = FRAME\nc = FRAME\n", _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n'),

@@ -98,7 +98,7 @@ class _Builder:
     place: Place
 
     def build(self, entry: DialogSettings) -> Dialog | None:
-        found_before = len(self.diagnostics.errors)
+        found_before = self.diagnostics.faults
         self._check(entry)
         rule = self._find_rule(entry.rule)
         if rule is None or not entry.roles:
@@ -106,7 +106,7 @@ class _Builder:
         reader = DialogReader(self.grammar, self.classes, entry.roles, self.diagnostics)
         regex = reader.read(rule)
         errors = self._errors(reader, entry)
-        if len(self.diagnostics.errors) > found_before:
+        if self.diagnostics.faults > found_before:
             return None
         if not labels_of(regex):
             self.diagnostics.error(
@@ -145,10 +145,10 @@ class _Builder:
         rule = self._find_rule(entry.error) if entry.error is not None else None
         if rule is None:
             return ()
-        found_before = len(self.diagnostics.errors)
+        found_before = self.diagnostics.faults
         items = alternatives_of(reader.read(rule))
         labels = tuple(item.label for item in items if isinstance(item, Symbol))
-        if len(labels) < len(items) and len(self.diagnostics.errors) == found_before:
+        if len(labels) < len(items) and self.diagnostics.faults == found_before:
             self.diagnostics.error(
                 "E308", rule.name_span, f"error rule '{rule}' is not an alternation of single messages",
                 "write it as 'ROLE:message / ROLE:message'",

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 import msgspec
 
@@ -76,7 +76,7 @@ def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
         most += 1
         if isinstance(part, ir.Stack) or (isinstance(part, ir.Frame) and part.presence == ir.Always()):
             least += 1
-    spellings = list(product(*certain))[:MAX_SHAPES] if certain else [()]
+    spellings = list(islice(product(*certain), MAX_SHAPES)) if certain else [()]
     return tuple(ir.Shape(tuple(frames), least, None if endless else most) for frames in spellings)
 
 
@@ -87,8 +87,7 @@ def _heads(part: ir.Frame) -> Iterator[ir.FrameHead]:
             yield from (ir.FrameHead(option.encode().hex(), True) for option in options)
             return
     for head in find_heads(part.fields):
-        whole = head.unit is not None and not head.unit.size_octets
-        yield ir.FrameHead("".join(head.octets) if whole else head.pattern, whole)
+        yield ir.FrameHead("".join(head.octets) if head.whole else head.pattern, head.whole)
 
 
 def _pairs(
