@@ -77,7 +77,7 @@ LAYOUTS = (
         "A = %x01 %xA10 x\nx = 2OCTET\n", "A = %x01 %xA1.00 x\nx = 2OCTET\n",
     ),
     Code(
-        "E424", "Too many fields", "A message has at most 1,000 fields, and all messages of a protocol with the rules that they are made of have 10,000, or ten for each element that the grammar writes. A rule that is used twice is expanded twice.",
+        "E424", "Too many fields", "A message has at most 1,000 fields. All messages of a protocol and the rules that they are made of have at most 10,000, or ten for each element that the grammar writes, and constants and patterns of 1,000,000 characters. A rule that is used twice is expanded twice.",
         "A = %x01 r0\n" + "".join(f"r{n} = r{n + 1} r{n + 1}\n" for n in range(10)) + "r10 = OCTET\n", "A = %x01 r0\nr0 = *r1\nr1 = OCTET\n",
     ),
     Code("W401", "Taken for an integer", "A bare number of octets may be an integer or opaque.", "A = %x01 x\nx = 4OCTET\n", "A = %x01 x\nx = 4OCTET ; an integer in network order\n"),

@@ -8,8 +8,8 @@ byte stream has to look at to find the end of each message.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from itertools import takewhile
 
 from specwire.generator import ir
@@ -49,7 +49,7 @@ class Head:
 
 def find_heads(fields: Sequence[ir.Field]) -> tuple[Head, ...]:
     """Return the heads of a frame with these fields, one for each form of a size in it."""
-    heads = [_Growing()]
+    heads = [_Growing([], 0)]
     for field in fields:
         if field.optional:
             return tuple(head.head() for head in heads)
@@ -82,8 +82,8 @@ def _fixed(type: ir.Type) -> tuple[tuple[str, ...], int] | None:
 class _Growing:
     """A head while it grows; it knows `MAX_HEAD_OCTETS`, and counts the others."""
 
-    known: list[str] = field(default_factory=list)
-    octets: int = 0
+    known: list[str]
+    octets: int
     """All octets, also those that are not known any more."""
     unit: ir.UnitHead | None = None
 

@@ -74,8 +74,8 @@ def _parts(grammar: Grammar, rule: Rule) -> list[Rule]:
 
 
 def _check_extent(octets: Octets, rule: Rule, diagnostics: Diagnostics) -> None:
-    """Report a rule that always has too many octets, where none of the rules in it has."""
-    if (octets.extent(rule.definition) or 0) <= MAX_REPEAT:
+    """Report a rule that always has too many octets, where no count and no rule in it has too many."""
+    if (octets.extent(rule.definition) or 0) <= MAX_REPEAT or _most_repeats(rule.definition) > MAX_REPEAT:
         return
     if all((octets.extent(part.definition) or 0) <= MAX_REPEAT for part in _parts(octets.grammar, rule)):
         diagnostics.error(
@@ -91,6 +91,17 @@ def _depth(element: Element) -> int:
         case Repetition(element=inner) | Option(element=inner):
             return 1 + _depth(inner)
     return 1
+
+
+def _most_repeats(element: Element) -> int:
+    match element:
+        case Alternation(items=items) | Concatenation(items=items):
+            return max(map(_most_repeats, items))
+        case Repetition(minimum=low, maximum=high, element=inner):
+            return max(low, high or 0, _most_repeats(inner))
+        case Option(element=inner):
+            return _most_repeats(inner)
+    return 0
 
 
 def _check_counts(element: Element, rule: Rule, diagnostics: Diagnostics) -> None:

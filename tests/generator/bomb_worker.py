@@ -170,7 +170,7 @@ def _call(arguments: list[str], folder: Path) -> int:
         return 0
     except SystemExit as ended:
         return ended.code if isinstance(ended.code, int) else 1
-    except BaseException:
+    except Exception:  # noqa: BLE001 - a traceback is an outcome, too
         traceback.print_exc()
         return 70
     finally:

@@ -80,14 +80,14 @@ class Choose:
 
 def draw_bomb(choose: Choose) -> Bomb:
     """Return a bomb of 1 to 40 levels with 1 to 50 messages."""
-    levels = choose.number(1, MAX_LEVELS)
+    levels = choose.number(1, MAX_LEVELS if choose.chance(3) else 10)  # few levels come near to the bounds
     few = [choose.one(BODIES) for _ in range(choose.number(1, 4))]
-    messages = choose.number(2, MAX_MESSAGES) if choose.chance(3) else 1
+    messages = choose.number(2, MAX_MESSAGES) if choose.chance(2) else 1
     dialog = choose.chance(5)
     lines: list[str] = []
     if dialog:
         bodies = [choose.one(DIALOG_BODIES) for _ in range(choose.number(1, 3))]
-        depth = choose.number(1, MAX_LEVELS)
+        depth = choose.number(1, MAX_LEVELS if choose.chance(2) else 8)
         lines += [f"d{n} = {bodies[n % len(bodies)].format(d=f'd{n + 1}')}\n" for n in range(depth)]
         lines.append(f"d{depth} = {choose.one(DIALOG_ENDS)}\n")
         messages = max(messages, 2)
