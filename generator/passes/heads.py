@@ -18,7 +18,7 @@ ANY = "??"
 """Any octet, in a pattern."""
 MAX_HEADS = 64
 """Different beginnings of one message."""
-MAX_HEAD_OCTETS = 16_384
+MAX_HEAD_OCTETS = 1_024
 """Octets of one head: what stands behind them tells no messages apart."""
 
 
