@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from itertools import takewhile
+from itertools import pairwise, takewhile
 
 from specwire.generator import ir
 
@@ -146,7 +146,4 @@ def find_units(messages: Sequence[ir.Message]) -> ir.UnitStream | None:
 
 
 def _apart(units: Sequence[ir.UnitHead]) -> bool:
-    prefixes = [unit.prefix for unit in units]
-    return not any(
-        one.startswith(other) for n, one in enumerate(prefixes) for m, other in enumerate(prefixes) if n != m
-    )
+    return not any(after.startswith(one) for one, after in pairwise(sorted(unit.prefix for unit in units)))

@@ -16,6 +16,7 @@ import msgspec
 
 from specwire.generator import ir
 from specwire.generator.passes.heads import ANY, find_heads, fits
+from specwire.generator.passes.overlaps import overlapping
 
 MAX_SHAPES = 64
 """Spellings of one message."""
@@ -33,15 +34,24 @@ def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alik
     shapes = [_shapes(message) for message in messages]
     by_sender: set[int] = set()
     shadowed: set[int] = set()
-    for (n, one), (m, other) in _pairs(shapes):
-        if not _overlap(one, other):
-            continue
-        if weight(one) != weight(other):
-            shadowed.add(n if weight(one) < weight(other) else m)
-        elif _sent_apart(messages[n], messages[m]):
-            by_sender |= {n, m}
-        else:
-            return Alike((messages[n], messages[m]))
+    rows = [(number, shape) for number, found in enumerate(shapes) for shape in found]
+    weights = [weight(shape) for _, shape in rows]
+    alike: tuple[int, int] | None = None
+    for at, places in overlapping([[head.octets for head in shape.frames] for _, shape in rows]):
+        for place in places:
+            first, second = min(at, place), max(at, place)
+            (n, one), (m, other) = rows[first], rows[second]
+            if n == m or (alike and alike <= (first, second)) or not _overlap(one, other):
+                continue
+            if weights[first] != weights[second]:
+                shadowed.add(n if weights[first] < weights[second] else m)
+            elif _sent_apart(messages[n], messages[m]):
+                by_sender |= {n, m}
+            else:
+                alike = first, second
+                break
+    if alike is not None:
+        return Alike((messages[rows[alike[0]][0]], messages[rows[alike[1]][0]]))
     return tuple(
         msgspec.structs.replace(
             message,
@@ -88,14 +98,6 @@ def _heads(part: ir.Frame) -> Iterator[ir.FrameHead]:
             return
     for head in find_heads(part.fields):
         yield ir.FrameHead("".join(head.octets) if head.whole else head.pattern, head.whole)
-
-
-def _pairs(
-    shapes: Sequence[Sequence[ir.Shape]],
-) -> Iterator[tuple[tuple[int, ir.Shape], tuple[int, ir.Shape]]]:
-    rows = [(number, shape) for number, found in enumerate(shapes) for shape in found]
-    for at, row in enumerate(rows):
-        yield from ((row, other) for other in rows[at + 1 :] if other[0] != row[0])
 
 
 def _overlap(one: ir.Shape, other: ir.Shape) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from specwire.generator import ir
@@ -86,11 +87,9 @@ def _form(reader: TypeReader, item: Element) -> ir.SizeForm | None:
 
 def _apart(forms: Iterable[ir.SizeForm]) -> bool:
     """Whether no form can be taken for another; a form without a tag is what none of the others is."""
-    tags = [form.tag for form in forms if form.tag]
+    tags = sorted(form.tag for form in forms if form.tag)
     bare = sum(1 for form in forms if not form.tag)
-    return bare <= 1 and not any(
-        a.startswith(b) for n, a in enumerate(tags) for m, b in enumerate(tags) if n != m
-    )
+    return bare <= 1 and not any(after.startswith(tag) for tag, after in pairwise(tags))
 
 
 def names_size(element: Element) -> bool:

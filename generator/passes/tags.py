@@ -20,6 +20,7 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics, Span
 from specwire.generator.passes.heads import find_heads, fits
+from specwire.generator.passes.overlaps import overlapping
 from specwire.generator.passes.shapes import Alike, with_shapes
 
 MAX_SPELLINGS = 4096
@@ -65,8 +66,9 @@ def _by_patterns(
     patterns = [_patterns(message) for message in messages]
     rows = [(number, pattern) for number, found in enumerate(patterns) for pattern in found]
     shadowed: set[int] = set()
-    for at, (number, pattern) in enumerate(rows):
-        for other, longer in rows[at + 1 :]:
+    for at, places in overlapping([(pattern,) for _, pattern in rows]):
+        number, pattern = rows[at]
+        for other, longer in (rows[place] for place in places):
             if number == other or not fits(pattern, longer):
                 continue
             if len(pattern) == len(longer):

@@ -30,6 +30,9 @@ ENDS = (
     "OCTET", "*OCTET", "%x00", "1*VCHAR", "FRAME", '"x"', "2OCTET ; a number", "size *OCTET", "%x01 OCTET / %x02 2OCTET", "%x30-39",
     "VCHAR / %x20", "*( %x01 / %x02 )", '""', "0OCTET", "size *( name OCTET )", "<words>", "JSON", "one / two", "OCTET ; ZeroMQ frame",
 )  # fmt: skip
+SOUND_BODIES = ("{r} {r}", "{r} OCTET {r}", "size *{r}", "size *( {r} {r} )", "( %x01 {r} / %x02 {r} )", "name {r} {r}", "{r}", "%x01 {r} {r} / %x02 {r}", "size *( %x01 {r} / %x02 {r} )", "{r} %x00 {r}", '"A" {r} / "B" {r}', "{r} {r} {r}")  # fmt: skip
+SOUND_ENDS = ("OCTET", "2OCTET ; a number", "%x00", "size *OCTET", "name", "one / two", "16OCTET", "%x30-39", "%x01 OCTET / %x02 2OCTET", "size *( name OCTET )", '"word"')  # fmt: skip
+SOUND_USES = ("r0", "r0 r1", "size *r0", "name r0 OCTET", "( %x01 r0 / %x02 r1 )", "r1 name r0")
 USES = ("r0", "r0 r1", "[ r0 ]", "*r0", "3r0", "2*5r0", "( r0 / r1 )", "size *r0", "name r0 OCTET", "( %x01 r0 / %x02 r1 )", "FRAME r0", "r0 ; ZeroMQ frame")  # fmt: skip
 DIALOG_BODIES = ("{d} {d}", "{d} / {d}", "*{d} {d}", "[ {d} ] {d}", "1*{d}", "*( {d} / C:m0 {d} )", "3{d}", "2*4{d}", "C:m0 {d} / S:m1 {d}", "{d}", "1*( {d} {d} )", "*( {d} ) *( {d} )")  # fmt: skip
 DIALOG_ENDS = ("C:m0 S:m1", "C:m0", "*( C:m0 S:m1 )", "C:m0 / S:m1", "[ C:m0 ]")
@@ -81,7 +84,8 @@ class Choose:
 def draw_bomb(choose: Choose) -> Bomb:
     """Return a bomb of 1 to 40 levels with 1 to 50 messages."""
     levels = choose.number(1, MAX_LEVELS if choose.chance(3) else 10)  # few levels come near to the bounds
-    few = [choose.one(BODIES) for _ in range(choose.number(1, 4))]
+    sound = choose.chance(2)  # most others have no layout
+    few = [choose.one(SOUND_BODIES if sound else BODIES) for _ in range(choose.number(1, 4))]
     messages = choose.number(2, MAX_MESSAGES) if choose.chance(2) else 1
     dialog = choose.chance(5)
     lines: list[str] = []
@@ -92,14 +96,15 @@ def draw_bomb(choose: Choose) -> Bomb:
         lines.append(f"d{depth} = {choose.one(DIALOG_ENDS)}\n")
         messages = max(messages, 2)
     for number in range(messages):
-        use = choose.one(USES).replace("r1", f"r{choose.number(0, levels)}")
+        use = choose.one(SOUND_USES if sound else USES).replace("r1", f"r{choose.number(0, levels)}")
         if not choose.chance(3):
             use = use.replace("r0", f"r{min(levels, number % 5)}")
         lines.append(f"m{number} = %x{number:02X} {use}\n")
     lines += [
-        f"r{n} = {choose.one(few).format(r=f'r{n + 1}')}{choose.one(COMMENTS)}\n" for n in range(levels)
+        f"r{n} = {choose.one(few).format(r=f'r{n + 1}')}{'' if sound else choose.one(COMMENTS)}\n"
+        for n in range(levels)
     ]
-    lines.append(f"r{levels} = {choose.one(ENDS)}\n")
+    lines.append(f"r{levels} = {choose.one(SOUND_ENDS if sound else ENDS)}\n")
     listed = ", ".join(f'"m{number}"' for number in range(messages))
     profile = choose.one(PROFILES).replace("messages", f"messages = [{listed}]", 1)
     return Bomb("".join(lines) + VALUES, f'name = "demo"\n{profile}' if profile else "")
