@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import resource
 import subprocess
 import sys
@@ -35,6 +36,16 @@ def _diff(folder: Path) -> list[str]:
     return ["diff", str(old), str(folder / "demo")]
 
 
+def _diff_changed(folder: Path) -> list[str]:
+    """Another edition, in which every message has another name, and fields have other names, sizes and places."""
+    changed = folder / "changed" / "demo"
+    changed.mkdir(parents=True)
+    for path in (folder / "demo").iterdir():
+        text = re.sub(r"\b([mr])(\d+)", r"\1x\2", path.read_text()).replace("2OCTET", "3OCTET")
+        (changed / path.name).write_text(text.replace("%x01 ", "%x01 4OCTET "))
+    return ["diff", str(folder / "demo"), str(changed)]
+
+
 def _import_edition(folder: Path) -> list[str]:
     """The folder has the bomb, and the document is a new edition: the bomb with one rule more."""
     document = _document(folder, (folder / "demo" / "grammar.abnf").read_text() + "another = 2OCTET\n")
@@ -59,6 +70,7 @@ COMMANDS: Mapping[str, Callable[[Path], list[str]]] = MappingProxyType(
         "import": _import_new,
         "import-edition": _import_edition,
         "diff": _diff,
+        "diff-changed": _diff_changed,
         "diff-same": lambda folder: ["diff", str(folder / "demo"), str(folder / "demo")],
         "show-ir": lambda folder: ["show", "ir", "demo", "--grammars", str(folder)],
         "show-json": lambda folder: ["show", "ir", "demo", "--grammars", str(folder), "--json"],
