@@ -10,12 +10,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise, takewhile
 
 from specwire.generator import ir
 
 ANY = "??"
 """Any octet, in a pattern."""
+_KNOWN = str.maketrans("?0123456789abcdef", "0" + 16 * "f")
 MAX_HEADS = 64
 """Different beginnings of one message."""
 MAX_HEAD_OCTETS = 1_024
@@ -124,7 +126,16 @@ def _pairs(hex: str) -> tuple[str, ...]:
 
 def fits(pattern: str, other: str) -> bool:
     """Whether a frame can begin as both patterns say."""
-    return all(a == b or ANY in (a, b) for a, b in zip(_pairs(pattern), _pairs(other), strict=False))
+    (octets, known), (others, also_known) = _bits(pattern), _bits(other)
+    return not (octets ^ others) & known & also_known
+
+
+@lru_cache(maxsize=10_000)
+def _bits(pattern: str) -> tuple[int, int]:
+    """The constant octets of a pattern, and a mask of them, as numbers that begin with the first octet."""
+    octets = bytes.fromhex(pattern.replace("?", "0"))
+    known = bytes.fromhex(pattern.translate(_KNOWN))
+    return int.from_bytes(octets, "little"), int.from_bytes(known, "little")
 
 
 def find_units(messages: Sequence[ir.Message]) -> ir.UnitStream | None:
