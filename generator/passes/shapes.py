@@ -40,6 +40,8 @@ def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alik
     for at, places in overlapping([[head.octets for head in shape.frames] for _, shape in rows]):
         for place in places:
             first, second = min(at, place), max(at, place)
+            if alike and first > alike[0]:
+                break  # so are the places that follow, and of those alike the first are told
             (n, one), (m, other) = rows[first], rows[second]
             if n == m or (alike and alike <= (first, second)) or not _overlap(one, other):
                 continue
