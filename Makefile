@@ -73,9 +73,9 @@ bench: setup ## measure speed, as ratios against a baseline of the same run
 # Seconds of fuzzing, for all targets together.
 FUZZ_SECONDS = 600
 
-fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, three times as many
+fuzz: setup ## hostile input, guided by coverage, for FUZZ_SECONDS (600) seconds; then tests with random examples, three times as many, and 2,000 grammars that expand without end
 	@$(VENV)/python -m tests.fuzz.run --seconds $(FUZZ_SECONDS) $(ARGS)
-	@$(if $(ARGS),,SPECWIRE_FUZZ_COUNT=300 $(PYTEST) --timeout=0 -m 'hypothesis and not spark')
+	@$(if $(ARGS),,SPECWIRE_FUZZ_COUNT=300 SPECWIRE_BOMBS=2000 $(PYTEST) --timeout=0 -m 'hypothesis and not spark')
 
 fuzz-short: setup ## the same for a minute, as a part of check; left out where atheris has no wheel
 	@$(VENV)/python -m tests.fuzz.run --seconds 60 --if-possible

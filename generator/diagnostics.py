@@ -178,7 +178,10 @@ class Diagnostics:
     """A growing collection of findings about one protocol."""
 
     def __init__(self) -> None:
-        self._found: list[Diagnostic] = []
+        self._found: dict[Diagnostic, None] = {}
+        self._made = 0
+        self.faults = 0
+        """The number of errors, each counted once."""
 
     def error(self, code: str, span: Span, message: str, help: str | None = None) -> None:
         """Add an error: generation will stop."""
@@ -196,20 +199,25 @@ class Diagnostics:
         """
         if CODES[code].severity != severity:
             raise KeyError(code)
-        self._found.append(Diagnostic(severity, code, span, _clip(message), help and _clip(help)))
+        self.extend([Diagnostic(severity, code, span, _clip(message), help and _clip(help))])
 
     def extend(self, found: Iterable[Diagnostic]) -> None:
         """Add findings made elsewhere."""
-        self._found.extend(found)
+        for diagnostic in found:
+            self._made += 1
+            if diagnostic not in self._found:
+                self._found[diagnostic] = None
+                self.faults += diagnostic.severity is Severity.ERROR
 
     def __len__(self) -> int:
         """The number of findings, those that were made twice counted twice."""
-        return len(self._found)
+        return self._made
 
     def __iter__(self) -> Iterator[Diagnostic]:
         """Yield the findings in the order of their places, each once."""
-        unique = dict.fromkeys(self._found)
-        return iter(sorted(unique, key=lambda d: (d.span.source.path, d.span.line, d.span.column, d.code)))
+        return iter(
+            sorted(self._found, key=lambda d: (d.span.source.path, d.span.line, d.span.column, d.code))
+        )
 
     @property
     def errors(self) -> tuple[Diagnostic, ...]:
@@ -218,7 +226,7 @@ class Diagnostics:
 
     def raise_errors(self) -> None:
         """Raise `SpecError` with everything found so far if any of it is an error."""
-        if any(found.severity is Severity.ERROR for found in self._found):
+        if self.faults:
             raise SpecError(tuple(self))
 
 

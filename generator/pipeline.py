@@ -31,6 +31,7 @@ from specwire.generator.passes.declared import PRIMITIVES
 from specwire.generator.passes.dialog import build_dialogs, senders
 from specwire.generator.passes.dialog_keys import check_keys
 from specwire.generator.passes.dialog_roots import infer_dialogs
+from specwire.generator.passes.expansion import check_expansion
 from specwire.generator.passes.field_names import distinct
 from specwire.generator.passes.fields import FieldReader
 from specwire.generator.passes.grammar import Grammar
@@ -84,6 +85,8 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
     profile = loaded.profile
     rules = find_messages(grammar, loaded, diagnostics)
     check_nesting(grammar, rules, diagnostics)
+    diagnostics.raise_errors()
+    check_expansion(grammar, rules, loaded, diagnostics)
     diagnostics.raise_errors()
     check_capacity(grammar, diagnostics)
     classes = {str(rule): class_name(rule.name) for rule in rules}

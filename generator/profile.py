@@ -86,6 +86,10 @@ class TypeHint(_Table, frozen=True):
     content: Literal["json"] | None = None
 
 
+NOTHING_SAID = TypeHint()
+"""The hint of a rule that the profile does not speak of."""
+
+
 class MessageTable(_Table, frozen=True):
     """What holds for one message only.
 

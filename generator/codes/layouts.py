@@ -81,6 +81,10 @@ LAYOUTS = (
         "A = %x01 x\nx = 4OCTET ; an integer in little-endian order\n", "A = %x01 x\nx = 4OCTET ; an integer in network order\n",
     ),
     Code(
+        "E424", "Too many fields", "A message has at most 1,000 fields. All messages of a protocol and the rules that they are made of have at most 10,000, or ten for each element that the grammar writes, and constants and patterns of 1,000,000 characters. A rule that is used twice is expanded twice.",
+        "A = %x01 r0\n" + "".join(f"r{n} = r{n + 1} r{n + 1}\n" for n in range(10)) + "r10 = OCTET\n", "A = %x01 r0\nr0 = *r1\nr1 = OCTET\n",
+    ),
+    Code(
         "E426", "A string without case", "The document insists that the case of letters does not matter. Quoted strings are generated as exactly the octets that are spelt.",
         'A = %i"put" x\nx = *OCTET\n', 'A = %s"put" x\nx = *OCTET\n',
     ),

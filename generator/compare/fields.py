@@ -137,9 +137,10 @@ def _moved(match: MessageMatch) -> set[Pair[Place]]:
     """The fields that are in another part, or another order, than before: as few as explain the new order."""
     moved: set[Pair[Place]] = set()
     inside: dict[int, list[Pair[Place]]] = {}
+    same_parts = match.same_parts
     for pair in match.fields:
         if pair.old and pair.new:
-            if match.same_parts.get(pair.old.part) == pair.new.part:
+            if same_parts.get(pair.old.part) == pair.new.part:
                 inside.setdefault(pair.old.part, []).append(pair)
             else:
                 moved.add(pair)

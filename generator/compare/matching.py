@@ -7,13 +7,16 @@ stage the best score goes first, then the order of the editions.
     parts      same kind and name; fields in common; same place and the same types
     fields     same name; same place in the same part and the same type
 
+Where two things are the same because something in them is equal (`Same`), that is looked up; all other scores compare
+each with each.
+
 Two layouts are as alike as their value fields: the mean of how much of the names and how much of the types
 is common, in order. Constants do not count, since every message of a protocol begins with the same ones.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 from typing import Generic, TypeVar
@@ -24,6 +27,9 @@ from specwire.generator.names import fold
 
 SIMILAR = 0.8
 """From this score on, a message without its like in name and tag is taken for the other one renamed."""
+
+MAX_COMPARED = 2_000_000
+"""Pairs of fields that are looked at to find messages alike; of more, the later ones are taken for different messages."""
 
 T = TypeVar("T")
 
@@ -47,18 +53,33 @@ Score = Callable[[T, T], float]
 """How surely two things are the same, 0 for not at all."""
 
 
-def pair_up(old: Sequence[T], new: Sequence[T], *stages: Score[T]) -> tuple[Pair[T], ...]:
+Keys = Callable[[T], Iterable[Hashable]]
+
+
+@dataclass(frozen=True, slots=True)
+class Same(Generic[T]):
+    """A stage in which things are the same that have a key in common; the first one in the order of the editions is taken."""
+
+    of_old: Keys[T]
+    of_new: Keys[T]
+
+
+def same(key: Callable[[T], Hashable]) -> Same[T]:
+    """Return the stage in which things are the same whose key is equal."""
+    return Same(lambda item: (key(item),), lambda item: (key(item),))
+
+
+def pair_up(old: Sequence[T], new: Sequence[T], *stages: Score[T] | Same[T]) -> tuple[Pair[T], ...]:
     """Return pairs of everything in `old` and `new`: in the order of `old`, then what only `new` has."""
     found: dict[int, int] = {}
-    for score in stages:
+    for stage in stages:
         taken = set(found.values())
-        scored = [
-            (-value, i, j)
-            for i, left in enumerate(old)
-            if i not in found
-            for j, right in enumerate(new)
-            if j not in taken and (value := score(left, right)) > 0
-        ]
+        left = [(i, item) for i, item in enumerate(old) if i not in found]
+        right = [(j, item) for j, item in enumerate(new) if j not in taken]
+        if isinstance(stage, Same):
+            found.update(_equal(left, right, stage))
+            continue
+        scored = [(-value, i, j) for i, one in left for j, other in right if (value := stage(one, other)) > 0]
         for _, i, j in sorted(scored):
             if i not in found and j not in taken:
                 found[i] = j
@@ -68,43 +89,63 @@ def pair_up(old: Sequence[T], new: Sequence[T], *stages: Score[T]) -> tuple[Pair
     return (*pairs, *(Pair(None, item) for j, item in enumerate(new) if j not in taken))
 
 
+def _equal(
+    left: Sequence[tuple[int, T]], right: Sequence[tuple[int, T]], stage: Same[T]
+) -> Iterator[tuple[int, int]]:
+    """Yield the places of each thing and of the first one left with a key in common."""
+    places: dict[Hashable, list[int]] = {}
+    for j, item in reversed(right):
+        for key in stage.of_new(item):
+            places.setdefault(key, []).append(j)
+    taken: set[int] = set()
+    for i, item in left:
+        first: list[int] = []
+        for key in stage.of_old(item):
+            waiting = places.get(key, [])
+            while waiting and waiting[-1] in taken:
+                waiting.pop()
+            first += waiting[-1:]
+        if first:
+            taken.add(min(first))
+            yield i, min(first)
+
+
 def match_messages(old: ir.Protocol, new: ir.Protocol) -> tuple[Pair[ir.Message], ...]:
     """Return which message of `old` is which of `new`."""
     found_alike = old.selectors == new.selectors
 
-    def same_tag(left: ir.Message, right: ir.Message) -> float:
-        return float(found_alike and bool(set(left.tags) & set(right.tags)))
+    def tags(message: ir.Message) -> tuple[str, ...]:
+        return message.tags if found_alike else ()
 
-    def similar(left: ir.Message, right: ir.Message) -> float:
-        value = similarity(left, right)
+    layouts = _Layouts()
+    by_rule: Same[ir.Message] = same(lambda message: fold(message.rule))
+    by_name: Same[ir.Message] = same(lambda message: fold(message.name))
+    return pair_up(old.messages, new.messages, by_rule, by_name, Same(tags, tags), layouts.similar)
+
+
+class _Layouts:
+    """Compares layouts of messages; each layout is written down once."""
+
+    def __init__(self) -> None:
+        self._left = MAX_COMPARED
+        self._known: dict[int, tuple[ir.Message, tuple[list[str], list[str]]]] = {}
+        """Names and types by the message's identity: its hash costs as much as it is large."""
+
+    def similar(self, left: ir.Message, right: ir.Message) -> float:
+        """Return how much two layouts have in common, from `SIMILAR` to 1, else 0; see the module's text."""
+        (names, types), (other_names, other_types) = self._written(left), self._written(right)
+        self._left -= 1 + len(names) * len(other_names)
+        if not names or not other_names or self._left < 0:
+            return 0.0
+        value = (_common(names, other_names) + _common(types, other_types)) / 2
         return value if value >= SIMILAR else 0.0
 
-    return pair_up(old.messages, new.messages, _same_rule, _same_name, same_tag, similar)
-
-
-def _same_rule(left: ir.Message, right: ir.Message) -> float:
-    return float(fold(left.rule) == fold(right.rule))
-
-
-def _same_name(left: ir.Message, right: ir.Message) -> float:
-    return float(fold(left.name) == fold(right.name))
-
-
-def similarity(left: ir.Message, right: ir.Message) -> float:
-    """Return how much two layouts have in common, from 0 to 1; see the module's text."""
-    values = [[field for field in message.fields if not field.constant] for message in (left, right)]
-    if not all(values):
-        return 0.0
-    names, types = ([[key(f) for f in fields] for fields in values] for key in (_name, _shape))
-    return (_common(*names) + _common(*types)) / 2
-
-
-def _name(field: ir.Field) -> str:
-    return field.name
-
-
-def _shape(field: ir.Field) -> str:
-    return repr(structure(field.type))
+    def _written(self, message: ir.Message) -> tuple[list[str], list[str]]:
+        if id(message) not in self._known:
+            fields = [field for field in message.fields if not field.constant]
+            types = [repr(structure(field.type)) for field in fields]
+            self._known[id(message)] = message, ([field.name for field in fields], types)
+        return self._known[id(message)][1]
 
 
 def _common(left: list[str], right: list[str]) -> float:
@@ -158,34 +199,58 @@ def fields_of(part: ir.Part) -> tuple[ir.Field, ...]:
 def match_layouts(old: ir.Message, new: ir.Message) -> MessageMatch:
     """Return which part and field of `old` is which of `new`."""
     left, right = _places(old), _places(new)
-    named = pair_up(left, right, _same_field_name)
+    by_name: Same[Place] = same(lambda place: place.field.name)
+    named = pair_up(left, right, by_name)
     common = {(pair.old.part, pair.new.part) for pair in named if pair.old and pair.new}
+    common_of_old, common_of_new = _by_either(common)
+    parts = pair_up(
+        _part_places(old),
+        _part_places(new),
+        same(lambda place: (type(place.part), place.part.name)),
+        Same(
+            lambda place: common_of_old.get(place.number, ()),
+            lambda place: common_of_new.get(place.number, ()),
+        ),
+        Same(_part_keys, _part_keys),
+    )
+    together = {pair.old.number: pair.new.number for pair in parts if pair.old and pair.new}
 
-    def same_part(one: PartPlace, other: PartPlace) -> float:
-        return float(type(one.part) is type(other.part) and one.part.name == other.part.name)
+    def of_old(place: Place) -> Iterator[Hashable]:
+        if place.part in together:
+            yield from _place_keys(place, together[place.part])
 
-    def common_fields(one: PartPlace, other: PartPlace) -> float:
-        return float((one.number, other.number) in common)
-
-    parts = pair_up(_part_places(old), _part_places(new), same_part, common_fields, _same_place)
-    together = {(pair.old.number, pair.new.number) for pair in parts if pair.old and pair.new}
-
-    def renamed(one: Place, other: Place) -> float:
-        here = (one.part, other.part) in together
-        same_place = one.index == other.index or one.from_end == other.from_end
-        return float(here and same_place and structure(one.field.type) == structure(other.field.type))
-
-    return MessageMatch(old, new, parts, pair_up(left, right, _same_field_name, renamed))
+    return MessageMatch(
+        old,
+        new,
+        parts,
+        pair_up(left, right, by_name, Same(of_old, lambda place: _place_keys(place, place.part))),
+    )
 
 
-def _same_field_name(left: Place, right: Place) -> float:
-    return float(left.field.name == right.field.name)
+def _by_either(
+    pairs: Iterable[tuple[int, int]],
+) -> tuple[dict[int, list[tuple[int, int]]], dict[int, list[tuple[int, int]]]]:
+    """The pairs that have a number on their first side, and those that have it on the second."""
+    first: dict[int, list[tuple[int, int]]] = {}
+    second: dict[int, list[tuple[int, int]]] = {}
+    for pair in pairs:
+        first.setdefault(pair[0], []).append(pair)
+        second.setdefault(pair[1], []).append(pair)
+    return first, second
 
 
-def _same_place(left: PartPlace, right: PartPlace) -> float:
-    types = [[structure(field.type) for field in fields_of(place.part)] for place in (left, right)]
-    place = left.number == right.number or left.from_end == right.from_end
-    return float(type(left.part) is type(right.part) and place and types[0] == types[1])
+def _place_keys(place: Place, part: int) -> Iterator[Hashable]:
+    """A field of the same type at the same place of a part, from its front or from its end."""
+    type = structure(place.field.type)
+    yield part, "front", place.index, type
+    yield part, "end", place.from_end, type
+
+
+def _part_keys(place: PartPlace) -> Iterator[Hashable]:
+    """A part of the same kind with the same types at the same place."""
+    types = tuple(structure(field.type) for field in fields_of(place.part))
+    yield type(place.part), "front", place.number, types
+    yield type(place.part), "end", place.from_end, types
 
 
 def _places(message: ir.Message) -> list[Place]:
@@ -204,12 +269,25 @@ def _part_places(message: ir.Message) -> list[PartPlace]:
 def in_order(old: Sequence[int], new: Sequence[int]) -> set[int]:
     """Return the longest run of items that stand in the same order in both sequences of the same items."""
     rank = {item: position for position, item in enumerate(new)}
-    runs: list[list[int]] = [[]]
-    for item in old:
-        before = [run for run in runs if not run or rank[run[-1]] < rank[item]]
-        runs.append([*_longest(before), item])
-    return set(_longest(runs))
-
-
-def _longest(runs: list[list[int]]) -> list[int]:
-    return max(runs, key=lambda run: len(run))
+    # The longest run up to each item, as its length and, of runs as long, the first: in a tree of ranks (Fenwick's).
+    best = [(0, 0)] * (len(new) + 1)
+    before: list[int] = []
+    longest = (0, 0)
+    for number, item in enumerate(old, start=1):
+        length, last, place = 0, 0, rank[item]
+        while place > 0:
+            length, last = max((length, last), best[place])
+            place -= place & -place
+        before.append(-last)
+        run = (length + 1, -number)
+        longest = max(longest, run)
+        place = rank[item] + 1
+        while place <= len(new):
+            best[place] = max(best[place], run)
+            place += place & -place
+    found: set[int] = set()
+    number = -longest[1]
+    while number:
+        found.add(old[number - 1])
+        number = before[number - 1]
+    return found

@@ -23,7 +23,7 @@ from specwire.generator.compare.comparison import (
     no,
     yes,
 )
-from specwire.generator.compare.matching import Pair, in_order, pair_up
+from specwire.generator.compare.matching import Pair, in_order, pair_up, same
 from specwire.generator.compare.structure import structure
 from specwire.generator.compare.values import Vocabulary, is_nothing, reads
 from specwire.generator.compare.wording import describe
@@ -83,7 +83,7 @@ def _minimum(path: str, old: ir.ListType, new: ir.ListType) -> Iterator[Inside]:
 def _fields(
     path: str, old: tuple[ir.Field, ...], new: tuple[ir.Field, ...], words: Vocabulary
 ) -> Iterator[Inside]:
-    pairs = pair_up(tuple(enumerate(old)), tuple(enumerate(new)), _same_name, _same_place)
+    pairs = pair_up(tuple(enumerate(old)), tuple(enumerate(new)), same(_name), same(_place))
     both = [(pair.old[0], pair.new[0]) for pair in pairs if pair.old and pair.new]
     steady = in_order([one for one, _ in both], [one for one, _ in sorted(both, key=lambda row: row[1])])
     for pair in pairs:
@@ -97,12 +97,12 @@ def _fields(
             yield _lone(name, pair, (old, new))
 
 
-def _same_name(left: tuple[int, ir.Field], right: tuple[int, ir.Field]) -> float:
-    return float(left[1].name == right[1].name)
+def _name(numbered: tuple[int, ir.Field]) -> str:
+    return numbered[1].name
 
 
-def _same_place(left: tuple[int, ir.Field], right: tuple[int, ir.Field]) -> float:
-    return float(left[0] == right[0] and structure(left[1].type) == structure(right[1].type))
+def _place(numbered: tuple[int, ir.Field]) -> tuple[int, ir.Type]:
+    return numbered[0], structure(numbered[1].type)
 
 
 def _changed(path: str, old: ir.Field, new: ir.Field, words: Vocabulary) -> Iterator[Inside]:
@@ -167,7 +167,7 @@ Tagged = tuple[str, ir.RecordType]
 def _options(path: str, old: ir.UnionType, new: ir.UnionType, words: Vocabulary) -> Iterator[Inside]:
     before = tuple(zip(old.tags, old.options, strict=True))
     after = tuple(zip(new.tags, new.options, strict=True))
-    for pair in pair_up(before, after, _same_tag, _same_option):
+    for pair in pair_up(before, after, same(_tag), same(_option)):
         name = f"{path}.{pair.either[1].name}"
         if pair.old is None or pair.new is None:
             readings = (_UNUSED, _UNKNOWN) if pair.old else (_UNKNOWN, _UNUSED)
@@ -183,12 +183,12 @@ def _options(path: str, old: ir.UnionType, new: ir.UnionType, words: Vocabulary)
         yield from changes_inside(name, pair.old[1], pair.new[1], words)
 
 
-def _same_tag(left: Tagged, right: Tagged) -> float:
-    return float(left[0] == right[0])
+def _tag(option: Tagged) -> str:
+    return option[0]
 
 
-def _same_option(left: Tagged, right: Tagged) -> float:
-    return float(left[1].name == right[1].name)
+def _option(option: Tagged) -> str:
+    return option[1].name
 
 
 def texts_of(old: ir.Type, new: ir.Type) -> tuple[str, str]:

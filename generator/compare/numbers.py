@@ -22,7 +22,7 @@ from specwire.generator.compare.comparison import (
     yes,
 )
 from specwire.generator.compare.context import Context
-from specwire.generator.compare.matching import pair_up
+from specwire.generator.compare.matching import Same, pair_up, same
 from specwire.generator.compare.tables import REWRITE_VALUES
 
 _OTHER_MEANING = no("the same octets say something else, and neither side can see it")
@@ -44,14 +44,10 @@ def number_changes(context: Context) -> Iterator[Change]:
 
 
 def _flags(context: Context) -> Iterator[Change]:
-    def same_name(left: ir.FlagBit, right: ir.FlagBit) -> float:
-        return float(left.name == right.name)
-
-    def same_value(left: ir.FlagBit, right: ir.FlagBit) -> float:
-        return float(left.value == right.value)
-
     parts = context.part_names()
-    for pair in pair_up(context.old.flags, context.new.flags, same_name, same_value):
+    by_name: Same[ir.FlagBit] = same(lambda bit: bit.name)
+    by_value: Same[ir.FlagBit] = same(lambda bit: bit.value)
+    for pair in pair_up(context.old.flags, context.new.flags, by_name, by_value):
         old, new = pair.old, pair.new
         name, texts = pair.either.name, each(_bit, old, new)
         if old is None:
@@ -102,7 +98,7 @@ def _members(old: ir.Enum, new: ir.Enum) -> Iterator[Change]:
     if old.name != new.name:
         names = old.name, new.name
         yield change(group, "enumeration", old.name, names, (NAME_ONLY, NAME_ONLY), kind="renamed")
-    for pair in pair_up(old.members, new.members, _same_key, _same_number):
+    for pair in pair_up(old.members, new.members, same(_key), same(_number)):
         texts = each(_member, pair.old, pair.new)
         if texts[0] == texts[1]:
             continue
@@ -123,12 +119,12 @@ def _member(member: Member) -> str:
     return f"{member[0]} {member[1]}"
 
 
-def _same_key(left: Member, right: Member) -> float:
-    return float(left[0] == right[0])
+def _key(member: Member) -> str:
+    return member[0]
 
 
-def _same_number(left: Member, right: Member) -> float:
-    return float(left[1] == right[1])
+def _number(member: Member) -> int:
+    return member[1]
 
 
 def _reads_member(written: Member | None, reader: ir.Enum) -> Judgement:

@@ -17,7 +17,7 @@ from specwire.generator.emit.tables import (
     Many,
     Options,
     Struct,
-    columns,
+    column,
     describe_kind,
 )
 
@@ -29,8 +29,10 @@ REWRITE_VALUES = TableJudgement(
 
 def column_of(field: ir.Field | None, message: ir.Message, protocol: ir.Protocol) -> Column | None:
     """Return the column that holds `field`, None for what no column holds."""
-    found = (column for column in columns(message, protocol) if field and column.name == field.name)
-    return None if field is None or field.implied else next(found, None)
+    if field is None or field.implied:
+        return None
+    wholes = (part.field.name for part in message.parts if not isinstance(part, ir.Frame))
+    return column(field, message, protocol, many=field.name in wholes)
 
 
 def judge_column(old: Column | None, new: Column | None) -> TableJudgement:

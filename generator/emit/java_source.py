@@ -88,4 +88,5 @@ def method_name(class_name: str) -> str:
 def imported(known: Iterable[str], sources: Sequence[str]) -> list[str]:
     """Return the classes, by their whole names, that the sources use outside of literals, sorted."""
     text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', "\n".join(sources))
-    return sorted(name for name in known if re.search(rf"(?<![\w.]){name.rpartition('.')[2]}\b", text))
+    words = set(re.findall(r"(?<![\w.])\w+", text))
+    return sorted(name for name in known if name.rpartition(".")[2] in words)

@@ -2,21 +2,42 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import wraps
+from typing import TypeVar
 
 from specwire.generator import ir
 
+Answer = TypeVar("Answer")
 
+
+def _kept(ask: Callable[[ir.Protocol], Answer]) -> Callable[[ir.Protocol], Answer]:
+    """Keep the answer about the last protocol: emitters ask for each message, and all are looked at for it."""
+    # By identity: the hash of a protocol costs as much as the protocol is large.
+    last: list[tuple[ir.Protocol, Answer]] = []
+
+    @wraps(ask)
+    def answer(protocol: ir.Protocol) -> Answer:
+        if not last or last[0][0] is not protocol:
+            last[:] = [(protocol, ask(protocol))]
+        return last[0][1]
+
+    return answer
+
+
+@_kept
 def records(protocol: ir.Protocol) -> tuple[ir.RecordType, ...]:
     """Return the record types of the messages, each after those that it holds."""
     return tuple(dict.fromkeys(type for type in _types(protocol) if isinstance(type, ir.RecordType)))
 
 
+@_kept
 def unions(protocol: ir.Protocol) -> tuple[ir.UnionType, ...]:
     """Return the union types of the messages, each after its options."""
     return tuple(dict.fromkeys(type for type in _types(protocol) if isinstance(type, ir.UnionType)))
 
 
+@_kept
 def strict_matters(protocol: ir.Protocol) -> bool:
     """Whether some record is written otherwise under ``strict``: it holds a text that the letter ends with NUL."""
     return any(
@@ -26,6 +47,7 @@ def strict_matters(protocol: ir.Protocol) -> bool:
     )
 
 
+@_kept
 def lends_slices(protocol: ir.Protocol) -> bool:
     """Whether some message has octets that are not all of a frame: without a copy, a view on a part of it."""
     parts = [part for message in protocol.messages for part in message.parts if isinstance(part, ir.Frame)]
@@ -69,19 +91,24 @@ def _snake(name: str) -> str:
 
 
 def _types(protocol: ir.Protocol) -> Iterator[ir.Type]:
+    seen: set[int] = set()
     for message in protocol.messages:
         for field in message.fields:
-            yield from _inside(field.type)
+            yield from _inside(field.type, seen)
 
 
-def _inside(type: ir.Type) -> Iterator[ir.Type]:
+def _inside(type: ir.Type, seen: set[int]) -> Iterator[ir.Type]:
+    """Yield a type after those in it; one that fields share is looked at once."""
+    if id(type) in seen:
+        return
+    seen.add(id(type))
     match type:
         case ir.ListType(element=element):
-            yield from _inside(element)
+            yield from _inside(element, seen)
         case ir.RecordType(fields=fields):
             for field in fields:
-                yield from _inside(field.type)
+                yield from _inside(field.type, seen)
         case ir.UnionType(options=options):
             for option in options:
-                yield from _inside(option)
+                yield from _inside(option, seen)
     yield type

@@ -18,10 +18,10 @@ from specwire.generator.emit.sql_fault_walk import Walk
 from specwire.generator.emit.sql_faults import (
     NO_NUMBER,
     NO_TEXT,
+    all_known,
     as_text,
     counted,
     fault,
-    known,
     shown,
     told,
 )
@@ -58,10 +58,12 @@ def _with_levels(lets: Lets, expression: str) -> str:
     levels = lets.levels(expression)
     owners = {name: f"level_{number}" for number, level in enumerate(levels) for name, _ in level}
     expression = lets.owned(expression, owners)
-    for number, level in reversed(list(enumerate(levels))):
-        struct = ", ".join(f"{quoted(name)}, {lets.owned(text, owners)}" for name, text in level)
-        expression = known(f"level_{number}", f"named_struct({struct})", expression)
-    return expression
+    structs = [
+        ", ".join(f"{quoted(name)}, {lets.owned(text, owners)}" for name, text in level) for level in levels
+    ]
+    return all_known(
+        [(f"level_{number}", f"named_struct({struct})") for number, struct in enumerate(structs)], expression
+    )
 
 
 def _unreadable(protocol: ir.Protocol, lets: Lets) -> list[str]:

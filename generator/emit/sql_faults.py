@@ -11,6 +11,8 @@ as deep as the text is long.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from specwire.generator.emit.sql_text import Sum, quoted
 from specwire.generator.support.errors import Kind
 from specwire.generator.support.words import number_of
@@ -90,7 +92,14 @@ def told(fault: str, protocol: str) -> str:
 
 def known(name: str, value: str, expression: str) -> str:
     """Return an expression in which a value has a name; it is worked out once."""
-    return f"get(transform(array({value}), {name} -> {expression}), 0)"
+    return all_known([(name, value)], expression)
+
+
+def all_known(names: Sequence[tuple[str, str]], expression: str) -> str:
+    """Return an expression in which values have names; each may use those before it."""
+    # Joined once: a text around a text, for each level, would copy the innermost as often as there are levels.
+    heads = "".join(f"get(transform(array({value}), {name} -> " for name, value in names)
+    return heads + expression + "), 0)" * len(names)
 
 
 def shown(octets: str) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
-from itertools import chain, count
+from itertools import count
 from typing import NamedTuple
 
 NUL = "cast(X'00' AS STRING)"
@@ -19,6 +19,8 @@ BREAK = "cast(X'ff' AS STRING)"
 """What no text has in it: the octet is no part of UTF-8."""
 _NAME = re.compile(r"\b_sql_\w+")
 _LARGEST = 0x7FFFFFFF
+MAX_TERMS = 32
+"""Sizes that one position is the sum of: each position behind them would write all of them out."""
 
 
 class NotCovered(Exception):
@@ -31,13 +33,17 @@ class Lets:
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._levels: dict[str, int] = {}
+        self._numbers: dict[str, int] = {}
+        """For each hint, the number with which the next name is tried."""
 
     def let(self, hint: str, expression: str) -> str:
         """Return the name of an expression; the same expression has one name."""
         if expression not in self._names:
             stem = f"_sql_{hint}"
-            others = (f"{stem}_{number}" for number in count(2))
-            name = next(name for name in chain([stem], others) if name not in self._levels)
+            numbers = count(self._numbers.get(hint, 1))
+            names = ((n, stem if n == 1 else f"{stem}_{n}") for n in numbers)
+            number, name = next((n, name) for n, name in names if name not in self._levels)
+            self._numbers[hint] = number + 1
             used = (self._levels[other] for other in _NAME.findall(expression))
             self._names[expression], self._levels[name] = name, 1 + max(used, default=-1)
         return self._names[expression]
@@ -70,9 +76,11 @@ class Sum(NamedTuple):
     terms: tuple[str, ...] = ()
 
     def plus(self, more: int | str) -> Sum:
-        """Return the position so much further on."""
+        """Return the position so much further on; NotCovered where it is the sum of too much."""
         if isinstance(more, int):
             return Sum(self.fixed + more, self.terms)
+        if len(self.terms) >= MAX_TERMS:
+            raise NotCovered
         return Sum(self.fixed, (*self.terms, more))
 
     def __str__(self) -> str:

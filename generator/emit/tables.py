@@ -111,6 +111,11 @@ def columns(message: ir.Message, protocol: ir.Protocol) -> tuple[Column, ...]:
     return tuple(found) or (_present(f"the message is {message.name}"),)
 
 
+def column(field: ir.Field, message: ir.Message, protocol: ir.Protocol, *, many: bool) -> Column:
+    """Return the column of one field of a message; `many` for one that is a tuple of frames."""
+    return _column(field, message.name, protocol, many=many)
+
+
 def derived(message: ir.Message, protocol: ir.Protocol) -> tuple[Derived, ...]:
     """Return what a message's table has beside the fields, under names that differ from theirs, case aside."""
     there = columns(message, protocol)

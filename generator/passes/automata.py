@@ -23,6 +23,8 @@ MAX_STATES = 2_000
 """States that subset construction may make."""
 MAX_STEPS = 3_000_000
 """Nodes that may be visited to find all subsets, and so a bound of the time that it takes."""
+MAX_NODES = 100_000
+"""Nodes of the automaton with silent steps: what repeats at least once is in it twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +63,24 @@ NOTHING = Choice(())
 
 
 class TooLarge(Exception):
-    """The automaton of an expression has more than `MAX_STATES` states, or takes more than `MAX_STEPS` to find."""
+    """The automaton of an expression has more than `MAX_STATES` states or `MAX_NODES` nodes, or takes too many steps."""
+
+
+@dataclass(slots=True)
+class Steps:
+    """The steps that are left for several automata together."""
+
+    left: int = MAX_STEPS
+
+    def take(self, steps: int) -> None:
+        """Take steps.
+
+        Raises:
+            TooLarge: there are no more.
+        """
+        self.left -= steps
+        if self.left < 0:
+            raise TooLarge
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,14 +99,14 @@ class Automaton:
         return state in self.accepting
 
 
-def build_automaton(regex: Regex) -> Automaton:
-    """Return the minimal automaton of `regex`.
+def build_automaton(regex: Regex, steps: Steps | None = None) -> Automaton:
+    """Return the minimal automaton of `regex`; it takes some of `steps`, by default of `MAX_STEPS`.
 
     Raises:
-        TooLarge: subset construction went over `MAX_STATES` or `MAX_STEPS`.
+        TooLarge: it has more than `MAX_STATES` or `MAX_NODES`, or there are no steps left.
     """
     labels = labels_of(regex)
-    transitions, accepting = _determinize(regex, labels)
+    transitions, accepting = _determinize(regex, labels, steps or Steps())
     transitions = _drop_dead(transitions, accepting)
     classes = _partition(transitions, accepting)
     return _number(labels, transitions, accepting, classes)
@@ -132,6 +151,8 @@ class _Silent:
     step: list[tuple[str, int] | None] = field(default_factory=list)
 
     def node(self) -> int:
+        if len(self.silent) >= MAX_NODES:
+            raise TooLarge
         self.silent.append([])
         self.step.append(None)
         return len(self.silent) - 1
@@ -187,15 +208,15 @@ class _Silent:
 Table = list[dict[str, int]]
 
 
-def _determinize(regex: Regex, labels: Sequence[str]) -> tuple[Table, set[int]]:
+def _determinize(regex: Regex, labels: Sequence[str], left: Steps) -> tuple[Table, set[int]]:
     """Subset construction: a state is the set of nodes that the word so far may have reached."""
     nodes = _Silent()
     final = nodes.add(regex, nodes.node())
+    left.take(len(nodes.silent))
     numbers = {nodes.closure([0]): 0}
     waiting = list(numbers)
     transitions: Table = []
     order = {label: index for index, label in enumerate(labels)}
-    steps = 0
     for subset in waiting:  # grows while we walk it: breadth-first
         targets: dict[str, list[int]] = {}
         for node in subset:
@@ -204,9 +225,7 @@ def _determinize(regex: Regex, labels: Sequence[str]) -> tuple[Table, set[int]]:
         row: dict[str, int] = {}
         for label in sorted(targets, key=order.__getitem__):
             target = nodes.closure(targets[label])
-            steps += len(target)
-            if steps > MAX_STEPS:
-                raise TooLarge
+            left.take(len(target))
             row[label] = numbers.setdefault(target, len(numbers))
             if row[label] == len(waiting):
                 waiting.append(target)

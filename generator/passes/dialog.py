@@ -28,6 +28,7 @@ from specwire.generator.passes.automata import (
     Automaton,
     Many,
     Regex,
+    Steps,
     Symbol,
     TooLarge,
     alternatives_of,
@@ -53,6 +54,7 @@ def build_dialogs(
     diagnostics: Diagnostics,
     *,
     place: Place | None = None,
+    steps: Steps | None = None,
 ) -> tuple[Dialog, ...]:
     """Return the dialogs of a protocol, in the order of the profile; one with a fault is left out.
 
@@ -62,8 +64,9 @@ def build_dialogs(
         classes: the class name for each message rule as written (``OHAI``, ``C:request``).
         diagnostics: takes what is wrong.
         place: finds the line in the profile that a fault of `settings` is about.
+        steps: those that are left for automata, where other dialogs take some of them.
     """
-    builder = _Builder(grammar, classes, diagnostics, place or _nowhere)
+    builder = _Builder(grammar, classes, diagnostics, place or _nowhere, steps or Steps())
     names = [fold(entry.name) for entry in settings]
     for entry in settings:
         if names.count(fold(entry.name)) > 1:
@@ -96,9 +99,10 @@ class _Builder:
     classes: Mapping[str, str]
     diagnostics: Diagnostics
     place: Place
+    steps: Steps
 
     def build(self, entry: DialogSettings) -> Dialog | None:
-        found_before = len(self.diagnostics.errors)
+        found_before = self.diagnostics.faults
         self._check(entry)
         rule = self._find_rule(entry.rule)
         if rule is None or not entry.roles:
@@ -106,7 +110,7 @@ class _Builder:
         reader = DialogReader(self.grammar, self.classes, entry.roles, self.diagnostics)
         regex = reader.read(rule)
         errors = self._errors(reader, entry)
-        if len(self.diagnostics.errors) > found_before:
+        if self.diagnostics.faults > found_before:
             return None
         if not labels_of(regex):
             self.diagnostics.error(
@@ -145,10 +149,10 @@ class _Builder:
         rule = self._find_rule(entry.error) if entry.error is not None else None
         if rule is None:
             return ()
-        found_before = len(self.diagnostics.errors)
+        found_before = self.diagnostics.faults
         items = alternatives_of(reader.read(rule))
         labels = tuple(item.label for item in items if isinstance(item, Symbol))
-        if len(labels) < len(items) and len(self.diagnostics.errors) == found_before:
+        if len(labels) < len(items) and self.diagnostics.faults == found_before:
             self.diagnostics.error(
                 "E308", rule.name_span, f"error rule '{rule}' is not an alternation of single messages",
                 "write it as 'ROLE:message / ROLE:message'",
@@ -168,8 +172,8 @@ class _Builder:
             )  # fmt: skip
         mirror = _mirror(labels_of(regex), entry.roles) if entry.symmetric else {}
         try:
-            automaton = build_automaton(regex)
-            concurrent, ambiguous = read_concurrently(regex, errors=errors, mirror=mirror)
+            automaton = build_automaton(regex, self.steps)
+            concurrent, ambiguous = read_concurrently(regex, errors=errors, mirror=mirror, steps=self.steps)
         except TooLarge:
             self.diagnostics.error(
                 "E305", rule.name_span, f"the automaton of dialog rule '{rule}' is too large",

@@ -20,6 +20,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.dialogs import Dialog, DialogSettings
 from specwire.generator.names import fold
+from specwire.generator.passes.automata import Steps
 from specwire.generator.passes.dialog import build_dialogs
 from specwire.generator.passes.grammar import Grammar, dialog_parts, references
 from specwire.generator.profile import LoadedProfile
@@ -39,10 +40,11 @@ def infer_dialogs(
         return ()
     parts = dialog_parts(grammar, classes)
     built: list[Dialog] = []
+    steps = Steps()
     for root in _roots(grammar, parts):
         settings = _settings(grammar, root, parts, loaded)
         found = Diagnostics()
-        dialogs = build_dialogs(grammar, [settings], classes, found, place=loaded.span_of)
+        dialogs = build_dialogs(grammar, [settings], classes, found, place=loaded.span_of, steps=steps)
         if not dialogs:
             _explain(root, found, diagnostics)
             continue

@@ -21,8 +21,7 @@ from specwire.generator.passes.defaults import Misfit, read_default
 from specwire.generator.passes.delimited import end_texts
 from specwire.generator.passes.layouts import ChoiceLayout, FieldsLayout, ValueLayout, words_of
 from specwire.generator.passes.runs import Group, group_elements
-from specwire.generator.passes.sizes import forms_of
-from specwire.generator.profile import MessageTable, TypeHint
+from specwire.generator.profile import NOTHING_SAID, MessageTable, TypeHint
 from specwire.generator.syntax import (
     Alternation,
     CharVal,
@@ -77,10 +76,10 @@ class FieldReader:
                 yield from self._with_length(head, value)
             case Group(kind="size", elements=(Reference() as size,)):
                 yield from self._size(size)
-            case Group(kind="size", elements=(Alternation() as forms,)) if type := forms_of(
-                self.reader, forms
+            case Group(kind="size", elements=(Alternation() as forms,)) if type := self.reader.forms_of(
+                forms
             ):
-                yield self._field("size", type, None, TypeHint())
+                yield self._field("size", type, None, NOTHING_SAID)
             case Group(kind="optional", elements=(Option() as option,)):
                 yield from self._optional(option)
             case Group(elements=(Reference() as item,)):
@@ -104,7 +103,7 @@ class FieldReader:
         stem = re.sub(
             r"(?:^|[-_])(?:size|length|len|count)(?:-\d+)?\Z|^number\b.*", "", name, flags=re.IGNORECASE
         )
-        yield self._field(stem or "data", layout.type, None, TypeHint())
+        yield self._field(stem or "data", layout.type, None, NOTHING_SAID)
 
     def _with_length(self, head: Element, value: Reference) -> Iterator[ir.Field]:
         """``size body``: the value with its length, or its count, in front."""
@@ -127,7 +126,7 @@ class FieldReader:
         opened = self.reader.opened(item)
         rule = self.reader.grammar.find(item)
         hint = self.reader.hint(rule, self.rule)
-        forms = forms_of(self.reader, opened) if isinstance(opened, Alternation | Concatenation) else None
+        forms = self.reader.forms_of(opened) if isinstance(opened, Alternation | Concatenation) else None
         type = forms or ir.SizeType((ir.SizeForm("", width or 1),))
         yield self._field(hint.name or item.name, type, rule, hint)
 
@@ -220,12 +219,12 @@ class FieldReader:
 
     def _unnamed(self, item: Element) -> Iterator[ir.Field]:
         """A value in place: a literal, what repeats to the end, alternatives, or octets without a name."""
-        layout = self.reader.shape(item, None, TypeHint())
+        layout = self.reader.shape(item, None, NOTHING_SAID)
         if layout is not None and isinstance(layout.type, ir.ConstantType):
             yield self._constant(layout.type, "Number of the message." if isinstance(item, NumVal) else "")
             return
         if layout is not None and isinstance(layout.type, ir.SizeType):
-            yield self._field("size", layout.type, None, TypeHint())
+            yield self._field("size", layout.type, None, NOTHING_SAID)
             return
         body = item.element if isinstance(item, Repetition) else item
         target = self.reader.grammar.find(body) if isinstance(body, Reference) else None
@@ -242,7 +241,7 @@ class FieldReader:
             self._no_layout(item)
         if type is not None:
             self._assume_name(item, name)
-            yield self._field(name, type, None, TypeHint())
+            yield self._field(name, type, None, NOTHING_SAID)
 
     def _constant(self, type: ir.ConstantType, doc: str = "") -> ir.Field:
         self.literals += 1

@@ -8,15 +8,20 @@ byte stream has to look at to find the end of each message.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import pairwise, takewhile
 
 from specwire.generator import ir
 
 ANY = "??"
 """Any octet, in a pattern."""
+_KNOWN = str.maketrans("?0123456789abcdef", "0" + 16 * "f")
 MAX_HEADS = 64
 """Different beginnings of one message."""
+MAX_HEAD_OCTETS = 1_024
+"""Octets of one head: what stands behind them tells no messages apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,56 +44,80 @@ class Head:
         return "".join(known)
 
     @property
-    def prefix(self) -> str:
-        """The constant octets that the head begins with."""
-        known: list[str] = []
-        for octet in self.octets:
-            if octet == ANY:
-                break
-            known.append(octet)
-        return "".join(known)
+    def whole(self) -> bool:
+        """Whether the frame has no more octets than the head."""
+        return self.unit is not None and not self.unit.size_octets and self.unit.octets == len(self.octets)
 
 
 def find_heads(fields: Sequence[ir.Field]) -> tuple[Head, ...]:
     """Return the heads of a frame with these fields, one for each form of a size in it."""
-    heads = [Head()]
+    heads = [_Growing([], 0)]
     for field in fields:
         if field.optional:
-            return tuple(heads)
-        longer = [after for head in heads for after in _continued(head, field.type)]
-        if not longer or len(longer) > MAX_HEADS:
-            return tuple(heads)
-        heads = longer
-    return tuple(_ended(head) for head in heads)
+            return tuple(head.head() for head in heads)
+        if isinstance(field.type, ir.SizeType):
+            if len(heads) * len(field.type.forms) > MAX_HEADS:
+                return tuple(head.head() for head in heads)
+            heads = [head.sized(form) for head in heads for form in field.type.forms]
+            continue
+        octets = _fixed(field.type)
+        if octets is None:
+            return tuple(head.head() for head in heads)
+        for head in heads:
+            head.add(*octets)
+    return tuple(head.ended() for head in heads)
 
 
-def _continued(head: Head, type: ir.Type) -> Iterable[Head]:
-    """The head with a value behind it; none where the value has no fixed size."""
+def _fixed(type: ir.Type) -> tuple[tuple[str, ...], int] | None:
+    """The octets of a value that is always the same, and how many of any value; None for no fixed size."""
     match type:
         case ir.ConstantType(hex=octets):
-            yield replace(head, octets=head.octets + _pairs(octets))
+            return _pairs(octets[: 2 * MAX_HEAD_OCTETS]), max(0, len(octets) // 2 - MAX_HEAD_OCTETS)
         case ir.IntegerType(octets=octets) | ir.PaddingType(octets=octets):
-            yield replace(head, octets=head.octets + (ANY,) * octets)
+            return (), octets
         case ir.OctetsType(length=length) | ir.TextType(length=length) if length.kind == "fixed":
-            yield replace(head, octets=head.octets + (ANY,) * length.octets)
-        case ir.SizeType(forms=forms):
-            for form in forms:
-                yield _sized(head, form)
+            return (), length.octets
+    return None
 
 
-def _sized(head: Head, form: ir.SizeForm) -> Head:
-    known = replace(head, octets=head.octets + _pairs(form.tag))
-    prefix = known.prefix
-    skip = len(known.octets) - len(prefix) // 2
-    unit = ir.UnitHead(prefix, skip=skip, size_octets=form.octets)
-    return Head(known.octets + (ANY,) * form.octets, unit)
+@dataclass(slots=True)
+class _Growing:
+    """A head while it grows; it knows `MAX_HEAD_OCTETS`, and counts the others."""
+
+    known: list[str]
+    octets: int
+    """All octets, also those that are not known any more."""
+    unit: ir.UnitHead | None = None
+
+    def add(self, constant: Sequence[str], any: int) -> None:
+        """Add octets of a value, then octets of any value."""
+        left = MAX_HEAD_OCTETS - len(self.known)
+        self.known += constant[:left]
+        self.known += [ANY] * min(any, max(0, left - len(constant)))
+        self.octets += len(constant) + any
+
+    def sized(self, form: ir.SizeForm) -> _Growing:
+        """Return a copy with one form of a size behind it."""
+        longer = _Growing(list(self.known), self.octets)
+        longer.add(_pairs(form.tag), 0)
+        prefix = _prefix(longer.known)
+        longer.unit = ir.UnitHead(prefix, skip=longer.octets - len(prefix) // 2, size_octets=form.octets)
+        longer.add((), form.octets)
+        return longer
+
+    def head(self) -> Head:
+        """Return the head as far as it has grown."""
+        return Head(tuple(self.known), self.unit)
+
+    def ended(self) -> Head:
+        """Return the head of a frame of a fixed size: it is all of it."""
+        unit = self.unit or ir.UnitHead(_prefix(self.known), octets=self.octets)
+        return Head(tuple(self.known), unit)
 
 
-def _ended(head: Head) -> Head:
-    """A frame of a fixed size: its head is all of it."""
-    if head.unit is not None:
-        return head
-    return replace(head, unit=ir.UnitHead(head.prefix, octets=len(head.octets)))
+def _prefix(octets: Sequence[str]) -> str:
+    """The constant octets at the beginning."""
+    return "".join(takewhile(lambda octet: octet != ANY, octets))
 
 
 def _pairs(hex: str) -> tuple[str, ...]:
@@ -97,7 +126,16 @@ def _pairs(hex: str) -> tuple[str, ...]:
 
 def fits(pattern: str, other: str) -> bool:
     """Whether a frame can begin as both patterns say."""
-    return all(a == b or ANY in (a, b) for a, b in zip(_pairs(pattern), _pairs(other), strict=False))
+    (octets, known), (others, also_known) = _bits(pattern), _bits(other)
+    return not (octets ^ others) & known & also_known
+
+
+@lru_cache(maxsize=10_000)
+def _bits(pattern: str) -> tuple[int, int]:
+    """The constant octets of a pattern, and a mask of them, as numbers that begin with the first octet."""
+    octets = bytes.fromhex(pattern.replace("?", "0"))
+    known = bytes.fromhex(pattern.translate(_KNOWN))
+    return int.from_bytes(octets, "little"), int.from_bytes(known, "little")
 
 
 def find_units(messages: Sequence[ir.Message]) -> ir.UnitStream | None:
@@ -119,7 +157,4 @@ def find_units(messages: Sequence[ir.Message]) -> ir.UnitStream | None:
 
 
 def _apart(units: Sequence[ir.UnitHead]) -> bool:
-    prefixes = [unit.prefix for unit in units]
-    return not any(
-        one.startswith(other) for n, one in enumerate(prefixes) for m, other in enumerate(prefixes) if n != m
-    )
+    return not any(after.startswith(one) for one, after in pairwise(sorted(unit.prefix for unit in units)))

@@ -40,16 +40,17 @@ from specwire.generator.passes.automata import (
     Choice,
     Many,
     Regex,
+    Steps,
     Symbol,
     alternatives_of,
     build_automaton,
     map_labels,
 )
-from specwire.generator.passes.states import CLOSED, USE, name_after, name_states
+from specwire.generator.passes.states import CLOSED, USE, StateNames, name_states
 
 
 def read_concurrently(
-    regex: Regex, *, errors: Sequence[str], mirror: Mapping[str, str]
+    regex: Regex, *, errors: Sequence[str], mirror: Mapping[str, str], steps: Steps
 ) -> tuple[Concurrent, tuple[str, ...]]:
     """Return the concurrent reading of a dialog rule, and the labels that it could not tell the meaning of.
 
@@ -61,13 +62,15 @@ def read_concurrently(
         errors: the labels of the error rule.
         mirror: for each label the one with the roles swapped, where either side may start what the rule
             lets one side start; else empty.
+        steps: those that are left for automata.
 
     Raises:
-        TooLarge: an automaton of it grows over its bound.
+        TooLarge: an automaton of it grows over its bound, or there are no steps left.
     """
     groups: dict[str, Regex] = {}
-    lifecycle = build_automaton(_shrink_groups(map_labels(regex, dict.fromkeys(errors, NOTHING)), groups))
-    exchanges = _Exchanges()
+    shrunk = _shrink_groups(map_labels(regex, dict.fromkeys(errors, NOTHING)), groups, steps)
+    lifecycle = build_automaton(shrunk, steps)
+    exchanges = _Exchanges(steps)
     starts = {group: exchanges.add_group(_alternatives(body, mirror)) for group, body in groups.items()}
     ambiguous: dict[str, None] = {}
     phases = _phases(lifecycle, starts, ambiguous)
@@ -95,7 +98,7 @@ _REPEATED = "*"
 _OPTIONAL = "?"
 
 
-def _shrink_groups(regex: Regex, groups: dict[str, Regex], *, opening: bool = False) -> Regex:
+def _shrink_groups(regex: Regex, groups: dict[str, Regex], steps: Steps, *, opening: bool = False) -> Regex:
     """Return `regex` with each group as one symbol; add the groups' bodies to `groups`, by label.
 
     `opening` says that a repeated group follows.
@@ -109,14 +112,14 @@ def _shrink_groups(regex: Regex, groups: dict[str, Regex], *, opening: bool = Fa
             follows = [any(has_group(item) for item in items[n + 1 :]) for n in range(len(items))]
             return Chain(
                 tuple(
-                    _shrink_groups(item, groups, opening=opening or follow)
+                    _shrink_groups(item, groups, steps, opening=opening or follow)
                     for item, follow in zip(items, follows, strict=True)
                 )
             )
         case Choice(items):
-            if opening and EMPTY in items and not has_group(regex) and _is_exchange(regex):
+            if opening and EMPTY in items and not has_group(regex) and _is_exchange(regex, steps):
                 return Choice((_add_group(_OPTIONAL, regex, groups), EMPTY))
-            return Choice(tuple(_shrink_groups(item, groups, opening=opening) for item in items))
+            return Choice(tuple(_shrink_groups(item, groups, steps, opening=opening) for item in items))
 
 
 def _add_group(mark: str, body: Regex, groups: dict[str, Regex]) -> Symbol:
@@ -125,9 +128,9 @@ def _add_group(mark: str, body: Regex, groups: dict[str, Regex]) -> Symbol:
     return Symbol(label)
 
 
-def _is_exchange(regex: Regex) -> bool:
+def _is_exchange(regex: Regex, steps: Steps) -> bool:
     """Return whether some word of `regex` has more than one message."""
-    return any(row for row in build_automaton(regex).transitions[1:])
+    return any(row for row in build_automaton(regex, steps).transitions[1:])
 
 
 def _alternatives(body: Regex, mirror: Mapping[str, str]) -> list[Regex]:
@@ -143,6 +146,7 @@ def _alternatives(body: Regex, mirror: Mapping[str, str]) -> list[Regex]:
 class _Exchanges:
     """The places and replies of all groups, as they are found."""
 
+    steps: Steps
     places: list[str] = field(default_factory=list)
     replies: list[Reply] = field(default_factory=list)
     owners: dict[str, int] = field(default_factory=dict)
@@ -150,11 +154,12 @@ class _Exchanges:
     lingering: set[str] = field(default_factory=set)
     """Places whose exchange is complete, though replies may still come."""
     exchanges: int = 0
+    names: StateNames = field(default_factory=StateNames)
 
     def add_group(self, alternatives: Iterable[Regex]) -> list[tuple[str, str | None]]:
         """Add the exchanges of a group; return the labels that start one, each with its token's place."""
         starts: list[tuple[str, str | None]] = []
-        for exchange in _merge_alike(alternatives):
+        for exchange in _merge_alike(alternatives, self.steps):
             names = self._name_places(exchange)
             self.owners |= dict.fromkeys(names.values(), self.exchanges)
             self.lingering |= {name for state, name in names.items() if state in exchange.accepting}
@@ -172,17 +177,17 @@ class _Exchanges:
         for row in exchange.transitions:
             for label, target in row.items():
                 if target and target not in named and exchange.transitions[target]:
-                    named[target] = name_after(label, taken=self.places)
+                    named[target] = self.names.after(label)
                     self.places.append(named[target])
         return named
 
 
-def _merge_alike(alternatives: Iterable[Regex]) -> list[Automaton]:
+def _merge_alike(alternatives: Iterable[Regex], steps: Steps) -> list[Automaton]:
     """Return an automaton for each set of alternatives that share a first message, in order."""
     sets: list[list[Regex]] = []
     owner: dict[str, int] = {}
     for regex in alternatives:
-        first = _first(regex)
+        first = _first(regex, steps)
         if not first:
             continue
         joined = sorted({owner[label] for label in first if label in owner})
@@ -195,11 +200,11 @@ def _merge_alike(alternatives: Iterable[Regex]) -> list[Automaton]:
             owner |= {label: number for label, index in owner.items() if index == other}
         sets[number].append(regex)
         owner |= dict.fromkeys(first, number)
-    return [build_automaton(Choice(tuple(items))) for items in sets if items]
+    return [build_automaton(Choice(tuple(items)), steps) for items in sets if items]
 
 
-def _first(regex: Regex) -> tuple[str, ...]:
-    transitions = build_automaton(regex).transitions
+def _first(regex: Regex, steps: Steps) -> tuple[str, ...]:
+    transitions = build_automaton(regex, steps).transitions
     return tuple(transitions[0]) if transitions else ()
 
 

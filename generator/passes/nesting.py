@@ -13,7 +13,7 @@ from itertools import islice
 
 from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.passes.grammar import Grammar, references
-from specwire.generator.passes.octets import MAX_DEPTH
+from specwire.generator.passes.octets import MAX_DEPTH, Octets
 from specwire.generator.syntax import Alternation, Concatenation, Element, NumVal, Option, Repetition, Rule
 
 MAX_REPEAT = 2**31 - 1
@@ -25,8 +25,9 @@ MAX_NAMES = 8
 def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagnostics) -> None:
     """Report rules that the messages are made of and that contain themselves, go too deep, or count too far."""
     depths: dict[str, int] = {}
+    octets = Octets(grammar)
     for message in messages:
-        _walk(grammar, message, depths, diagnostics)
+        _walk(octets, message, depths, diagnostics)
         if depths[str(message)] > MAX_DEPTH:
             diagnostics.error(
                 "E413", message.name_span, f"the rules of message '{message}' go more than {MAX_DEPTH} levels deep",
@@ -34,8 +35,9 @@ def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagn
             )  # fmt: skip
 
 
-def _walk(grammar: Grammar, root: Rule, depths: dict[str, int], diagnostics: Diagnostics) -> None:
+def _walk(octets: Octets, root: Rule, depths: dict[str, int], diagnostics: Diagnostics) -> None:
     """Fill in the depth of `root` and of all rules below it, each after those it is made of."""
+    grammar = octets.grammar
     path: dict[str, int] = {}
     """The rules between `root` and the one looked at, with their places."""
     pending: list[tuple[Rule, bool]] = [(root, False)]
@@ -46,6 +48,7 @@ def _walk(grammar: Grammar, root: Rule, depths: dict[str, int], diagnostics: Dia
             path.popitem()
             below = [depths.get(str(found), 0) for found in _parts(grammar, rule)]
             depths[name] = _depth(rule.definition) + max(below, default=0)
+            _check_extent(octets, rule, diagnostics)
         elif name not in depths and name not in path:
             path[name] = len(path)
             pending.append((rule, True))
@@ -70,6 +73,17 @@ def _parts(grammar: Grammar, rule: Rule) -> list[Rule]:
     return [target for target in found if target is not None]
 
 
+def _check_extent(octets: Octets, rule: Rule, diagnostics: Diagnostics) -> None:
+    """Report a rule that always has too many octets, where no count and no rule in it has too many."""
+    if (octets.extent(rule.definition) or 0) <= MAX_REPEAT or _most_repeats(rule.definition) > MAX_REPEAT:
+        return
+    if all((octets.extent(part.definition) or 0) <= MAX_REPEAT for part in _parts(octets.grammar, rule)):
+        diagnostics.error(
+            "E414", rule.name_span, f"rule '{rule}' always has more than {MAX_REPEAT} octets",
+            "no value has as many: repeat less, or use fewer rules more than once",
+        )  # fmt: skip
+
+
 def _depth(element: Element) -> int:
     match element:
         case Alternation(items=items) | Concatenation(items=items):
@@ -77,6 +91,17 @@ def _depth(element: Element) -> int:
         case Repetition(element=inner) | Option(element=inner):
             return 1 + _depth(inner)
     return 1
+
+
+def _most_repeats(element: Element) -> int:
+    match element:
+        case Alternation(items=items) | Concatenation(items=items):
+            return max(map(_most_repeats, items))
+        case Repetition(minimum=low, maximum=high, element=inner):
+            return max(low, high or 0, _most_repeats(inner))
+        case Option(element=inner):
+            return _most_repeats(inner)
+    return 0
 
 
 def _check_numbers(element: Element, rule: Rule, diagnostics: Diagnostics) -> None:

@@ -5,14 +5,15 @@ number of arbitrary ones (`Octets.count`) or of any (`Octets.extent`), is it one
 (`Octets.is_class`), is it text (`Octets.is_textual`), and which octets may it be (`Octets.pattern`, a
 regular expression over octets).
 
-Rules are followed, and each is asked once: a grammar whose rules double each other costs no more than its
-length. A rule that contains itself has no answer (None), nor has one that outgrows the bounds below.
+Rules are followed, and each rule and each group is asked once: a grammar whose rules double each other costs no
+more than its length. A rule that contains itself has no answer (None), nor has one that outgrows the bounds below.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import wraps
 from typing import TypeVar
 
 from specwire.generator.passes.resolve import Grammar
@@ -40,6 +41,25 @@ MAX_COUNT = 0xFFFF
 Answer = TypeVar("Answer")
 
 
+def _asked_once(ask: Callable[[Octets, Element], Answer]) -> Callable[[Octets, Element], Answer]:
+    """Keep the answers about groups; what is no group is answered at no cost, or followed once."""
+
+    @wraps(ask)
+    def answer(octets: Octets, element: Element) -> Answer:
+        if not isinstance(element, Alternation | Concatenation | Repetition | Option):
+            return ask(octets, element)
+        key = (ask.__name__, id(element))
+        if key not in octets.groups:
+            before = octets.cut_off
+            found = ask(octets, element)
+            if octets.cut_off > before:
+                return found  # asked from less deep, it may have an answer
+            octets.groups[key] = (element, found)
+        return octets.groups[key][1]  # type: ignore[return-value]
+
+    return answer
+
+
 class Octets:
     """Answers for the elements of one grammar."""
 
@@ -49,7 +69,12 @@ class Octets:
         """Quoted strings are the letters as spelt, in patterns too."""
         self._depth = 0
         self._known: dict[tuple[str, str], object] = {}
+        self.groups: dict[tuple[str, int], tuple[Element, object]] = {}
+        """Answers by question and identity of the group, which is kept so that no other gets its identity."""
+        self.cut_off = 0
+        """How many elements were too deep to be asked about."""
 
+    @_asked_once
     def constant(self, element: Element) -> bytes | None:
         """Return the octets of an element that is always the same, None for any other."""
         match element:
@@ -69,6 +94,7 @@ class Octets:
                 return self._follow("constant", self.constant, element, None)
         return None
 
+    @_asked_once
     def count(self, element: Element) -> int | None:
         """Return n where the element is n arbitrary octets (``4OCTET``, an alias of it), else None."""
         match element:
@@ -81,6 +107,7 @@ class Octets:
                 return self._follow("count", self.count, element, None)
         return None
 
+    @_asked_once
     def extent(self, element: Element) -> int | None:
         """Return the number of octets of an element that always has as many, whatever they are, else None."""
         if self.is_class(element):
@@ -102,6 +129,7 @@ class Octets:
                 return self._follow("extent", self.extent, element, None)
         return None
 
+    @_asked_once
     def is_class(self, element: Element) -> bool:
         """Whether the element is exactly one octet out of a class: ``VCHAR``, ``ALPHA / "."``, ``%x30-39``."""
         match element:
@@ -117,6 +145,7 @@ class Octets:
                 return self._follow("class", self.is_class, element, False)
         return False
 
+    @_asked_once
     def octet_class(self, element: Element) -> frozenset[int]:
         """Return the octets of a class; none for an element that `is_class` says is no class."""
         match element:
@@ -134,6 +163,7 @@ class Octets:
                 return self._follow("octets", self.octet_class, element, frozenset())
         return frozenset()
 
+    @_asked_once
     def is_textual(self, element: Element) -> bool:
         """Whether the element is text, not binary fields: printable ASCII and white space, or all but NUL."""
         match element:
@@ -153,6 +183,7 @@ class Octets:
                 return self._follow("textual", self.is_textual, element, False)
         return False
 
+    @_asked_once
     def pattern(self, element: Element) -> str | None:
         """Return a regular expression over octets (each written ``\\xNN``) for the element's language."""
         found = self._pattern(element)
@@ -183,13 +214,20 @@ class Octets:
         return None
 
     def _patterns(self, items: tuple[Element, ...]) -> list[str] | None:
-        found = [self._inside(self.pattern, item, None) for item in items]
-        known = [part for part in found if part is not None]
-        return known if len(known) == len(found) else None
+        found: list[str] = []
+        left = MAX_PATTERN
+        for item in items:
+            part = self._inside(self.pattern, item, None)
+            left -= len(part or "")
+            if part is None or left < 0:
+                return None
+            found.append(part)
+        return found
 
     def _inside(self, ask: Callable[[Element], Answer], element: Element, unknown: Answer) -> Answer:
         """Ask about an element one level deeper; `unknown` where that is too deep."""
         if self._depth >= MAX_DEPTH:
+            self.cut_off += 1
             return unknown
         self._depth += 1
         answer = ask(element)

@@ -23,26 +23,21 @@ def read_record(
     reader: TypeReader, name: str, items: tuple[Element, ...], rule: Rule | None
 ) -> ir.RecordType | None:
     """Return the record of a run; None after a diagnostic where it has no layout."""
-    if rule is not None and (known := reader.records.get(str(rule))):
-        return known
     span = rule.name_span if rule else items[0].span
     context = rule or Rule(name, None, Concatenation(items, span), False, (), (), span, span)
-    before = len(reader.diagnostics.errors)
+    before = reader.diagnostics.faults
     run = tuple(map(_plain, FieldReader(reader, context, MessageTable()).run(items)))
     fields = distinct(run, context, reader.diagnostics)
     check_run(fields, context, reader.diagnostics)
-    if len(reader.diagnostics.errors) > before:
+    if reader.diagnostics.faults > before:
         return None
-    record = ir.RecordType(
+    return ir.RecordType(
         snake_case(name),
         reader.class_for(class_name(name)),
         fields,
         rule.name if rule else None,
         words_of(rule.leading or rule.trailing) if rule else "",
     )
-    if rule is not None:
-        reader.records[str(rule)] = record
-    return record
 
 
 def _plain(field: ir.Field) -> ir.Field:
@@ -59,7 +54,7 @@ def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionT
         target = reader.grammar.find(item) if isinstance(item, Reference) else None
         opened = reader.opened(item)
         items = opened.items if isinstance(opened, Concatenation) else (opened,)
-        record = read_record(reader, target.name if target else f"{name}-{number}", items, target)
+        record = reader.record(target.name if target else f"{name}-{number}", items, target)
         if record is None:
             return None
         options.append(record)

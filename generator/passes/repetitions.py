@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING
 
 from specwire.generator import ir
 from specwire.generator.passes.layouts import FieldsLayout, ValueLayout, is_open, least_octets
-from specwire.generator.passes.records import read_record, read_union
 from specwire.generator.profile import TypeHint
 from specwire.generator.syntax import Alternation, Concatenation, Element, Reference, Repetition, Rule
 
@@ -137,13 +136,13 @@ def _element(reader: TypeReader, body: Element, rule: Rule | None) -> ir.Element
     if inner is not None:
         if isinstance(inner.type, ir.Element):
             return inner.type
-        return read_record(reader, name, (body,), target)
+        return reader.record(name, (body,), target)
     opened = reader.opened(body)
     match opened:
         case Concatenation(items=items):
-            return read_record(reader, name, items, target)
+            return reader.record(name, items, target)
         case Alternation():
-            return read_union(reader, name, opened)
+            return reader.union(name, opened)
     return None
 
 

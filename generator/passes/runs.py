@@ -9,8 +9,9 @@ integer with such a name counts is an assumption (W402) unless the profile says 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import islice
 from typing import TYPE_CHECKING, Literal
 
 from specwire.generator import ir
@@ -68,7 +69,7 @@ def group_elements(reader: TypeReader, items: Sequence[Element]) -> Iterator[Gro
     while index < len(row):
         element = row[index]
         after = row[index + 1] if index + 1 < len(row) else None
-        kind = _kind(reader, element, after, row[index + 1 :], head)
+        kind = _kind(reader, element, after, islice(row, index + 1, None), head)
         size = 2 if kind in ("word", "counted", "length") else 1
         yield Group(kind, tuple(row[index : index + size]))
         head = head and reader.octets.constant(element) is not None
@@ -76,7 +77,7 @@ def group_elements(reader: TypeReader, items: Sequence[Element]) -> Iterator[Gro
 
 
 def _kind(
-    reader: TypeReader, element: Element, after: Element | None, rest: Sequence[Element], head: bool
+    reader: TypeReader, element: Element, after: Element | None, rest: Iterable[Element], head: bool
 ) -> Kind:
     if isinstance(element, Option):
         return "optional"
@@ -108,7 +109,7 @@ def counts(reader: TypeReader, head: Element, repetition: Repetition) -> bool:
 
 
 def _scope(
-    reader: TypeReader, element: Element, after: Element, rest: Sequence[Element], head: bool
+    reader: TypeReader, element: Element, after: Element, rest: Iterable[Element], head: bool
 ) -> Literal["next", "rest"] | None:
     """What an integer with the name of a size counts, where the profile does not say."""
     if not isinstance(element, Reference) or not is_size_name(element.name):
@@ -117,7 +118,7 @@ def _scope(
         many = isinstance(open_value, ir.ListType | ir.PairsType)
         _assume(reader, element, f"the {'number of entries' if many else 'length'} of '{after}' behind it")
         return "next"
-    if head and _WHOLE.match(element.name) and any(_varies(reader, item) for item in rest):
+    if head and _WHOLE.match(element.name) and any(reader.varies(item) for item in rest):
         _assume(reader, element, "the number of octets that follow it")
         return "rest"
     return None
@@ -176,15 +177,15 @@ def _open_value(reader: TypeReader, element: Element) -> ir.Type | None:
     return layout.type if isinstance(layout, ValueLayout) and is_open(layout.type) else None
 
 
-def _varies(reader: TypeReader, element: Element) -> bool:
-    """Whether an element is not always of the same number of octets."""
+def varies(reader: TypeReader, element: Element) -> bool:
+    """Whether an element is not always of the same number of octets; `TypeReader.varies` asks it once."""
     opened = reader.opened(element)
     if isinstance(opened, Option):
         return True
     rule = reader.grammar.find(element) if isinstance(element, Reference) else None
     layout = reader.layout(rule) if rule else None
     if isinstance(layout, FieldsLayout):
-        return any(_varies(reader, item) for item in layout.items)
+        return any(map(reader.varies, layout.items))
     return reader.octets.extent(opened) is None
 
 

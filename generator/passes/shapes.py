@@ -14,12 +14,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
+from itertools import islice, product
 
 import msgspec
 
 from specwire.generator import ir
 from specwire.generator.passes.heads import ANY, find_heads, fits
+from specwire.generator.passes.overlaps import overlapping
 
 MAX_SHAPES = 64
 """Spellings of one message."""
@@ -37,15 +38,26 @@ def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alik
     shapes = [_shapes(message) for message in messages]
     needs_sender: set[int] = set()
     shadowed: set[int] = set()
-    for (n, one), (m, other) in _pairs(shapes):
-        if not _overlap(one, other):
-            continue
-        if weight(one) != weight(other):
-            shadowed.add(n if weight(one) < weight(other) else m)
-        elif _sent_apart(messages[n], messages[m]):
-            needs_sender |= {n, m}
-        else:
-            return Alike((messages[n], messages[m]))
+    rows = [(number, shape) for number, found in enumerate(shapes) for shape in found]
+    weights = [weight(shape) for _, shape in rows]
+    alike: tuple[int, int] | None = None
+    for at, places in overlapping([[head.octets for head in shape.frames] for _, shape in rows]):
+        for place in places:
+            first, second = min(at, place), max(at, place)
+            if alike and first > alike[0]:
+                break  # so are the places that follow, and of those alike the first are told
+            (n, one), (m, other) = rows[first], rows[second]
+            if n == m or (alike and alike <= (first, second)) or not _overlap(one, other):
+                continue
+            if weights[first] != weights[second]:
+                shadowed.add(n if weights[first] < weights[second] else m)
+            elif _sent_apart(messages[n], messages[m]):
+                needs_sender |= {n, m}
+            else:
+                alike = first, second
+                break
+    if alike is not None:
+        return Alike((messages[rows[alike[0]][0]], messages[rows[alike[1]][0]]))
     return tuple(
         msgspec.structs.replace(
             message,
@@ -98,7 +110,7 @@ def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
         most += 1
         if isinstance(part, ir.Stack) or (isinstance(part, ir.Frame) and part.presence == ir.Always()):
             least += 1
-    spellings = list(product(*certain))[:MAX_SHAPES] if certain else [()]
+    spellings = list(islice(product(*certain), MAX_SHAPES)) if certain else [()]
     return tuple(ir.Shape(tuple(frames), least, None if endless else most) for frames in spellings)
 
 
@@ -109,16 +121,7 @@ def _heads(part: ir.Frame) -> Iterator[ir.FrameHead]:
             yield from (ir.FrameHead(option.encode().hex(), True) for option in options)
             return
     for head in find_heads(part.fields):
-        whole = head.unit is not None and not head.unit.size_octets
-        yield ir.FrameHead("".join(head.octets) if whole else head.pattern, whole)
-
-
-def _pairs(
-    shapes: Sequence[Sequence[ir.Shape]],
-) -> Iterator[tuple[tuple[int, ir.Shape], tuple[int, ir.Shape]]]:
-    rows = [(number, shape) for number, found in enumerate(shapes) for shape in found]
-    for at, row in enumerate(rows):
-        yield from ((row, other) for other in rows[at + 1 :] if other[0] != row[0])
+        yield ir.FrameHead("".join(head.octets) if head.whole else head.pattern, head.whole)
 
 
 def _overlap(one: ir.Shape, other: ir.Shape) -> bool:

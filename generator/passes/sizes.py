@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from specwire.generator import ir
@@ -30,13 +31,20 @@ def is_size_name(name: str) -> bool:
 
 def read_forms(reader: TypeReader, element: Alternation, name: str | None) -> ir.SizeType | None:
     """Return the size that the alternatives are forms of; None where they are something else."""
-    says = [name] if name else []
-    says += [use.name for use in references(element)]
-    return forms_of(reader, element) if any(map(is_size_name, says)) else None
+    names = name is not None and is_size_name(name)
+    return reader.forms_of(element) if names or reader.names_sizes(element) else None
+
+
+def names_sizes(element: Element) -> bool:
+    """Whether a rule that the element names is called a size; `TypeReader.names_sizes` asks it once."""
+    return any(is_size_name(use.name) for use in references(element))
 
 
 def forms_of(reader: TypeReader, element: Alternation | Concatenation) -> ir.SizeType | None:
-    """Return the size that the alternatives would be forms of, whatever their names; None where they cannot."""
+    """Return the size that the alternatives would be forms of, whatever their names; None where they cannot.
+
+    `TypeReader.forms_of` asks it once.
+    """
     forms: list[ir.SizeForm] = []
     for item in element.items if isinstance(element, Alternation) else (element,):
         form = _form(reader, item)
@@ -48,7 +56,7 @@ def forms_of(reader: TypeReader, element: Alternation | Concatenation) -> ir.Siz
 
 def shaped_forms(reader: TypeReader, element: Alternation) -> ir.SizeType | None:
     """Return the size that alternatives are by their shape: integers of several widths, each behind a constant."""
-    size = forms_of(reader, element)
+    size = reader.forms_of(element)
     if size is None or not all(form.tag for form in size.forms):
         return None
     return size if len({form.octets for form in size.forms}) > 1 else None
@@ -80,11 +88,9 @@ def _form(reader: TypeReader, item: Element) -> ir.SizeForm | None:
 
 def _apart(forms: Iterable[ir.SizeForm]) -> bool:
     """Whether no form can be taken for another; a form without a tag is what none of the others is."""
-    tags = [form.tag for form in forms if form.tag]
+    tags = sorted(form.tag for form in forms if form.tag)
     bare = sum(1 for form in forms if not form.tag)
-    return bare <= 1 and not any(
-        a.startswith(b) for n, a in enumerate(tags) for m, b in enumerate(tags) if n != m
-    )
+    return bare <= 1 and not any(after.startswith(tag) for tag, after in pairwise(tags))
 
 
 def names_size(element: Element) -> bool:

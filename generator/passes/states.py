@@ -19,9 +19,29 @@ CLOSED = "CLOSED"
 _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
-def name_after(label: str, *, taken: Collection[str]) -> str:
-    """Return the name of the state that `label` leads to, other than those `taken`."""
-    return _number_apart(_WORD_START.sub("_", label).replace(":", "_").upper(), taken)
+class StateNames:
+    """The names of states so far; each one more differs from them and from those that are `reserved`."""
+
+    def __init__(self, taken: set[str] | None = None, reserved: Collection[str] = ()) -> None:
+        self.taken = set() if taken is None else taken
+        self._reserved = reserved
+        self._numbers: dict[str, int] = {}
+        """The last number of each name: a name that many states have is not looked for from the first one on."""
+
+    def add(self, name: str) -> str:
+        """Take a name, with a number where it is taken, and return it."""
+        number = self._numbers.get(name, 1)
+        unique = name if number == 1 else f"{name}_{number}"
+        while unique in self.taken or unique in self._reserved:
+            number += 1
+            unique = f"{name}_{number}"
+        self._numbers[name] = number
+        self.taken.add(unique)
+        return unique
+
+    def after(self, label: str) -> str:
+        """Take the name of the state that `label` leads to, and return it."""
+        return self.add(_WORD_START.sub("_", label).replace(":", "_").upper())
 
 
 def name_states(
@@ -41,25 +61,16 @@ def name_states(
             if message is not None:
                 arrivals.setdefault(target, message)
     names: list[str] = []
+    known_names = StateNames()
+    others = StateNames(known_names.taken, frozenset(known.values()))
     for state, row in enumerate(automaton.transitions):
         if state in known:
-            names.append(_number_apart(known[state], names))
-        elif state == 0:
-            names.append(START)
-        elif not row:
-            names.append(CLOSED)
+            names.append(known_names.add(known[state]))
+        elif state == 0 or not row:
+            names.append(CLOSED if state else START)
+            known_names.taken.add(names[-1])
+        elif state in arrivals:
+            names.append(others.after(arrivals[state]))
         else:
-            taken = {*names, *known.values()}
-            names.append(
-                name_after(arrivals[state], taken=taken) if state in arrivals else _number_apart(USE, taken)
-            )
+            names.append(others.add(USE))
     return names
-
-
-def _number_apart(name: str, taken: Collection[str]) -> str:
-    number = 2
-    unique = name
-    while unique in taken:
-        unique = f"{name}_{number}"
-        number += 1
-    return unique

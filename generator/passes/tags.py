@@ -20,6 +20,7 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics, Span
 from specwire.generator.passes.heads import find_heads, fits
+from specwire.generator.passes.overlaps import overlapping
 from specwire.generator.passes.shapes import Alike, with_shapes
 
 MAX_SPELLINGS = 4096
@@ -65,19 +66,30 @@ def _by_patterns(
     patterns = [_patterns(message) for message in messages]
     rows = [(number, pattern) for number, found in enumerate(patterns) for pattern in found]
     shadowed: set[int] = set()
-    for at, (number, pattern) in enumerate(rows):
-        for other, longer in rows[at + 1 :]:
-            if number == other or not fits(pattern, longer):
-                continue
-            if len(pattern) == len(longer):
+    by_length: dict[int, list[tuple[int, str]]] = {}
+    for row in rows:
+        by_length.setdefault(len(row[1]), []).append(row)
+    for alike in by_length.values():
+        for at, places in overlapping([(pattern,) for _, pattern in alike]):
+            number, pattern = alike[at]
+            found = (alike[place] for place in places)
+            if any(number != other and fits(pattern, same) for other, same in found):
                 return None
-            shadowed.add(number if len(pattern) < len(longer) else other)
+    for at, places in overlapping([(pattern,) for _, pattern in rows]):
+        for place in places:
+            (number, pattern), (other, longer) = sorted((rows[at], rows[place]), key=_length)
+            if number not in shadowed and number != other and fits(pattern, longer):
+                shadowed.add(number)
     if any("" in found for found in patterns):
         return None
     return tuple(
         msgspec.structs.replace(message, tags=found, shadowed=number in shadowed)
         for number, (message, found) in enumerate(zip(messages, patterns, strict=True))
     )
+
+
+def _length(row: tuple[int, str]) -> int:
+    return len(row[1])
 
 
 def _report_unmarked(messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span) -> None:

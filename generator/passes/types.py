@@ -19,7 +19,9 @@ Shapes, after RFC 5234's notation in ZeroMQ specifications:
 - anything else made of character classes is text up to the end of the frame, where the classes are of
   printable characters, and octets where they are not.
 
-Rules do not contain themselves (`specwire.generator.passes.nesting` has seen to that), so reading one ends.
+Rules do not contain themselves (`specwire.generator.passes.nesting` has seen to that), so reading one ends. Each
+rule and each element is read once, whether it has a layout or not: rules that double each other cost no more than
+their text, and the fields that they expand to (`specwire.generator.passes.expansion`).
 """
 
 from __future__ import annotations
@@ -42,15 +44,16 @@ from specwire.generator.passes.layouts import (
     ValueLayout,
     words_of,
 )
+from specwire.generator.passes.memo import Memo
 from specwire.generator.passes.octets import Octets
 from specwire.generator.passes.records import read_record, read_union
 from specwire.generator.passes.repetitions import read_collection, read_counted
 from specwire.generator.passes.resolve import Grammar
-from specwire.generator.passes.runs import counts
-from specwire.generator.passes.sizes import find_forms, is_size_name, read_forms
+from specwire.generator.passes.runs import counts, varies
+from specwire.generator.passes.sizes import find_forms, forms_of, is_size_name, names_sizes, read_forms
 from specwire.generator.passes.texts import read_text
 from specwire.generator.passes.uses import find_bits, find_counts
-from specwire.generator.profile import LoadedProfile, TypeHint
+from specwire.generator.profile import NOTHING_SAID, LoadedProfile, TypeHint
 from specwire.generator.profile_values import WIDTHS
 from specwire.generator.statements import number_kinds
 from specwire.generator.syntax import (
@@ -88,7 +91,6 @@ class TypeReader:
         self.bits = find_bits(grammar, self.octets)
         self.enums: dict[str, ir.Enum] = {}
         self.constants: dict[str, ir.Constant] = {}
-        self.records: dict[str, ir.RecordType] = {}
         self.lengths: dict[str, int] = {}
         """The rules that hold a length or a count, by their names, with its octets."""
         self.literals: dict[Span, CharVal] = {}
@@ -101,13 +103,19 @@ class TypeReader:
         self._layouts: dict[str, RuleLayout | None] = {}
         self._noted: set[str] = set()
         self._faults: set[tuple[str, Span]] = set()
+        self._shapes: Memo[ValueLayout | None] = Memo()
+        self._counted: Memo[ValueLayout | None] = Memo()
+        self._records: Memo[ir.RecordType | None] = Memo()
+        self._unions: Memo[ir.UnionType | None] = Memo()
+        self._forms: Memo[ir.SizeType | None] = Memo()
+        self._answers: Memo[bool] = Memo()
 
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint:
         """Return what the profile says of a rule, first of it in `message`; nothing said is an empty hint."""
         if rule is None:
-            return TypeHint()
+            return NOTHING_SAID
         inside = self._hints.get(fold(f"{message.name}.{rule.name}")) if message else None
-        return inside or self._hints.get(fold(rule.name), TypeHint())
+        return inside or self._hints.get(fold(rule.name), NOTHING_SAID)
 
     @cached_property
     def forms(self) -> frozenset[str]:
@@ -178,15 +186,30 @@ class TypeReader:
         self, head: Element, repetition: Repetition, rule: Rule | None, hint: TypeHint
     ) -> ValueLayout | None:
         """Return the type of ``L *X`` in place; None where it is no value."""
-        return read_counted(self, head, repetition, rule, hint)
+        return self._counted.find(
+            (head, repetition, hint), _name(rule), lambda: read_counted(self, head, repetition, rule, hint)
+        )
 
     def record(self, name: str, items: tuple[Element, ...], rule: Rule | None) -> ir.RecordType | None:
         """Return the record of a run; None after a diagnostic."""
-        return read_record(self, name, items, rule)
+        nodes = (rule,) if rule else items
+        return self._records.find(nodes, (name,), lambda: read_record(self, name, items, rule))
 
     def union(self, name: str, element: Alternation) -> ir.UnionType | None:
         """Return the union of alternatives that are records; None after a diagnostic."""
-        return read_union(self, name, element)
+        return self._unions.find((element,), (name,), lambda: read_union(self, name, element))
+
+    def forms_of(self, element: Alternation | Concatenation) -> ir.SizeType | None:
+        """Return the size that an element would be by its shape; None where it cannot."""
+        return self._forms.find((element,), (), lambda: forms_of(self, element))
+
+    def names_sizes(self, element: Element) -> bool:
+        """Whether a rule that the element names is called a size."""
+        return self._answers.find((element,), ("size",), lambda: names_sizes(element))
+
+    def varies(self, element: Element) -> bool:
+        """Whether an element is not always of the same number of octets."""
+        return self._answers.find((element,), ("varies",), lambda: varies(self, element))
 
     def class_for(self, name: str) -> str:
         """Return the class name of a record: another than that of a message."""
@@ -220,6 +243,9 @@ class TypeReader:
 
     def shape(self, element: Element, rule: Rule | None, hint: TypeHint) -> ValueLayout | None:
         """Return the type that an element's shape gives; None where it is no single value."""
+        return self._shapes.find((element, hint), _name(rule), lambda: self._read_shape(element, rule, hint))
+
+    def _read_shape(self, element: Element, rule: Rule | None, hint: TypeHint) -> ValueLayout | None:
         constant = self.octets.constant(element)
         if constant is not None:
             self.note_literals(element)
@@ -230,9 +256,7 @@ class TypeReader:
             case Alternation():
                 return self._alternation(element, rule)
             case Concatenation(items=(head, Repetition() as repetition)) if counts(self, head, repetition):
-                return read_counted(self, head, repetition, rule, hint) or read_text(
-                    self, element, rule, hint
-                )
+                return self.counted(head, repetition, rule, hint) or read_text(self, element, rule, hint)
             case Repetition(minimum=low, maximum=high) if _varies(element):
                 if self.octets.count(element.element) == 1:
                     return ValueLayout(ir.OctetsType(REST, low, high))
@@ -311,6 +335,10 @@ class TypeReader:
     def _is_padding(self, rule: Rule) -> bool:
         """Whether octets mean nothing: the rule is called padding, and the profile does not say otherwise."""
         return rule.name.lower() == "padding" and not declared.says_type(self.hint(rule))
+
+
+def _name(rule: Rule | None) -> tuple[str, ...]:
+    return (str(rule),) if rule else ()
 
 
 def _varies(repetition: Repetition) -> bool:

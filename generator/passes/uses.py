@@ -20,10 +20,11 @@ def find_bits(grammar: Grammar, octets: Octets) -> dict[str, list[Rule]]:
         for rule in grammar.rules
         if rule.name.lower().endswith("s") and octets.count(rule.definition) is not None
     }
+    lengths = sorted({len(name) for name in masks}, reverse=True)
     found: dict[str, list[Rule]] = {}
     for rule in grammar.rules:
-        words = rule.name.lower().split("-")
-        prefixes = ("-".join(words[:length]) for length in range(len(words) - 1, 0, -1))
+        name = rule.name.lower()
+        prefixes = (name[:length] for length in lengths if name[length : length + 1] == "-")
         mask = next((masks[prefix] for prefix in prefixes if prefix in masks), None)
         if mask is not None and octets.constant(rule.definition) is not None:
             found.setdefault(str(mask), []).append(rule)

@@ -74,12 +74,12 @@ def compile_all(folders: Sequence[Path]) -> list[Compilation]:
     from specwire.generator.pipeline import compile_protocol
 
     compiled: list[Compilation] = []
-    faults: list[Diagnostic] = []
+    faults: dict[Diagnostic, None] = {}
     for folder in folders:
         try:
             compiled.append(compile_protocol(folder, shown=folder.as_posix()))
         except SpecError as error:
-            faults.extend(found for found in error.diagnostics if found not in faults)
+            faults |= dict.fromkeys(error.diagnostics)
     if faults:
         raise SpecError(tuple(faults))
     return compiled
