@@ -28,16 +28,16 @@ test: setup ## all tests, in two workers
 
 generate: setup ## write generated/ from grammars/, and the parts of docs/ that are tables of the code
 	@$(VENV)/specwire generate
-	@$(VENV)/python -m specwire.generator.codes.page docs/diagnostics.md
-	@$(VENV)/python scripts/command_table.py docs/command-line.md
-	@$(VENV)/python scripts/api_table.py docs/api.md
+	@$(VENV)/python -m specwire.generator.codes.page docs/reference/diagnostics.md
+	@$(VENV)/python scripts/command_table.py docs/reference/command-line.md
+	@$(VENV)/python scripts/api_table.py docs/reference/api.md
 	@$(VENV)/python scripts/picture.py
 
 drift: setup ## fail when generated/ is not what grammars/ gives
 	@$(VENV)/specwire generate --check
-	@$(VENV)/python -m specwire.generator.codes.page --check docs/diagnostics.md
-	@$(VENV)/python scripts/command_table.py --check docs/command-line.md
-	@$(VENV)/python scripts/api_table.py --check docs/api.md
+	@$(VENV)/python -m specwire.generator.codes.page --check docs/reference/diagnostics.md
+	@$(VENV)/python scripts/command_table.py --check docs/reference/command-line.md
+	@$(VENV)/python scripts/api_table.py --check docs/reference/api.md
 	@$(VENV)/python scripts/picture.py --check
 
 docs: setup ## the site, in build/site; needs no network

@@ -11,7 +11,7 @@ Each diagnostic points into the file the user wrote and renders with the line an
                                     ^
          = help: RFC 5234 section 3.2 writes alternatives with '/'; record it in profile.toml
 
-Every code has a row in `specwire.generator.codes`, which says more about it; docs/diagnostics.md and
+Every code has a row in `specwire.generator.codes`, which says more about it; docs/reference/diagnostics.md and
 ``specwire explain`` are made from the same rows.
 """
 

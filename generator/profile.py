@@ -4,7 +4,7 @@ A profile names its protocol and source, mends faults of the published grammar (
 that no document writes as ABNF (`AddedRules`), and declares what the passes would otherwise assume:
 types, presence, roles, dialogs, timers, answers. It may stand on another protocol's (``base``): then the
 grammar is the base's, its own rules replace the base's of the same name, and its tables are laid over
-the base's. docs/grammars.md shows every key.
+the base's. docs/reference/grammars.md shows every key.
 
 This module says what a profile may hold; `specwire.generator.profile_file` reads one.
 """

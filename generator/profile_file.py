@@ -37,7 +37,7 @@ MAX_CHARACTERS = 200_000
 _MAX_OCTETS = 4 * MAX_CHARACTERS
 """What has more has too many characters, too: a character of UTF-8 has at most four octets."""
 _BASE_HELP = "name a protocol of the same folder that does not stand on this one, or take `base` out"
-_KIND_HELP = "docs/grammars.md shows every key with a value"
+_KIND_HELP = "docs/reference/grammars.md shows every key with a value"
 _NAME_HELP = "use lower-case letters, digits and '_', a letter first"
 
 

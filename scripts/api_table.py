@@ -1,6 +1,6 @@
-"""The table of public names in docs/api.md, written from the ``__all__`` of the modules that programs may import.
+"""The table of public names in docs/reference/api.md, written from the ``__all__`` of the modules that programs may import.
 
-``python scripts/api_table.py docs/api.md`` writes what stands between the two markers; with ``--check`` it compares.
+``python scripts/api_table.py docs/reference/api.md`` writes what stands between the two markers; with ``--check`` it compares.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""The table of all commands in docs/command-line.md, written from the commands themselves.
+"""The table of all commands in docs/reference/command-line.md, written from the commands themselves.
 
-``python scripts/command_table.py docs/command-line.md`` writes what stands between the two markers; with ``--check``
+``python scripts/command_table.py docs/reference/command-line.md`` writes what stands between the two markers; with ``--check``
 it compares, prints the difference and ends with status 1 where there is one.
 """
 

@@ -1,6 +1,6 @@
-"""Run docs/notebook.ipynb from top to bottom, keep what it shows, and write the same as a page for the site.
+"""Run docs/tutorials/notebook.ipynb from top to bottom, keep what it shows, and write the same as a page for the site.
 
-``python scripts/notebook.py`` runs it, stores its outputs in it, and writes ``docs/notebook.md`` with the figures beside
+``python scripts/notebook.py`` runs it, stores its outputs in it, and writes ``docs/tutorials/notebook.md`` with the figures beside
 it; ``--page`` writes the page of the outputs that are stored. The notebook runs in a kernel of its own, which is told
 what to do over sockets in a folder that only the user can enter.
 """
@@ -19,8 +19,8 @@ from nbclient import NotebookClient
 from nbformat import NotebookNode
 
 DOCS = Path(__file__).resolve().parent.parent / "docs"
-NOTEBOOK = DOCS / "notebook.ipynb"
-PAGE = DOCS / "notebook.md"
+NOTEBOOK = DOCS / "tutorials" / "notebook.ipynb"
+PAGE = DOCS / "tutorials" / "notebook.md"
 FIGURE = "images/notebook-{}.png"
 
 CELL_S = 300
@@ -79,7 +79,7 @@ def write_page(notebook: NotebookNode) -> tuple[str, dict[str, bytes]]:
             for png in drawn:
                 name = FIGURE.format(len(figures) + 1)
                 figures[name] = png
-                parts.append(f"![What the cell above draws]({name})\n")
+                parts.append(f"![What the cell above draws](../{name})\n")
         elif text := shown_texts(cell):
             parts.append(f"```text\n{text}```\n")
     return "\n".join(parts), figures

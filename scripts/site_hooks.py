@@ -15,7 +15,7 @@ from mkdocs.structure.toc import get_toc
 
 from site_protocols import FOLDER, body, drawing_styles, outline, source_pages
 
-DECISIONS = "decisions"
+DECISIONS = "explanation/decisions"
 DRAWINGS = "stylesheets/drawings.css"
 _NOTE = re.compile(r"^ *<!-- test: .*? -->\n", re.MULTILINE)
 

@@ -1,7 +1,7 @@
 """Every diagnostic code, with what it means and what to write instead.
 
 One row a code, in one module for each group. `specwire.generator.diagnostics` refuses a code that has no row
-here; docs/diagnostics.md and ``specwire explain`` are made from the rows.
+here; docs/reference/diagnostics.md and ``specwire explain`` are made from the rows.
 """
 
 from __future__ import annotations

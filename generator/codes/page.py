@@ -1,4 +1,4 @@
-"""docs/diagnostics.md: one section a code, in the order of the table.
+"""docs/reference/diagnostics.md: one section a code, in the order of the table.
 
 ``python -m specwire.generator.codes.page FILE`` writes it; with ``--check`` it compares, prints the difference
 and ends with status 1 where there is one.

@@ -16,7 +16,7 @@ def _row(code: str, title: str, meaning: str, wrong: str, right: str) -> Code:
 
 PROFILES = (
     _row("E501", "Not TOML", "The profile cannot be read.", 'name = "demo\n', _NAME),
-    _row("E502", "An unknown key, or a value of the wrong kind", "The keys of a profile are listed in docs/grammars.md.", _NAME + 'titel = "Demo"\n', _NAME + 'title = "Demo"\n'),
+    _row("E502", "An unknown key, or a value of the wrong kind", "The keys of a profile are listed in docs/reference/grammars.md.", _NAME + 'titel = "Demo"\n', _NAME + 'title = "Demo"\n'),
     _row("E503", "A name that cannot name a package", "A protocol is called by lower-case letters, digits and '_', a letter first.", 'name = "My-Protocol"\n', _NAME),
     _row("E504", "A base that cannot be stood on", "There is no such protocol, or it stands on this one.", _NAME + 'base = "nowhere"\n', _NAME),
     Code("E505", "No grammar", "The folder has no grammar.abnf, or it cannot be read.", "", _GRAMMAR, _NAME, _NAME),

@@ -5,7 +5,7 @@ plain function of a protocol: what a run decides for all emitters (where templat
 targets take part) is kept in a context variable for as long as the run lasts, so an emitter that is called
 without a run, as tests do, takes part in one with our templates and every target.
 
-docs/emitters.md tells how to write one in a package of your own.
+docs/reference/emitters.md tells how to write one in a package of your own.
 """
 
 from __future__ import annotations

@@ -122,7 +122,7 @@ class _Builder:
 
     def contradiction(self, entry: DialogSettings, message: str) -> None:
         """Add the fault of a profile entry."""
-        help = "docs/grammars.md shows an entry of [[dialogs]] and says what its keys mean"
+        help = "docs/reference/grammars.md shows an entry of [[dialogs]] and says what its keys mean"
         self.diagnostics.error("E309", self.place(f'"{entry.name}"', "name"), message, help)
 
     def _check(self, entry: DialogSettings) -> None:

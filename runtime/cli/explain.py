@@ -26,7 +26,7 @@ def command(
         near = (
             f"there are {', '.join(close)}" if close else "a code is E or W with three digits, such as E201"
         )
-        fail(f"there is no code {code!r}; {near}, and docs/diagnostics.md lists them all")
+        fail(f"there is no code {code!r}; {near}, and docs/reference/diagnostics.md lists them all")
     if json:
         print_json({"severity": row.severity, **asdict(row)})
         return

@@ -28,7 +28,7 @@ def simulate(
         Path | None,
         typer.Option(
             metavar="FILE",
-            help="What happens, in TOML (see docs/flux-scale.md); without, the tree starts and its pulse beats.",
+            help="What happens, in TOML (see docs/explanation/flux-scale.md); without, the tree starts and its pulse beats.",
             show_default=False,
         ),
     ] = None,

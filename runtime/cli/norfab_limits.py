@@ -18,7 +18,7 @@ LimitOption = Annotated[
     typer.Option(
         "--limit",
         metavar="NAME=NUMBER",
-        help="A bound or time in place of the broker's own, such as queue_s=300 or jobs_per_client=1000; docs/operating.md "
+        help="A bound or time in place of the broker's own, such as queue_s=300 or jobs_per_client=1000; docs/how-to/operating.md "
         "lists them. May be repeated.",
         show_default=False,
     ),

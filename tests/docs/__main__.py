@@ -1,4 +1,4 @@
-"""Run the commands of pages: ``python -m tests.docs docs/filemq.md …``.
+"""Run the commands of pages: ``python -m tests.docs docs/reference/filemq.md …``.
 
 Where the system lets users have namespaces, a page has a network of its own, so the ports that it names are free,
 nothing outside can be reached, and hosts that pages name are this one.

@@ -133,7 +133,7 @@ def codes_of_matching(grammar: str) -> set[str]:
 
 
 def test_the_page_is_what_the_table_gives(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["--check", str(ROOT / "docs/diagnostics.md")]) == 0, capsys.readouterr().out
+    assert main(["--check", str(ROOT / "docs/reference/diagnostics.md")]) == 0, capsys.readouterr().out
 
 
 def test_a_page_that_differs_is_told(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

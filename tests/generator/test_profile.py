@@ -26,7 +26,7 @@ from specwire.generator.profile import (
 )
 from specwire.generator.profile_values import check_values
 
-DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "grammars.md"
+DOCUMENT = Path(__file__).resolve().parents[2] / "docs" / "reference" / "grammars.md"
 TABLES = (
     Profile, SourceDocument, Erratum, AddedRules, RoleTable, TypeHint, MessageTable, DialogSettings, Answer, StreamTable,
     PayloadTable,
@@ -64,7 +64,7 @@ def test_the_document_shows_every_key() -> None:
 
 
 def test_the_document_names_only_codes_that_exist() -> None:
-    folder = DOCUMENT.parents[1] / "generator"
+    folder = DOCUMENT.parents[2] / "generator"
     defined = {
         code
         for path in folder.rglob("*.py")

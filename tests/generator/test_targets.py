@@ -296,8 +296,8 @@ def test_ours_keep_their_trace(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_the_documented_plug_in_works(
     project: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    """The example of docs/emitters.md, as it stands there, with a template that lists the messages."""
-    text = (ROOT / "docs" / "emitters.md").read_text(encoding="utf-8")
+    """The example of docs/reference/emitters.md, as it stands there, with a template that lists the messages."""
+    text = (ROOT / "docs" / "reference" / "emitters.md").read_text(encoding="utf-8")
     source = text.partition("```python\n")[2].partition("```")[0]
     name, _, value = text.partition('"specwire.emitters"]\n')[2].partition("\n")[0].partition(" = ")
     index = "{{ remark }}\n{% for file, name in messages %}\n<a href={{ file }}.html>{{ name }}</a>\n{% endfor %}\n"

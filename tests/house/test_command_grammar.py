@@ -69,8 +69,10 @@ def test_exit_statuses(words: str) -> None:
 
 
 def test_page_has_every_command(capsys: pytest.CaptureFixture[str]) -> None:
-    """docs/command-line.md is what scripts/command_table.py writes: run it after a change."""
-    assert command_table.main(["--check", str(ROOT / "docs/command-line.md")]) == 0, capsys.readouterr().out
+    """docs/reference/command-line.md is what scripts/command_table.py writes: run it after a change."""
+    assert command_table.main(["--check", str(ROOT / "docs/reference/command-line.md")]) == 0, (
+        capsys.readouterr().out
+    )
 
 
 def test_only_commands_that_are_there_go_without_json() -> None:

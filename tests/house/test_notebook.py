@@ -1,4 +1,4 @@
-"""docs/notebook.ipynb runs from top to bottom, and docs/notebook.md shows what it shows."""
+"""docs/tutorials/notebook.ipynb runs from top to bottom, and docs/tutorials/notebook.md shows what it shows."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What docs/api.md promises is there: in every generated package, and in every module that it lists."""
+"""What docs/reference/api.md promises is there: in every generated package, and in every module that it lists."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specwire.generated import errors, flux
 from specwire.runtime.cli.protocols import protocol_names
 from tests.house.repository import ROOT
 
-PAGE = ROOT / "docs/api.md"
+PAGE = ROOT / "docs/reference/api.md"
 OF_SOME = {"StreamDecoder", "frame", "NODEID_ANY", "Flags", "Request"}
 """What a package has where its protocol has such a thing."""
 

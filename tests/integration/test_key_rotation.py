@@ -108,7 +108,7 @@ def test_a_filemq_server_takes_its_configuration_at_sighup(tmp_path: Path) -> No
 
 
 def test_norfab_peers_with_the_next_key_follow(tmp_path: Path) -> None:
-    """As docs/operating.md has it: the next key is made and handed out, and then takes the other's place.
+    """As docs/how-to/operating.md has it: the next key is made and handed out, and then takes the other's place.
 
     A job that runs meanwhile ends as it should.
     """

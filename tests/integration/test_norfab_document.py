@@ -21,7 +21,7 @@ SPECWIRE = [sys.executable, "-m", "specwire"]
 
 def section() -> str:
     """Return the first ten minutes."""
-    guide = (ROOT / "docs/norfab.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/reference/norfab.md").read_text(encoding="utf-8")
     return guide.partition("## The first ten minutes\n")[2].partition("\n## ")[0]
 
 

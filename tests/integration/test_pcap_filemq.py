@@ -1,4 +1,4 @@
-"""Packets of a FILEMQ transfer, recorded by tcpdump as docs/decode.md says, decode to the rows of the capture of that run."""
+"""Packets of a FILEMQ transfer, recorded by tcpdump as docs/how-to/decode.md says, decode to the rows of the capture of that run."""
 
 from __future__ import annotations
 

@@ -3,7 +3,7 @@
 The file has the layout of the messages as tables, and what walks over them: the same walk as the slow path of
 decoding, so that what is wrong with a message is told in the same words. It also brings ZMTP, the framing of
 ZeroMQ on TCP, from the grammar of that name which comes with specwire; the file for ``zmtp`` has nothing else.
-docs/wireshark.md tells how to use it.
+docs/how-to/wireshark.md tells how to use it.
 
     lua         values and comments of Lua
     fields      the names that Wireshark filters by

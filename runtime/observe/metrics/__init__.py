@@ -1,1 +1,1 @@
-"""The measures of each server, made of its status document; docs/observability.md lists them all."""
+"""The measures of each server, made of its status document; docs/reference/observability.md lists them all."""

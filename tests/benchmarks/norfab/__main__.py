@@ -102,7 +102,9 @@ def _cells(row: Row) -> list[str]:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="norfab", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--markdown", action="store_true", help="print the table of docs/benchmarks.md")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the table of docs/explanation/benchmarks.md"
+    )
     parser.add_argument("--rounds", type=int, default=2, help="how often each kind is measured")
     parser.add_argument("--jobs", type=int, default=300, help="jobs one at a time")
     parser.add_argument("--together", type=int, default=500, help="jobs in flight together")

@@ -104,7 +104,9 @@ def _print(rows: Sequence[Row]) -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="spark", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
-    parser.add_argument("--markdown", action="store_true", help="print the tables of docs/benchmarks.md")
+    parser.add_argument(
+        "--markdown", action="store_true", help="print the tables of docs/explanation/benchmarks.md"
+    )
     parser.add_argument("--gate", action="store_true", help="fail where a goal is missed")
     parser.add_argument("--rows", type=int, default=5_000_000, help="messages of the captures")
     parser.add_argument("--rounds", type=int, default=5, help="how often each way is measured")

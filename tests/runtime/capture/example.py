@@ -1,4 +1,4 @@
-"""The capture of docs/capture.md: a server's tap of two days, and a client's; `python -m tests.runtime.capture.example FOLDER`."""
+"""The capture of docs/how-to/capture.md: a server's tap of two days, and a client's; `python -m tests.runtime.capture.example FOLDER`."""
 
 from __future__ import annotations
 

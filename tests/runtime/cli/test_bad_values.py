@@ -31,4 +31,4 @@ def test_the_sentence(words: str, told: str, capfd: pytest.CaptureFixture[str]) 
 def test_a_code_that_there_is_none_of(code: str, told: str, capfd: pytest.CaptureFixture[str]) -> None:
     outcome = specwire(capfd, "explain", code)
     assert outcome.status == 2 and told in outcome.err
-    assert outcome.err.endswith("docs/diagnostics.md lists them all\n")
+    assert outcome.err.endswith("docs/reference/diagnostics.md lists them all\n")

@@ -1,4 +1,4 @@
-"""`specwire decode` of what grows: files and folders that are followed, and standard input (docs/decode.md)."""
+"""`specwire decode` of what grows: files and folders that are followed, and standard input (docs/how-to/decode.md)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`specwire decode` of hex dumps, packet captures and capture folders (docs/decode.md): printed, filtered, written, followed."""
+"""`specwire decode` of hex dumps, packet captures and capture folders (docs/how-to/decode.md): printed, filtered, written, followed."""
 
 from __future__ import annotations
 

@@ -239,7 +239,7 @@ def test_nobody_to_tell() -> None:
 
 
 def test_every_limit_is_in_the_documentation_with_its_default() -> None:
-    rows = (Path(__file__).parents[3] / "docs/operating.md").read_text(encoding="utf-8").splitlines()
+    rows = (Path(__file__).parents[3] / "docs/how-to/operating.md").read_text(encoding="utf-8").splitlines()
     told = {row.split("|")[1].strip(" `"): row.split("|")[2].strip() for row in rows if row.startswith("| `")}
     for name in names_of_limits():
         assert float(told[name].replace(",", "")) == getattr(Settings(), name), name

@@ -1,4 +1,4 @@
-"""Checks of docs/flux-conformance.md: its tests exist, and it covers each requirement.
+"""Checks of docs/reference/flux-conformance.md: its tests exist, and it covers each requirement.
 
 The specifications are not part of the repository. `REQUIREMENTS` has the number of sentences under
 each heading with SHALL, MUST, SHOULD, REQUIRED or RECOMMENDED, except for the one that defines
@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-TABLES = (ROOT / "docs" / "flux-conformance.md").read_text(encoding="utf-8")
+TABLES = (ROOT / "docs" / "reference" / "flux-conformance.md").read_text(encoding="utf-8")
 
 CMB1 = {
     "Rank Assignment": 7,

@@ -1,6 +1,6 @@
 """Sentences of CMB1, both editions, by trees of engines that speak them: one sentence, one test.
 
-docs/flux-conformance.md has them all, with the numbers of the sentences.
+docs/reference/flux-conformance.md has them all, with the numbers of the sentences.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Sentences of Flux v1 that no playbook shows by itself: one sentence, one test. docs/flux-conformance.md has them all."""
+"""Sentences of Flux v1 that no playbook shows by itself: one sentence, one test. docs/reference/flux-conformance.md has them all."""
 
 from __future__ import annotations
 

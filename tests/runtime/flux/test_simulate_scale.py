@@ -1,4 +1,4 @@
-"""The table and the picture of docs/flux-scale.md, made of a few brokers."""
+"""The table and the picture of docs/explanation/flux-scale.md, made of a few brokers."""
 
 from __future__ import annotations
 

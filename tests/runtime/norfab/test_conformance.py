@@ -1,4 +1,4 @@
-"""Checks of docs/norfab-conformance.md: its tests exist, and it covers each requirement.
+"""Checks of docs/reference/norfab-conformance.md: its tests exist, and it covers each requirement.
 
 The specification is not part of the repository. `REQUIREMENTS` has the numbers that were counted in
 it.
@@ -15,7 +15,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parents[3]
-TABLES = (ROOT / "docs" / "norfab-conformance.md").read_text(encoding="utf-8")
+TABLES = (ROOT / "docs" / "reference" / "norfab-conformance.md").read_text(encoding="utf-8")
 
 REQUIREMENTS = {
     "Overall Topology": 4,

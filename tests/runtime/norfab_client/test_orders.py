@@ -194,7 +194,7 @@ def test_answers() -> None:
 
 def test_settings_of_a_client_are_named_in_the_guide() -> None:
     """The figures in the guide are those of the program."""
-    guide = (ROOT / "docs/norfab.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs/reference/norfab.md").read_text(encoding="utf-8")
     settings = ClientSettings()
     assert "a week, up to 100,000 jobs and 512 MiB" in " ".join(guide.split())
     assert (settings.kept_s, settings.kept_jobs, settings.kept_octets) == (7 * 86400, 100_000, 512 << 20)

@@ -171,8 +171,8 @@ def test_names_are_as_prometheus_wants_them(server: str) -> None:
 
 
 def test_the_page_about_them_lists_each_with_its_kind() -> None:
-    """docs/observability.md has a row for each, and no other."""
-    text = (ROOT / "docs/observability.md").read_text(encoding="utf-8")
+    """docs/reference/observability.md has a row for each, and no other."""
+    text = (ROOT / "docs/reference/observability.md").read_text(encoding="utf-8")
     listed = dict(
         re.findall(
             r"^\| `(specwire_\w+)(?:\{[\w, ]+\})?` \| (counter|gauge|histogram) \|", text, re.MULTILINE

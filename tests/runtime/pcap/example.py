@@ -1,4 +1,4 @@
-"""The recording that docs/decode.md looks at: ``python -m tests.runtime.pcap.example FILE`` writes it.
+"""The recording that docs/how-to/decode.md looks at: ``python -m tests.runtime.pcap.example FILE`` writes it.
 
 A FILEMQ client fetches a file of eleven octets and sends something that is no command; another connection is encrypted.
 """

@@ -1,4 +1,4 @@
-"""docs/spark.md: its examples run, one after the other, on a capture of one Flux request."""
+"""docs/reference/spark.md: its examples run, one after the other, on a capture of one Flux request."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specwire.runtime.spark.decoding.options import KNOWN
 from specwire.runtime.spark.reading.source import OPTIONS
 from tests.runtime.spark import captures
 
-DOCUMENT = Path(__file__).parents[3] / "docs" / "spark.md"
+DOCUMENT = Path(__file__).parents[3] / "docs" / "reference" / "spark.md"
 
 
 @pytest.mark.spark

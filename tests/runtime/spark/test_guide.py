@@ -1,4 +1,4 @@
-"""docs/guides/spark.md: its command and its queries, in the Spark session that all tests share."""
+"""docs/tutorials/tables.md: its command and its queries, in the Spark session that all tests share."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from specwire.runtime.spark.pipeline import run as running
 from tests.docs.page import blocks, commands
 from tests.docs.session import ROOT, first_words
 
-GUIDE = ROOT / "docs/guides/spark.md"
+GUIDE = ROOT / "docs/tutorials/tables.md"
 THIS = "tests/runtime/spark/test_guide.py"
 
 

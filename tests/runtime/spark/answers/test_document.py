@@ -1,4 +1,4 @@
-"""docs/answers.md: its examples run, on one file of FILEMQ and some calls of Flux."""
+"""docs/reference/answers.md: its examples run, on one file of FILEMQ and some calls of Flux."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.runtime.spark.answers.traffic import Seen, capture_rows, typed_of
 
 pytestmark = pytest.mark.spark
 
-DOCUMENT = Path(__file__).parents[4] / "docs" / "answers.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "reference" / "answers.md"
 CODE = [block for block in blocks(DOCUMENT) if block.language in ("py", "sql")]
 
 FILE = (

@@ -1,4 +1,4 @@
-"""Payloads with a schema of their own: Spark makes the columns that Arrow makes, as docs/payloads.md shows."""
+"""Payloads with a schema of their own: Spark makes the columns that Arrow makes, as docs/how-to/payloads.md shows."""
 
 from __future__ import annotations
 

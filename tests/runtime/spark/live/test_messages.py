@@ -19,7 +19,7 @@ from tests.runtime.spark.live.growing import add_segment
 LIMIT_S = 600
 """For what takes seconds on a machine that has nothing else to do."""
 
-DOCUMENT = Path(__file__).parents[4] / "docs" / "live.md"
+DOCUMENT = Path(__file__).parents[4] / "docs" / "how-to" / "live.md"
 
 
 def test_names_of_files_are_taken_as_spark_writes_them() -> None:

@@ -329,7 +329,7 @@ def test_every_dialog_has_its_messages_in_the_alphabet() -> None:
 
 def test_the_guide(spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
     """The code of the sections about conversations and taps runs, one block after another."""
-    guide = (ROOT / "docs" / "answers.md").read_text(encoding="utf-8")
+    guide = (ROOT / "docs" / "reference" / "answers.md").read_text(encoding="utf-8")
     rows = capture_rows(FILEMQ, "filemq")
     names = {"typed": typed_of(spark, rows[:4], "filemq"), "more": typed_of(spark, rows[4:], "filemq")}
     sections = re.split(r"^## ", guide, flags=re.MULTILINE)
