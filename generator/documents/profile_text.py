@@ -36,7 +36,7 @@ def new_profile(
 
     `commands` are the messages, where they cannot be found by their form or in the dialogs, `frames` rules of the grammar
     that a table takes for frames; `senders` are the roles that send messages; `fields` what fields are called whose rules
-    have another name; `constants` the values that the document demands, by rule; `prose` what it says outside its grammar.
+    have another name; `constants` the values that the document requires, by rule; `prose` its statements outside the grammar.
     """
     lines = [
         f"# What the grammar of {facts.title} cannot say; written by `specwire import`, yours to edit.",
