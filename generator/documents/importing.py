@@ -19,14 +19,14 @@ there already keeps its profile: only ``[source]`` changes, and errata that mend
     W714  what may be a rule, and has no name         W715  a name that is misspelled, it seems
     W716  a sign in a rule that ABNF does not have    W717  names that another document may define
     W718  a message whose sender its name tells
-    W719  words about frames, numbers or letters that the grammar does not show
+    W719  prose about frames, numbers or letters that the grammar does not show
 """
 
 from __future__ import annotations
 
 import hashlib
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -41,12 +41,12 @@ from specwire.generator.documents.conversion import Converted, convert
 from specwire.generator.documents.facts import Facts, clean, read_facts
 from specwire.generator.documents.joining import GrammarText, join_blocks
 from specwire.generator.documents.messages import forgotten_messages
-from specwire.generator.documents.profile_text import edit_edition, edit_source, new_profile
+from specwire.generator.documents.profile_text import Proposals, edit_edition, edit_source, new_profile
 from specwire.generator.documents.prose import find_statements, fixed_values
 from specwire.generator.documents.reading import check_size, read_document, read_octets
 from specwire.generator.documents.repairs import propose_errata
 from specwire.generator.errata import read_published
-from specwire.generator.profile import Erratum, LoadedProfile, Profile, ProseStatement
+from specwire.generator.profile import Erratum, LoadedProfile, Profile, SourceDocument
 from specwire.generator.profile_file import NAME, PROFILE, load_profile
 from specwire.generator.sources import GRAMMAR
 from specwire.generator.syntax import Rulelist
@@ -117,9 +117,17 @@ def import_document(
         report_borrowed(rulelist, published, folder, slips)
         diagnostics.extend(draft.text.in_document(slips, written.path))
         commands = draft.converted.commands or tuple(map(str, forgotten_messages(rulelist)))
-        constants = fixed_values(rulelist, protocol)
-        prose = find_statements(source, draft.blocks, rulelist, diagnostics)
-        profile_text = _new_profile(draft, protocol, path.name, sha256, errata, commands, constants, prose)
+        proposed = Proposals(
+            errata=errata,
+            commands=commands,
+            frames=draft.converted.published,
+            senders=draft.converted.senders,
+            fields=draft.fields | {f.name: f.field for f in draft.converted.frames if f.field is not None},
+            constants=fixed_values(rulelist, protocol),
+            prose=find_statements(source, draft.blocks, rulelist, diagnostics),
+        )
+        document = SourceDocument(draft.facts.published_as or clean(path.name), sha256)
+        profile_text = new_profile(protocol, draft.facts, document, proposed)
     else:
         profile_text = edit_source(loaded.source.text, document=draft.facts.published_as, sha256=sha256)
         if loaded.profile.source.sha256 not in ("", sha256) and loaded.profile.edition != draft.facts.edition:
@@ -157,7 +165,7 @@ class _Draft:
 def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments: bool) -> _Draft:
     blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
     if not blocks and (whole := whole_grammar(source)):
-        blocks = (whole,)  # a fault of its rules is reported where it is
+        blocks = (whole,)  # so that faults of its rules are reported at their places
     check_size(blocks, diagnostics)
     facts = read_facts(source.text.split("\n"), blocks, protocol)
     text = GrammarText()
@@ -195,31 +203,6 @@ def _report_nameless(source: Source, blocks: Sequence[Block], diagnostics: Diagn
             diagnostics.warning(
                 "W714", span, message, "left out; write it under [[rules]] in the profile, with a name"
             )
-
-
-def _new_profile(
-    draft: _Draft,
-    protocol: str,
-    file_name: str,
-    sha256: str,
-    errata: Sequence[Erratum],
-    commands: Sequence[str],
-    constants: Mapping[str, str | int],
-    prose: Sequence[ProseStatement],
-) -> str:
-    return new_profile(
-        protocol,
-        draft.facts,
-        document=draft.facts.published_as or clean(file_name),
-        sha256=sha256,
-        errata=errata,
-        commands=commands,
-        frames=draft.converted.published,
-        senders=draft.converted.senders,
-        fields=draft.fields | {f.name: f.field for f in draft.converted.frames if f.field is not None},
-        constants=constants,
-        prose=prose,
-    )
 
 
 def _check_protocol(protocol: str, source: Source, diagnostics: Diagnostics) -> None:

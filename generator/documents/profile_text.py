@@ -10,34 +10,39 @@ import json
 import re
 import tomllib
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from specwire.generator import toml_places
 from specwire.generator.documents.commands import ROLES
 from specwire.generator.documents.facts import Facts
-from specwire.generator.profile import Erratum, ProseStatement
+from specwire.generator.profile import Erratum, ProseStatement, SourceDocument
 
 
-def new_profile(
-    protocol: str,
-    facts: Facts,
-    *,
-    document: str,
-    sha256: str,
-    errata: Sequence[Erratum],
-    commands: Sequence[str] = (),
-    frames: Sequence[str] = (),
-    senders: Mapping[str, str] = MappingProxyType({}),
-    fields: Mapping[str, str] = MappingProxyType({}),
-    constants: Mapping[str, str | int] = MappingProxyType({}),
-    prose: Sequence[ProseStatement] = (),
-) -> str:
-    """Return the text of a profile that says what the document tells.
+@dataclass(frozen=True, slots=True)
+class Proposals:
+    """Entries of a new profile that a document implies.
 
-    `commands` are the messages, where they cannot be found by their form or in the dialogs, `frames` rules of the grammar
-    that a table takes for frames; `senders` are the roles that send messages; `fields` what fields are called whose rules
-    have another name; `constants` the values that the document demands, by rule; `prose` what it says outside its grammar.
+    Attributes:
+        errata: corrections of rules.
+        commands: the messages, where neither their form nor the dialogs show them.
+        frames: rules of the grammar that a table lists as frames.
+        senders: role by message, where no dialog names it.
+        fields: field name by rule, where the two differ.
+        constants: required value by rule.
+        prose: statements outside the grammar.
     """
+
+    errata: Sequence[Erratum] = ()
+    commands: Sequence[str] = ()
+    frames: Sequence[str] = ()
+    senders: Mapping[str, str] = field(default_factory=dict)
+    fields: Mapping[str, str] = field(default_factory=dict)
+    constants: Mapping[str, str | int] = field(default_factory=dict)
+    prose: Sequence[ProseStatement] = ()
+
+
+def new_profile(protocol: str, facts: Facts, source: SourceDocument, proposed: Proposals) -> str:
+    """Return the text of a profile with what a document implies."""
     lines = [
         f"# What the grammar of {facts.title} cannot say; written by `specwire import`, yours to edit.",
         "",
@@ -45,25 +50,25 @@ def new_profile(
         f"title = {quote(facts.title)}",
         f"edition = {quote(facts.edition)}",
     ]
-    if commands:
-        lines += ["", "messages = [", *(f"    {quote(command)}," for command in commands), "]"]
-    lines += ["", "[source]", f"document = {quote(document)}", f"sha256 = {quote(sha256)}"]
-    for erratum in errata:
+    if proposed.commands:
+        lines += ["", "messages = [", *(f"    {quote(command)}," for command in proposed.commands), "]"]
+    lines += ["", "[source]", f"document = {quote(source.document)}", f"sha256 = {quote(source.sha256)}"]
+    for erratum in proposed.errata:
         lines += ["", "[[errata]]"]
         lines += [f"{key} = {quote(getattr(erratum, key))}" for key in ("rule", "was", "now", "why")]
-    for role in sorted(set(senders.values())):
+    for role in sorted(set(proposed.senders.values())):
         name, socket = ROLES[role]
         lines += ["", f"[roles.{role}]", f"name = {quote(name)}", f"socket = {quote(socket)}"]
-    for message, role in senders.items():
+    for message, role in proposed.senders.items():
         lines += ["", f"[message.{message}]", f"senders = [{quote(role)}]"]
-    types: dict[str, list[str]] = {frame: ["frame = true"] for frame in frames}
-    for rule, field in fields.items():
-        types.setdefault(rule, []).append(f"name = {quote(field)}")
-    for rule, value in constants.items():
+    types: dict[str, list[str]] = {frame: ["frame = true"] for frame in proposed.frames}
+    for rule, name in proposed.fields.items():
+        types.setdefault(rule, []).append(f"name = {quote(name)}")
+    for rule, value in proposed.constants.items():
         types.setdefault(rule, []).append(f"constant = {quote(value) if isinstance(value, str) else value}")
     for rule, hints in types.items():
         lines += ["", f"[types.{rule}]", *hints]
-    for statement in prose:
+    for statement in proposed.prose:
         lines += ["", "[[prose]]", f"text = {quote(statement.text)}"]
         lines += [f"about = {quote(statement.about)}", f"line = {statement.line}"]
     return "\n".join(lines) + "\n"
