@@ -119,7 +119,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="filemq", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument(
-        "--markdown", action="store_true", help="print the table of docs/explanation/benchmarks.md"
+        "--markdown", action="store_true", help="print the table of docs/explanation/benchmarks/filemq.md"
     )
     parser.add_argument("--megabytes", type=int, default=1000, help="size of the large file")
     parser.add_argument("--files", type=int, default=10_000, help="number of small files")

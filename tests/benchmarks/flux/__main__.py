@@ -163,7 +163,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="flux", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument(
-        "--markdown", action="store_true", help="print the table of docs/explanation/benchmarks.md"
+        "--markdown", action="store_true", help="print the table of docs/explanation/benchmarks/flux.md"
     )
     parser.add_argument("--gate", action="store_true", help="fail where the gate is missed")
     parser.add_argument("--rounds", type=int, default=5, help="how often each kind is measured")

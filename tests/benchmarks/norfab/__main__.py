@@ -103,7 +103,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="norfab", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument(
-        "--markdown", action="store_true", help="print the table of docs/explanation/benchmarks.md"
+        "--markdown", action="store_true", help="print the table of docs/explanation/benchmarks/norfab.md"
     )
     parser.add_argument("--rounds", type=int, default=2, help="how often each kind is measured")
     parser.add_argument("--jobs", type=int, default=300, help="jobs one at a time")

@@ -105,7 +105,7 @@ def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="spark", description=__doc__)
     parser.add_argument("--json", action="store_true", help="print the figures as JSON")
     parser.add_argument(
-        "--markdown", action="store_true", help="print the tables of docs/explanation/benchmarks.md"
+        "--markdown", action="store_true", help="print the tables of docs/explanation/benchmarks/spark.md"
     )
     parser.add_argument("--gate", action="store_true", help="fail where a goal is missed")
     parser.add_argument("--rows", type=int, default=5_000_000, help="messages of the captures")
