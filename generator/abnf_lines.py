@@ -8,7 +8,7 @@ true, and the comments themselves with the rule they belong to:
 - *leading*: comment lines directly above a rule, no empty line in between;
 - *trailing*: comments on the rule's lines, and lines that hold only a comment indented deeper than rules.
 
-A comment that stands alone between empty lines is about a section, not about a rule: it is *loose*.
+A comment between empty lines is about a section instead of a rule: it is *loose*.
 Lines end in LF or CRLF, the last one may lack it; indents are compared with tab stops every 8 columns.
 """
 
@@ -71,7 +71,7 @@ class RuleText:
 
 @dataclass(frozen=True, slots=True)
 class CutGrammar:
-    """The rules of a grammar as text, in order, and the comments that belong to none of them."""
+    """Rules of a grammar as text, in order, and the comments that belong to none of them."""
 
     rules: list[RuleText]
     loose: tuple[Comment, ...]
@@ -91,7 +91,7 @@ class _Line:
 
 
 def cut_rules(text: str, places: Places, *, dialect: Dialect, diagnostics: Diagnostics) -> CutGrammar:
-    """Return the rules and the loose comments of `text`; other lines that belong to no rule are E102."""
+    """Return the rules and the loose comments of `text`; report other lines outside rules as E102."""
     lines = list(_read_lines(text, places))
     blanked = "".join(line.code for line in lines)
     starts = {places.line(m.start(1)): m.group(1) for m in RULE_START.finditer(blanked)}
@@ -154,7 +154,7 @@ class _Cutter:
         self._loose: list[Comment] = []
 
     def loose(self) -> tuple[Comment, ...]:
-        """Return the comments that no rule took, those of the last lines included."""
+        """Return the comments that belong to no rule, including those at the end."""
         return (*self._loose, *self._pending)
 
     def take(self, number: int, line: _Line) -> None:
@@ -219,7 +219,7 @@ class _Cutter:
         self._drop_pending()
 
     def _drop_pending(self) -> None:
-        """Comments that no rule follows directly are about a section."""
+        """Make the pending comments loose, because no rule follows them directly."""
         self._loose += self._pending
         self._pending.clear()
 

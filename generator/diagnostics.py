@@ -181,7 +181,7 @@ class Diagnostics:
         self._found: dict[Diagnostic, None] = {}
         self._made = 0
         self.faults = 0
-        """The number of errors, each counted once."""
+        """Number of different errors."""
 
     def error(self, code: str, span: Span, message: str, help: str | None = None) -> None:
         """Add an error: generation will stop."""

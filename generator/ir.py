@@ -281,10 +281,10 @@ class FrameHead(msgspec.Struct, frozen=True):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What a message looks like among others: how its first frames begin, and how many frames it has.
+    """Shape of a message: how its first frames begin, and how many frames it has.
 
-    `senders` are those of its message: frames that another role sent are not this message. With `needs_sender`
-    the frames alone do not tell it from another message; who sent them does.
+    `senders` are the roles that send the message; frames of another role are not this message. With
+    `needs_sender`, only the sender tells it from another message with the same frames.
     """
 
     frames: tuple[FrameHead, ...]

@@ -1,12 +1,10 @@
-"""What ABNF cannot say of a protocol: ``profile.toml`` beside its grammar.
+"""Schema of ``profile.toml``, which declares for a grammar what ABNF cannot express.
 
-A profile names its protocol and source, mends faults of the published grammar (`Erratum`), adds rules
-that no document writes as ABNF (`AddedRules`), and declares what the passes would otherwise assume:
-types, presence, roles, dialogs, timers, answers. It may stand on another protocol's (``base``): then the
-grammar is the base's, its own rules replace the base's of the same name, and its tables are laid over
-the base's. docs/reference/grammars.md shows every key.
-
-This module says what a profile may hold; `specwire.generator.profile_file` reads one.
+A profile names its protocol and source, corrects faults of the published grammar (`Erratum`), adds rules
+that no document writes as ABNF (`AddedRules`), and declares what the passes would otherwise assume: types,
+presence, roles, dialogs, timers, answers. It may extend the profile of another protocol (``base``). Then the
+grammar is the base's, except for rules of the same name in its own, and its tables override the base's.
+docs/reference/grammars.md shows every key. `specwire.generator.profile_file` reads the file.
 """
 
 from __future__ import annotations
@@ -61,14 +59,13 @@ class RoleTable(_Table, frozen=True):
 
 
 class TypeHint(_Table, frozen=True):
-    """What a rule means where it stands for a value.
+    """Declared meaning of a rule that is a value.
 
-    `constant` fixes the value; `members` makes an integer an enumeration; `split` says at which ``=`` a
-    pair is divided; `presence` names the flag rules that announce the part; `frame` says that the rule
-    is a ZeroMQ frame of its own; `padding` is the octet that fills a text of fixed length behind its
-    content. `scope` says what a size counts: the ``next`` value, the ``rest`` of what follows it in its
-    rule, or nothing that the layout has to know (``none``). `content` says what text or octets may hold that
-    the layout need not know, for those who read tables.
+    `constant` fixes the value. `members` makes an integer an enumeration. `split` selects the ``=`` at which a
+    pair is divided. `presence` names the flag rules that announce the part. `frame` makes the rule a separate
+    ZeroMQ frame. `padding` is the octet that fills a text of fixed length after its content. `scope` declares
+    what a size counts: the ``next`` value, the ``rest`` of its rule, or nothing in the layout (``none``).
+    `content` declares the format of text or octets for readers of tables; the layout does not use it.
     """
 
     type: Literal["integer", "text", "octets", "json", "padding"] | None = None
@@ -87,13 +84,14 @@ class TypeHint(_Table, frozen=True):
 
 
 NOTHING_SAID = TypeHint()
-"""The hint of a rule that the profile does not speak of."""
+"""The hint of a rule that the profile does not mention."""
 
 
 class MessageTable(_Table, frozen=True):
-    """What holds for one message only.
+    """Declarations for one message.
 
-    Defaults of parts, what the letter demands of them, and the roles that send it where no dialog says so.
+    `defaults` of parts, `senders` if no dialog defines them, and the parts that ``strict=True`` requires or
+    forbids (`letter`).
     """
 
     defaults: dict[str, Any] = {}
@@ -132,10 +130,10 @@ class PayloadTable(_Table, frozen=True):
 
 
 class ProseStatement(_Table, frozen=True):
-    """Words of the document, outside its grammar, about what the grammar does not show.
+    """Words of the document's prose about something that the grammar does not show.
 
-    ``specwire import`` writes them; ``specwire check`` warns until the statement is removed from the profile.
-    `line` is the line of the document, from 1; 0 where it is not known.
+    ``specwire import`` writes the table, and ``specwire check`` compares it with the layouts until it is removed.
+    `line` is the line of the document, from 1; 0 if it is unknown.
     """
 
     text: str
@@ -146,8 +144,8 @@ class ProseStatement(_Table, frozen=True):
 class Profile(_Table, frozen=True):
     """The whole file.
 
-    With ``case = "exact"``, quoted strings of the grammar are the octets as spelt. With `single_frame`, each
-    message is one frame although the document speaks of more.
+    With ``case = "exact"``, quoted strings of the grammar are case-sensitive. With `single_frame`, each message
+    is one frame although the document mentions more.
     """
 
     name: str

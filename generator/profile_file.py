@@ -223,14 +223,14 @@ def _table_faults(
 
 
 def _allowed(type: Any) -> str | None:
-    """Return a sentence with the values that a key may have; None where they cannot be listed."""
+    """Return a sentence that lists the values of a key; None if they cannot be listed."""
     words = [
         word
         for choice in (type, *get_args(type))
         if get_origin(choice) is Literal
         for word in get_args(choice)
     ]
-    return f"The values are {', '.join(map(json.dumps, words))}" if words else None
+    return f"the values are {', '.join(map(json.dumps, words))}" if words else None
 
 
 @cache

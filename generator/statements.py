@@ -1,9 +1,9 @@
-"""Statements of specifications about values, letter case and frames, recognised by their words.
+"""Recognition of statements about numbers, letter case and frames in the text of a specification.
 
-ABNF cannot say that an integer is signed, that a string is compared with case, or that a message has further
-frames. Documents say so in comments and prose. The functions here recognise such statements, so that
-`specwire.generator.passes.claims` can compare them with what is generated. They read no meaning beyond
-that: what they return is quoted in a diagnostic.
+ABNF cannot express that an integer is signed, that a string is case-sensitive, or that a message has
+more frames. Documents state this in comments and prose. The functions here find such statements by
+regular expressions, and `specwire.generator.passes.claims` compares them with the layouts. They match
+key words only: the result is quoted in a diagnostic and decides no layout.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 LONGEST_QUOTE = 60
-"""Characters of a statement that a diagnostic quotes."""
+"""Most characters of a statement that a diagnostic quotes."""
 
 _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
     (
@@ -60,12 +60,12 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
 )
 _NUMBER_KINDS = tuple((kind, re.compile("|".join(patterns), re.IGNORECASE)) for kind, patterns in _KINDS)
 BYTE_ORDER = _KINDS[0][0]
-"""The kind that means nothing for an integer of one octet."""
+"""The kind that does not apply to an integer of one octet."""
 NUMBER_WORDS = re.compile(
     r"\b(?:integers?|numbers?|numeric|values?|fields?|lengths?|sizes?|octets|bytes|counts?)\b", re.IGNORECASE
 )
-"""Words that show that a sentence speaks of numbers at all."""
-_DENIED = re.compile(
+"""Words of a sentence that is about numbers."""
+_NEGATION = re.compile(
     r"\b(?:not|never|no|nor|neither|without|rather than|instead of|isn['\u2019]t)\s+(?:(?:an?|in|as|be)\s+)?\Z",
     re.IGNORECASE,
 )
@@ -75,7 +75,7 @@ _VALUE = (
     r"|(?P<number>0[xX][0-9A-Fa-f]{1,16}|\d{1,19}|zero(?:e?s)?\b)"
     r"(?:\s*(?:\(|or\s+)(?P<again>0[xX][0-9A-Fa-f]{1,16}|\d{1,19})\)?)?)"
 )
-"""A text, or a number that may be said twice: ``0x0A (10)``."""
+"""A quoted text, or a number, which may be written twice: ``0x0A (10)``."""
 _FIXED = re.compile(
     r"(?:\b(?:(?:must|shall)\s+(?:always\s+)?(?:be|equal|hold|contain)|(?:is|are)\s+always|always|constant"
     r"|(?:value|current)\s+is|protocol\s+version)\s+"
@@ -101,29 +101,28 @@ _FOLDED = re.compile(
     re.IGNORECASE,
 )
 _SPACED = re.compile(r"(?<![A-Za-z])[A-Za-z](?:[ |'\"+,]{1,5}[A-Za-z]){1,31}(?![A-Za-z])")
-"""Letters one by one, as drawings of octets have them: ``C H I R P``, ``| C | H |``."""
+"""Single letters, as in diagrams of octets: ``C H I R P``, ``| C | H |``."""
 _WORD = re.compile(r"[\"\u201c'\u2018`]([A-Za-z][\w-]{0,63})[\"\u201d'\u2019`]")
 
 
 @dataclass(frozen=True, slots=True)
 class FixedValue:
-    """The value that a comment demands, and the words that do so."""
+    """The value that a comment requires, and the words that require it."""
 
     value: str | int
     words: str
 
 
 def number_kinds(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each kind of number, other than unsigned and big-endian, that `text` speaks of, with the words."""
+    """Yield each kind of number that `text` mentions, with its words; unsigned and big-endian are no kinds."""
     for kind, pattern in _NUMBER_KINDS:
-        found = next((match for match in pattern.finditer(text) if not _is_denied(text, match)), None)
-        if found:
+        if found := _first(pattern, text):
             yield kind, found.group()
 
 
 def fixed_value(text: str) -> FixedValue | None:
-    """Return the one value that `text` demands (``must be "FILEMQ"``); None where it demands none, or several."""
-    found = [match for match in _FIXED.finditer(text) if not _is_denied(text, match)]
+    """Return the only value that `text` requires (``must be "FILEMQ"``), None for no value or several."""
+    found = list(_matches(_FIXED, text))
     values = {value for match in found for value in _values(match)}
     if len(values) != 1:
         return None
@@ -141,13 +140,14 @@ def _values(match: re.Match[str]) -> Iterator[str | int]:
 
 
 def frame_words(text: str) -> str | None:
-    """Return the words of `text` that speak of frames of a message beside the one described; None without."""
-    found = next((m for m in _FRAMES.finditer(_ONE_FRAME.sub(_blank, text)) if not _is_denied(text, m)), None)
+    """Return the words of `text` that mention frames besides the one described, None if there are none."""
+    others = _FRAMES.finditer(_ONE_FRAME.sub(_blank, text))
+    found = next((match for match in others if not _is_negated(text, match)), None)
     return quoted(text[found.start() : found.end()]) if found else None
 
 
 def size_words(text: str, name: str) -> str | None:
-    """Return the words of `text` that say that the integer `name` counts what the text is about; None without."""
+    """Return the words by which `text` declares that the integer `name` is its size, None if there are none."""
     word = re.escape(name)
     found = re.search(
         rf"(?:\b(?:determined|given|defined|specified|counted|stated)\s+(?:by|in)\s+(?:the\s+)?|\bsee\s+)['\"`]?{word}\b"
@@ -159,20 +159,20 @@ def size_words(text: str, name: str) -> str | None:
 
 
 def says_exact(text: str) -> bool:
-    """Whether `text` says that letters are compared with case."""
-    return any(not _is_denied(text, match) for match in _EXACT.finditer(text))
+    """Whether `text` states that strings are case-sensitive."""
+    return _first(_EXACT, text) is not None
 
 
 def says_folded(text: str) -> str | None:
-    """Return the words of `text` that say that letters are compared without case; None without."""
-    found = next((match for match in _FOLDED.finditer(text) if not _is_denied(text, match)), None)
+    """Return the words by which `text` states that strings are case-insensitive, None if there are none."""
+    found = _first(_FOLDED, text)
     return found.group() if found else None
 
 
 def shown_words(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each word that `text` shows letter by letter or in quotes, and how it is shown.
+    """Yield each word that `text` shows letter by letter or in quotes, and the form in which it is shown.
 
-    A quoted word in small letters is a term of the prose more often than the octets of a string.
+    Quoted words in lower case are skipped: they are more often terms of the prose than strings of the grammar.
     """
     for match in _SPACED.finditer(text):
         yield re.sub(r"[^A-Za-z]", "", match.group()), match.group()
@@ -182,7 +182,7 @@ def shown_words(text: str) -> Iterator[tuple[str, str]]:
 
 
 def quoted(text: str) -> str:
-    """Return `text` in one line, cut where it is long."""
+    """Return `text` on one line, truncated to `LONGEST_QUOTE` characters."""
     line = " ".join(text.split())
     return line if len(line) <= LONGEST_QUOTE else f"{line[: LONGEST_QUOTE - 1].rstrip()}…"
 
@@ -191,6 +191,15 @@ def _blank(match: re.Match[str]) -> str:
     return " " * len(match.group())
 
 
-def _is_denied(text: str, match: re.Match[str]) -> bool:
-    """Whether the words before a match turn it into its opposite: ``not little-endian``."""
-    return _DENIED.search(text, max(0, match.start() - 40), match.start()) is not None
+def _first(pattern: re.Pattern[str], text: str) -> re.Match[str] | None:
+    return next(_matches(pattern, text), None)
+
+
+def _matches(pattern: re.Pattern[str], text: str) -> Iterator[re.Match[str]]:
+    """Yield the matches that are not negated."""
+    return (match for match in pattern.finditer(text) if not _is_negated(text, match))
+
+
+def _is_negated(text: str, match: re.Match[str]) -> bool:
+    """Whether a negation precedes a match: ``not little-endian``."""
+    return _NEGATION.search(text, max(0, match.start() - 40), match.start()) is not None

@@ -31,7 +31,7 @@ class CharVal:
     case_sensitive: bool
     span: Span = field(compare=False)
     case_marked: bool = field(default=False, compare=False)
-    """RFC 7405's ``%i`` stands before it: the document insists that case does not matter."""
+    """The string has RFC 7405's prefix ``%i``: the document declares it case-insensitive."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,4 +139,4 @@ class Rulelist:
 
     rules: tuple[Rule, ...]
     loose_comments: tuple[Comment, ...] = field(default=(), compare=False)
-    """Comments that belong to no rule: they stand alone between empty lines."""
+    """Comments between empty lines, which belong to no rule."""

@@ -28,6 +28,6 @@ DOCUMENTS = (
     Code("W715", "A slip", "A name that nothing defines is taken for the one that it resembles; an erratum says so."),
     Code("W716", "A sign that ABNF does not have", "Typographic quotes and dashes, or the comments of another language."),
     Code("W717", "Names from elsewhere", "The document uses names that it does not define; another specification may."),
-    Code("W719", "Words about what the grammar does not show", "Prose or a drawing speaks of further frames, of another byte order or of other letters; the profile keeps the words under [[prose]], and `specwire check` warns."),
+    Code("W719", "Prose about something that the grammar does not show", "Prose or a diagram mentions more frames, another kind of number or other letters. The profile keeps the words under [[prose]], and `specwire check` compares them with the layouts."),
     Code("W718", "A sender by its name", "No dialog says who sends a request or a reply: the client the one, the server the other."),
 )  # fmt: skip

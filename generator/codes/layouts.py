@@ -1,4 +1,4 @@
-"""E4xx, what has no layout on the wire; W4xx, what was assumed where nothing says it.
+"""E4xx: elements without a layout on the wire. W4xx: assumptions where the document states nothing.
 
 Every W4xx is an assumption: ``specwire check --no-assumptions`` counts it as an error.
 """
@@ -77,15 +77,15 @@ LAYOUTS = (
         "A = %x01 %xA10 x\nx = 2OCTET\n", "A = %x01 %xA1.00 x\nx = 2OCTET\n",
     ),
     Code(
-        "E423", "A number of another kind", "A comment calls an integer little-endian, signed, a float or a varint. Integers are generated unsigned and big-endian; the profile can insist on that.",
+        "E423", "An unsupported kind of number", "A comment calls an integer little-endian, signed, a float or a varint, but integers are generated as unsigned and big-endian. Declare the type in the profile to keep the octets, or to insist on the integer.",
         "A = %x01 x\nx = 4OCTET ; an integer in little-endian order\n", "A = %x01 x\nx = 4OCTET ; an integer in network order\n",
     ),
     Code(
-        "E424", "Too many fields", "A message has at most 1,000 fields. All messages of a protocol and the rules that they are made of have at most 10,000, or ten for each element that the grammar writes, and constants and patterns of 1,000,000 characters. A rule that is used twice is expanded twice.",
+        "E424", "Too many fields", "Each use of a rule is expanded. A message may have at most 1,000 fields. All messages of a protocol and the rules in them may have at most 10,000 fields, or ten for each element of the grammar if that is more. Their constants and patterns may have at most 1,000,000 characters.",
         "A = %x01 r0\n" + "".join(f"r{n} = r{n + 1} r{n + 1}\n" for n in range(10)) + "r10 = OCTET\n", "A = %x01 r0\nr0 = *r1\nr1 = OCTET\n",
     ),
     Code(
-        "E426", "A string without case", "The document insists that the case of letters does not matter. Quoted strings are generated as exactly the octets that are spelt.",
+        "E426", "A case-insensitive string", "The document declares a string to be case-insensitive, but the generated code accepts and writes only the letters as spelt.",
         'A = %i"put" x\nx = *OCTET\n', 'A = %s"put" x\nx = *OCTET\n',
     ),
     Code("W401", "Taken for an integer", "A bare number of octets may be an integer or opaque.", "A = %x01 x\nx = 4OCTET\n", "A = %x01 x\nx = 4OCTET ; an integer in network order\n"),
@@ -93,7 +93,7 @@ LAYOUTS = (
     Code("W403", "An option that depends on the one before", "Frames are counted: the second can only be there where the first is.", "A = h [ b ] [ c ]\nh = %x01\nb = FRAME\nc = FRAME\n", "A = h [ b [ c ] ]\nh = %x01\nb = FRAME\nc = FRAME\n", _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n'),
     Code("W404", "A most that is not checked", "A list has as many elements as its count says.", "A = %x01 x\nx = number-1 *9y\nnumber-1 = OCTET\ny = 4OCTET\n", "A = %x01 x\nx = number-1 *y\nnumber-1 = OCTET\ny = 4OCTET\n"),
     Code("W405", "Taken for a message", "Nothing says which rules are messages; this one begins with a constant, and nothing uses it.", "A = %x01 OCTET\nB = %x02 OCTET\n", "A = %x01 OCTET\nB = %x02 OCTET\n", "", _DEMO + 'messages = ["A", "B"]\n'),
-    Code("W406", "A dialog of which nothing is generated", "A rule says who sends what, and has a fault, so no machine is made of it.", "d = *( C:A B )\nA = %x01\nB = %x02\n", "d = *( C:A S:B )\nA = %x01\nB = %x02\n"),
+    Code("W406", "A dialog of which nothing is generated", "A rule defines who sends what, but has a fault, so no state machine is generated from it.", "d = *( C:A B )\nA = %x01\nB = %x02\n", "d = *( C:A S:B )\nA = %x01\nB = %x02\n"),
     Code("W407", "NUL octets taken for padding", "Text of a fixed size ends with octets that are no part of it.", "A = %x01 x\nx = 16( VCHAR / %x00 )\n", "A = %x01 x\nx = 16( VCHAR / %x00 ) ; padded with NUL\n"),
     Code("W408", "A field that got a name", "An element has no name of its own, or shares it with another of the message.", "A = %x01 4OCTET\n", "A = %x01 x\nx = 4OCTET\n"),
     Code("W409", "A message without a constant", "Whatever is no other message is taken for it.", "A = %x01 x\nB = x\nx = *OCTET\n", "A = %x01 x\nB = %x02 x\nx = *OCTET\n", _DEMO + 'messages = ["A", "B"]\n', _DEMO + 'messages = ["A", "B"]\n'),
@@ -122,33 +122,33 @@ LAYOUTS = (
         "d = *( C:A S:B )\nA = %x01\nB = %x02\n", "p = A / B\nA = %x01\nB = %x02\n", _DEMO + '[roles.C]\nname = "client"\nsocket = "DEALER"\n', _DEMO + '[roles.C]\nname = "client"\nsocket = "DEALER"\n',
     ),
     Code(
-        "W417", "Letters that the document shows otherwise", "A drawing, an example or a sentence of the document shows a quoted string in other letters than the rule.",
+        "W417", "A string in other letters", "A diagram, an example or a sentence of the document shows a quoted string in other letters than the rule.",
         'A = "chirp" x ; the letters C H I R P\nx = *OCTET\n', 'A = %s"CHIRP" x ; the letters C H I R P\nx = *OCTET\n',
     ),
     Code(
-        "W418", "Strings taken for exact letters", "RFC 5234 compares quoted strings without case, and most documents mean the letters as spelt. Nothing says which.",
+        "W418", "Strings taken for case-sensitive", "Quoted strings are case-insensitive in RFC 5234, but most documents mean the letters as spelt. This document does not state which.",
         'A = "put" x\nx = *OCTET\n', 'A = "put" x\nx = *OCTET\n', _DEMO, _DEMO + 'case = "exact"\n',
     ),
     Code(
-        "W419", "A fixed value that is not demanded", "A comment says which value a field always has, and any value is accepted.",
+        "W419", "A fixed value that is not required", "A comment states the value that a field always has, but any value is accepted.",
         "A = %x01 x\nx = OCTET ; an integer, must be 1\n", "A = %x01 x\nx = OCTET ; an integer, must be 1\n", _DEMO, _DEMO + "[types.x]\nconstant = 1\n",
     ),
     Code(
-        "W420", "Frames that are only described in words", "Comments or prose speak of several frames, and every message is generated as one.",
+        "W420", "Frames that only words describe", "Comments or prose mention several frames, but every message is generated as one frame.",
         "A = %x01 x ; followed by a topic frame\nx = *OCTET\n", "A = h topic\nh = %x01 ; ZeroMQ frame\ntopic = FRAME ; followed by a topic frame\n", _DEMO + 'messages = ["A"]\n', _DEMO + 'messages = ["A"]\n',
     ),
     Code(
-        "W421", "Numbers that prose describes otherwise", "Prose of the document calls its numbers little-endian, signed or the like, and integers are generated unsigned and big-endian.",
+        "W421", "Prose about another kind of number", "Prose of the document calls its numbers little-endian, signed, floats or varints, but integers are generated as unsigned and big-endian.",
         "A = %x01 x\nx = 4OCTET ; an integer\n", "A = %x01 x\nx = 4OCTET ; an integer\n",
         _DEMO + '[[prose]]\ntext = "little-endian"\nabout = "numbers"\n', _DEMO + '[types.x]\ntype = "integer"\n[[prose]]\ntext = "little-endian"\nabout = "numbers"\n',
     ),
     Code(
-        "W422", "A size that is not compared", "A comment says that an integer is the size of a value, and the integer does not stand where specwire can use it so.",
+        "W422", "A size that is not compared", "A comment declares an integer to be the size of a value, but the integer is not directly before that value, so the two are not compared.",
         "A = %x01 n kind x\nn = OCTET ; an integer\nkind = OCTET ; an integer\nx = *OCTET ; n bytes\n", "A = %x01 kind n x\nn = OCTET ; an integer\nkind = OCTET ; an integer\nx = *OCTET ; n bytes\n",
         _DEMO, _DEMO + '[types.n]\nscope = "next"\n',
     ),
     Code(
-        "W413", "A text that is not checked", "How the text is described comes to more than a pattern of 20,000 characters, so strict decoding takes any text.",
+        "W413", "A text that is not checked", "The pattern of the text would have more than 20,000 characters, so strict decoding accepts any text.",
         "A = %x01 x\nx = 1*( " + " / ".join(f'"word{n}"' for n in range(1_000)) + " )\n", "A = %x01 x\nx = 1*( ALPHA / DIGIT )\n",
     ),
 )  # fmt: skip

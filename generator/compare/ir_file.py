@@ -16,7 +16,7 @@ from specwire.generator.compare.matching import fields_of
 HOW = "write one with `specwire show ir NAME --json`"
 
 READ_VERSIONS = (2, ir.IR_VERSION)
-"""Versions that this program reads; 2 is that of specwire 0.1."""
+"""Versions of the IR that this program reads. Version 2 is that of specwire 0.1."""
 
 
 class IrFileError(ValueError):
@@ -48,7 +48,7 @@ def read_ir(text: bytes) -> ir.Protocol:
 
 
 def _upgraded(protocol: ir.Protocol) -> ir.Protocol:
-    """Return IR of version 2 as version 3: a shape had senders only where it needed one."""
+    """Return IR of version 2 as version 3. In version 2 only shapes that need a sender have senders."""
     replace = msgspec.structs.replace
     messages = tuple(
         replace(

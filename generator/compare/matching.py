@@ -7,8 +7,7 @@ stage the best score goes first, then the order of the editions.
     parts      same kind and name; fields in common; same place and the same types
     fields     same name; same place in the same part and the same type
 
-Where two things are the same because something in them is equal (`Same`), that is looked up; all other scores compare
-each with each.
+Stages that compare for equality (`Same`) use a lookup table; all other scores compare each item with each.
 
 Two layouts are as alike as their value fields: the mean of how much of the names and how much of the types
 is common, in order. Constants do not count, since every message of a protocol begins with the same ones.
@@ -29,7 +28,7 @@ SIMILAR = 0.8
 """From this score on, a message without its like in name and tag is taken for the other one renamed."""
 
 MAX_COMPARED = 2_000_000
-"""Pairs of fields that are looked at to find messages alike; of more, the later ones are taken for different messages."""
+"""Most pairs of fields that are compared to find renamed messages; later messages count as different."""
 
 T = TypeVar("T")
 
@@ -58,14 +57,14 @@ Keys = Callable[[T], Iterable[Hashable]]
 
 @dataclass(frozen=True, slots=True)
 class Same(Generic[T]):
-    """A stage in which things are the same that have a key in common; the first one in the order of the editions is taken."""
+    """Stage that pairs items with a common key; of several, the first in the order of the editions."""
 
     of_old: Keys[T]
     of_new: Keys[T]
 
 
 def same(key: Callable[[T], Hashable]) -> Same[T]:
-    """Return the stage in which things are the same whose key is equal."""
+    """Return the stage that pairs items with equal keys."""
     return Same(lambda item: (key(item),), lambda item: (key(item),))
 
 
@@ -92,7 +91,7 @@ def pair_up(old: Sequence[T], new: Sequence[T], *stages: Score[T] | Same[T]) -> 
 def _equal(
     left: Sequence[tuple[int, T]], right: Sequence[tuple[int, T]], stage: Same[T]
 ) -> Iterator[tuple[int, int]]:
-    """Yield the places of each thing and of the first one left with a key in common."""
+    """Yield the position of each old item with that of the first remaining new item that shares a key."""
     places: dict[Hashable, list[int]] = {}
     for j, item in reversed(right):
         for key in stage.of_new(item):
@@ -124,15 +123,15 @@ def match_messages(old: ir.Protocol, new: ir.Protocol) -> tuple[Pair[ir.Message]
 
 
 class _Layouts:
-    """Compares layouts of messages; each layout is written down once."""
+    """Comparison of the layouts of messages. Each layout is converted once."""
 
     def __init__(self) -> None:
         self._left = MAX_COMPARED
         self._known: dict[int, tuple[ir.Message, tuple[list[str], list[str]]]] = {}
-        """Names and types by the message's identity: its hash costs as much as it is large."""
+        """Names and types by the identity of a message; hashing it takes time in proportion to its size."""
 
     def similar(self, left: ir.Message, right: ir.Message) -> float:
-        """Return how much two layouts have in common, from `SIMILAR` to 1, else 0; see the module's text."""
+        """Return the similarity of two layouts, as the module's text defines it; 0 if it is below `SIMILAR`."""
         (names, types), (other_names, other_types) = self._written(left), self._written(right)
         self._left -= 1 + len(names) * len(other_names)
         if not names or not other_names or self._left < 0:
@@ -230,7 +229,7 @@ def match_layouts(old: ir.Message, new: ir.Message) -> MessageMatch:
 def _by_either(
     pairs: Iterable[tuple[int, int]],
 ) -> tuple[dict[int, list[tuple[int, int]]], dict[int, list[tuple[int, int]]]]:
-    """The pairs that have a number on their first side, and those that have it on the second."""
+    """Return the pairs by their first numbers, and by their second numbers."""
     first: dict[int, list[tuple[int, int]]] = {}
     second: dict[int, list[tuple[int, int]]] = {}
     for pair in pairs:
@@ -240,14 +239,14 @@ def _by_either(
 
 
 def _place_keys(place: Place, part: int) -> Iterator[Hashable]:
-    """A field of the same type at the same place of a part, from its front or from its end."""
+    """Yield the keys of a field: its type and position in a part, from the front and from the end."""
     type = structure(place.field.type)
     yield part, "front", place.index, type
     yield part, "end", place.from_end, type
 
 
 def _part_keys(place: PartPlace) -> Iterator[Hashable]:
-    """A part of the same kind with the same types at the same place."""
+    """Yield the keys of a part: its kind, its types and its position, from the front and from the end."""
     types = tuple(structure(field.type) for field in fields_of(place.part))
     yield type(place.part), "front", place.number, types
     yield type(place.part), "end", place.from_end, types
@@ -269,7 +268,7 @@ def _part_places(message: ir.Message) -> list[PartPlace]:
 def in_order(old: Sequence[int], new: Sequence[int]) -> set[int]:
     """Return the longest run of items that stand in the same order in both sequences of the same items."""
     rank = {item: position for position, item in enumerate(new)}
-    # The longest run up to each item, as its length and, of runs as long, the first: in a tree of ranks (Fenwick's).
+    # Fenwick tree over ranks: the longest run that ends at each item; of equal lengths, the first.
     best = [(0, 0)] * (len(new) + 1)
     before: list[int] = []
     longest = (0, 0)

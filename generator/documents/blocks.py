@@ -88,7 +88,7 @@ def cut_blocks(source: Source) -> tuple[Block, ...]:
 
 
 def whole_grammar(source: Source) -> Block | None:
-    """Return a document of nothing but rules as one block, whatever is wrong with them; None for any other."""
+    """Return a document of rules only as one block, even if the rules have faults; None for other documents."""
     lines = read_lines(source.text)
     if not source.path.endswith(_GRAMMAR_FILES) and not is_rules_only(lines):
         return None

@@ -2,8 +2,8 @@
 
 Comments are somebody's sentences; rules, names and numbers are facts. Whoever may not pass the sentences on imports
 without them. What the layout of the grammar hangs on stays, in our own few words: that a rule is a ZeroMQ frame, an
-integer in network order, or pairs written ``name=value``. So do the key words that contradict a layout: another byte
-order, a value that is demanded, further frames, letter case.
+integer in network order, or pairs written ``name=value``. So do the key words that a layout may contradict: another
+byte order, a required value, more frames, letter case.
 """
 
 from __future__ import annotations

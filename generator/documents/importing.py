@@ -19,7 +19,7 @@ there already keeps its profile: only ``[source]`` changes, and errata that mend
     W714  what may be a rule, and has no name         W715  a name that is misspelled, it seems
     W716  a sign in a rule that ABNF does not have    W717  names that another document may define
     W718  a message whose sender its name tells
-    W719  words about frames, numbers or letters that the grammar does not show
+    W719  prose about frames, numbers or letters that the grammar does not show
 """
 
 from __future__ import annotations
@@ -165,7 +165,7 @@ class _Draft:
 def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments: bool) -> _Draft:
     blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
     if not blocks and (whole := whole_grammar(source)):
-        blocks = (whole,)  # a fault of its rules is reported where it is
+        blocks = (whole,)  # so that faults of its rules are reported at their places
     check_size(blocks, diagnostics)
     facts = read_facts(source.text.split("\n"), blocks, protocol)
     text = GrammarText()

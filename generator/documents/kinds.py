@@ -97,7 +97,7 @@ def margin_of(line: str) -> int:
 
 
 def is_rules_only(lines: Sequence[str]) -> bool:
-    """Whether lines hold rules that only ABNF writes, and nothing beside rules and comments."""
+    """Whether lines hold only rules and comments, and some rule can only be ABNF."""
     written = [line for line in lines if line.strip()]
     starts = [line for line in written if RULE_START.match(line)]
     if not starts:

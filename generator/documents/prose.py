@@ -1,9 +1,10 @@
-"""Statements of a document outside its grammar: further frames, other kinds of numbers, other letters.
+"""Statements of a document outside its grammar: more frames, other kinds of numbers, other letters.
 
-A grammar that shows one frame of a multipart message compiles, and what is generated rejects every real
-message. Only the prose tells. Import keeps such words in the profile under ``[[prose]]``, and
-`specwire.generator.passes.claims` compares them with the layouts. Proposed constants (``must be "FILEMQ"``) come
-from the grammar's own comments.
+A grammar that shows one frame of a multipart message compiles, but the generated package rejects every real
+message. Only the prose states the other frames. Import keeps such words in the profile under ``[[prose]]``, and
+`specwire.generator.passes.claims` compares them with the layouts.
+
+Import also proposes constants: the values that comments of the grammar require (``must be "FILEMQ"``).
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from specwire.generator.syntax import (
 )
 
 MAX_OF_A_KIND = 5
-"""Statements about the same thing that a profile keeps."""
+"""Most statements about one subject that a profile keeps."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 _About = Literal["frames", "letters", "numbers"]
 _FRAME_NAMES = frozenset({"frame", "msg"})
@@ -51,6 +52,8 @@ _FRAME_NAMES = frozenset({"frame", "msg"})
 
 @dataclass(frozen=True, slots=True)
 class _Sentence:
+    """Sentence of the prose with the line of its first word, from 1."""
+
     text: str
     line: int
 
@@ -58,7 +61,7 @@ class _Sentence:
 def find_statements(
     source: Source, blocks: Sequence[Block], rulelist: Rulelist, diagnostics: Diagnostics
 ) -> tuple[ProseStatement, ...]:
-    """Return what the document says outside its `blocks` and the grammar does not show, each reported (W719)."""
+    """Return statements of the prose outside `blocks` that the grammar does not show; report each as W719."""
     lines = _outside(source, blocks)
     sentences = list(_sentences(lines))
     found = [
@@ -70,26 +73,26 @@ def find_statements(
         line = source.line(statement.line)
         span = Span(source, statement.line, 1, statement.line, max(2, len(line) + 1))
         diagnostics.warning(
-            "W719", span, f"'{statement.text}' speaks of {statement.about} that the grammar does not show",
+            "W719", span, f"'{statement.text}' describes {statement.about} that the grammar does not show",
             "the profile keeps the words under [[prose]], and `specwire check` compares them with the messages",
         )  # fmt: skip
     return tuple(found)
 
 
 def fixed_values(rulelist: Rulelist, protocol: str) -> dict[str, str | int]:
-    """Return the values that comments of rules demand, by rule, where the rule can be such a constant."""
-    demanded = {
+    """Return the values that comments require of rules, by rule, if the rule's octets allow such a constant."""
+    required = {
         rule.name: value
         for rule in rulelist.rules
         if (value := fixed_value(words_of(rule.trailing or rule.leading))) and rule.role is None
     }
-    if not demanded:
+    if not required:
         return {}
     unread = Diagnostics()
     grammar = resolve_names([rulelist], diagnostics=unread)
     reader = TypeReader(grammar, LoadedProfile(Profile(protocol), Source("", "")), unread)
     proposed: dict[str, str | int] = {}
-    for name, fixed in demanded.items():
+    for name, fixed in required.items():
         rule = grammar.rule(name)
         faults = Diagnostics()
         check_nesting(grammar, [rule] if rule else [], faults)
@@ -101,13 +104,13 @@ def fixed_values(rulelist: Rulelist, protocol: str) -> dict[str, str | int]:
 
 
 def _outside(source: Source, blocks: Sequence[Block]) -> list[tuple[int, str]]:
-    """Return the lines of the document that no block holds, with their numbers."""
-    taken = {number for block in blocks for number in range(block.first_line, block.last_line + 1)}
-    return [(n, line) for n, line in enumerate(source.text.split("\n"), start=1) if n not in taken]
+    """Return the lines of the document outside blocks, with their numbers."""
+    inside = {number for block in blocks for number in range(block.first_line, block.last_line + 1)}
+    return [(n, line) for n, line in enumerate(source.text.split("\n"), start=1) if n not in inside]
 
 
 def _sentences(lines: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
-    """Yield the sentences of the prose; a paragraph ends at an empty line or where a block stands."""
+    """Yield the sentences of the prose. A paragraph ends at an empty line or at a block."""
     paragraph: list[tuple[int, str]] = []
     for number, line in [*lines, (0, "")]:
         follows = bool(paragraph) and number == paragraph[-1][0] + 1
@@ -119,6 +122,7 @@ def _sentences(lines: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
 
 
 def _split(paragraph: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
+    """Yield the sentences of a paragraph, whose lines come with their numbers."""
     text = " ".join(line for _, line in paragraph)
     starts: list[tuple[int, int]] = []
     at = 0
@@ -148,7 +152,7 @@ def _about_numbers(sentences: Sequence[_Sentence]) -> list[ProseStatement]:
 
 
 def _about_letters(lines: Sequence[tuple[int, str]], rulelist: Rulelist) -> list[ProseStatement]:
-    """What shows a quoted string of the grammar in other letters, and nothing shows it as the grammar has it."""
+    """Return the words that show a string of the grammar in other letters, if no word shows it in the same letters."""
     literals = {
         literal.text
         for rule in rulelist.rules
@@ -157,17 +161,18 @@ def _about_letters(lines: Sequence[tuple[int, str]], rulelist: Rulelist) -> list
     }
     shown: dict[str, dict[str, tuple[str, int]]] = {}
     for number, line in lines:
-        for word, how in shown_words(line):
-            shown.setdefault(word.lower(), {}).setdefault(word, (how, number))
+        for word, form in shown_words(line):
+            shown.setdefault(word.lower(), {}).setdefault(word, (form, number))
     found = [
         next(iter(spellings.values()))
         for text in sorted(literals)
         if (spellings := shown.get(text.lower(), {})) and text not in spellings
     ]
-    return _statements("letters", ((quoted(how), line) for how, line in found))
+    return _statements("letters", ((quoted(form), line) for form, line in found))
 
 
 def _statements(about: _About, found: Iterable[tuple[str, int]]) -> list[ProseStatement]:
+    """Return the first statements about a subject, each with the first line that has its words."""
     unique: dict[str, int] = {}
     for words, line in found:
         unique.setdefault(words, line)
@@ -175,7 +180,7 @@ def _statements(about: _About, found: Iterable[tuple[str, int]]) -> list[ProseSt
 
 
 def _shows_frames(rulelist: Rulelist) -> bool:
-    """Whether the grammar says itself what is a frame."""
+    """Whether the grammar declares frames: in a comment, or by a rule named as one."""
     for rule in rulelist.rules:
         if any(FRAME_WORDS in comment.text.lower() for comment in (*rule.leading, *rule.trailing)):
             return True

@@ -83,7 +83,7 @@ def _patterns(lines: Lines, protocol: ir.Protocol) -> None:
 
 
 def _shapes(lines: Lines, protocol: ir.Protocol) -> None:
-    """What messages look like, those that fix most first; those that the sender does not send are passed over."""
+    """Add the tests of shapes, the most specific first; skip messages that the sender does not send."""
     rows = [(n, shape) for n, message in enumerate(protocol.messages, 1) for shape in message.shapes]
     rows.sort(key=lambda row: -weight(row[1]))
     roles = role_letters(protocol) if takes_sender(protocol) else ()

@@ -12,8 +12,8 @@ Answer = TypeVar("Answer")
 
 
 def _kept(ask: Callable[[ir.Protocol], Answer]) -> Callable[[ir.Protocol], Answer]:
-    """Keep the answer about the last protocol: emitters ask for each message, and all are looked at for it."""
-    # By identity: the hash of a protocol costs as much as the protocol is large.
+    """Cache the answer about the last protocol: emitters ask for each message, and an answer visits all messages."""
+    # By identity, because hashing a protocol takes time in proportion to its size.
     last: list[tuple[ir.Protocol, Answer]] = []
 
     @wraps(ask)
@@ -98,7 +98,7 @@ def _types(protocol: ir.Protocol) -> Iterator[ir.Type]:
 
 
 def _inside(type: ir.Type, seen: set[int]) -> Iterator[ir.Type]:
-    """Yield a type after those in it; one that fields share is looked at once."""
+    """Yield a type after those in it; visit a type that fields share once."""
     if id(type) in seen:
         return
     seen.add(id(type))

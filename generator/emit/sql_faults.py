@@ -96,8 +96,8 @@ def known(name: str, value: str, expression: str) -> str:
 
 
 def all_known(names: Sequence[tuple[str, str]], expression: str) -> str:
-    """Return an expression in which values have names; each may use those before it."""
-    # Joined once: a text around a text, for each level, would copy the innermost as often as there are levels.
+    """Return an expression in which values have names; each value may use the names before it."""
+    # One join: wrapping the text level by level would copy the innermost expression at each level.
     heads = "".join(f"get(transform(array({value}), {name} -> " for name, value in names)
     return heads + expression + "), 0)" * len(names)
 

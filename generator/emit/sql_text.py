@@ -20,7 +20,7 @@ BREAK = "cast(X'ff' AS STRING)"
 _NAME = re.compile(r"\b_sql_\w+")
 _LARGEST = 0x7FFFFFFF
 MAX_TERMS = 32
-"""Sizes that one position is the sum of: each position behind them would write all of them out."""
+"""Most sizes in the sum of a position; each later position would repeat them all."""
 
 
 class NotCovered(Exception):
@@ -34,7 +34,7 @@ class Lets:
         self._names: dict[str, str] = {}
         self._levels: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
-        """For each hint, the number with which the next name is tried."""
+        """For each hint, the first number to try for the next name."""
 
     def let(self, hint: str, expression: str) -> str:
         """Return the name of an expression; the same expression has one name."""
@@ -76,7 +76,7 @@ class Sum(NamedTuple):
     terms: tuple[str, ...] = ()
 
     def plus(self, more: int | str) -> Sum:
-        """Return the position so much further on; NotCovered where it is the sum of too much."""
+        """Return the position plus `more`; raise `NotCovered` for a sum of more than `MAX_TERMS` sizes."""
         if isinstance(more, int):
             return Sum(self.fixed + more, self.terms)
         if len(self.terms) >= MAX_TERMS:

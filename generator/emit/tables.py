@@ -112,7 +112,7 @@ def columns(message: ir.Message, protocol: ir.Protocol) -> tuple[Column, ...]:
 
 
 def column(field: ir.Field, message: ir.Message, protocol: ir.Protocol, *, many: bool) -> Column:
-    """Return the column of one field of a message; `many` for one that is a tuple of frames."""
+    """Return the column of one field of a message; with `many`, the field is a tuple of frames."""
     return _column(field, message.name, protocol, many=many)
 
 

@@ -31,18 +31,18 @@ def check_run(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) 
             diagnostics.error(
                 "E409", rule.name_span,
                 f"'{field.name}' in message '{rule}' has no end, and '{after.name}' follows it",
-                f"specwire cannot express where '{field.name}' ends: a length has to precede it, or a constant that it cannot contain has to follow; frame = true under [types] makes it a separate frame",
+                f"specwire needs a length before '{field.name}', a constant that it cannot contain after it, or frame = true under [types] to make it a separate frame",
             )  # fmt: skip
         if field.optional and not after.optional:
             diagnostics.error(
                 "E405", rule.name_span, f"message '{rule}' has an optional element inside a frame, and '{after.name}' follows it",
-                "specwire cannot express an optional element with others behind it: only the last values of a frame can be absent",
+                "specwire cannot express an optional element with others after it: only the last values of a frame can be absent",
             )  # fmt: skip
     sizes = [field for field in fields if isinstance(field.type, ir.SizeType)]
     if len(sizes) > 1:
         diagnostics.error(
             "E409", rule.name_span, f"'{sizes[0].name}' and '{sizes[1].name}' in '{rule}' both cover what follows them",
-            "specwire cannot express two sizes in one run: give the inner one and what it covers a rule of its own in an erratum, or say what one counts with `scope`",
+            "specwire cannot express two sizes in one run: move the inner one and its values to a separate rule in an erratum, or declare the `scope` of one",
         )  # fmt: skip
     _check_size(fields, rule, diagnostics)
     for field in fields:
@@ -63,7 +63,7 @@ def _check_size(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics
         if least > most:
             diagnostics.error(
                 "E421", rule.name_span, f"at least {least} octets follow '{field.name}' in '{rule}', which goes to {most}",
-                "no message can be valid: correct a slip of the document with an erratum in the profile",
+                "no message can be valid; correct an error of the document with an erratum in the profile",
             )  # fmt: skip
 
 
@@ -111,7 +111,7 @@ def _faults(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
 
 
 def _announced_frame(part: ir.Frame) -> Iterator[tuple[str, str]]:
-    """A frame that may be absent, or that a flag announces although it is always there."""
+    """Yield the faults of a frame that may be absent, or that a flag announces although it is always there."""
     fields = _fields(part)
     optional = not isinstance(part.presence, ir.Always)
     if len(fields) > 1:
@@ -146,7 +146,7 @@ def _uncountable(parts: Sequence[ir.Part]) -> Iterator[tuple[str, str]]:
     if rest and len(uncertain) > 1:
         yield (
             f"frames of any number follow '{uncertain[0].name}', of which the number is not certain either",
-            "specwire can express frames of any number only behind frames that are always there",
+            "specwire can express any number of frames only after frames that are always there",
         )
 
 

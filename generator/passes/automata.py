@@ -24,7 +24,7 @@ MAX_STATES = 2_000
 MAX_STEPS = 3_000_000
 """Nodes that may be visited to find all subsets, and so a bound of the time that it takes."""
 MAX_NODES = 100_000
-"""Nodes of the automaton with silent steps: what repeats at least once is in it twice."""
+"""Most nodes of the automaton with silent steps, in which an element repeated at least once occurs twice."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,20 +63,20 @@ NOTHING = Choice(())
 
 
 class TooLarge(Exception):
-    """The automaton of an expression has more than `MAX_STATES` states or `MAX_NODES` nodes, or takes too many steps."""
+    """The automaton of an expression exceeds `MAX_STATES`, `MAX_NODES` or its steps."""
 
 
 @dataclass(slots=True)
 class Steps:
-    """The steps that are left for several automata together."""
+    """Budget of steps that several automata share."""
 
     left: int = MAX_STEPS
 
     def take(self, steps: int) -> None:
-        """Take steps.
+        """Use up steps.
 
         Raises:
-            TooLarge: there are no more.
+            TooLarge: fewer steps are left.
         """
         self.left -= steps
         if self.left < 0:
@@ -100,10 +100,10 @@ class Automaton:
 
 
 def build_automaton(regex: Regex, steps: Steps | None = None) -> Automaton:
-    """Return the minimal automaton of `regex`; it takes some of `steps`, by default of `MAX_STEPS`.
+    """Return the minimal automaton of `regex`. Its construction uses up `steps`, by default `MAX_STEPS`.
 
     Raises:
-        TooLarge: it has more than `MAX_STATES` or `MAX_NODES`, or there are no steps left.
+        TooLarge: it exceeds `MAX_STATES`, `MAX_NODES` or the steps.
     """
     labels = labels_of(regex)
     transitions, accepting = _determinize(regex, labels, steps or Steps())

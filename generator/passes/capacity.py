@@ -27,7 +27,7 @@ def check_capacity(grammar: Grammar, diagnostics: Diagnostics) -> None:
                 continue
             diagnostics.error(
                 "E421", counted.span, f"at least {counted.minimum} elements follow a size of {width} octet{'s' if width > 1 else ''}, which goes to {256**width - 1}",
-                f"no message can be valid; correct a slip of the document with an erratum in the profile: {_fitting(counted.minimum)}OCTET holds {counted.minimum}",
+                f"no message can be valid; correct an error of the document with an erratum in the profile: {_fitting(counted.minimum)}OCTET holds {counted.minimum}",
             )  # fmt: skip
 
 

@@ -1,16 +1,16 @@
-"""What a document says about its messages and the generated package would not do.
+"""Comparison of a document's statements in words with the layouts that are generated.
 
-ABNF says which octets a message may have. What they mean is said in comments and prose. This pass compares
-those words (`specwire.generator.statements`) with the layouts, so that no package is wrong in silence:
+ABNF defines which octets a message may have; comments and prose define their meaning. This pass compares
+those words (`specwire.generator.statements`) with the layouts, so that a contradiction is always reported:
 
-- an integer that a comment calls little-endian, signed, a float or a varint would be generated as an
-  unsigned big-endian integer: E423, W421 where only prose says so;
-- quoted strings are compared octet by octet, and RFC 5234 section 2.3 compares them without case: E426 where the
-  document insists (``%i``), W417 where it shows other letters, W418 where it does not say;
-- a comment demands one value (``must be "FILEMQ"``) and any value would be accepted: W419;
-- a comment says that an integer counts a value, and nothing compares them: W422;
-- words speak of several frames, and every message would be one frame: W420. Messages that follow each other on a
-  byte stream have no frames.
+- E423, W421: a comment (prose for W421) calls an integer little-endian, signed, a float or a varint.
+  Integers are generated as unsigned and big-endian.
+- E426, W417, W418: quoted strings are compared octet by octet, but RFC 5234 section 2.3 ignores case. The
+  document requires that (``%i``), shows other letters, or does not state the case.
+- W419: a comment requires one value (``must be "FILEMQ"``), but any value is accepted.
+- W422: a comment declares an integer to be the size of a value, but the two are not compared.
+- W420: the text mentions several frames, but every message is one frame. Messages that follow each other
+  on a byte stream have no frames and are not checked.
 
 A declaration in the profile settles each of them.
 """
@@ -39,16 +39,17 @@ from specwire.generator.statements import (
     shown_words,
     size_words,
 )
-from specwire.generator.syntax import CharVal, Comment, Rule
+from specwire.generator.syntax import CharVal, Rule
 
 MAX_STATEMENTS = 10
-"""Statements about frames that are reported one by one."""
+"""Most statements about frames that are reported."""
 
 
 def check_claims(reader: TypeReader, messages: Sequence[ir.Message]) -> None:
     """Report statements of the document, and of the profile's ``[[prose]]``, that the layouts contradict."""
     claims = _Claims(reader)
     claims.check_numbers()
+    claims.check_prose_about_numbers()
     claims.check_letters()
     claims.check_fixed_values()
     claims.check_sizes()
@@ -64,18 +65,44 @@ def _is_one_frame(message: ir.Message) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A text of the document with its place: in the grammar, or in the profile for prose."""
+    """Text of the document with its place: in the grammar, or in the profile for prose."""
 
     text: str
     span: Span
 
 
+@dataclass(frozen=True, slots=True)
+class _Integer:
+    """Rule that is generated as an integer, a size or a count, and its number of octets."""
+
+    rule: Rule
+    octets: int
+
+
 class _Claims:
+    """Statements of one document, compared with the layouts of its rules."""
+
     def __init__(self, reader: TypeReader) -> None:
         self.reader = reader
         self.grammar = reader.grammar
         self.diagnostics = reader.diagnostics
-        self.shown = reader.profile.source.path
+        self.profile_path = reader.profile.source.path
+        self.integers = {
+            str(rule): _Integer(rule, octets)
+            for rule in self.grammar.rules
+            if (octets := self._integer_octets(rule)) is not None
+        }
+        self.reported: set[str] = set()
+        """The integers that an E423 names."""
+
+    def _integer_octets(self, rule: Rule) -> int | None:
+        layout = self.reader.layout(rule) if self.reader.seen(rule) else None
+        match layout:
+            case ValueLayout(type=ir.IntegerType(octets=octets)):
+                return octets
+            case ValueLayout(type=ir.SizeType(forms=forms)):
+                return max(form.octets for form in forms)
+        return self.reader.lengths.get(str(rule))
 
     def _prose(self, about: str) -> Iterator[_Statement]:
         loaded = self.reader.profile
@@ -83,202 +110,192 @@ class _Claims:
             if statement.about == about:
                 yield _Statement(statement.text, loaded.place("prose", number, "text"))
 
-    def _comments(self) -> Iterator[Comment]:
-        """Yield every comment of the grammar, but for those that define what a frame and a message are in general."""
-        yield from self.grammar.loose_comments
+    def _comments(self) -> Iterator[_Statement]:
+        """Yield the comments of the grammar, except those of the rules that define frames and messages."""
+        for comment in self.grammar.loose_comments:
+            yield _Statement(comment.text, comment.span)
         for rule in self.grammar.rules:
             if fold(rule.name) not in EXTERNALS:
-                yield from (*rule.leading, *rule.trailing)
+                for comment in (*rule.leading, *rule.trailing):
+                    yield _Statement(comment.text, comment.span)
 
     # Numbers
 
     def check_numbers(self) -> None:
-        """Compare what comments call a number with the integers that are generated."""
-        widths = {name: width for rule in self.grammar.rules for name, width in self._integer(rule)}
-        rules = {str(rule): rule for rule in self.grammar.rules}
-        said: set[str] = set()
+        """Report comments that describe integers as another kind of number (E423)."""
         for rule in self.grammar.rules:
             text = self.reader.comment(rule)
             for kind, words in number_kinds(text):
-                if str(rule) in widths:
-                    named = [str(rule)]
-                elif kind == BYTE_ORDER or NUMBER_WORDS.search(text):
-                    uses = (self.grammar.find(use) for use in references(rule.definition))
-                    named = [str(use) for use in uses if use is not None and str(use) in widths]
-                else:
-                    continue
-                self._report_number(kind, words, _place_of(rule, words), named, widths, said)
+                described = self._integers_described_at(rule, kind, text)
+                self._report_number(kind, words, _place_of(rule, words), described)
         for comment in self.grammar.loose_comments:
             for kind, words in number_kinds(comment.text):
-                if kind == BYTE_ORDER or NUMBER_WORDS.search(comment.text):
-                    self._report_number(kind, words, comment.span, list(widths), widths, said)
+                if _is_about_numbers(kind, comment.text):
+                    self._report_number(kind, words, comment.span, self.integers)
+
+    def _integers_described_at(self, rule: Rule, kind: str, text: str) -> list[str]:
+        """Return the integers that a rule's comment describes: the rule, or else the integers that it uses."""
+        if str(rule) in self.integers:
+            return [str(rule)]
+        if not _is_about_numbers(kind, text):
+            return []
+        uses = (self.grammar.find(use) for use in references(rule.definition))
+        return [str(use) for use in uses if use is not None and str(use) in self.integers]
+
+    def check_prose_about_numbers(self) -> None:
+        """Report prose about numbers while integers of several octets have no declared type (W421)."""
         for statement in self._prose("numbers"):
-            wide = [name for name in widths if self._is_contradicted(rules[name], widths[name], BYTE_ORDER)]
-            if wide:
+            names = [name for name in self.integers if self._is_contradicted(name, BYTE_ORDER)]
+            if names:
                 self.diagnostics.warning(
-                    "W421", statement.span, f"the document says '{quoted(statement.text)}', and {_listed(wide)} would be unsigned big-endian",
-                    "declare the type of each under [types] where that is right, and remove this [[prose]]",
+                    "W421", statement.span, f"the document says '{quoted(statement.text)}', but {_listed(names)} would be unsigned big-endian",
+                    "declare the type of each integer under [types], then remove this [[prose]] table",
                 )  # fmt: skip
 
-    def _integer(self, rule: Rule) -> Iterator[tuple[str, int]]:
-        """Yield the rule's name and octets where it is an integer, or holds a length."""
-        layout = self.reader.layout(rule) if self.reader.seen(rule) else None
-        if isinstance(layout, ValueLayout) and isinstance(layout.type, ir.IntegerType):
-            yield str(rule), layout.type.octets
-        elif isinstance(layout, ValueLayout) and isinstance(layout.type, ir.SizeType):
-            yield str(rule), max(form.octets for form in layout.type.forms)
-        elif str(rule) in self.reader.lengths:
-            yield str(rule), self.reader.lengths[str(rule)]
+    def _is_contradicted(self, name: str, kind: str) -> bool:
+        integer = self.integers[name]
+        return not says_type(self.reader.hint(integer.rule)) and (kind != BYTE_ORDER or integer.octets > 1)
 
-    def _is_contradicted(self, rule: Rule, octets: int, kind: str) -> bool:
-        return not says_type(self.reader.hint(rule)) and (kind != BYTE_ORDER or octets > 1)
-
-    def _report_number(
-        self, kind: str, words: str, span: Span, names: list[str], widths: dict[str, int], said: set[str]
-    ) -> None:
-        rules = {str(rule): rule for rule in self.grammar.rules}
+    def _report_number(self, kind: str, words: str, span: Span, described: Iterable[str]) -> None:
         names = [
-            name
-            for name in names
-            if name not in said and self._is_contradicted(rules[name], widths[name], kind)
+            name for name in described if name not in self.reported and self._is_contradicted(name, kind)
         ]
         if not names:
             return
-        said.update(names)
+        self.reported.update(names)
         first = names[0]
-        octets = f"{widths[first]} octet{'s' if widths[first] > 1 else ''}"
-        what = f"'{first}'" if len(names) == 1 else f"'{first}' and of {len(names) - 1} more"
+        width = self.integers[first].octets
+        octets = f"{width} octet{'s' if width > 1 else ''}"
         self.diagnostics.error(
-            "E423", span, f"the document says '{quoted(words)}' of {what}, and what is generated is an unsigned big-endian integer of {octets}",
-            f"specwire cannot express such a number: type = \"octets\" under [types.{first}] in {self.shown} keeps its octets, and type = \"integer\" insists",
+            "E423", span, f"the document says '{quoted(words)}' about {_listed(names)}, but '{first}' would be an unsigned big-endian integer of {octets}",
+            f"specwire cannot express such numbers: type = \"octets\" under [types.{first}] in {self.profile_path} keeps the octets, type = \"integer\" insists on the integer",
         )  # fmt: skip
 
     # Letters
 
     def check_letters(self) -> None:
-        """Compare how quoted strings are read with what the document says about letter case."""
-        letters = [literal for literal in self.reader.literals.values() if _has_letters(literal)]
-        open_case = [literal for literal in letters if not literal.case_sensitive]
-        for literal in open_case:
+        """Report quoted strings whose letter case the document leaves open or contradicts."""
+        open_case: list[CharVal] = []
+        for literal in self.reader.literals.values():
+            if literal.case_sensitive or not _has_letters(literal):
+                continue
             if literal.case_marked:
-                self._report_folded(literal, f'%i"{literal.text}"', literal.span)
-        open_case = [literal for literal in open_case if not literal.case_marked]
+                self._report_folded(literal, f'%i"{literal.text}"')
+            else:
+                open_case.append(literal)
         if self.reader.profile.profile.case == "exact" or not open_case:
             return
-        comments = [_Statement(comment.text, comment.span) for comment in self._comments()]
-        named = self._named_differently(open_case, [*comments, *self._prose("letters")])
-        folded = self._folded_by_comments(open_case)
-        if any(says_exact(comment.text) for comment in self._comments()):
-            return
-        left = [literal for literal in open_case if literal.span not in named | folded]
-        if left:
-            first = min(left, key=lambda literal: (literal.span.line, literal.span.column))
-            other = first.text.swapcase()
-            others = len(left) - 1
-            more = (
-                f"; so {'are' if others > 1 else 'is'} {others} more string{'s' if others > 1 else ''}"
-                if others
-                else ""
-            )
-            self.diagnostics.warning(
-                "W418", first.span, f'"{first.text}" is read as exactly these letters, and RFC 5234 accepts "{other}" too{more}',
-                f'case = "exact" in {self.shown} says that letters are meant as spelt; specwire cannot express strings without case',
-            )  # fmt: skip
+        comments = list(self._comments())
+        reported = self._report_other_spellings(open_case, [*comments, *self._prose("letters")])
+        reported |= self._report_folded_by_comments(open_case)
+        if not any(says_exact(comment.text) for comment in comments):
+            self._report_open_case([literal for literal in open_case if literal.span not in reported])
 
-    def _named_differently(self, literals: list[CharVal], statements: Iterable[_Statement]) -> set[Span]:
-        """Report literals that the document shows in other letters, and return their places."""
+    def _report_other_spellings(self, literals: list[CharVal], statements: Iterable[_Statement]) -> set[Span]:
+        """Report strings that the document shows only in other letters (W417), and return their places."""
         shown: dict[str, dict[str, tuple[str, Span]]] = {}
         for statement in statements:
-            for word, how in shown_words(statement.text):
-                shown.setdefault(word.lower(), {}).setdefault(word, (how, statement.span))
+            for word, form in shown_words(statement.text):
+                shown.setdefault(word.lower(), {}).setdefault(word, (form, statement.span))
         places: set[Span] = set()
         for literal in literals:
             spellings = shown.get(literal.text.lower(), {})
             if not spellings or literal.text in spellings:
                 continue
-            how, span = next(iter(spellings.values()))
+            form, span = next(iter(spellings.values()))
             places.add(literal.span)
             self.diagnostics.warning(
-                "W417", literal.span, f'"{literal.text}" is read as exactly these letters, and {span.source.path}:{span.line} shows them as {quoted(how)}',
-                f'write %s"…" with the right letters in an erratum, or case = "exact" in {self.shown} where the rule is right',
+                "W417", literal.span, f'"{literal.text}" is matched exactly, but {span.source.path}:{span.line} shows it as {quoted(form)}',
+                f'write %s"…" with the right letters in an erratum, or case = "exact" in {self.profile_path} if the rule is right',
             )  # fmt: skip
         return places
 
-    def _folded_by_comments(self, literals: list[CharVal]) -> set[Span]:
-        """Report literals whose rule says that case does not matter, and return their places."""
-        found: set[Span] = set()
+    def _report_folded_by_comments(self, literals: list[CharVal]) -> set[Span]:
+        """Report strings whose rule is called case-insensitive (E426), and return their places."""
+        places: set[Span] = set()
         for rule in self.grammar.rules:
             words = says_folded(self.reader.comment(rule))
             inside = [literal for literal in literals if _is_within(literal.span, rule.span)] if words else []
             if words and inside:
-                self._report_folded(inside[0], f"'{words}'", inside[0].span)
-                found.update(literal.span for literal in inside)
-        return found
+                self._report_folded(inside[0], f"'{words}'")
+                places.update(literal.span for literal in inside)
+        return places
 
-    def _report_folded(self, literal: CharVal, says: str, span: Span) -> None:
+    def _report_folded(self, literal: CharVal, statement: str) -> None:
         self.diagnostics.error(
-            "E426", span, f'{says} accepts letters of either case, and what is generated accepts and writes "{literal.text}" only',
-            f'specwire cannot express strings without case: write %s"{literal.text}" in an erratum to insist on these letters',
+            "E426", literal.span, f'{statement} accepts letters of either case, but the generated code accepts and writes only "{literal.text}"',
+            f'specwire cannot express case-insensitive strings: write %s"{literal.text}" in an erratum to accept only these letters',
         )  # fmt: skip
 
-    # Fixed values and frames
+    def _report_open_case(self, literals: list[CharVal]) -> None:
+        """Report, once for all, strings whose case nothing states (W418)."""
+        if not literals:
+            return
+        first = min(literals, key=lambda literal: (literal.span.line, literal.span.column))
+        more = len(literals) - 1
+        rest = f"; the same is true of {more} more string{'s' if more > 1 else ''}" if more else ""
+        self.diagnostics.warning(
+            "W418", first.span, f'"{first.text}" is matched exactly, but RFC 5234 also accepts "{first.text.swapcase()}"{rest}',
+            f'write case = "exact" in {self.profile_path} if the letters are meant as spelt; specwire cannot express case-insensitive strings',
+        )  # fmt: skip
+
+    # Fixed values, sizes and frames
 
     def check_fixed_values(self) -> None:
-        """Report values that a comment fixes and that any other value can replace."""
+        """Report rules that accept any value although a comment requires one (W419)."""
         for rule in self.grammar.rules:
             if not self.reader.seen(rule) or self.reader.hint(rule).constant is not None:
                 continue
             layout = self.reader.layout(rule)
-            demanded = fixed_value(self.reader.comment(rule))
-            if (
-                demanded is None
-                or not isinstance(layout, ValueLayout)
-                or not _is_free(layout.type, demanded.value)
-            ):
+            required = fixed_value(self.reader.comment(rule))
+            if required is None or not isinstance(layout, ValueLayout):
                 continue
-            value = f'"{demanded.value}"' if isinstance(demanded.value, str) else demanded.value
-            self.diagnostics.warning(
-                "W419", _place_of(rule, demanded.words), f"'{demanded.words}' fixes the value of '{rule}', and any value is accepted",
-                f"constant = {value} under [types.{rule.name}] in {self.shown} demands it",
-            )  # fmt: skip
+            if _accepts_others(layout.type, required.value):
+                value = f'"{required.value}"' if isinstance(required.value, str) else required.value
+                self.diagnostics.warning(
+                    "W419", _place_of(rule, required.words), f"'{required.words}' fixes the value of '{rule}', but any value is accepted",
+                    f"write constant = {value} under [types.{rule.name}] in {self.profile_path} to require it",
+                )  # fmt: skip
 
     def check_sizes(self) -> None:
-        """Report values without an end of their own whose size, by their comment, is in an integer elsewhere."""
-        integers = {
-            name: rule
-            for rule in self.grammar.rules
-            for name, _ in self._integer(rule)
-            if name not in self.reader.lengths and self.reader.hint(rule).scope is None
+        """Report values to the end of a frame that a comment gives a size in another integer (W422)."""
+        sizes = {
+            name: integer.rule
+            for name, integer in self.integers.items()
+            if name not in self.reader.lengths and self.reader.hint(integer.rule).scope is None
         }
         for rule in self.grammar.rules:
             layout = self.reader.layout(rule) if self.reader.seen(rule) else None
             text = self.reader.comment(rule)
             if not text or not isinstance(layout, ValueLayout) or not is_open(layout.type):
                 continue
-            for name, integer in integers.items():
-                if integer is not rule and (words := size_words(text, integer.name)):
+            for name, size in sizes.items():
+                if size is not rule and (words := size_words(text, size.name)):
                     self.diagnostics.warning(
-                        "W422", _place_of(rule, words), f"'{words}' makes '{name}' the size of '{rule}', and nothing compares the two",
-                        f'specwire can express a size directly in front of what it counts: say scope = "next", "rest" or "none" under [types.{integer.name}] in {self.shown}',
+                        "W422", _place_of(rule, words), f"'{words}' declares '{name}' to be the size of '{rule}', but the two are not compared",
+                        f'specwire can express a size only directly before what it counts: write scope = "next", "rest" or "none" under [types.{size.name}] in {self.profile_path}',
                     )  # fmt: skip
 
     def check_frames(self) -> None:
-        """Report words about frames where every message is generated as one frame."""
-        comments = (_Statement(comment.text, comment.span) for comment in self._comments())
+        """Report words about frames in a protocol whose messages are all one frame (W420)."""
         found = [
             (statement, words)
-            for statement in (*comments, *self._prose("frames"))
+            for statement in (*self._comments(), *self._prose("frames"))
             if (words := frame_words(statement.text))
         ]
         for statement, words in found[:MAX_STATEMENTS]:
             self.diagnostics.warning(
-                "W420", statement.span, f"'{words}' speaks of frames, and every message is generated as one frame",
-                f"describe the other frames under [[rules]] in {self.shown}, or write single_frame = true there",
+                "W420", statement.span, f"the document says '{words}', but every message is generated as one frame",
+                f"describe the other frames under [[rules]] in {self.profile_path}, or write single_frame = true there",
             )  # fmt: skip
 
 
+def _is_about_numbers(kind: str, text: str) -> bool:
+    return kind == BYTE_ORDER or NUMBER_WORDS.search(text) is not None
+
+
 def _place_of(rule: Rule, words: str) -> Span:
-    """Return the place of the comment of a rule that holds words, else of the rule's name."""
+    """Return the place of a rule's comment that has the words, or of the rule's name if they span comments."""
     comments = (*rule.trailing, *rule.leading)
     return next((comment.span for comment in comments if words in comment.text), rule.name_span)
 
@@ -295,8 +312,8 @@ def _is_within(inner: Span, outer: Span) -> bool:
     )
 
 
-def _is_free(type: ir.Type, value: str | int) -> bool:
-    """Whether a value of that type can be another than `value`."""
+def _accepts_others(type: ir.Type, value: str | int) -> bool:
+    """Whether the type accepts values other than `value`."""
     match type:
         case ir.ConstantType() | ir.PaddingType():
             return False
@@ -307,5 +324,7 @@ def _is_free(type: ir.Type, value: str | int) -> bool:
     return True
 
 
-def _listed(names: list[str]) -> str:
-    return f"'{names[0]}'" if len(names) == 1 else f"'{names[0]}' and {len(names) - 1} more integers"
+def _listed(names: Sequence[str]) -> str:
+    """Return the first of the names, and how many integers follow it."""
+    more = len(names) - 1
+    return f"'{names[0]}'" + (f" and {more} more integer{'s' if more > 1 else ''}" if more else "")

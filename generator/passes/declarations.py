@@ -123,13 +123,13 @@ class Names:
             )
 
     def _how_to_add(self, letter: str, roles: Sequence[str]) -> str:
-        """The help for a role that is missing: those that there are, and how to add one."""
+        """Return the help for a missing role: the declared roles, and how to add one."""
         close = get_close_matches(letter, roles, n=1)
         known = (
             f"did you mean '{close[0]}'? " if close else f"there are: {', '.join(roles)}; " if roles else ""
         )
         path = self.loaded.source.path
-        return f'{known}add [roles.{letter}] with a name and a socket in {path}, as in: name = "client", socket = "DEALER"'
+        return f'{known}add [roles.{letter}] with a name and a socket in {path}, for example name = "client", socket = "DEALER"'
 
     def reply(self, reply: str, classes: Mapping[str, str], *path: str | int) -> str:
         """Return the class of a message that the profile lets a role reply with; E509 where there is none."""

@@ -61,7 +61,7 @@ def _members(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | No
 
 
 def constant_of(constant: str | int, shape: ir.Type | None) -> ir.ConstantType | str:
-    """Return the constant that a rule of that shape is; why it cannot be one, where it cannot."""
+    """Return the constant type of a rule with that shape, or the reason why it cannot be constant."""
     match shape, constant:
         case ir.IntegerType(octets=octets), int(number) if 0 <= number < 256**octets:
             return ir.ConstantType(number.to_bytes(octets, "big").hex(), number=number)

@@ -64,7 +64,7 @@ def build_dialogs(
         classes: the class name for each message rule as written (``OHAI``, ``C:request``).
         diagnostics: takes what is wrong.
         place: finds the line in the profile that a fault of `settings` is about.
-        steps: those that are left for automata, where other dialogs take some of them.
+        steps: budget for automata, shared with other dialogs.
     """
     builder = _Builder(grammar, classes, diagnostics, place or _nowhere, steps or Steps())
     names = [fold(entry.name) for entry in settings]

@@ -1,11 +1,10 @@
-"""Read a dialog rule as a regular expression over labels.
+"""Regular expressions over labels, read from dialog rules.
 
-A dialog rule names messages with their sender (``C:OHAI``) and other dialog rules (``open-peering``),
-which are expanded in place. Nothing else may stand in it: octets belong into messages, and a message
-without a sender says half of what a dialog needs.
+A dialog rule consists of messages with their senders (``C:OHAI``) and other dialog rules (``open-peering``),
+which are expanded in place. It contains nothing else: octets belong in messages, and each message needs a sender.
 
-A rule that refers to itself has no finite automaton (E302). A counted repetition is expanded, so it has
-a small bound, as has the whole (E305).
+A rule that refers to itself has no finite automaton (E302). Counted repetitions are expanded, so their count
+and the size of the whole expression are bounded (E305). A fault costs the dialog, but not the messages.
 """
 
 from __future__ import annotations
@@ -28,13 +27,13 @@ from specwire.generator.syntax import (
 )
 
 MAX_COUNT = 16
-"""Times that a counted repetition may repeat its element."""
+"""Highest count of a repetition."""
 MAX_ELEMENTS = 5_000
-"""Elements that a dialog may have when all its rules are expanded."""
+"""Most elements of a dialog after the expansion of its rules."""
 MAX_GUESSES = 20
-"""Undefined names that are compared with those of the rules."""
+"""Undefined names for which a similar rule is looked up."""
 MAX_DEPTH = 100
-"""How deep rules and groups may nest."""
+"""Deepest nesting of rules and groups."""
 
 
 def fold(name: str) -> str:
@@ -44,7 +43,7 @@ def fold(name: str) -> str:
 
 @dataclass(slots=True)
 class DialogReader:
-    """Reads the rules of one dialog; faults go to `diagnostics` and read as the empty word."""
+    """Reader of one dialog's rules. It reports faults to `diagnostics` and reads them as the empty word."""
 
     grammar: Grammar
     classes: Mapping[str, str]
@@ -53,7 +52,7 @@ class DialogReader:
     diagnostics: Diagnostics
     _folded: dict[str, str] = field(init=False)
     _path: list[Rule] = field(default_factory=list)
-    _unknown: set[str] = field(default_factory=set)
+    _undefined: set[str] = field(default_factory=set)
     _depth: int = 0
     _elements: int = 0
     _stopped: bool = False
@@ -155,7 +154,7 @@ class DialogReader:
     def _no_message(self, reference: Reference) -> Regex:
         rule = self.grammar.find(reference)
         if rule is None and self.grammar.core(reference) is None:
-            self._undefined(reference)
+            self._report_undefined(reference)
             return EMPTY
         help = "a dialog names messages with their sender, and rules made of such names"
         if rule is not None and any(rule is other for other in self._path):
@@ -167,13 +166,13 @@ class DialogReader:
         )
         return EMPTY
 
-    def _undefined(self, reference: Reference) -> None:
-        """Report a name that nothing defines, where it is used first."""
+    def _report_undefined(self, reference: Reference) -> None:
+        """Report a name without a definition at its first use."""
         name = fold(str(reference))
-        if name in self._unknown:
+        if name in self._undefined:
             return
-        names = [str(rule) for rule in self.grammar.rules] if len(self._unknown) < MAX_GUESSES else []
-        self._unknown.add(name)
+        names = [str(rule) for rule in self.grammar.rules] if len(self._undefined) < MAX_GUESSES else []
+        self._undefined.add(name)
         close = get_close_matches(str(reference), names, n=1, cutoff=0.7)
         self.diagnostics.error(
             "E306", reference.span, f"rule '{reference}' is used but never defined",

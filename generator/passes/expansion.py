@@ -1,12 +1,12 @@
-"""How much the rules of messages expand to: a bound on what a short grammar can ask for (E424).
+"""Bounds on the fields that the rules of messages expand to (E424).
 
-A rule that is used twice is laid out twice: a message has its fields at both places, and so have the generated
-class, codec and schema. Thirty rules that double each other would come to a thousand million fields. They are
-counted before any layout is read, by a walk that counts each rule once. The walk may count some fields too many,
-never too few: an alternative counts although a message may take another, and a length although it is no field.
+A rule that is used twice is laid out twice: a message has its fields in both places, and so have the generated
+class, codec and schema. Thirty rules, each of which uses the next one twice, would expand to a thousand million
+fields. This pass counts the fields before any layout is read, and visits each rule once. The count is an upper
+bound: it includes all alternatives, although a message has one of them, and lengths, although they are no fields.
 
-Beside the fields it counts the characters of what is written out at each use: octets of constants, alternatives
-that are one value, patterns of text.
+It also counts the characters that are written out at each use: octets of constants, alternatives that are one
+value, patterns of text.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from specwire.generator.diagnostics import Diagnostics, Span
+from specwire.generator.diagnostics import Diagnostics
 from specwire.generator.names import fold
 from specwire.generator.passes.alternations import LARGEST_INTEGER
 from specwire.generator.passes.grammar import Grammar
@@ -31,55 +31,49 @@ from specwire.generator.syntax import (
 )
 
 MAX_FIELDS = 1_000
-"""Fields of one message; the largest of the protocols that we know has 24."""
+"""Most fields of one message. The largest message of the known protocols has 24."""
 MAX_ALL_FIELDS = 10_000
-"""Fields of all messages of a protocol, and of all rules that these are made of, however short its grammar is."""
+"""Fields that all messages of a protocol and the rules in them may always have."""
 MAX_OF_ONE = 10
-"""Fields for each element that the grammar writes, where that makes more."""
+"""Fields for each element of the grammar, which raise `MAX_ALL_FIELDS` in a long grammar."""
 MAX_CHARACTERS = 1_000_000
-"""Characters of all constants, alternatives and patterns, written out wherever they are used."""
+"""Most characters of constants, alternatives and patterns, counted at each use."""
 OPAQUE = ("octets", "padding")
-"""Types of the profile that make one field of a run of a fixed size."""
-_HELP = "specwire has this bound because a rule that is used twice is expanded twice"
+"""Types of the profile that make a run of a fixed size one field."""
+_HELP = (
+    "specwire has this bound because each use of a rule is expanded: "
+    "use fewer rules more than once, or write repeated elements with '*'"
+)
 
 
 def check_expansion(
     grammar: Grammar, messages: Sequence[Rule], loaded: LoadedProfile, diagnostics: Diagnostics
 ) -> None:
-    """Report each message that has more than `MAX_FIELDS`; else a protocol that has too many, or too many characters."""
+    """Report each message with more than `MAX_FIELDS`; if there is none, a protocol beyond the common bounds."""
     counter = _Counter(grammar, loaded)
-    found = [counter.of_message(message) for message in messages]
-    for message, size in zip(messages, found, strict=True):
-        if size.fields > MAX_FIELDS:
-            _report(
-                f"message '{message}' expands to more than {MAX_FIELDS:,} fields",
-                message.name_span,
-                diagnostics,
-            )
-    if any(size.fields > MAX_FIELDS for size in found):
+    sizes = [counter.of_message(message) for message in messages]
+    too_large = [message for message, size in zip(messages, sizes, strict=True) if size.fields > MAX_FIELDS]
+    for message in too_large:
+        sentence = f"message '{message}' expands to more than {MAX_FIELDS:,} fields"
+        diagnostics.error("E424", message.name_span, sentence, _HELP)
+    if too_large:
         return
-    written = sum(_written(rule.definition) for rule in grammar.rules)
-    most, whole = max(MAX_ALL_FIELDS, MAX_OF_ONE * written), _sum([*found, counter.in_rules()])
-    if whole.fields > most:
-        _report(
-            f"the messages of the protocol expand to more than {most:,} fields together",
-            loaded.place("name"),
-            diagnostics,
+    elements = sum(_count_elements(rule.definition) for rule in grammar.rules)
+    most = max(MAX_ALL_FIELDS, MAX_OF_ONE * elements)
+    total = _sum([*sizes, counter.of_rules()])
+    if total.fields > most:
+        sentence = f"the messages of the protocol expand to more than {most:,} fields together"
+    elif total.characters > MAX_CHARACTERS:
+        sentence = (
+            f"the constants and patterns of the protocol expand to more than {MAX_CHARACTERS:,} characters"
         )
-    elif whole.characters > MAX_CHARACTERS:
-        _report(
-            f"the constants and patterns of the protocol expand to more than {MAX_CHARACTERS:,} characters",
-            loaded.place("name"), diagnostics,
-        )  # fmt: skip
-
-
-def _report(sentence: str, span: Span, diagnostics: Diagnostics) -> None:
-    help = f"{_HELP}: use fewer rules more than once, or write what repeats with '*'"
-    diagnostics.error("E424", span, sentence, help)
+    else:
+        return
+    diagnostics.error("E424", loaded.place("name"), sentence, _HELP)
 
 
 class _Size(NamedTuple):
-    """What an element expands to."""
+    """Upper bounds on the fields and characters that an element expands to."""
 
     fields: int
     characters: int = 0
@@ -91,7 +85,7 @@ def _sum(sizes: Iterable[_Size]) -> _Size:
 
 
 class _Counter:
-    """Counts what rules expand to, each rule once. The counts of one rule stop a little above the bounds."""
+    """Counter of fields and characters that visits each rule once. The counts of a rule are capped above the bounds."""
 
     def __init__(self, grammar: Grammar, loaded: LoadedProfile) -> None:
         self._grammar = grammar
@@ -100,13 +94,13 @@ class _Counter:
         self._rules: dict[str, _Size] = {}
 
     def of_message(self, message: Rule) -> _Size:
-        """Return the size of a message: of a choice among messages, the one that it is named as."""
+        """Return the size of a message. Of a choice among messages, only the one with its name counts."""
         definition = message.definition
         items = definition.items if isinstance(definition, Concatenation) else (definition,)
         return _capped(_sum(self._count(self._chosen(item, message)) for item in items))
 
-    def in_rules(self) -> _Size:
-        """Return the size of all rules that were counted so far, each rule once."""
+    def of_rules(self) -> _Size:
+        """Return the size of the rules that the messages use, each rule once."""
         return _sum(self._rules.values())
 
     def _chosen(self, item: Element, message: Rule) -> Element:
@@ -138,7 +132,7 @@ class _Counter:
         return self._rules[name]
 
     def _value(self, element: Element) -> _Size | None:
-        """Return the size of a value: a constant, octets, a number, text, or one of these behind its length; else None."""
+        """Return the size of a constant, octets, a number or text, also after its length; None for other elements."""
         constant = self._octets.constant(element)
         if constant is not None:
             return _Size(1, len(constant))
@@ -155,7 +149,7 @@ class _Counter:
         return None
 
     def _is_number(self, items: Sequence[Element]) -> bool:
-        """Whether alternatives are the values of one number, or octets with special values among them."""
+        """Whether alternatives are values of one number, or octets followed by special values of them."""
         constants = [self._octets.constant(item) for item in items]
         if any(constant is None for constant in constants[1:]):
             return False
@@ -165,13 +159,13 @@ class _Counter:
         return len(sizes) == 1 and (first is None or len(first) <= LARGEST_INTEGER)
 
 
-def _written(element: Element) -> int:
-    """The elements that a definition writes, those in groups too."""
+def _count_elements(element: Element) -> int:
+    """Return the number of elements in a definition, those in groups included."""
     match element:
         case Concatenation(items=items) | Alternation(items=items):
-            return sum(map(_written, items))
+            return sum(map(_count_elements, items))
         case Repetition(element=inner) | Option(element=inner):
-            return _written(inner)
+            return _count_elements(inner)
     return 1
 
 

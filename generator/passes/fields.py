@@ -136,7 +136,7 @@ class FieldReader:
         if len(values) != 1 or values[0].implied:
             self.reader.fault(
                 "E405", option.span, f"'{self.rule}' has an option inside a frame that is not one value",
-                "specwire can express only values at the end of a frame as optional, each in its own brackets: '[ a [ b ] ]'",
+                "specwire can express optional values only at the end of a frame, each in its own brackets: '[ a [ b ] ]'",
             )  # fmt: skip
             return
         for field in fields:
@@ -208,13 +208,13 @@ class FieldReader:
     def _no_value(self, item: Reference) -> None:
         self.reader.fault(
             "E406", item.span, f"'{item}' has no single value where '{self.rule}' uses it",
-            "specwire cannot express alternatives in place of a field: they are a frame of their own, or messages",
+            "specwire cannot express alternatives in place of a field: make them a separate frame, or separate messages",
         )  # fmt: skip
 
     def _no_layout(self, item: Element) -> None:
         self.reader.fault(
             "E407", item.span, f"an element of '{self.rule}' has neither a name nor a fixed value",
-            "give it a rule of its own in an erratum; specwire cannot express it in place",
+            "specwire cannot express it in place: give it a rule in an erratum",
         )  # fmt: skip
 
     def _unnamed(self, item: Element) -> Iterator[ir.Field]:

@@ -54,7 +54,7 @@ def references(element: Element) -> Iterator[Reference]:
 
 
 def is_made_of_names(element: Element) -> bool:
-    """Whether an element holds names of rules and nothing else."""
+    """Whether an element consists of references only."""
     match element:
         case Reference():
             return True
@@ -71,9 +71,9 @@ def names_itself(rule: Rule) -> bool:
 
 
 def dialog_parts(grammar: Grammar, messages: Container[str] = ()) -> dict[str, Rule]:
-    """Return the rules that are part of a dialog, by name: those that say who sends, and those made of them.
+    """Return the rules of dialogs, by name: those that name senders, and those that refer to such rules.
 
-    `messages` are the names of rules that are messages, and so are part of none.
+    `messages` are the names of the message rules, which are skipped.
     """
     others = [rule for rule in grammar.rules if str(rule) not in messages]
     parts = {str(rule): rule for rule in others if any(use.role for use in references(rule.definition))}
@@ -86,7 +86,7 @@ def dialog_parts(grammar: Grammar, messages: Container[str] = ()) -> dict[str, R
 
 
 def _joins(grammar: Grammar, rule: Rule, parts: Mapping[str, Rule]) -> bool:
-    """Whether a rule is made of names only, and one of them is part of a dialog."""
+    """Whether a rule consists of references only, and one of them is part of a dialog."""
     targets = [grammar.find(use) for use in references(rule.definition)]
     return is_made_of_names(rule.definition) and any(str(target) in parts for target in targets if target)
 
@@ -97,7 +97,7 @@ class Grammar:
 
     rules: tuple[Rule, ...]
     loose_comments: tuple[Comment, ...] = ()
-    """Comments that are about a section, not about a rule."""
+    """Comments about a section instead of a rule."""
 
     def find(self, reference: Reference) -> Rule | None:
         """Return the rule that `reference` means; None for core rules and external types."""

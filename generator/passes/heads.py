@@ -21,7 +21,7 @@ _KNOWN = str.maketrans("?0123456789abcdef", "0" + 16 * "f")
 MAX_HEADS = 64
 """Different beginnings of one message."""
 MAX_HEAD_OCTETS = 1_024
-"""Octets of one head: what stands behind them tells no messages apart."""
+"""Most octets of one head; later octets tell no messages apart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ class Head:
 
     @property
     def whole(self) -> bool:
-        """Whether the frame has no more octets than the head."""
+        """Whether the head is the whole frame."""
         return self.unit is not None and not self.unit.size_octets and self.unit.octets == len(self.octets)
 
 
@@ -69,7 +69,7 @@ def find_heads(fields: Sequence[ir.Field]) -> tuple[Head, ...]:
 
 
 def _fixed(type: ir.Type) -> tuple[tuple[str, ...], int] | None:
-    """The octets of a value that is always the same, and how many of any value; None for no fixed size."""
+    """Return the constant octets of a value and the number of variable ones; None if its size varies."""
     match type:
         case ir.ConstantType(hex=octets):
             return _pairs(octets[: 2 * MAX_HEAD_OCTETS]), max(0, len(octets) // 2 - MAX_HEAD_OCTETS)
@@ -82,22 +82,22 @@ def _fixed(type: ir.Type) -> tuple[tuple[str, ...], int] | None:
 
 @dataclass(slots=True)
 class _Growing:
-    """A head while it grows; it knows `MAX_HEAD_OCTETS`, and counts the others."""
+    """Head under construction. It keeps the first `MAX_HEAD_OCTETS` octets, and counts the others."""
 
     known: list[str]
     octets: int
-    """All octets, also those that are not known any more."""
+    """Number of all octets, including those that are not kept."""
     unit: ir.UnitHead | None = None
 
     def add(self, constant: Sequence[str], any: int) -> None:
-        """Add octets of a value, then octets of any value."""
+        """Add constant octets, then `any` variable ones."""
         left = MAX_HEAD_OCTETS - len(self.known)
         self.known += constant[:left]
         self.known += [ANY] * min(any, max(0, left - len(constant)))
         self.octets += len(constant) + any
 
     def sized(self, form: ir.SizeForm) -> _Growing:
-        """Return a copy with one form of a size behind it."""
+        """Return a copy with one form of a size added."""
         longer = _Growing(list(self.known), self.octets)
         longer.add(_pairs(form.tag), 0)
         prefix = _prefix(longer.known)
@@ -106,17 +106,17 @@ class _Growing:
         return longer
 
     def head(self) -> Head:
-        """Return the head as far as it has grown."""
+        """Return the head of a frame that may have more octets."""
         return Head(tuple(self.known), self.unit)
 
     def ended(self) -> Head:
-        """Return the head of a frame of a fixed size: it is all of it."""
+        """Return the head of a frame that ends here."""
         unit = self.unit or ir.UnitHead(_prefix(self.known), octets=self.octets)
         return Head(tuple(self.known), unit)
 
 
 def _prefix(octets: Sequence[str]) -> str:
-    """The constant octets at the beginning."""
+    """Return the constant octets at the beginning."""
     return "".join(takewhile(lambda octet: octet != ANY, octets))
 
 
@@ -132,7 +132,7 @@ def fits(pattern: str, other: str) -> bool:
 
 @lru_cache(maxsize=10_000)
 def _bits(pattern: str) -> tuple[int, int]:
-    """The constant octets of a pattern, and a mask of them, as numbers that begin with the first octet."""
+    """Return the constant octets of a pattern and their mask, as little-endian numbers."""
     octets = bytes.fromhex(pattern.replace("?", "0"))
     known = bytes.fromhex(pattern.translate(_KNOWN))
     return int.from_bytes(octets, "little"), int.from_bytes(known, "little")

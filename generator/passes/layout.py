@@ -225,7 +225,7 @@ class MessageReader:
     def _unsupported(self, rule: Rule, slot: Slot, what: str, help: str = "") -> None:
         self.reader.fault(
             "E405", slot.element.span, f"message '{rule}' has {what}",
-            help or "specwire cannot express that; where another rule means the same, write it under [[rules]] in the profile",
+            help or "specwire cannot express that; if another rule has the same octets, write it under [[rules]] in the profile",
         )  # fmt: skip
 
 

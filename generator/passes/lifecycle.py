@@ -62,10 +62,10 @@ def read_concurrently(
         errors: the labels of the error rule.
         mirror: for each label the one with the roles swapped, where either side may start what the rule
             lets one side start; else empty.
-        steps: those that are left for automata.
+        steps: budget for automata.
 
     Raises:
-        TooLarge: an automaton of it grows over its bound, or there are no steps left.
+        TooLarge: an automaton exceeds its bounds or the steps.
     """
     groups: dict[str, Regex] = {}
     shrunk = _shrink_groups(map_labels(regex, dict.fromkeys(errors, NOTHING)), groups, steps)

@@ -1,8 +1,8 @@
-"""Answers about elements of the syntax tree, each found once.
+"""Cache of answers about elements of the syntax tree.
 
-A rule that others use often has its elements asked about as often, and elements within elements multiply that.
-Nodes are kept by identity: they compare equal wherever they stand, and hashing one costs as much as it is large. A
-kept node cannot give its identity to another.
+A rule that many others use is examined at each use, and nested elements multiply that. A cache keeps the
+work in proportion to the grammar. Its keys are the identities of nodes: equal nodes occur in several places,
+and hashing a node takes time in proportion to its size. The cache holds each node, so that no identity is reused.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ Answer = TypeVar("Answer")
 
 
 class Memo(Generic[Answer]):
-    """Answers to one question."""
+    """Cache of the answers to one question."""
 
     def __init__(self) -> None:
         self._known: dict[tuple[object, ...], tuple[tuple[object, ...], Answer]] = {}
 
     def find(self, nodes: tuple[object, ...], words: tuple[str, ...], read: Callable[[], Answer]) -> Answer:
-        """Return the answer about `nodes` and `words`; `read` gives it the first time."""
+        """Return the cached answer about `nodes` and `words`; call `read` for it the first time."""
         key = (*map(id, nodes), *words)
         if key not in self._known:
             self._known[key] = (nodes, read())

@@ -1,9 +1,9 @@
-"""How deep the rules of messages go: a layout has to end.
+"""Checks that the rules of messages end: no recursion, bounded depth, bounded numbers.
 
-A rule that contains itself has no layout of its own (E412), and rules within rules beyond
-`specwire.generator.passes.octets.MAX_DEPTH` levels are taken for a mistake (E413). So are values that are no octets (E422) and counts beyond every message (E414).
-All are found before any layout is read, by a walk that does not call itself for a rule, so that no grammar is too long for it:
-later passes may then follow rules by recursion.
+A rule that contains itself has no layout (E412). Rules nested deeper than
+`specwire.generator.passes.octets.MAX_DEPTH` levels are taken for a mistake (E413), and so are values that are not
+octets (E422) and counts that no message can hold (E414). The walk keeps its own stack, so it can read a grammar of
+any length. It runs before any layout is read, so later passes can follow rules by recursion.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from specwire.generator.passes.octets import MAX_DEPTH, Octets
 from specwire.generator.syntax import Alternation, Concatenation, Element, NumVal, Option, Repetition, Rule
 
 MAX_REPEAT = 2**31 - 1
-"""More octets or elements than any value on the wire has."""
+"""Most octets or elements of a value on the wire."""
 MAX_NAMES = 8
-"""Rules of a cycle that are named."""
+"""Most rules of a cycle that a diagnostic names."""
 
 
 def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagnostics) -> None:
-    """Report rules that the messages are made of and that contain themselves, go too deep, or count too far."""
+    """Report rules of messages that contain themselves, nest too deep, or have values or counts that are too large."""
     depths: dict[str, int] = {}
     octets = Octets(grammar)
     for message in messages:
@@ -31,15 +31,15 @@ def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagn
         if depths[str(message)] > MAX_DEPTH:
             diagnostics.error(
                 "E413", message.name_span, f"the rules of message '{message}' go more than {MAX_DEPTH} levels deep",
-                "specwire reads no deeper rules; write the layout with fewer of them in [[rules]] of the profile",
+                "specwire reads no deeper rules; write the layout with fewer levels under [[rules]] in the profile",
             )  # fmt: skip
 
 
 def _walk(octets: Octets, root: Rule, depths: dict[str, int], diagnostics: Diagnostics) -> None:
-    """Fill in the depth of `root` and of all rules below it, each after those it is made of."""
+    """Fill in `depths` for `root` and all rules below it, each rule after those that it uses."""
     grammar = octets.grammar
     path: dict[str, int] = {}
-    """The rules between `root` and the one looked at, with their places."""
+    """The rules from `root` to the current one, with their positions."""
     pending: list[tuple[Rule, bool]] = [(root, False)]
     while pending:
         rule, done = pending.pop()
@@ -64,7 +64,7 @@ def _report_cycle(rule: Rule, names: list[str], diagnostics: Diagnostics) -> Non
     shown = names if len(names) <= MAX_NAMES else [*names[: MAX_NAMES - 1], "…"]
     diagnostics.error(
         "E412", rule.name_span, f"rule '{rule}' contains itself: {' -> '.join([*shown, str(rule)])}",
-        "specwire cannot express recursive messages; where the rule only repeats, write it with '*' in an erratum",
+        "specwire cannot express recursive messages; if the rule only repeats an element, write it with '*' in an erratum",
     )  # fmt: skip
 
 
@@ -74,13 +74,13 @@ def _parts(grammar: Grammar, rule: Rule) -> list[Rule]:
 
 
 def _check_extent(octets: Octets, rule: Rule, diagnostics: Diagnostics) -> None:
-    """Report a rule that always has too many octets, where no count and no rule in it has too many."""
+    """Report a rule that always has too many octets, unless a count or a rule in it is reported for that."""
     if (octets.extent(rule.definition) or 0) <= MAX_REPEAT or _most_repeats(rule.definition) > MAX_REPEAT:
         return
     if all((octets.extent(part.definition) or 0) <= MAX_REPEAT for part in _parts(octets.grammar, rule)):
         diagnostics.error(
             "E414", rule.name_span, f"rule '{rule}' always has more than {MAX_REPEAT} octets",
-            "no value has as many: repeat less, or use fewer rules more than once",
+            "no value has that many: lower a count, or use fewer rules more than once",
         )  # fmt: skip
 
 
@@ -105,15 +105,15 @@ def _most_repeats(element: Element) -> int:
 
 
 def _check_numbers(element: Element, rule: Rule, diagnostics: Diagnostics) -> None:
-    """Report, once for each place, values of more than an octet and counts beyond every message."""
+    """Report values of more than an octet and counts that no message can hold, once for each place."""
     match element:
         case Alternation(items=items) | Concatenation(items=items):
             for item in items:
                 _check_numbers(item, rule, diagnostics)
         case NumVal(values=values) if max(values) > 0xFF:
             diagnostics.error(
-                "E422", element.span, f"a value in rule '{rule}' is more than an octet",
-                "an octet is from 0 to 255, and %xA1.00 is two of them; correct a slip of the document with an erratum in the profile",
+                "E422", element.span, f"a value in rule '{rule}' does not fit in an octet",
+                "an octet is 0 to 255, and %xA1.00 is two octets; correct an error of the document with an erratum in the profile",
             )  # fmt: skip
         case Repetition(minimum=low, maximum=high, element=inner):
             if max(low, high or 0) > MAX_REPEAT:

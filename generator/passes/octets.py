@@ -5,8 +5,8 @@ number of arbitrary ones (`Octets.count`) or of any (`Octets.extent`), is it one
 (`Octets.is_class`), is it text (`Octets.is_textual`), and which octets may it be (`Octets.pattern`, a
 regular expression over octets).
 
-Rules are followed, and each rule and each group is asked once: a grammar whose rules double each other costs no
-more than its length. A rule that contains itself has no answer (None), nor has one that outgrows the bounds below.
+References are followed, and each rule and each group is examined once, so the time is proportional to the grammar.
+A rule that contains itself, or that exceeds the bounds below, has no answer (None).
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Answer = TypeVar("Answer")
 
 
 def _asked_once(ask: Callable[[Octets, Element], Answer]) -> Callable[[Octets, Element], Answer]:
-    """Keep the answers about groups; what is no group is answered at no cost, or followed once."""
+    """Cache the answers about groups. Other elements are cheap, or references, whose rules are cached."""
 
     @wraps(ask)
     def answer(octets: Octets, element: Element) -> Answer:
@@ -53,7 +53,7 @@ def _asked_once(ask: Callable[[Octets, Element], Answer]) -> Callable[[Octets, E
             before = octets.cut_off
             found = ask(octets, element)
             if octets.cut_off > before:
-                return found  # asked from less deep, it may have an answer
+                return found  # incomplete: at a smaller depth there may be an answer
             octets.groups[key] = (element, found)
         return octets.groups[key][1]  # type: ignore[return-value]
 
@@ -66,13 +66,13 @@ class Octets:
     def __init__(self, grammar: Grammar, *, exact: bool = False) -> None:
         self.grammar = grammar
         self.exact = exact
-        """Quoted strings are the letters as spelt, in patterns too."""
+        """Quoted strings are case-sensitive, also in patterns."""
         self._depth = 0
         self._known: dict[tuple[str, str], object] = {}
         self.groups: dict[tuple[str, int], tuple[Element, object]] = {}
-        """Answers by question and identity of the group, which is kept so that no other gets its identity."""
+        """Answers by question and identity of the group. Holding the group keeps its identity unique."""
         self.cut_off = 0
-        """How many elements were too deep to be asked about."""
+        """Number of elements that were too deep to be examined."""
 
     @_asked_once
     def constant(self, element: Element) -> bytes | None:

@@ -1,7 +1,7 @@
-"""Which patterns of octets may be the beginning of one frame: found without comparing each pattern with each other.
+"""Search for patterns of octets that the same frame can match, without comparing each pattern with each other.
 
-Patterns are divided by their octets, one place after another: two that have different constants in a place are never
-compared. Those with any octet in it go with each other, and with each of the constants.
+Patterns are divided by their octets, one position after another. Two patterns with different constants in a
+position are never compared. Those with any octet in it are compared with each other and with each constant.
 """
 
 from __future__ import annotations
@@ -12,16 +12,16 @@ from itertools import islice, zip_longest
 from specwire.generator.passes.heads import ANY
 
 LOOKED_AT = 32
-"""Octets of a pattern that are looked at."""
+"""Octets of a pattern by which it is divided."""
 FEW = 8
-"""Patterns that are not worth dividing."""
+"""Number of patterns up to which dividing is slower than comparing."""
 
 
 def overlapping(rows: Sequence[Sequence[str]]) -> Iterator[tuple[int, Iterable[int]]]:
-    """Yield, for a row of patterns, others that may be alike, by their places in `rows`: each pair once.
+    """Yield the index of a row with the indices of others that may overlap it; each pair once.
 
-    Rows may be alike where their patterns are, frame by frame; one that ends before another's has any octets behind
-    its end. Only the first `LOOKED_AT` octets are looked at, and not even these where few patterns are left.
+    A row has one pattern for each frame. Two rows overlap if the patterns of each frame do; any octets can follow
+    the end of a pattern. Pairs are candidates: only the first `LOOKED_AT` octets count, and few rows are not divided.
     """
     texts = _texts(rows)
     width = len(texts[0]) if texts else 0
@@ -45,6 +45,7 @@ def overlapping(rows: Sequence[Sequence[str]]) -> Iterator[tuple[int, Iterable[i
 
 
 def _divided(texts: Sequence[str], rows: Sequence[int], at: int) -> dict[str, list[int]]:
+    """Return the rows by their octet at a position."""
     groups: dict[str, list[int]] = {}
     for row in rows:
         groups.setdefault(texts[row][at : at + 2], []).append(row)
@@ -52,7 +53,7 @@ def _divided(texts: Sequence[str], rows: Sequence[int], at: int) -> dict[str, li
 
 
 def _texts(rows: Sequence[Sequence[str]]) -> list[str]:
-    """One text for each row, all of the same length: the patterns of its frames, filled up with any octets."""
+    """Return one text for each row, all of the same length: its patterns, padded with any octets, joined."""
     cut = [[pattern[: 2 * LOOKED_AT] for pattern in row] for row in rows]
     frames = zip_longest(*cut, fillvalue="") if cut else ()
     widths = [max(map(len, column)) for column in frames]

@@ -64,7 +64,7 @@ def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionT
         one, other = options[alike[0]].name, options[alike[1]].name
         reader.diagnostics.error(
             "E419", element.span, f"alternatives '{one}' and '{other}' of '{name}' are told apart by no octets",
-            "specwire tells alternatives apart only by the constants that they begin with, of which none may begin with another",
+            "specwire tells alternatives apart only by the constants at their beginning; none may be the beginning of another",
         )  # fmt: skip
         return None
     shortest = min(map(len, heads))

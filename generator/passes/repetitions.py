@@ -117,7 +117,7 @@ def _list(reader: TypeReader, width: int, body: Element, rule: Rule | None) -> i
     if is_open(element):
         reader.diagnostics.error(
             "E409", body.span, f"an element '{_shown(body)}' of a list has no end, and others follow it",
-            "specwire cannot express elements of a list without a length or a constant at their end",
+            "specwire cannot express list elements without a length before them or a constant at their end",
         )  # fmt: skip
         return None
     if not least_octets(element):

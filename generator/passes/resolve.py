@@ -169,10 +169,10 @@ def _check_undefined(
     primitives: set[str],
     diagnostics: Diagnostics,
 ) -> None:
-    """Report, once for each name, references that nothing defines.
+    """Report references without a definition, once for each name.
 
-    A name that only dialog rules use costs the dialog and not the messages: `specwire.generator.passes.dialog_rules`
-    reports it.
+    References in dialog rules are skipped: `specwire.generator.passes.dialog_rules` reports them, and only the
+    dialog is lost.
     """
     undefined = [use for use in uses if not grammar.find(use) and not grammar.core(use)]
     in_dialogs = _uses_in_dialogs(grammar) if undefined and dialect == "zeromq" else frozenset()
@@ -194,13 +194,13 @@ def _check_undefined(
 
 
 def _uses_in_dialogs(grammar: Grammar) -> frozenset[Span]:
-    """Return the places of the names in rules that are parts of dialogs and hold nothing but names."""
+    """Return the places of references in the rules of dialogs that consist of references only."""
     parts = [rule for rule in dialog_parts(grammar).values() if is_made_of_names(rule.definition)]
     return frozenset(use.span for rule in parts for use in references(rule.definition))
 
 
 def _known_names(grammar: Grammar) -> dict[str, str]:
-    """The names that a misspelt one may have been meant for: in lower case, and as written."""
+    """Return the candidates for a misspelt name: the spelling in the grammar, by the name in lower case."""
     names = {name: name for name in EXTERNALS}
     names |= {name.lower(): name for name in core_rules()}
     return names | {str(rule).lower(): str(rule) for rule in grammar.rules}

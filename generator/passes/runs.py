@@ -38,7 +38,7 @@ _WHOLE = re.compile(
 )
 """Names of sizes that cover more than the next value."""
 _LENGTH = re.compile(r"number-\d{1,3}\Z|(?:.*[-_])?(?:size|length|len)(?:-\d+)?\Z", re.IGNORECASE)
-"""Names of integers that are the length of a quoted string behind them."""
+"""Names of integers that are the length of the quoted string after them."""
 _COUNT = re.compile(r"number\b|\A[a-z]\Z|(?:^|[-_])(?:count|n)(?:-\d+)?\Z", re.IGNORECASE)
 
 Kind = Literal["value", "word", "counted", "length", "size", "optional"]
@@ -151,7 +151,7 @@ def _name(reader: TypeReader, element: Element) -> Reference | None:
 
 
 def _is_word(reader: TypeReader, element: Element, after: Element | None) -> bool:
-    """``%d5 "READY"`` or ``number-1 "READY"``: a word with its length in front."""
+    """Whether two elements are a word after its length: ``%d5 "READY"`` or ``number-1 "READY"``."""
     if not isinstance(after, CharVal):
         return False
     if isinstance(element, NumVal):
@@ -178,7 +178,7 @@ def _open_value(reader: TypeReader, element: Element) -> ir.Type | None:
 
 
 def varies(reader: TypeReader, element: Element) -> bool:
-    """Whether an element is not always of the same number of octets; `TypeReader.varies` asks it once."""
+    """Whether the number of octets of an element varies; `TypeReader.varies` caches the answer."""
     opened = reader.opened(element)
     if isinstance(opened, Option):
         return True

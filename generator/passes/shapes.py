@@ -1,13 +1,13 @@
-"""What messages look like as a whole: how each of their first frames begins, and how many frames they have.
+"""Shapes of messages: how each of their first frames begins, and how many frames they have.
 
-This tells apart what has no constant in a place that all messages share: MDP's ``READY`` has three frames
-and ``CLIENT-REQUEST`` a service name where the other has its command. Of the shapes that fit, the one with
-most octets fixed is meant. Two messages that look the same (MDP's request and reply) are told apart by who
-sends them, where the dialogs say that no role sends both.
+Shapes tell apart messages without a constant in a common place: MDP's ``READY`` has three frames, and
+``CLIENT-REQUEST`` has a service name where ``READY`` has its command. If several shapes fit, the one with most
+constant octets is chosen. Two messages with the same shape (MDP's request and reply) are told apart by their
+sender, if the dialogs define that no role sends both.
 
-In a protocol with such messages `decode` takes the sender, and then the sender also excludes: frames that look
-like a message which only other roles send are the next message in the order that they fit. A letter that is no
-role excludes nothing, as a capture can hold any text there.
+In a protocol with such messages, `decode` takes the sender, which also excludes messages: a shape that only other
+roles send is skipped, and the next one that fits is chosen. A letter that is no role excludes nothing, because a
+capture can hold any text there.
 """
 
 from __future__ import annotations
@@ -23,19 +23,49 @@ from specwire.generator.passes.heads import ANY, find_heads, fits
 from specwire.generator.passes.overlaps import overlapping
 
 MAX_SHAPES = 64
-"""Spellings of one message."""
+"""Most shapes of one message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Two messages that look the same and that no role sends only one of."""
+    """Two messages that neither their shapes nor their senders tell apart."""
 
     messages: tuple[ir.Message, ir.Message]
+
+
+@dataclass(frozen=True, slots=True)
+class _Overlaps:
+    """Messages, by number, that can have the same frames as others."""
+
+    needs_sender: set[int]
+    """Those that only their sender tells apart from another."""
+    shadowed: set[int]
+    """Those whose frames can have a shape of another that is chosen first."""
 
 
 def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alike:
     """Return the messages with their shapes, or two that nothing tells apart."""
     shapes = [_shapes(message) for message in messages]
+    overlaps = _find_overlaps(messages, shapes)
+    if isinstance(overlaps, Alike):
+        return overlaps
+    return tuple(
+        msgspec.structs.replace(
+            message,
+            shapes=tuple(
+                msgspec.structs.replace(
+                    shape, senders=message.senders, needs_sender=number in overlaps.needs_sender
+                )
+                for shape in shapes[number]
+            ),
+            shadowed=number in overlaps.shadowed,
+        )
+        for number, message in enumerate(messages)
+    )
+
+
+def _find_overlaps(messages: Sequence[ir.Message], shapes: Sequence[Sequence[ir.Shape]]) -> _Overlaps | Alike:
+    """Return the overlaps of all shapes, or the first two messages that nothing tells apart."""
     needs_sender: set[int] = set()
     shadowed: set[int] = set()
     rows = [(number, shape) for number, found in enumerate(shapes) for shape in found]
@@ -45,7 +75,7 @@ def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alik
         for place in places:
             first, second = min(at, place), max(at, place)
             if alike and first > alike[0]:
-                break  # so are the places that follow, and of those alike the first are told
+                break  # places ascend, so the rest comes after the pair found; only the first pair is reported
             (n, one), (m, other) = rows[first], rows[second]
             if n == m or (alike and alike <= (first, second)) or not _overlap(one, other):
                 continue
@@ -58,26 +88,16 @@ def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alik
                 break
     if alike is not None:
         return Alike((messages[rows[alike[0]][0]], messages[rows[alike[1]][0]]))
-    return tuple(
-        msgspec.structs.replace(
-            message,
-            shapes=tuple(
-                msgspec.structs.replace(shape, senders=message.senders, needs_sender=number in needs_sender)
-                for shape in shapes[number]
-            ),
-            shadowed=number in shadowed,
-        )
-        for number, message in enumerate(messages)
-    )
+    return _Overlaps(needs_sender, shadowed)
 
 
 def takes_sender(protocol: ir.Protocol) -> bool:
-    """Whether `decode` takes the sender: some messages are told apart by nothing else."""
+    """Whether `decode` takes the sender, because only the sender tells some messages apart."""
     return any(shape.needs_sender for message in protocol.messages for shape in message.shapes)
 
 
 def role_letters(protocol: ir.Protocol) -> tuple[str, ...]:
-    """Return the letters of all roles, those of the profile first; a dialog can name others."""
+    """Return the letters of all roles: those of the profile, then those that only dialogs or messages name."""
     letters = [role.letter for role in protocol.roles]
     letters += [letter for dialog in protocol.dialogs for letter in dialog.roles]
     letters += [letter for message in protocol.messages for letter in message.senders]
@@ -85,12 +105,12 @@ def role_letters(protocol: ir.Protocol) -> tuple[str, ...]:
 
 
 def readers(message: ir.Message, protocol: ir.Protocol) -> tuple[str | None, ...]:
-    """Return the senders that `decode` may be given for a message; None where it is given none."""
+    """Return the values of `sender` with which `decode` must return a message: its senders, or only None."""
     return message.senders if takes_sender(protocol) and message.senders else (None,)
 
 
 def weight(shape: ir.Shape) -> int:
-    """Return how much a shape says: its constant octets, and the frames of which it knows the end."""
+    """Return how specific a shape is: the number of its constant octets and of its frames with a known end."""
     return sum(
         sum(head.octets[at : at + 2] != ANY for at in range(0, len(head.octets), 2)) + head.whole
         for head in shape.frames
@@ -115,7 +135,7 @@ def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
 
 
 def _heads(part: ir.Frame) -> Iterator[ir.FrameHead]:
-    """The ways in which one frame can begin."""
+    """Yield the ways in which a frame can begin."""
     match part.fields:
         case (ir.Field(type=ir.KeywordType(options=options)),):
             yield from (ir.FrameHead(option.encode().hex(), True) for option in options)
@@ -137,7 +157,7 @@ def _overlap(one: ir.Shape, other: ir.Shape) -> bool:
 
 
 def _alike(one: ir.FrameHead, other: ir.FrameHead) -> bool:
-    """Whether one frame can begin, and end, as both say."""
+    """Whether a frame can begin and end as both heads require."""
     if one.whole and len(one.octets) < len(other.octets):
         return False
     if other.whole and len(other.octets) < len(one.octets):

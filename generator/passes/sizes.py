@@ -36,14 +36,14 @@ def read_forms(reader: TypeReader, element: Alternation, name: str | None) -> ir
 
 
 def names_sizes(element: Element) -> bool:
-    """Whether a rule that the element names is called a size; `TypeReader.names_sizes` asks it once."""
+    """Whether the element uses a rule with the name of a size; `TypeReader.names_sizes` caches the answer."""
     return any(is_size_name(use.name) for use in references(element))
 
 
 def forms_of(reader: TypeReader, element: Alternation | Concatenation) -> ir.SizeType | None:
-    """Return the size that the alternatives would be forms of, whatever their names; None where they cannot.
+    """Return the size whose forms the alternatives are, whatever their names; None if they have another form.
 
-    `TypeReader.forms_of` asks it once.
+    `TypeReader.forms_of` caches the result.
     """
     forms: list[ir.SizeForm] = []
     for item in element.items if isinstance(element, Alternation) else (element,):

@@ -20,16 +20,16 @@ _WORD_START = re.compile(r"(?<=[a-z0-9])(?=[A-Z])")
 
 
 class StateNames:
-    """The names of states so far; each one more differs from them and from those that are `reserved`."""
+    """Set of the names of states. A new name differs from those taken and from those reserved."""
 
     def __init__(self, taken: set[str] | None = None, reserved: Collection[str] = ()) -> None:
         self.taken = set() if taken is None else taken
         self._reserved = reserved
         self._numbers: dict[str, int] = {}
-        """The last number of each name: a name that many states have is not looked for from the first one on."""
+        """The last number of each name, so that the search for a free one does not start from 1."""
 
     def add(self, name: str) -> str:
-        """Take a name, with a number where it is taken, and return it."""
+        """Reserve and return the name, with a number appended if it is taken."""
         number = self._numbers.get(name, 1)
         unique = name if number == 1 else f"{name}_{number}"
         while unique in self.taken or unique in self._reserved:
@@ -40,7 +40,7 @@ class StateNames:
         return unique
 
     def after(self, label: str) -> str:
-        """Take the name of the state that `label` leads to, and return it."""
+        """Reserve and return the name of the state that `label` leads to."""
         return self.add(_WORD_START.sub("_", label).replace(":", "_").upper())
 
 

@@ -1,4 +1,4 @@
-"""What value a rule stands for on the wire.
+"""Layouts of rules: the values that they are on the wire.
 
 A rule's layout is one of three: a value with a `Type`, a run of named fields, or a choice among rules
 (Flux's ``PROTO``). `TypeReader.layout` answers for any rule, in this order: what the profile declares
@@ -19,9 +19,9 @@ Shapes, after RFC 5234's notation in ZeroMQ specifications:
 - anything else made of character classes is text up to the end of the frame, where the classes are of
   printable characters, and octets where they are not.
 
-Rules do not contain themselves (`specwire.generator.passes.nesting` has seen to that), so reading one ends. Each
-rule and each element is read once, whether it has a layout or not: rules that double each other cost no more than
-their text, and the fields that they expand to (`specwire.generator.passes.expansion`).
+Reading a rule ends, because `specwire.generator.passes.nesting` has rejected rules that contain themselves. Each
+rule and each element is read once, whether it has a layout or not. The time is proportional to the grammar and to
+the fields that it expands to, which `specwire.generator.passes.expansion` bounds.
 """
 
 from __future__ import annotations
@@ -75,7 +75,10 @@ _NUMBER = re.compile(r"number-(\d{1,3})\Z", re.IGNORECASE)
 
 
 class TypeReader:
-    """Answers what rules mean, each once; collects the enumerations, constants and records that it meets."""
+    """Reader of the layouts of rules, each once.
+
+    It collects the enumerations, constants, lengths and quoted strings that it reads.
+    """
 
     def __init__(
         self,
@@ -92,11 +95,11 @@ class TypeReader:
         self.enums: dict[str, ir.Enum] = {}
         self.constants: dict[str, ir.Constant] = {}
         self.lengths: dict[str, int] = {}
-        """The rules that hold a length or a count, by their names, with its octets."""
+        """Octets of the length or count that a rule holds, by rule."""
         self.literals: dict[Span, CharVal] = {}
-        """The quoted strings that are compared octet by octet, by their places."""
+        """The quoted strings that are compared octet by octet, by place."""
         self.nameless: set[Span] = set()
-        """The places of elements that were given a name, which is said once."""
+        """The places of elements that were given a name; each is reported once."""
         self._classes = classes
         self._counts = find_counts(grammar)
         self._hints = {fold(name): hint for name, hint in profile.profile.types.items()}
@@ -111,7 +114,7 @@ class TypeReader:
         self._answers: Memo[bool] = Memo()
 
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint:
-        """Return what the profile says of a rule, first of it in `message`; nothing said is an empty hint."""
+        """Return the profile's hint for a rule, preferably the one for `message`; an empty hint if there is none."""
         if rule is None:
             return NOTHING_SAID
         inside = self._hints.get(fold(f"{message.name}.{rule.name}")) if message else None
@@ -123,27 +126,27 @@ class TypeReader:
         return find_forms(self)
 
     def layout(self, rule: Rule) -> RuleLayout | None:
-        """Return the rule's layout, or None after a diagnostic that says why there is none."""
+        """Return the rule's layout; None after a diagnostic with the reason."""
         key = str(rule)
         if key not in self._layouts:
             self._layouts[key] = self._read(rule)
         return self._layouts[key]
 
     def fault(self, code: str, span: Span, message: str, help: str) -> None:
-        """Report an error once for each place, however many messages use it."""
+        """Report an error at most once for each place, however many messages use it."""
         if (code, span) not in self._faults:
             self._faults.add((code, span))
             self.diagnostics.error(code, span, message, help)
 
     def note_length(self, head: Element, rule: Rule | None = None) -> None:
-        """Remember that `head` is a length or a count; `rule` is the rule that holds one in place."""
+        """Record that `head` is a length or a count. If it has no rule of its own, `rule` contains it."""
         named = self.grammar.find(head) if isinstance(head, Reference) else rule
         width = self.width(head)
         if named is not None and width is not None:
             self.lengths[str(named)] = width
 
     def note_literals(self, element: Element) -> None:
-        """Remember the quoted strings of a constant."""
+        """Record the quoted strings of a constant."""
         match element:
             case CharVal():
                 self.literals.setdefault(element.span, element)
@@ -159,16 +162,16 @@ class TypeReader:
                     self.note_literals(rule.definition)
 
     def seen(self, rule: Rule) -> bool:
-        """Whether a message is made of the rule: somebody has asked for its layout."""
+        """Whether a message uses the rule: its layout was read."""
         return str(rule) in self._layouts
 
     def comment(self, rule: Rule) -> str:
-        """Return the rule's own words: the comments on its lines, else those above it."""
+        """Return the rule's comments: those on its lines, else those above it."""
         words = words_of(rule.trailing or rule.leading)
         return words_of((*rule.leading, *rule.trailing)) if words.lower() == "zeromq frame" else words
 
     def value_type(self, element: Element, rule: Rule | None) -> ValueLayout | None:
-        """Return the type of an element in place, None where it is no single value."""
+        """Return the type of an element in place; None if it is not a single value."""
         return self.shape(element, rule, self.hint(rule))
 
     def width(self, element: Element) -> int | None:
@@ -177,7 +180,7 @@ class TypeReader:
         return width if width is not None and width <= LARGEST_INTEGER else None
 
     def opened(self, element: Element) -> Element:
-        """Return what a name stands for, through names of names; any other element as it is."""
+        """Return the definition that a reference leads to, through other references; other elements unchanged."""
         while isinstance(element, Reference) and (rule := self.grammar.find(element)):
             element = rule.definition
         return element
@@ -185,7 +188,7 @@ class TypeReader:
     def counted(
         self, head: Element, repetition: Repetition, rule: Rule | None, hint: TypeHint
     ) -> ValueLayout | None:
-        """Return the type of ``L *X`` in place; None where it is no value."""
+        """Return the type of ``L *X`` in place; None if it is not a value."""
         return self._counted.find(
             (head, repetition, hint), _name(rule), lambda: read_counted(self, head, repetition, rule, hint)
         )
@@ -200,19 +203,19 @@ class TypeReader:
         return self._unions.find((element,), (name,), lambda: read_union(self, name, element))
 
     def forms_of(self, element: Alternation | Concatenation) -> ir.SizeType | None:
-        """Return the size that an element would be by its shape; None where it cannot."""
+        """Return the size that an element has the form of; None if it has another form."""
         return self._forms.find((element,), (), lambda: forms_of(self, element))
 
     def names_sizes(self, element: Element) -> bool:
-        """Whether a rule that the element names is called a size."""
+        """Whether the element uses a rule with the name of a size."""
         return self._answers.find((element,), ("size",), lambda: names_sizes(element))
 
     def varies(self, element: Element) -> bool:
-        """Whether an element is not always of the same number of octets."""
+        """Whether the number of octets of an element varies."""
         return self._answers.find((element,), ("varies",), lambda: varies(self, element))
 
     def class_for(self, name: str) -> str:
-        """Return the class name of a record: another than that of a message."""
+        """Return the class name of a record, which differs from that of every message."""
         return f"{name}Record" if name in self._classes else name
 
     def _read(self, rule: Rule) -> RuleLayout | None:
@@ -242,7 +245,7 @@ class TypeReader:
         return None
 
     def shape(self, element: Element, rule: Rule | None, hint: TypeHint) -> ValueLayout | None:
-        """Return the type that an element's shape gives; None where it is no single value."""
+        """Return the type that follows from an element's form; None if it is not a single value."""
         return self._shapes.find((element, hint), _name(rule), lambda: self._read_shape(element, rule, hint))
 
     def _read_shape(self, element: Element, rule: Rule | None, hint: TypeHint) -> ValueLayout | None:
@@ -299,7 +302,7 @@ class TypeReader:
         return read_alternation(self, element, rule) or read_text(self, element, rule, self.hint(rule))
 
     def _fixed(self, width: int, rule: Rule | None) -> ir.Type:
-        """Octets of a fixed number: an integer where anything says so, else by the usual widths."""
+        """Return the type of a fixed number of octets: an integer by declaration, name, comment or common width."""
         octets = ir.OctetsType(ir.Length("fixed", width), width)
         if rule is None:
             return octets
@@ -321,11 +324,11 @@ class TypeReader:
         if width not in WIDTHS:
             return octets
         if any(number_kinds(self.comment(rule))):
-            return ir.IntegerType(width)  # E423 says what is wrong with that
+            return ir.IntegerType(width)  # E423 reports it, so W401 does not
         return ir.IntegerType(width) if str(rule) in self._counts else self._assumed_integer(width, rule)
 
     def _assumed_integer(self, width: int, rule: Rule, though: str = "") -> ir.IntegerType:
-        """An integer of which nothing but its octets says that it is one."""
+        """Return an integer that only its number of octets suggests, and report the assumption."""
         self.diagnostics.warning(
             "W401", rule.name_span, f"rule '{rule}' is taken for an unsigned integer of {width} octet{'s' if width > 1 else ''}{though}",
             f"declare it under [types.{rule.name}] in {self.profile.source.path}",
@@ -333,7 +336,7 @@ class TypeReader:
         return ir.IntegerType(width)
 
     def _is_padding(self, rule: Rule) -> bool:
-        """Whether octets mean nothing: the rule is called padding, and the profile does not say otherwise."""
+        """Whether the octets have no meaning: the rule is named padding, and the profile declares no type."""
         return rule.name.lower() == "padding" and not declared.says_type(self.hint(rule))
 
 

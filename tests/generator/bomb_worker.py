@@ -1,8 +1,8 @@
-"""Run commands on bombs, each in a process forked for it, and measure what each costs.
+"""Worker process that runs commands on bombs, each in a forked child, and measures their cost.
 
-A job is a JSON line on standard input: the command, the grammar and the profile. The answer is one on standard
-output: the seconds of CPU, the octets of memory and the exit status, or None for a child that was killed. The commands
-are called in-process in the child, so that an example costs no start of Python; the kernel limits the child.
+A job is a JSON line on standard input: the command, the grammar and the profile. The answer is a JSON line on
+standard output, the fields of `Cost`. The child calls the command in-process, so that an example does not start
+another Python. The kernel limits the child's CPU time and address space.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ from typing import IO, Self
 
 ROOT = Path(__file__).resolve().parents[2]
 MAX_CPU_S = 10
-"""Seconds of CPU in which every command ends, whatever the grammar."""
+"""Most seconds of CPU time of a command, for any grammar."""
 MAX_OCTETS = 500_000_000
-"""Octets of memory with which it does."""
+"""Most octets of resident memory of a command."""
 _KILLED_CPU_S = MAX_CPU_S + 10
 _ADDRESS_OCTETS = 3 << 30
 
@@ -37,7 +37,7 @@ def _diff(folder: Path) -> list[str]:
 
 
 def _diff_changed(folder: Path) -> list[str]:
-    """Another edition, in which every message has another name, and fields have other names, sizes and places."""
+    """Compare with an edition in which messages have other names, and fields other names, sizes and places."""
     changed = folder / "changed" / "demo"
     changed.mkdir(parents=True)
     for path in (folder / "demo").iterdir():
@@ -47,7 +47,7 @@ def _diff_changed(folder: Path) -> list[str]:
 
 
 def _import_edition(folder: Path) -> list[str]:
-    """The folder has the bomb, and the document is a new edition: the bomb with one rule more."""
+    """Import a new edition of the bomb in the folder: the bomb with one more rule."""
     document = _document(folder, (folder / "demo" / "grammar.abnf").read_text() + "another = 2OCTET\n")
     return ["import", str(document), "--protocol", "demo", "--grammars", str(folder), "--dry-run"]
 
@@ -82,17 +82,17 @@ COMMANDS: Mapping[str, Callable[[Path], list[str]]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a command cost; `status` is None for one that ended by a signal."""
+    """Measured cost of a command; `status` is None if a signal ended it."""
 
     cpu_s: float
     octets: int
     status: int | None
     error: str
-    """What it wrote to standard error, the end of it."""
+    """The end of its standard error."""
 
 
 class Worker:
-    """A process that runs commands on bombs."""
+    """Client of a worker process."""
 
     def __init__(self) -> None:
         self._process = subprocess.Popen(
@@ -131,10 +131,8 @@ def main() -> None:
 
     for name in ("check", "generate", "import", "diff", "show"):
         load_command(name)
-    _run_job(
-        "generate", "m = %x01 x\nx = 2OCTET\n", "", fork=False
-    )  # imports what commands import when called
-    _run_job("diff", "m = %x01 x\nx = 2OCTET\n", "", fork=False)
+    for name in ("generate", "diff"):  # import the modules that commands import when they are called
+        _run_job(name, "m = %x01 x\nx = 2OCTET\n", "", fork=False)
     for line in sys.stdin:
         sys.stdout.write(json.dumps(_run_job(*json.loads(line))) + "\n")
         sys.stdout.flush()
@@ -167,7 +165,7 @@ def _run_job(command: str, grammar: str, profile: str, *, fork: bool = True) -> 
 
 
 def _call(arguments: list[str], folder: Path) -> int:
-    """Call a command with its output in files; return the exit status, 70 for a traceback."""
+    """Call a command with its output redirected to files; return the exit status, 70 for a traceback."""
     import traceback
 
     from specwire.runtime.cli.main import main as specwire

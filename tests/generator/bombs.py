@@ -1,7 +1,7 @@
-"""Bombs: short grammars whose rules use each other so often that expanding them would never end.
+"""Bombs: short grammars whose rules use each other so often that they expand to a huge number of fields.
 
-Each level of a bomb uses the level below it, in one of the `BODIES`, most of them twice: doubled, nested, as
-alternatives, repeated. Messages use the first levels, in one of the `USES`. A dialog may be built the same way.
+Each level of a bomb uses the next level in one of the `BODIES`, which most of them do twice: in sequence, nested, as
+alternatives, repeated. Messages use the first levels in one of the `USES`. A dialog may be built the same way.
 `draw_bomb` makes its choices through `Choose`, so that hypothesis and a seeded `random.Random` can both draw.
 """
 
@@ -60,7 +60,7 @@ PROFILES = (
 
 @dataclass(frozen=True, slots=True)
 class Bomb:
-    """A grammar and the profile beside it; an empty profile is no file."""
+    """Grammar and profile; an empty profile means that there is no file."""
 
     grammar: str
     profile: str
@@ -68,7 +68,7 @@ class Bomb:
 
 @dataclass(frozen=True, slots=True)
 class Choose:
-    """Where the choices of a bomb come from: an integer between two bounds, both included."""
+    """Source of random choices. `number` returns an integer between two bounds, both included."""
 
     number: Callable[[int, int], int]
 
@@ -77,14 +77,14 @@ class Choose:
         return items[self.number(0, len(items) - 1)]
 
     def chance(self, of: int) -> bool:
-        """Return True once in `of` times."""
+        """Return True with a probability of one in `of`."""
         return self.number(1, of) == 1
 
 
 def draw_bomb(choose: Choose) -> Bomb:
     """Return a bomb of 1 to 40 levels with 1 to 50 messages."""
-    levels = choose.number(1, MAX_LEVELS if choose.chance(3) else 10)  # few levels come near to the bounds
-    sound = choose.chance(2)  # most others have no layout
+    levels = choose.number(1, MAX_LEVELS if choose.chance(3) else 10)  # small bombs are near the bounds
+    sound = choose.chance(2)  # most unsound bombs have no layout
     few = [choose.one(SOUND_BODIES if sound else BODIES) for _ in range(choose.number(1, 4))]
     messages = choose.number(2, MAX_MESSAGES) if choose.chance(2) else 1
     dialog = choose.chance(5)
@@ -117,5 +117,5 @@ def seeded_bomb(seed: int) -> Bomb:
 
 @st.composite
 def bombs(draw: st.DrawFn) -> Bomb:
-    """Bombs of any kind."""
+    """Draw a bomb."""
     return draw_bomb(Choose(lambda low, high: draw(st.integers(low, high))))

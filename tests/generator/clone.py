@@ -1,12 +1,12 @@
-"""A protocol in which the sender decides and excludes, and what each sender's frames are.
+"""Protocol in which the sender selects and excludes messages, with the expected class for each sender.
 
-The rows of `EXPECTED` are worked out from the grammar and the profile by hand:
+The rows of `EXPECTED` are derived by hand from the grammar and the profile:
 
-- PUT and GIVE are two frames of any content: nothing but the sender tells them apart, so `decode` takes one.
+- PUT and GIVE are two frames of any content. Only the sender tells them apart, so `decode` takes a sender.
 - KVSYNC has a constant in its second frame, where KVPUB has any octets. Only the server sends KVSYNC.
-- STOP has a constant in its first frame, where NOTE has any octets. Both roles send NOTE, the server sends STOP.
-- OPEN has five frames; nobody says who sends it.
-- M is a role that sends nothing but OPEN, and X is no role.
+- STOP has a constant in its first frame, where NOTE has any octets. Both roles send NOTE, only the server sends STOP.
+- OPEN has five frames, and its senders are unknown.
+- M is a role that sends no message with declared senders, and X is no role.
 """
 
 from __future__ import annotations
@@ -104,9 +104,9 @@ EXPECTED: tuple[tuple[list[bytes], str | None, str], ...] = (
     (FIVE, "X", "Open"),
     (FIVE, None, "Open"),
 )
-"""Frames, sender, and the class that they are or how the error ends."""
+"""Frames, sender, and the expected class or end of the error."""
 
 
 def clone(folder: Path) -> ir.Protocol:
-    """Return the protocol."""
+    """Compile the protocol."""
     return compiled(folder, GRAMMAR, PROFILE).protocol

@@ -1,8 +1,8 @@
-"""Short grammars that expand without end: every command ends soon, with a protocol or with a diagnostic.
+"""Short grammars that expand to a huge number of fields: every command ends with a protocol or a diagnostic.
 
-The bound is 10 s of CPU and 500 MB, whatever the grammar. It is CPU time, measured in the child, so that it does not
-depend on what else the machine does; most examples take a tenth of a second. ``SPECWIRE_BOMBS`` is the number of
-examples; `make fuzz` has many.
+The bound is 10 s of CPU time and 500 MB for any grammar. CPU time is measured in the child, so it does not depend on
+the load of the machine; most examples take a tenth of a second. ``SPECWIRE_BOMBS`` is the number of examples;
+`make fuzz` runs many.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PROFILE = 'name = "demo"\nmessages = ["m"]\n'
 
 
 def levels(count: int, body: str, end: str) -> str:
-    """Return a message `m`, and rules each of which is made of the next one as `body` says."""
+    """Return a message `m`, and `count` rules, each of which uses the next one as `body` defines."""
     rules = "".join(f"r{n} = {body.format(r=f'r{n + 1}')}\n" for n in range(count))
     return f"m = %x01 r0\n{rules}r{count} = {end}\nsize = OCTET\nname = size *VCHAR\n"
 
@@ -117,7 +117,7 @@ def test_what_the_profile_calls_octets_is_one_field(tmp_path: Path) -> None:
 
 
 def test_a_long_grammar_may_expand_to_more_than_a_short_one(tmp_path: Path) -> None:
-    """Ten fields for each element that it writes: the messages share a header of thirty fields."""
+    """The bound is ten fields for each element: here the messages share a header of thirty fields."""
     count = 500
     header = " ".join(f"h{n}" for n in range(30))
     grammar = "".join(f"m{n} = %x{n >> 8:02X}.{n & 255:02X} header a b c\n" for n in range(count))

@@ -1,4 +1,4 @@
-"""Patterns that overlap are found without comparing all, and none is missed; so is the longest run in order."""
+"""`overlapping` finds all overlapping patterns, in few comparisons; `in_order` finds a longest run."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A sender excludes: no back end returns a message that the profile says this sender does not send."""
+"""No back end returns a message that the given sender does not send, as the profile declares."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def protocol(tmp_path_factory: pytest.TempPathFactory) -> ir.Protocol:
 
 @pytest.fixture(scope="module")
 def package(protocol: ir.Protocol, tmp_path_factory: pytest.TempPathFactory) -> Iterator[ModuleType]:
-    """The package, compiled where that is possible."""
+    """Import the generated package, compiled if a compiler is available."""
     home = tmp_path_factory.mktemp("packages")
     folder = home / NAME
     folder.mkdir()
@@ -72,7 +72,7 @@ def package(protocol: ir.Protocol, tmp_path_factory: pytest.TempPathFactory) -> 
 
 
 def outcome(decode: Any, frames: Sequence[Any], sender: str | None, **more: Any) -> str:
-    """The class of the message, or how the error ends."""
+    """Return the class of the message, or the end of the error."""
     try:
         return type(decode(frames, sender=sender, **more)).__name__
     except DecodeError as error:
@@ -87,14 +87,14 @@ def test_codec(package: ModuleType, frames: list[bytes], sender: str | None, exp
         assert outcome(build.decode, [bytearray(frame) for frame in frames], sender) == expected
 
 
-def test_no_sender_given_is_one_that_is_not_known(package: ModuleType) -> None:
+def test_an_omitted_sender_is_an_unknown_sender(package: ModuleType) -> None:
     assert type(package.decode(SYNCED)).__name__ == "Kvsync"
     with pytest.raises(DecodeError, match="a sender: P for Put or S for Give"):
         package.decode(TWO)
 
 
-def test_the_compiled_codec_decides_by_itself(package: ModuleType) -> None:
-    """What it does not decide is handed to the pure codec; it must decide all that are messages."""
+def test_the_compiled_codec_decodes_every_valid_message(package: ModuleType) -> None:
+    """It passes other frames to the pure codec, which this test removes."""
     if not package.ACCELERATED:
         pytest.skip("the package is not compiled here")
     with pytest.MonkeyPatch.context() as patch:
@@ -142,8 +142,8 @@ def test_java(protocol: ir.Protocol, tmp_path: Path) -> None:
         assert row["_error"] is None if "found" not in expected else expected in row["_error"]["text"]
 
 
-def test_what_is_written_is_read_from_every_role_that_sends_it(package: ModuleType) -> None:
-    """KVPUB may look like KVSYNC, which no peer sends; NOTE may not look like STOP, which the server sends, too."""
+def test_an_encoded_message_is_decoded_from_every_role_that_sends_it(package: ModuleType) -> None:
+    """KVPUB may have the frames of KVSYNC, which no peer sends; NOTE may not have those of STOP, as the server sends both."""
     for classes in (package, package.codec):
         published = classes.Kvpub(key=b"k", uuid=b"\0", body=b"b")
         assert published.encode() == published.encode(strict=True) == SYNCED
@@ -158,7 +158,7 @@ def test_what_is_written_is_read_from_every_role_that_sends_it(package: ModuleTy
 
 
 def test_a_message_of_unknown_sender_must_not_look_like_one_that_needs_a_sender(tmp_path: Path) -> None:
-    """A and B need a sender; nobody says who sends C, which can look like both."""
+    """A and B need a sender. The senders of C, which can have the frames of both, are unknown."""
     grammar = GRAMMAR_OF_THREE
     protocol = compiled(tmp_path, grammar, PROFILE_OF_THREE).protocol
     folder = tmp_path / "packages" / "three_shapes"
@@ -221,7 +221,7 @@ def test_strategies(package: ModuleType) -> None:
 
 
 def test_constructs_know_no_sender(package: ModuleType) -> None:
-    """`parse` takes no sender: the message that fixes most octets is meant, as for `decode` without one."""
+    """`parse` takes no sender: like `decode` without one, it returns the message with most constant octets."""
     constructs: Any = importlib.import_module(f"{NAME}.constructs")
     for frames, sender, expected in EXPECTED:
         if sender is None and "found" not in expected:
@@ -229,7 +229,7 @@ def test_constructs_know_no_sender(package: ModuleType) -> None:
 
 
 def test_wireshark_table(protocol: ir.Protocol) -> None:
-    """Dissectors know the sockets of the senders; where one is not declared, its messages come from anybody."""
+    """Dissectors identify senders by their sockets; messages of an undeclared role may come from any sender."""
     names = [message.class_name for message in protocol.messages]
     table: Any = protocol_table(protocol)
     assert {names[row["message"] - 1]: row["senders"] for row in table["shapes"]} == {
@@ -260,8 +260,8 @@ def test_shapes_of_the_ir(protocol: ir.Protocol) -> None:
     assert takes_sender(protocol) and role_letters(protocol) == ("P", "S", "M")
 
 
-def test_ir_of_version_2_is_read_as_it_was_meant(protocol: ir.Protocol) -> None:
-    """There a shape had senders only where it needed one."""
+def test_ir_of_version_2_is_upgraded(protocol: ir.Protocol) -> None:
+    """In version 2, only shapes that need a sender have senders."""
     old = msgspec.to_builtins(protocol)
     old["ir_version"] = 2
     for message in old["messages"]:
@@ -272,7 +272,7 @@ def test_ir_of_version_2_is_read_as_it_was_meant(protocol: ir.Protocol) -> None:
 
 
 def test_without_messages_that_need_a_sender_decode_takes_none(tmp_path: Path) -> None:
-    """Then the senders have no say in any back end: KVPUB and KVSYNC are told apart by their octets alone."""
+    """Then no back end uses the senders: only octets tell KVPUB and KVSYNC apart."""
     grammar = "\n".join(line for line in GRAMMAR.split("\n") if not line.startswith("GIVE"))
     protocol = compiled(
         tmp_path,
@@ -300,8 +300,8 @@ def test_a_sender_never_gets_what_it_does_not_send(
                 assert role in senders[found]
 
 
-def test_layouts_of_packages_of_0_1_keep_their_meaning() -> None:
-    """Their shapes have senders only where they need one, and their layouts do not name the roles."""
+def test_layouts_of_version_0_1_packages_still_work() -> None:
+    """Only their shapes that need a sender have senders, and their layouts have no roles."""
     old = ProtocolLayout(
         "demo", "Demo", (), (), 0,
         (

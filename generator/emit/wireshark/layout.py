@@ -48,7 +48,7 @@ def protocol_table(protocol: ir.Protocol) -> Table:
 
 
 def _shapes(protocol: ir.Protocol) -> Iterator[Table]:
-    """The shapes; `senders` where they have a say and the sockets of all of them are known."""
+    """Yield the shapes, with `senders` only if they matter and the sockets of all of them are known."""
     declared = {role.letter for role in protocol.roles} if takes_sender(protocol) else set()
     rows = [
         (number, shape) for number, message in enumerate(protocol.messages, 1) for shape in message.shapes
