@@ -84,7 +84,7 @@ def run(
         str, typer.Option(help="Layers to write, of frames, typed and answers; typed is needed.")
     ] = "frames,typed,answers",
     payloads: Payloads = None,
-    backend: Annotated[str, typer.Option(help="What decodes: auto, jvm, arrow, sql or python.")] = "auto",
+    backend: Annotated[str, typer.Option(help="Decoder: auto, jvm, arrow or python.")] = "auto",
     master: Master = None,
     remote: Remote = None,
     package: Package = None,

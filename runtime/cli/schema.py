@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json as json_text
 from enum import StrEnum
-from importlib import import_module
 from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING, Annotated
@@ -25,7 +24,6 @@ class Format(StrEnum):
     DDL = "ddl"
     TREE = "tree"
     ARROW = "arrow"
-    SQL = "sql"
     JSON_SCHEMA = "json-schema"
     AVRO = "avro"
 
@@ -37,7 +35,7 @@ def command(
     format: Annotated[
         Format,
         typer.Option(
-            help="ddl: columns for SQL; tree: indented; arrow: pyarrow's; sql: a query that decodes the table captured; "
+            help="ddl: columns for SQL; tree: indented; arrow: pyarrow's; "
             "json-schema: of what decode --json prints; avro: of decoded rows."
         ),
     ] = Format.TREE,
@@ -65,9 +63,6 @@ def command(
     if format is Format.ARROW and not json:
         _print_arrow(_with_payloads(package, payloads) if payloads else package.columns.SCHEMA, message)
         return
-    if format is Format.SQL and not json:
-        _print_query(protocol, package)
-        return
     schemas: dict[str, StructType] = dict(package.schema.TABLES)
     chosen = {message: schemas[message]} if message else schemas
     if json:
@@ -91,15 +86,6 @@ def _print_ddl(schemas: dict[str, StructType], *, alone: bool) -> None:
         columns = ",\n".join(f"  {line}" for line in column_lines(schema))
         text = columns if alone else f"CREATE TABLE `{name}` (\n{columns}\n);"
         output().print(text, markup=False, soft_wrap=True)
-
-
-def _print_query(protocol: str, package: ModuleType) -> None:
-    """Print the package's query, where SQL covers any of its messages."""
-    try:
-        sql = import_module(f"{package.__name__}.sql")
-    except ModuleNotFoundError:
-        fail(f"{protocol} has no messages that SQL expressions cover")
-    output().print(sql.EXPRESSIONS.query("captured"), markup=False, soft_wrap=True, highlight=False)
 
 
 def _print_elsewhere(package: ModuleType, message: str | None, format: Format) -> None:

@@ -15,7 +15,6 @@ from pyspark.sql.types import StructType
 
 import specwire.generated
 from specwire.generated.columns.rows import Attributes
-from specwire.generated.expressions import Expressions
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.messages import Message
 from specwire.runtime.spark.errors import InputError
@@ -47,12 +46,6 @@ class Schemas(Protocol):
     SCHEMAS: Mapping[str, StructType]
     DECODED: StructType
     TABLES: Mapping[str, StructType]
-
-
-class ExpressionTexts(Protocol):
-    """The generated module ``sql``."""
-
-    EXPRESSIONS: Expressions
 
 
 class Layout(Protocol):
@@ -89,13 +82,6 @@ def load_codec(protocol: str) -> Codec:
 def load_schemas(protocol: str) -> Schemas:
     """Return the Spark schemas of a protocol; InputError where there are none."""
     return cast(Schemas, _load(protocol, "schema"))
-
-
-def load_expressions(protocol: str) -> Expressions | None:
-    """Return the SQL expressions of a protocol, None where it has none; InputError where it is not known."""
-    if protocol in known_protocols() and not _has(protocol, "sql"):
-        return None
-    return cast(ExpressionTexts, _load(protocol, "sql")).EXPRESSIONS
 
 
 def load_layout(protocol: str) -> ProtocolLayout:

@@ -25,7 +25,6 @@ BACKENDS: Mapping[str, str] = MappingProxyType(
     {
         "jvm": "specwire.runtime.spark.decoding.jvm",
         "arrow": "specwire.runtime.spark.decoding.arrow",
-        "sql": "specwire.runtime.spark.decoding.sql",
         "python": "specwire.runtime.spark.decoding.python",
     }
 )
@@ -65,6 +64,8 @@ def find_backend(name: str, spark: SparkSession, protocol: str) -> Backend:
     """
     if name == "auto":
         return _best(spark, protocol)
+    if name == "sql":
+        raise InputError("the backend 'sql' was removed: use 'jvm' (Java) or 'arrow'")
     if name not in BACKENDS:
         raise InputError(f"there is no backend {name!r}; the known ones are auto, {', '.join(BACKENDS)}")
     backend = load_backend(name)

@@ -28,7 +28,7 @@ from typing import Any
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.generated.flux import constructs, sql
+from specwire.generated.flux import constructs
 from specwire.runtime.spark import register
 from specwire.runtime.spark.decoding.backends import BACKENDS, load_backend
 from specwire.runtime.spark.decoding.decode import decode
@@ -37,17 +37,17 @@ from tests.benchmarks.spark.harness import Bench, Row, consume
 
 CASE = "flux request, payload of 64 octets"
 SCAN = "scan"
-QUERY, SOURCE, ROW_BY_ROW = "query", "source", "python"
-WAYS = {QUERY: "sql, the query alone", SOURCE: "data source, decoded"}
-"""Beside the backends: the package's SQL without errors, and the format that decodes where it reads."""
+SOURCE, ROW_BY_ROW = "source", "python"
+WAYS = {SOURCE: "data source, decoded"}
+"""Ways to decode besides the backends: the format that decodes where it reads."""
 SESSIONS = (*BACKENDS, *WAYS)
 """A session for each of these."""
 HEADERS = ", headers"
 """Behind the name of a backend that decodes these alone."""
-GOALS = {"jvm" + HEADERS: 1.25, "arrow" + HEADERS: 2.5, "sql" + HEADERS: 3.5}
+GOALS = {"jvm" + HEADERS: 1.25, "arrow" + HEADERS: 2.5}
 """The most times of a scan that a backend may take with headers."""
-LIMITS = {"jvm": 1.6, "arrow": 4.0, "sql": 3.5, WAYS[QUERY]: 3.5}
-"""And with whole messages; on an unsteady host 1.2 to 1.4, 2.6 to 3.4, and 2.1 to 2.5 were seen."""
+LIMITS = {"jvm": 1.6, "arrow": 4.0}
+"""And with whole messages; 1.2 to 1.4 and 2.6 to 3.4 were seen on an unsteady host."""
 AGAINST = "jvm"
 """What plain UDFs are held against."""
 TIMES_CONSTRUCT = 40.0
@@ -75,8 +75,6 @@ def measure(bench: Bench) -> Iterator[Row]:
     whole, some = partial(bench.read, segments), partial(bench.read, segments, part)
     ways: dict[str, Callable[[], object]] = {SCAN: lambda: consume(whole())}
     match name:
-        case "query":
-            ways[WAYS[name]] = lambda: consume(queried(whole()))
         case "source":
             ways[WAYS[name]] = lambda: consume(sourced(bench.spark, segments[0].parent))
         case _:
@@ -111,12 +109,6 @@ def is_there(bench: Bench, protocol: str) -> bool:
 def decoded(frame: Callable[[], DataFrame], protocol: str, backend: str, columns: str = "") -> None:
     """Decode all of a capture, or some columns of it."""
     consume(decode(frame(), protocol, backend=backend, columns=columns))
-
-
-def queried(frame: DataFrame) -> DataFrame:
-    """Decode with the package's SQL and nothing else: what is no message has no error, and no row goes to Python."""
-    frame.createOrReplaceTempView("bench_captured")
-    return frame.sparkSession.sql(sql.EXPRESSIONS.query("bench_captured"))
 
 
 def sourced(spark: SparkSession, folder: Path) -> DataFrame:

@@ -20,7 +20,7 @@ from tests.benchmarks.spark.harness import Bench, Row, consume
 DIFFERENT = 1000
 """So many messages differ; then they come again."""
 WANTED = {"jvm": 2.0}
-SESSIONS = ("jvm", "arrow", "sql")
+SESSIONS = ("jvm", "arrow")
 """A session for each of these; what decodes row by row is measured by `decode`."""
 UUID = "9af3256275334e2fbef389b82dabfb0d"
 

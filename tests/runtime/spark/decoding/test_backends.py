@@ -33,9 +33,6 @@ from tests.generated.vectors import all_recorded
 
 pytestmark = pytest.mark.spark
 
-WITHOUT_SQL = {"zmtp"}
-"""Protocols whose messages no octets at fixed places tell."""
-
 MUTATIONS = 2500
 LONGEST = 400
 """Messages of more octets are truncated at their first octets only."""
@@ -85,9 +82,7 @@ def write_rows(folder: Path, rows: Sequence[Row]) -> str:
 
 def usable(spark: SparkSession, protocol: str) -> list[str]:
     """Return the backends that can decode a protocol here; fail where one cannot without one of the known reasons."""
-    absent = {"sql"} if protocol in WITHOUT_SQL else set()
-    if not JAR.is_file():
-        absent.add("jvm")
+    absent = set() if JAR.is_file() else {"jvm"}
     reasons = {name: load_backend(name).available(spark, protocol) for name in BACKENDS}
     assert {name for name, reason in reasons.items() if reason is not None} == absent, reasons
     return [name for name, reason in reasons.items() if reason is None]
@@ -171,6 +166,11 @@ def test_auto_says_why_it_is_not_a_better_one(
 
 def test_an_unknown_backend_is_one_sentence(spark: SparkSession) -> None:
     """The sentence lists the known ones."""
-    known = "auto, jvm, arrow, sql, python"
+    known = "auto, jvm, arrow, python"
     with pytest.raises(InputError, match=f"there is no backend 'rust'; the known ones are {known}"):
         find_backend("rust", spark, "flux")
+
+
+def test_the_backend_that_was_removed_names_the_others(spark: SparkSession) -> None:
+    with pytest.raises(InputError, match=r"^the backend 'sql' was removed: use 'jvm' \(Java\) or 'arrow'$"):
+        find_backend("sql", spark, "flux")
