@@ -26,9 +26,7 @@ FIGURE = "images/notebook-{}.png"
 CELL_S = 300
 """How long a cell may take, on a machine with much else to do, in seconds."""
 
-FROM_TOP = (
-    "[The notebook](notebook.ipynb) itself, which a test runs from top to bottom; below is what it shows.\n"
-)
+FROM_TOP = "Download [the notebook](notebook.ipynb), or read its cells and their output below.\n"
 
 
 def execute(notebook: NotebookNode) -> None:
@@ -79,7 +77,7 @@ def write_page(notebook: NotebookNode) -> tuple[str, dict[str, bytes]]:
             for png in drawn:
                 name = FIGURE.format(len(figures) + 1)
                 figures[name] = png
-                parts.append(f"![What the cell above draws](../{name})\n")
+                parts.append(f"![The figure that the cell draws](../{name})\n")
         elif text := shown_texts(cell):
             parts.append(f"```text\n{text}```\n")
     return "\n".join(parts), figures
