@@ -75,7 +75,7 @@ def _load(folder: Path, diagnostics: Diagnostics, shown: str, above: tuple[str, 
         return None
     base_shown = (PurePath(shown).parent / profile.base).as_posix()
     base = _load(folder.parent / profile.base, diagnostics, base_shown, (*above, folder.name))
-    return base and replace(loaded, profile=_lay_over(base.profile, profile), base=base)
+    return base and replace(loaded, profile=_inherit(base.profile, loaded), base=base)
 
 
 def _check_payloads(loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
@@ -244,11 +244,12 @@ def _unknown(key: str, known: dict[str, Any]) -> tuple[str, str]:
     return f"profile: there is no key `{key}` here", f"{guess}The keys are {', '.join(known)}"
 
 
-def _lay_over(base: Profile, profile: Profile) -> Profile:
-    """Return `profile` with the base's tables under its own; rules and errata stay where they are."""
+def _inherit(base: Profile, loaded: LoadedProfile) -> Profile:
+    """Return the profile with the entries and keys that it inherits; a key that it has, even empty, is its own."""
+    profile = loaded.profile
     merged: dict[str, Any] = {}
     for name in ("roles", "types", "message", "timers", "constants", "unexpected"):
         merged[name] = {**getattr(base, name), **getattr(profile, name)}
     for name in ("messages", "dialogs", "answers", "stream", "payload", "case", "single_frame", "prose"):
-        merged[name] = getattr(profile, name) or getattr(base, name)
+        merged[name] = getattr(profile if (name,) in loaded.places else base, name)
     return msgspec.structs.replace(profile, **merged)

@@ -85,6 +85,10 @@ _FIXED = re.compile(
     re.IGNORECASE,
 )
 
+_CONDITION = re.compile(
+    r"\b(?:unless|if|when|whenever|where|otherwise|except|depending|until|only for)\b", re.IGNORECASE
+)
+"""Words that make a requirement conditional."""
 _FRAMES = re.compile(
     r"\b(?:has|have|having|adds?|carr(?:y|ies)|contains?|followed by|preceded by|consists? of|sends?|prepends?"
     r"|first|second|third|fourth|last|next|previous|other|additional|further|more|another|separate|final|optional"
@@ -121,7 +125,12 @@ def number_kinds(text: str) -> Iterator[tuple[str, str]]:
 
 
 def fixed_value(text: str) -> FixedValue | None:
-    """Return the only value that `text` requires (``must be "FILEMQ"``), None for no value or several."""
+    """Return the only value that `text` requires (``must be "FILEMQ"``).
+
+    None if it requires no value, several, or one under a condition.
+    """
+    if _CONDITION.search(text):
+        return None
     found = list(_matches(_FIXED, text))
     values = {value for match in found for value in _values(match)}
     if len(values) != 1:

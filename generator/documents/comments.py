@@ -40,7 +40,7 @@ def _statements(comment: str) -> Iterator[str]:
     """Yield the words of a comment that `specwire.generator.passes.claims` compares with the layouts."""
     yield from (words for _, words in number_kinds(comment))
     if fixed := fixed_value(comment):
-        yield fixed.words
+        yield f'must be "{fixed.value}"' if isinstance(fixed.value, str) else f"must be {fixed.value}"
     if FRAME_WORDS not in comment.lower() and (frames := frame_words(comment)):
         yield frames
     if folded := says_folded(comment):

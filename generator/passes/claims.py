@@ -23,7 +23,7 @@ from dataclasses import dataclass
 from specwire.generator import ir
 from specwire.generator.diagnostics import Span
 from specwire.generator.names import fold
-from specwire.generator.passes.declared import says_type
+from specwire.generator.passes.declared import constant_of, says_type
 from specwire.generator.passes.grammar import EXTERNALS, references
 from specwire.generator.passes.layouts import ValueLayout, is_open
 from specwire.generator.passes.types import TypeReader
@@ -143,9 +143,12 @@ class _Claims:
         return [str(use) for use in uses if use is not None and str(use) in self.integers]
 
     def check_prose_about_numbers(self) -> None:
-        """Report prose about numbers while integers of several octets have no declared type (W421)."""
+        """Report prose about numbers while integers that it contradicts have no declared type (W421)."""
         for statement in self._prose("numbers"):
-            names = [name for name in self.integers if self._is_contradicted(name, BYTE_ORDER)]
+            kinds = [kind for kind, _ in number_kinds(statement.text)] or [BYTE_ORDER]
+            names = [
+                name for name in self.integers if any(self._is_contradicted(name, kind) for kind in kinds)
+            ]
             if names:
                 self.diagnostics.warning(
                     "W421", statement.span, f"the document says '{quoted(statement.text)}', but {_listed(names)} would be unsigned big-endian",
@@ -251,10 +254,14 @@ class _Claims:
             if required is None or not isinstance(layout, ValueLayout):
                 continue
             if _accepts_others(layout.type, required.value):
-                value = f'"{required.value}"' if isinstance(required.value, str) else required.value
+                if isinstance(constant_of(required.value, layout.type), ir.ConstantType):
+                    value = _toml(required.value)
+                    help = f"write constant = {value} under [types.{rule.name}] in {self.profile_path} to require it"
+                else:
+                    help = "specwire cannot require this value of a rule of that type"
                 self.diagnostics.warning(
-                    "W419", _place_of(rule, required.words), f"'{required.words}' fixes the value of '{rule}', but any value is accepted",
-                    f"write constant = {value} under [types.{rule.name}] in {self.profile_path} to require it",
+                    "W419", _place_of(rule, required.words),
+                    f"'{required.words}' fixes the value of '{rule}', but any value is accepted", help,
                 )  # fmt: skip
 
     def check_sizes(self) -> None:
@@ -328,3 +335,10 @@ def _listed(names: Sequence[str]) -> str:
     """Return the first of the names, and how many integers follow it."""
     more = len(names) - 1
     return f"'{names[0]}'" + (f" and {more} more integer{'s' if more > 1 else ''}" if more else "")
+
+
+def _toml(value: str | int) -> str:
+    """Return a value as TOML; a text has no double quotes here."""
+    if isinstance(value, int):
+        return str(value)
+    return f"'{value}'" if "\\" in value else f'"{value}"'

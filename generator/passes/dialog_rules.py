@@ -153,7 +153,7 @@ class DialogReader:
 
     def _no_message(self, reference: Reference) -> Regex:
         rule = self.grammar.find(reference)
-        if rule is None and self.grammar.core(reference) is None:
+        if rule is None and not (self.grammar.core(reference) or self.grammar.external(reference)):
             self._report_undefined(reference)
             return EMPTY
         help = "a dialog names messages with their sender, and rules made of such names"

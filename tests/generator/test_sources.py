@@ -90,6 +90,17 @@ def test_own_rules_replace_those_of_the_base_and_its_base(tmp_path: Path) -> Non
     assert str(loaded.place("timers", "y")) == "x/third/profile.toml:4:1"
 
 
+def test_an_empty_key_replaces_that_of_the_base(tmp_path: Path) -> None:
+    dialog = "[[dialogs]]\nname = 'd'\nrule = 'd'\nroles = ['C', 'S']\n"
+    write(
+        tmp_path, "a = OCTET\n", f"name = 'first'\nsingle_frame = true\nmessages = ['a']\n{dialog}", "first"
+    )
+    profile = "name = 'second'\nbase = 'first'\nsingle_frame = false\ndialogs = []\n"
+    loaded = load_profile(write(tmp_path, "", profile, "second"), Diagnostics(), shown="second")
+    assert (loaded.profile.dialogs, loaded.profile.single_frame) == ((), False)
+    assert loaded.profile.messages == ("a",)
+
+
 PROFILE = """\
 # name = "not this"
 "name" = "demo"
