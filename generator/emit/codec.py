@@ -95,7 +95,7 @@ def emit(protocol: ir.Protocol) -> str:
     widths = sorted({int(width) for width in re.findall(r"_U(\d+)\.", bodies)})
     return render(
         "codec.py.j2",
-        header=header(protocol, f"{protocol.edition}: messages, and frames to messages and back."),
+        header=header(protocol, f"{protocol.edition}: message classes, encoder and decoder."),
         name=protocol.name,
         edition=protocol.edition,
         enum_bases=[*(["IntEnum"] if protocol.enums else []), *(["IntFlag"] if protocol.flags else [])],
@@ -228,7 +228,7 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
     match found.type:
         case ir.IntegerType(bitmask=True) if announcing:
             facts.append(
-                f"without the bits 0x{announcing:02x}, which follow from the other fields; `wire_flags` has all"
+                f"without the bits 0x{announcing:02x}, which are computed from the other fields; `wire_flags` has all bits"
             )
         case ir.IntegerType(octets=octets, enum=None, values=()):
             facts.append(f"0 to {_power(octets)}")
@@ -239,7 +239,7 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
         case ir.TextType(length=ir.Length(kind="prefix", octets=octets)):
             facts.append(f"at most {_power(octets)} octets of UTF-8")
         case ir.TextType(length=ir.Length(kind="until", until=until)):
-            facts.append(f"without 0x{until}, which ends it")
+            facts.append(f"without the terminator 0x{until}")
         case ir.TextType(length=ir.Length(kind="fixed", octets=octets), padding=padding):
             facts.append(f"{'at most' if padding else 'exactly'} {octets} octets of UTF-8")
         case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
@@ -251,14 +251,14 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
         case ir.KeywordType(options=options):
             facts.append(" or ".join(options))
     if many:
-        facts.append("one item a frame")
+        facts.append("one item for each frame")
     if found.unit:
         facts.append(f"in {found.unit}")
     facts.extend(f"`{name}` is special" for name in found.sentinels)
     if found.optional:
-        facts.append("None where the frame ends before it")
+        facts.append("None if the frame ends before it")
     elif found.nullable:
-        facts.append("None where the message has no such frame")
+        facts.append("None if the message has no such frame")
     return f"{words} {sentence('; '.join(facts))}".strip()
 
 

@@ -20,11 +20,11 @@ ARROW: dict[Scalar, str] = {
 TYPES = ("BINARY_PAIRS", "PAIRS", "UINT64")
 """What of the helpers is a type."""
 
-SEVERAL = "lists of binary values, each list the ZeroMQ frames of one message."
-SINGLE = f"binary values, a message each; or {SEVERAL}"
-NEEDED = """for each message the letter of the role that sent it; null or empty where nobody knows. It tells
-            apart messages that look the same, and no message is returned that this role does not send."""
-NOT_NEEDED = "the letters of the roles that sent them; they are not looked at, as the octets say all."
+SEVERAL = "lists of binary values. Each list holds the ZeroMQ frames of one message."
+SINGLE = f"binary values, one for each message; or {SEVERAL}"
+NEEDED = """for each message, the letter of the role that sent it; null or empty if unknown. It distinguishes
+            messages whose frames look alike. Messages that this role does not send are rejected."""
+NOT_NEEDED = "letters of the roles that sent the messages. Ignored: the frames identify each message."
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -35,7 +35,7 @@ def emit(protocol: ir.Protocol) -> str:
     helpers = {name for _, found in rows for column in found for name in _helpers(column.kind)}
     return render(
         "columns.py.j2",
-        header=header(protocol, f"{protocol.edition}: arrays of messages to columns."),
+        header=header(protocol, f"{protocol.edition}: decoder and encoder between arrays of messages and columns."),
         name=protocol.name,
         messages=[
             (message.class_name, message.name, [_field(column) for column in found],

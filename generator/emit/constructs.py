@@ -40,9 +40,9 @@ def emit(protocol: ir.Protocol) -> str:
         "constructs.py.j2",
         header=header(
             protocol,
-            f"{protocol.edition}: Construct declarations of every rule and message.",
-            "A rule's declaration reads the octets of one frame. A message's reads all its frames, each with its\n"
-            "length in front, as `parse` and `build` put them together.",
+            f"{protocol.edition}: Construct declarations for every rule and message.",
+            "The declaration of a rule parses the octets of one frame. The declaration of a message parses all its\n"
+            "frames, each preceded by its length; `parse` and `build` convert to and from this form.",
         ),
         helpers=[name for name in HELPERS if f"{name}(" in text],
         value_helpers=[name for name in VALUE_HELPERS if f"{name}(" in text],

@@ -96,7 +96,7 @@ def _handler(title: str, dialog: Dialog, side: str, messages: Sequence[ir.Messag
     return Handler(
         name=f"{enum_name(title)}Handler",
         function=f"dispatch_to_{snake_case(title)}",
-        doc=paragraph(f"What {side} does about each message that dialog {dialog.name} lets it receive.", 4),
+        doc=paragraph(f"Handler of the messages that {side} can receive in dialog {dialog.name}.", 4),
         refusal=f"dialog {dialog.name} has no such message for {side}",
         methods=tuple(
             Method(f"on_{snake_case(message.name)}", message.class_name, _doc(message))

@@ -20,7 +20,7 @@ def emit(protocol: ir.Protocol) -> str:
     )
     return render(
         "layout.py.j2",
-        header=header(protocol, f"{protocol.edition}: the layout of its messages, for precise errors."),
+        header=header(protocol, f"{protocol.edition}: layout of its messages, used to report the exact position of faults."),
         names=names,
         protocol=repr(protocol.name),
         edition=repr(protocol.edition),

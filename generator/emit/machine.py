@@ -68,12 +68,12 @@ def emit(protocol: ir.Protocol) -> str:
 EMITTER = Emitter("machine.py", emit, requires=("codec",))
 
 _MORE = """\
-The tables are data: a label is a message with its sender, ``ROLE:Message``. `Session` watches one
-conversation by them. How they are read is told in ``specwire.generated.dialog``."""
+The tables are data. A label is a message with its sender, ``ROLE:Message``. `Session` checks one
+conversation against the tables; ``specwire.generated.dialog`` describes their format."""
 _HANDLERS = """
 
-A handler has a method for each message that a side receives, and ``dispatch_to_…`` calls the right one. A
-program inherits from the handler of its side: a type checker names the methods that it lacks."""
+A handler has one method for each message that a side receives; ``dispatch_to_…`` calls it. Inherit from
+the handler of your side: a type checker then reports missing methods."""
 
 
 def _imports(tables: bool, roles: bool, handlers: bool) -> tuple[str, ...]:

@@ -32,7 +32,7 @@ def emit(protocol: ir.Protocol) -> str:
     about = f"{protocol.title}. Source: {protocol.source}.\n\n{sentence(f'Roles: {roles}') if roles else ''}"
     return render(
         "package.py.j2",
-        header=header(protocol, f"{protocol.edition}: messages, codec, and what belongs to them.", about),
+        header=header(protocol, f"{protocol.edition}: messages and codec.", about),
         name=protocol.name,
         digest=native_digest(protocol),
         built=built,

@@ -37,9 +37,9 @@ def emit(protocol: ir.Protocol) -> str:
         "schema.py.j2",
         header=header(
             protocol, f"{protocol.edition}: Spark schemas of the messages.",
-            "Each field's metadata says what it is (``comment``, which Spark shows as the column's), which rule of the\n"
-            "grammar it comes from (``abnf``), its ``unit``, its fixed size in ``octets``, what it may hold (``content``),\n"
-            "and its ``source``.",
+            "The metadata of a field can have these keys: ``comment`` (its meaning, shown by Spark as the column comment),\n"
+            "``abnf`` (its grammar rule), ``unit``, ``octets`` (its fixed size), ``content`` (such as ``json``) and\n"
+            "``source``.",
         ),
         types=sorted({"StructField", "StructType"} | (names - PAIRS)),
         helpers=["COMMON", *sorted(names & PAIRS), *sorted(_makers(protocol)), "table"],

@@ -27,7 +27,7 @@ def emit(protocol: ir.Protocol) -> str:
         "sql.py.j2",
         header=header(
             protocol,
-            f"{protocol.edition}: messages as expressions of Spark's SQL.",
+            f"{protocol.edition}: messages as Spark SQL expressions.",
             _coverage(left),
         ),
         levels=lets.levels("\n".join([choice, *(struct for _, struct in structs)])),
@@ -49,7 +49,7 @@ def _struct(one: MessageText) -> str:
 def _coverage(left: list[str]) -> str:
     if not left:
         return "Every message of the protocol is covered."
-    return f"Not covered, because SQL cannot point at all of their fields: {', '.join(left)}."
+    return f"Not covered, because SQL cannot locate all of their fields: {', '.join(left)}."
 
 
 EMITTER = Emitter("sql.py", emit)

@@ -20,10 +20,12 @@ from specwire.generator.names import attribute
 from specwire.generator.passes.shapes import takes_sender
 
 ABOUT = """\
-``{example}()`` draws messages of that class, ``messages()`` any, ``frames()`` their octets. Whatever they draw can be
-sent, and whatever can be sent may be drawn. A field that is given is not drawn: it is the value, or comes from the
-strategy, whether it fits or not; what is drawn beside it makes room for it. With ``strict`` messages keep to the
-letter of the specification: what they draw encodes and decodes under ``strict``, too.
+``{example}()`` draws messages of one class, ``messages()`` any message, and ``frames()`` their frames. Every
+message that is drawn can be encoded, and every message that can be encoded may be drawn.
+
+Pass a value or a strategy to fix a field; it is used unchanged, even if it does not fit, and the other fields
+adapt to it. With ``strict``, messages follow the specification to the letter: they encode and decode under
+``strict`` as well.
 
 Needs hypothesis: ``pip install 'specwire[testing]'``."""
 
@@ -52,7 +54,7 @@ def emit(protocol: ir.Protocol) -> str:
     example = names[protocol.messages[0].class_name]
     return render(
         "strategies.py.j2",
-        header=header(protocol, f"{protocol.edition}: hypothesis strategies for its messages.", ABOUT.format(example=example)),
+        header=header(protocol, f"{protocol.edition}: Hypothesis strategies for its messages.", ABOUT.format(example=example)),
         names=sorted({*names, *values.constants}),
         patterns=[(name, pattern) for pattern, name in values.patterns.items()],
         roles=", ".join(f'"{letter}"' for letter in senders),
