@@ -1,9 +1,9 @@
 # Written by specwire from generator/support/expressions.py. Do not edit; change that file and run `make generate`.
-"""Messages as expressions of Spark's SQL, for tables of captured frames.
+"""Messages as Spark SQL expressions, for tables of captured frames.
 
-The expressions are texts, so that they do for DataFrames (`pyspark.sql.functions.expr`), for Spark Connect, for views
-and for plain SQL. They are of Spark 4, never fail whatever the frames are, and the query says nothing of errors: a
-row that is none of the covered messages is NULL everywhere.
+The expressions are texts. They work with DataFrames (`pyspark.sql.functions.expr`), Spark Connect,
+views and plain SQL. They need Spark 4 and never fail, whatever the frames are. The query reports no
+errors: a row that is not a covered message is NULL in every column.
 """
 
 from __future__ import annotations
@@ -13,15 +13,16 @@ from typing import NamedTuple
 
 
 class Expressions(NamedTuple):
-    """The covered messages of a protocol.
+    """Covered messages of a protocol.
 
     Attributes:
-        levels: names and expressions that the others use, over ``_frames``; those of a level use names of the levels
-            before it.
-        message: the name of the row's message class, NULL where it is none of them.
-        structs: for each class the struct of its fields, to be computed in rows of that class only.
-        error: the column `_error` of a row that is no message, to be computed in such rows only; empty where SQL does
-            not say it, because it does not cover all messages.
+        levels: names and expressions over ``_frames`` that the others use. Those of a level use
+            names of the levels before it.
+        message: name of the row's message class; NULL if it is none of the covered messages.
+        structs: for each class, the struct of its fields, to be evaluated in rows of that class
+            only.
+        error: column `_error` of a row that is no message, to be evaluated in such rows only; empty
+            if the expressions do not cover all messages.
     """
 
     levels: tuple[Mapping[str, str], ...]
@@ -30,10 +31,14 @@ class Expressions(NamedTuple):
     error: str = ""
 
     def query(self, relation: str, frames: str = "frames") -> str:
-        """Return a query that decodes the rows of a table, view or query in parentheses.
+        """Return a query that decodes the rows of a table, a view, or a query in parentheses.
 
-        It has the columns of `relation`, then ``_message``, ``_frames`` (of the rows that are no covered message)
-        and a struct for each class. `frames` is the column of type ``array<binary>``.
+        The result has the columns of `relation`, then ``_message``, ``_frames`` (for rows that are
+        no covered message) and a struct for each class.
+
+        Args:
+            relation: name of a table or view, or a query in parentheses.
+            frames: name of the column of type ``array<binary>``.
         """
         found = f"SELECT *, {frames} AS _frames FROM {relation}"
         for level in self.levels:

@@ -1,4 +1,4 @@
-"""Writes ``columns.py``: the pyarrow schema of decoded messages, and the decoder of whole arrays."""
+"""Emitter of ``columns.py``: the pyarrow schema of decoded messages, and the codec of whole arrays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ ARROW: dict[Scalar, str] = {
 }
 
 TYPES = ("BINARY_PAIRS", "PAIRS", "UINT64")
-"""What of the helpers is a type."""
+"""Helpers that are types."""
 
 SEVERAL = "lists of binary values. Each list holds the ZeroMQ frames of one message."
 SINGLE = f"binary values, one for each message; or {SEVERAL}"
@@ -50,7 +50,7 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def _helpers(kind: Kind) -> set[str]:
-    """The names of `specwire.generated.columns` that the module needs for a kind."""
+    """Return the names of `specwire.generated.columns` that a kind needs."""
     match kind:
         case "uint64":
             return {"UINT64"}
@@ -88,13 +88,13 @@ def _type(kind: Kind) -> str:
 
 
 def _source(column: Column) -> str:
-    """The column, the attribute that it is read from, and what makes a row of it where that takes something."""
+    """Return the source of a column: its name, its attribute, and its conversion if it needs one."""
     convert = _conversion(column.kind)
     return f"({column.name!r}, {column.attribute!r}{f', {convert}' if convert else ''})"
 
 
 def _conversion(kind: Kind) -> str:
-    """The expression for the function that takes a value to what pyarrow takes, empty where they are the same."""
+    """Return the expression for the conversion of a value for pyarrow; empty if it needs none."""
     match kind:
         case Many(element=element):
             inside = _conversion(element)

@@ -1,4 +1,4 @@
-"""Writes ``schema.py``: Spark's StructTypes of the messages and of decoded tables."""
+"""Emitter of ``schema.py``: Spark StructTypes of the messages and of decoded tables."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def _names(kind: Kind) -> set[str]:
-    """The names that the module needs for a kind: of pyspark's types, and of what packages share."""
+    """Return the names that a kind needs: pyspark types, and types shared by the packages."""
     match kind:
         case Many(element=element):
             return {"ArrayType"} | _names(element)
@@ -68,7 +68,7 @@ def _names(kind: Kind) -> set[str]:
 
 
 def _makers(protocol: ir.Protocol) -> set[str]:
-    """The names of the functions that make derived columns."""
+    """Return the names of the functions that create derived columns."""
     found = (column for message in protocol.messages for column in derived(message, protocol))
     return {"flag" if column.mask else "json" for column in found}
 

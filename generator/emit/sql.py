@@ -1,4 +1,4 @@
-"""Writes ``sql.py``: messages with fixed layouts as expressions of Spark's SQL."""
+"""Emitter of ``sql.py``: messages with fixed layouts as Spark SQL expressions."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from specwire.generator.emit.write import Emitter, header, render
 
 
 def emit(protocol: ir.Protocol) -> str:
-    """Return the source of a package's sql module, an empty text where no message can be covered."""
+    """Return the source of a package's sql module; empty if no message can be covered."""
     lets, found, left = Lets(), list[MessageText](), list[str]()
     if any(selector.pattern for selector in protocol.selectors) or not protocol.selectors:
         return ""

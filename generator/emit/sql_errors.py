@@ -1,11 +1,11 @@
-"""The errors of a protocol in Spark's SQL: why a row's frames are none of its messages.
+"""Decoding errors of a protocol in Spark SQL: why the frames of a row are no message.
 
-One expression over `_frames`, for rows that are no message: what the frames claim to be is found as the codec finds it,
-then the first fault of that message (`sql_fault_walk`).
+This is one expression over `_frames`, for rows that are no message. It determines the message that
+the frames claim to be, as the codec does, then the first fault of that message (`sql_fault_walk`).
 
-It stands in a `zip_with` of one item. Spark does not compile that (as it does `transform` and `aggregate`), but evaluates
-it and all that is in it; so the expression may be as long as it has to be, and costs a row that is a message no more
-than the question whether it is one.
+It is wrapped in a `zip_with` of one item. Spark interprets that expression with all of its content,
+instead of compiling it like `transform` and `aggregate`. So its length is not limited, and a row
+that is a message costs only the test whether it is one.
 """
 
 from __future__ import annotations
@@ -30,11 +30,11 @@ from specwire.generator.support.errors import Kind
 from specwire.generator.support.words import number_of, one_of
 
 MAX_FRAMES = 65_536
-"""The most frames that a codec looks at, unless it is told otherwise."""
+"""Default for the largest number of frames that a codec reads."""
 
 
 def error_of(protocol: ir.Protocol) -> str:
-    """Return the error of a row that is no message; an empty text where it cannot be told in SQL."""
+    """Return the error of a row that is no message; empty if SQL cannot determine it."""
     lets = Lets()
     try:
         walks = [(message, Walk(message, protocol, lets).faults()) for message in protocol.messages]
@@ -54,7 +54,7 @@ def error_of(protocol: ir.Protocol) -> str:
 
 
 def _with_levels(lets: Lets, expression: str) -> str:
-    """Name what an expression uses, level by level: Spark needs a pass for each."""
+    """Return an expression with the names that it uses defined level by level, one pass of Spark each."""
     levels = lets.levels(expression)
     owners = {name: f"level_{number}" for number, level in enumerate(levels) for name, _ in level}
     expression = lets.owned(expression, owners)
@@ -67,7 +67,7 @@ def _with_levels(lets: Lets, expression: str) -> str:
 
 
 def _unreadable(protocol: ir.Protocol, lets: Lets) -> list[str]:
-    """What the codec is not given, or does not look at."""
+    """Return the faults of input that the codec rejects before decoding."""
     first = "cast(array_position(transform(_frames, item -> item IS NULL), true) AS INT)"
     null = lets.let("null", first)
     count = lets.let("count", "size(_frames)")
@@ -81,31 +81,31 @@ def _unreadable(protocol: ir.Protocol, lets: Lets) -> list[str]:
 
 
 def _disagreement(protocol: ir.Protocol) -> str:
-    """What the codec says where its two readings of the grammar are not one; tests show that they are."""
+    """Return the codec's error for a disagreement of its two readings; tests show that none exists."""
     expected = quoted("frames that both readings of the grammar accept")
     return _of_all(protocol, "frames", expected, quoted("a disagreement between them; please report it"))
 
 
 def _of_all(protocol: ir.Protocol, kind: Kind, expected: str, found: str) -> str:
-    """A fault of no field."""
+    """Return a fault without a field."""
     return fault(
         NO_TEXT, NO_TEXT, NO_NUMBER, NO_NUMBER, kind, expected, quoted(protocol.edition), found=found
     )
 
 
 class _Tag(NamedTuple):
-    """A constant that a selector covers, and where it stands."""
+    """Constant that a selector covers, and its position."""
 
     field: ir.Field
     frame: int
     offset: int
     spellings: tuple[bytes, ...]
     whole: bool
-    """It fills its frame."""
+    """The constant fills its frame."""
 
 
 class _Choice:
-    """Which message frames claim to be, and what is wrong where it is none."""
+    """Selection of the message that frames claim to be, and the fault if there is none."""
 
     def __init__(self, protocol: ir.Protocol, lets: Lets) -> None:
         self.protocol, self.lets = protocol, lets
@@ -113,7 +113,7 @@ class _Choice:
         self.count = lets.let("count", "size(_frames)")
 
     def condition(self, message: ir.Message) -> str:
-        """The condition that a message is meant."""
+        """Return the condition that a message is selected."""
         spelled = [
             " AND ".join(self._piece(place, octets) for place, octets in enumerate(pieces))
             for pieces in selected(message, self.protocol)
@@ -129,7 +129,7 @@ class _Choice:
         return self.lets.let("frame", frame_at(frame))
 
     def faults(self) -> list[str]:
-        """Return the faults that a tag is that of no message; the last tag is the message's own number."""
+        """Return the faults of tags that belong to no message; the last tag is the message's number."""
         found = []
         for number, row in enumerate(self.rows):
             tag, own = row[0], number == len(self.rows) - 1
@@ -152,7 +152,7 @@ class _Choice:
         return found
 
     def no_combination(self) -> str:
-        """Return the fault that each tag is one, but not together."""
+        """Return the fault of tags that are known but do not belong together."""
         *tags, last = (row[0] for row in self.rows)
         others = [f"concat({quoted(f'{tag.field.name} ')}, {shown(self._found(tag))})" for tag in tags]
         expected = (
@@ -165,7 +165,7 @@ class _Choice:
         )  # fmt: skip
 
     def _found(self, tag: _Tag) -> str:
-        """The octets in a tag's place, NULL where the frame is not there."""
+        """Return the octets at the position of a tag, NULL if the frame is missing."""
         head = self._head(tag.frame)
         return head if tag.whole else cut(head, Sum(tag.offset), len(tag.spellings[0]))
 
@@ -174,7 +174,7 @@ class _Choice:
 
 
 def _tags(protocol: ir.Protocol, message: ir.Message) -> list[_Tag]:
-    """The constants of a message that the selectors cover."""
+    """Return the constants of a message that the selectors cover."""
     tags: list[_Tag] = []
     for selector in protocol.selectors:
         part, offset = message.parts[selector.frame], 0

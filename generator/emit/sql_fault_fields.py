@@ -1,7 +1,7 @@
-"""The faults of one frame in Spark's SQL: of its fields one after the other, as the codec's slow path looks at them.
+"""Faults of one frame in Spark SQL: its fields in order, as in the slow path of the codec.
 
-A fault is looked for where none stands before it. So the frame is there, and a value has all octets that the ones
-before it have not.
+A fault is evaluated only if no earlier one exists. So the frame exists, and each value begins after
+the complete values before it.
 """
 
 from __future__ import annotations
@@ -16,13 +16,13 @@ from specwire.generator.support.words import either, octets_word, one_of, show
 
 
 class FrameFaults:
-    """The faults of a frame; constants in the first `known` octets (None: all) are what they have to be."""
+    """Faults of a frame; constants in the first `known` octets (None: all) are already checked."""
 
     def __init__(self, place: Place, octets: str, known: int | None) -> None:
         self.place, self.octets, self.known = place, octets, known
 
     def read(self, fields: tuple[ir.Field, ...]) -> None:
-        """Look at all fields, then at what is behind them; NotCovered where one is of another kind."""
+        """Check all fields, then the end of the frame; raise NotCovered for an unsupported type."""
         only = fields[0]
         if len(fields) == 1 and isinstance(only.type, ir.KeywordType | ir.ConstantType):
             if self.known is not None:
@@ -39,7 +39,7 @@ class FrameFaults:
             self._trailing(at)
 
     def item(self, type: ir.Type) -> str:
-        """Look at a frame that is one item of several; return the condition that it has any fault."""
+        """Check a frame that is one of several items; return the condition that it has a fault."""
         match type:
             case ir.TextType(length=ir.Length(kind="rest"), padding=None, terminated=terminated):
                 self._text(self.octets, Sum(), terminated)
@@ -65,7 +65,7 @@ class FrameFaults:
         )  # fmt: skip
 
     def _value(self, type: ir.Type, at: Sum) -> Sum | None:
-        """Look at a value; return where the next one begins, None where there is none."""
+        """Check a value; return where the next one begins, None if there is none."""
         match type:
             case ir.ConstantType(octets=octets):
                 self._constant(type, at)
@@ -74,7 +74,7 @@ class FrameFaults:
                 self._take(at, size)
                 return at.plus(size)
             case ir.IntegerType(octets=size):
-                if not type.bitmask:  # flags are looked at before all fields
+                if not type.bitmask:  # flags are checked before all fields
                     self._take(at, size)
                 self._members(type, at)
                 return at.plus(size)
@@ -93,7 +93,7 @@ class FrameFaults:
         self._end(at, Sum(size))
 
     def _end(self, at: Sum, size: Sum) -> None:
-        """The fault that fewer octets are left."""
+        """Add the fault that too few octets are left."""
         self.place.refuse(
             f"octet_length({self.octets}) < {' + '.join((str(at.plus(size.fixed)), *size.terms))}", "length",
             counted(size, "octet"), found=as_text(f"octet_length({self.octets}) - ({at})"), offset=at,
@@ -115,7 +115,7 @@ class FrameFaults:
         if length in (b"", octets):
             self.place.refuse(unlike, "constant", quoted(words), octets=found, offset=at)
             return
-        # A text behind its length: both without that where the length is right.
+        # For a text with the right length prefix, show both texts without the prefix.
         behind = f"substring({found}, {len(length) + 1})"
         self.place.refuse(
             f"{unlike} AND startswith({found}, {literal(length)})", "constant", quoted(words), octets=behind, offset=at,
@@ -133,7 +133,7 @@ class FrameFaults:
         self.place.refuse(others, "range", quoted(either(map(str, values))), found=number, offset=at)
 
     def _span(self, length: ir.Length, at: Sum) -> tuple[Sum, str, Sum | None]:
-        """Where a value's octets begin, the octets, and where the next value begins."""
+        """Return where the octets of a value begin, the octets, and where the next value begins."""
         if length.kind == "rest":
             return at, cut(self.octets, at, None), None
         if length.kind == "fixed":
@@ -170,10 +170,10 @@ class FrameFaults:
 
 
 def _inner_nul(text: str) -> str:
-    """The condition that NUL stands before a text's last octet."""
+    """Return the condition that NUL occurs before the last octet of a text."""
     return f"contains(substring({text}, 1, octet_length({text}) - 1), X'00')"
 
 
 def _words_of(type: ir.ConstantType) -> str:
-    """A constant in the words of its layout."""
+    """Return a constant in the words of its layout."""
     return repr(type.text) if type.text is not None else f"0x{type.hex}" if type.hex else show(b"")

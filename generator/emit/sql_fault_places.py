@@ -1,4 +1,4 @@
-"""Where the faults of a message are, one behind the other: part, frame, field, as expressions of Spark's SQL."""
+"""Positions of a message's faults, in order: part, frame, field, as Spark SQL expressions."""
 
 from __future__ import annotations
 
@@ -9,24 +9,24 @@ from specwire.generator.support.errors import Kind
 
 
 class Place:
-    """A place in the frames of one message, and the faults that were looked for before it."""
+    """Position in the frames of one message, and the faults checked before it."""
 
     def __init__(self, message: ir.Message, protocol: ir.Protocol, lets: Lets) -> None:
         self.message, self.protocol, self.lets = message, protocol, lets
         self.rows: list[str] = []
         self.there = ""
-        """The name of 1 where the part is there; empty where it always is."""
+        """Name of the expression that is 1 if the part is present; empty if it always is."""
         self.frame = Sum()
-        """The frame's index."""
+        """Index of the frame."""
         self.field = NO_TEXT
         self.rule = message.name
 
     def enter(self, field: str, rule: str | None) -> None:
-        """Go on to a field: its path, and its rule where it has one."""
+        """Move to a field: its path, and its rule if it has one."""
         self.field, self.rule = field, rule or self.message.name
 
     def enter_message(self) -> None:
-        """Go on to what is no field's."""
+        """Move to a position that belongs to no field."""
         self.enter(NO_TEXT, None)
 
     def refuse(
@@ -40,7 +40,7 @@ class Place:
         offset: Sum | None = None,
         frame: str = "",
     ) -> None:
-        """Add the fault that is there under a condition, at octet `offset` (None: no octet is meant)."""
+        """Add the fault for a condition, at octet `offset` (None: no octet is at fault)."""
         there = f"{self.there} = 1 AND " if self.there else ""
         told = fault(
             quoted(self.message.name), self.field, frame or str(self.frame), _place(offset), kind, expected,
@@ -50,7 +50,7 @@ class Place:
 
 
 def _place(offset: Sum | None) -> str:
-    """Lengths are BIGINT; a place that is in a frame is not."""
+    """Lengths are BIGINT; a position inside a frame is an INT."""
     if offset is None:
         return NO_NUMBER
     return f"cast({offset} AS INT)" if offset.terms else str(offset)

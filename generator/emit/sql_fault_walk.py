@@ -1,7 +1,7 @@
-"""The faults of one message in Spark's SQL: one pass over its flags, parts and fields, as in the codec's slow path.
+"""Faults of one message in Spark SQL: one pass over its flags, parts and fields.
 
-The message is known, so the frames that its selectors point at are there. Each fault stands behind those that come
-first, and the first that is there is the row's.
+The pass is the same as in the slow path of the codec. The message is already selected, so the frames at its selectors exist. Faults are listed in the
+order of their checks, and the first one that applies is the fault of the row.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ ITEM = "item"
 
 
 class Walk:
-    """A pass over the frames of one message; NotCovered where it has what cannot be looked at."""
+    """Pass over the frames of one message; raises NotCovered for what SQL cannot check."""
 
     def __init__(self, message: ir.Message, protocol: ir.Protocol, lets: Lets) -> None:
         self.message, self.protocol, self.lets = message, protocol, lets
@@ -29,7 +29,7 @@ class Walk:
         self.last = Sum(-1, (self.count,))
 
     def faults(self) -> list[str]:
-        """Return every fault as a condition and what it is, for a CASE."""
+        """Return every fault as a condition and a value, for a CASE."""
         self.flags = self._flags()
         place = self.place
         place.frame = Sum()
@@ -50,7 +50,7 @@ class Walk:
         return place.rows
 
     def _enter(self, part: ir.Part) -> None:
-        """Name a part after its field; a frame of several fields has a name of its own."""
+        """Name a part after its field; a frame of several fields has its own name."""
         if isinstance(part, ir.Frame) and len(part.fields) > 1:
             self.place.enter(quoted(part.name), None)
         else:
@@ -83,12 +83,12 @@ class Walk:
         place.frame = behind_it
 
     def _is_selected(self, frame: Sum) -> bool:
-        """Whether a frame is there, because a selector found its octets in it or in one behind it."""
+        """Return whether a frame exists, because a selector matched in it or in a later frame."""
         last = max(selector.frame for selector in self.protocol.selectors)
         return not self.header and not frame.terms and frame.fixed <= last
 
     def _surplus(self, wanted: Sum) -> None:
-        """The fault that there are more frames than a message can have."""
+        """Add the fault that there are too many frames."""
         self.place.enter_message()
         self.place.refuse(
             f"{self.count} > {wanted}", "frames", counted(wanted, "frame"), found=as_text(self.count)
@@ -110,7 +110,7 @@ class Walk:
         place.frame = Sum(0, (end,))
 
     def _items(self, field: ir.Field, items: str, *, stack: bool) -> None:
-        """The faults of the first frame with one among several."""
+        """Add the faults of the first invalid frame among several."""
         type = field.type
         terminated = isinstance(type, ir.TextType) and type.terminated
         if terminated and not stack:
@@ -132,13 +132,13 @@ class Walk:
         at = len(place.rows)
         FrameFaults(place, item, 0).item(type)
         if terminated:
-            # Without its NUL the frame would be the one that ends the stack.
+            # Without NUL, the frame would be the empty one that ends the stack.
             place.refuse(f"{item} = X'00'", "length", "'text before the NUL'", found="'none'", offset=Sum())
         place.rows[at:] = [row.replace("WHEN ", f"WHEN {bad} > 0 AND ", 1) for row in place.rows[at:]]
         place.frame = begin
 
     def _there(self, presence: ir.Presence, part: str, index: int) -> str:
-        """The name of 1 where a part is there and 0 where it is not; empty where it always is."""
+        """Return the name of the expression that is 1 if a part is present, else 0; empty if it always is."""
         name = f"with_{part.lower().replace('-', '_')}"
         match presence:
             case ir.Announced(mask=mask, value=value):
@@ -150,14 +150,14 @@ class Walk:
         return ""
 
     def _known(self, index: int) -> int | None:
-        """Of how many octets of a frame the tags tell the constants, None for all."""
+        """Return how many octets of a frame the tags determine, None for all."""
         for selector in self.protocol.selectors:
             if selector.frame in (index, index - len(self.message.parts)):
                 return selector.octets
         return 0
 
     def _flags(self) -> str:
-        """Return the name of the flags, which are looked at before all parts; empty for a protocol without."""
+        """Return the name of the flags, which are checked before all parts; empty for a protocol without."""
         for index, part in enumerate(self.message.parts):
             offset = 0
             for field in part.fields if isinstance(part, ir.Frame) else ():
@@ -182,7 +182,7 @@ class Walk:
         return name
 
     def _check_flags(self, flags: str, offset: int) -> None:
-        """Bits that announce a part that the message has not, or half of what announces one."""
+        """Check for bits of parts that the message lacks, and for incomplete combinations of bits."""
         known = 0
         for mask, values in announced(self.message).items():
             known |= mask
@@ -203,7 +203,7 @@ class Walk:
 
 
 def announced(message: ir.Message) -> dict[int, set[int]]:
-    """Return for each mask of the flags that says something of a part the values that it may have."""
+    """Return the allowed values for each mask of the flags that announces a part."""
     allowed: dict[int, set[int]] = {}
     for part in message.parts:
         presence = ir.Counted() if isinstance(part, ir.Rest) else part.presence

@@ -1,12 +1,12 @@
-"""Faults in Spark's SQL: what is wrong with a row that is no message, as the errors of the package's codec say it.
+"""Faults in Spark SQL: what is wrong with a row that is no message, with the error texts of the codec.
 
-A fault is a struct of all that an error says: what has no value is an empty text or -1, and octets stand beside the
-words until a person has to read them (`found` is empty then). `told` makes the error of the one fault that there is,
-so the sentences are written once and not for each fault.
+A fault is a struct with the content of an error. Missing values are an empty text or -1. Octets are
+kept separately until they are shown (`found` is empty then). `told` builds the error from the one
+fault that applies, so the sentences occur once and not for each fault.
 
-Text that is not UTF-8 has its fault where the longest good beginning ends. It is found by a regular expression over
-the octets as ISO 8859-1, in which each octet is one character; ``*+`` keeps Java from going back, and so from a stack
-as deep as the text is long.
+Text that is not UTF-8 has its fault at the end of the longest valid prefix. A regular expression
+finds it in the octets as ISO 8859-1, in which each octet is one character. The possessive ``*+``
+prevents backtracking in Java, and so a stack as deep as the text is long.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _CUT = "|".join(
         rf"[\xF1-\xF3]{_REST}{{1,2}}", rf"\xF4[\x80-\x8F]{_REST}?",
     )
 )  # fmt: skip
-"""The beginning of one, of two octets or more."""
+"""Truncated character of two octets or more."""
 
 
 def fault(
@@ -52,7 +52,7 @@ def fault(
     found: str = NO_TEXT,
     octets: str = NO_OCTETS,
 ) -> str:
-    """Return a fault; all but `kind` are expressions."""
+    """Return a fault; all arguments but `kind` are expressions."""
     said = {
         "message": message, "field": field, "frame": frame, "offset": offset, "kind": quoted(kind),
         "expected": expected, "found": found, "octets": octets, "rule": rule,
@@ -61,7 +61,7 @@ def fault(
 
 
 def told(fault: str, protocol: str) -> str:
-    """Return the error that a fault is; a row that no codec of a protocol has seen has the rule ``columns``."""
+    """Return the error for a fault; a row that the codec cannot read at all has the rule ``columns``."""
     no_text = "fault.expected = 'UTF-8'"
     good = f"if({no_text}, {_matched(_latin('fault.octets'), f'^(?:{_GOOD})*+')}, 0)"
     cut = _matched(_latin("substring(fault.octets, good + 1, 4)"), f"^(?:{_CUT})")
@@ -91,19 +91,19 @@ def told(fault: str, protocol: str) -> str:
 
 
 def known(name: str, value: str, expression: str) -> str:
-    """Return an expression in which a value has a name; it is worked out once."""
+    """Return an expression in which a value has a name, so that it is evaluated once."""
     return all_known([(name, value)], expression)
 
 
 def all_known(names: Sequence[tuple[str, str]], expression: str) -> str:
     """Return an expression in which values have names; each may use those before it."""
-    # Joined once: a text around a text, for each level, would copy the innermost as often as there are levels.
+    # Join once: nested string concatenation would copy the innermost text once for each level.
     heads = "".join(f"get(transform(array({value}), {name} -> " for name, value in names)
     return heads + expression + "), 0)" * len(names)
 
 
 def shown(octets: str) -> str:
-    """Return octets as a person reads them: in quotes where they are text, else hexadecimal, never long."""
+    """Return octets in readable form, shortened: quoted if they are text, else hexadecimal."""
     size, text = f"octet_length({octets})", _latin(octets)
     short = f"if({size} <= 40, {text}, concat(substring({text}, 1, 37), '...'))"
     return (
@@ -115,19 +115,19 @@ def shown(octets: str) -> str:
 
 
 def position(octet: str, octets: str) -> str:
-    """Return where an octet stands first, from 0; -1 where it does not."""
+    """Return the position of the first `octet`, from 0; -1 if there is none."""
     return f"locate({_latin(octet)}, {_latin(octets)}) - 1"
 
 
 def counted(number: Sum, thing: str) -> str:
-    """Return a number with what it counts, in the plural unless it is one."""
+    """Return a number with its noun, in the plural unless it is one."""
     if not number.terms:
         return quoted(number_of(number.fixed, thing))
     return f"concat({as_text(str(number))}, if({number} = 1, ' {thing}', ' {thing}s'))"
 
 
 def as_text(number: str) -> str:
-    """Return a number in figures."""
+    """Return a number as decimal digits."""
     return f"cast({number} AS STRING)"
 
 
@@ -136,5 +136,5 @@ def _latin(octets: str) -> str:
 
 
 def _matched(text: str, pattern: str) -> str:
-    """How many characters a regular expression finds."""
+    """Return the number of characters that a regular expression matches."""
     return f"length(regexp_extract({text}, r'{pattern}', 0))"

@@ -1,7 +1,7 @@
-"""The fields of one frame in Spark's SQL: what must be so that the frame has them, and their values.
+"""Fields of one frame in Spark SQL: the conditions under which the frame has them, and their values.
 
-Values stand one behind the other. Where all in front have a fixed size a value is at a known place; behind texts and
-octets it is at a sum of their lengths, which are read from the frame. Neighbouring integers are read together.
+A value after fields of fixed size is at a known position. After texts and octets, its position is a
+sum of their lengths, which are read from the frame. Adjacent integers are read together.
 """
 
 from __future__ import annotations
@@ -13,11 +13,11 @@ from specwire.generator.emit.sql_numbers import WORD, by_text, integer, integers
 from specwire.generator.emit.sql_text import Lets, NotCovered, Sum, cut, literal, valid_text
 
 PREFIX_OCTETS = 4
-"""A length of more octets is nowhere used, and would not be a BIGINT."""
+"""Largest width of a length: wider ones are not used and would exceed a BIGINT."""
 
 
 class Run:
-    """The fields of one frame; of the first `known` octets (None: all) the constants have been looked at."""
+    """Fields of one frame; constants in the first `known` octets (None: all) are already checked."""
 
     def __init__(self, protocol: ir.Protocol, lets: Lets, octets: str, known: int | None) -> None:
         self.protocol, self.lets, self.octets, self.known = protocol, lets, octets, known
@@ -27,7 +27,7 @@ class Run:
         self.open = False
 
     def read(self, fields: tuple[ir.Field, ...]) -> None:
-        """Read all fields up to the frame's end; NotCovered where one is of another kind."""
+        """Read all fields up to the end of the frame; raise NotCovered for an unsupported type."""
         if any(field.optional for field in fields):
             raise NotCovered
         if len(fields) == 1 and isinstance(fields[0].type, ir.KeywordType | ir.ConstantType):
@@ -49,7 +49,7 @@ class Run:
             self.conditions.insert(0, f"{self.octets} IS NOT NULL")
 
     def _whole(self, name: str, type: ir.KeywordType | ir.ConstantType) -> None:
-        """A frame that is one of several words."""
+        """Read a frame that is one of several words."""
         if isinstance(type, ir.KeywordType):
             self.columns.append((name, f"cast({self.octets} AS STRING)"))
         if self.known is not None:
@@ -59,7 +59,7 @@ class Run:
             self.conditions.append(f"{self.octets} IN ({', '.join(map(literal, options))})")
 
     def _words(self, fields: list[ir.Field]) -> None:
-        """Integers that are read together."""
+        """Read adjacent integers together."""
         sizes = [octets_of(field.type) for field in fields]
         values = integers(self.lets, self.octets, self.at, sizes)
         self.columns += ((field.name, value) for field, value in zip(fields, values, strict=True))
@@ -96,12 +96,12 @@ class Run:
         values = tuple(number for members in named for _, number in members) or field.type.values
         if values:
             self.conditions.append(f"{value} IN ({', '.join(map(str, values))})")
-        # The flags have a name already, by which everything else is told.
+        # The flags already have a name, which all other expressions use.
         self.columns.append((field.name, self.lets.let("flags", value) if field.type.bitmask else value))
         self.at = self.at.plus(size)
 
     def _span(self, length: ir.Length) -> str:
-        """The octets of a value, behind which the next one begins."""
+        """Return the octets of a value and advance past it."""
         start = self.at
         if length.kind == "rest":
             self.open = True
@@ -122,14 +122,14 @@ class Run:
             shorter = f"substring({octets}, 1, octet_length({octets}) - 1)"
             checks.insert(0, f"NOT contains({shorter}, X'00')")
             value = f"if(endswith({octets}, X'00'), {shorter}, {octets})"
-        # A whole frame may be another field of other messages.
+        # The same frame may be another field of other messages.
         name = octets.removeprefix("_sql_") if octets == self.octets else field.name
         self.conditions.append(self.lets.let(f"{name}_fits", " AND ".join(checks)))
         self.columns.append((field.name, self.lets.let(f"{name}_text", f"cast({value} AS STRING)")))
 
 
 def _together(fields: list[ir.Field]) -> list[ir.Field]:
-    """The first fields where they are integers that can be read together, two or more of them."""
+    """Return the leading integers that can be read together, at least two of them."""
     found = list(_first_integers(fields))
     return found if len(found) > 1 else []
 
@@ -147,7 +147,7 @@ def _first_integers(fields: list[ir.Field]) -> Iterator[ir.Field]:
 
 
 def octets_of(type: ir.Type) -> int:
-    """Return the size of a value that always has the same, 0 for others."""
+    """Return the fixed size of a value, 0 if it varies."""
     if isinstance(type, ir.ConstantType):
         return len(type.octets)
     return type.octets if isinstance(type, ir.IntegerType | ir.PaddingType) else 0

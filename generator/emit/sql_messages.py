@@ -1,9 +1,10 @@
-"""One message in Spark's SQL: the condition that frames are this message, and the struct of its fields.
+"""One message in Spark SQL: the condition that frames are this message, and the struct of its fields.
 
-Covered are messages whose values stand where SQL can point without a loop: at a fixed place of a frame, or behind
-texts and octets whose lengths stand before them; whole frames; a stack of frames and the frames that are left. The
-condition is exact: a message that fits is what the codec reads, and what does not fit is left to it (of frames up to
-the end that are texts, one with NUL behind it too, which the codec would read).
+A message is covered if SQL can locate its values without a loop: at a fixed position in a frame,
+after texts and octets with length prefixes, as whole frames, as a stack of frames, or as the
+remaining frames. The condition is exact: frames that satisfy it decode with the codec, and all
+others are left to the codec. (A text that fills its frame and ends with NUL is left to the codec as
+well, which accepts it.)
 """
 
 from __future__ import annotations
@@ -17,10 +18,10 @@ from specwire.generator.emit.tables import PRESENT
 
 
 class MessageText:
-    """The conditions and the columns of one message, as they are found from its first part to its last."""
+    """Conditions and columns of one message, collected from its first part to its last."""
 
     def __init__(self, message: ir.Message, protocol: ir.Protocol, lets: Lets) -> None:
-        """Read the message; NotCovered where that cannot be done."""
+        """Read the message; raise NotCovered if that is impossible."""
         self.message, self.protocol, self.lets = message, protocol, lets
         self.conditions: list[str] = [self._tags()]
         self.columns: list[tuple[str, str]] = []
@@ -43,11 +44,11 @@ class MessageText:
 
     @property
     def struct(self) -> list[str]:
-        """Name and value of each field."""
+        """Return name and value of each field."""
         return [f"{quoted(name)}, {value}" for name, value in self.columns]
 
     def _tags(self) -> str:
-        """What tells the message from others."""
+        """Add the conditions that distinguish the message from others."""
         spelled = [
             " AND ".join(self._piece(place, octets) for place, octets in enumerate(pieces))
             for pieces in selected(self.message, self.protocol)
@@ -64,7 +65,7 @@ class MessageText:
         return self.lets.let(name, frame_at(frame))
 
     def _flags(self) -> str:
-        """The name of the flags, and the condition that they announce nothing that cannot be."""
+        """Return the name of the flags, after adding the condition that they announce no invalid parts."""
         for index, part in enumerate(self.message.parts):
             if not isinstance(part, ir.Frame):
                 continue
@@ -100,7 +101,7 @@ class MessageText:
             self.conditions.append(f"({name} & {announcing & ~known}) = 0")
 
     def _octets(self, part: ir.Frame, index: int, there: str = "") -> str:
-        """The octets of a frame: by its number where a selector has it, else where it is; NULL where it is not there."""
+        """Return a frame: by number if a selector has it, else by position; NULL if it is missing."""
         for selector in self.protocol.selectors:
             if selector.frame in (index, index - len(self.message.parts)):
                 return self._head(selector.frame)
@@ -109,7 +110,7 @@ class MessageText:
         return self.lets.let(name, f"if({there} = 1, {found}, NULL)" if there else found)
 
     def _there(self, presence: ir.Presence, name: str, index: int) -> str:
-        """The name of 1 where a part is there and 0 where it is not; empty where it always is."""
+        """Return the name of the expression that is 1 if a part is present, else 0; empty if it always is."""
         match presence:
             case ir.Announced(mask=mask, value=value):
                 return self.lets.let(f"with_{name}", f"if(({self.flags} & {mask}) = {value}, 1, 0)")
@@ -131,7 +132,7 @@ class MessageText:
         self.at = self.at.plus(there or 1)
 
     def _known(self, index: int) -> int | None:
-        """Of how many octets of a frame the tags tell the constants, None for all."""
+        """Return how many octets of a frame the tags determine, None for all."""
         for selector in self.protocol.selectors:
             if selector.frame in (index, index - len(self.message.parts)):
                 return selector.octets
@@ -151,7 +152,7 @@ class MessageText:
             items = f"if({condition}, {items}, NULL)"
         items = self.lets.let(part.field.name, items)
         self.conditions.append(f"({end} > 0 OR NOT ({condition}))" if condition != "true" else f"{end} > 0")
-        # An item is never empty: so there is an answer, which is NULL where an item is.
+        # An item is never empty, so the result is NULL only if an item is NULL.
         sure = f"NOT arrays_overlap({items}, array(X''))"
         self.columns.append(
             (part.field.name, self._items(part.field, items, sure, f"{end} <= 1", stack=True))
@@ -161,21 +162,21 @@ class MessageText:
     def _rest(self, part: ir.Rest) -> None:
         items = f"slice(_frames, {self.at.plus(1)}, greatest(size(_frames) - ({self.at}), 0))"
         items = self.lets.let(part.field.name, items)
-        # NULL is sorted to the front.
+        # NULL sorts first.
         sure = f"get(sort_array({items}), 0) IS NOT NULL"
         self.columns.append(
             (part.field.name, self._items(part.field, items, sure, f"size(_frames) = {self.at}", stack=False))
         )
 
     def _items(self, field: ir.Field, items: str, sure: str, none: str, *, stack: bool) -> str:
-        """Add the condition that frames are what they are to be, and return them."""
+        """Add the condition that the frames are valid, and return them."""
         match field.type:
             case ir.OctetsType(length=ir.Length(kind="rest"), minimum=0 | 1, maximum=None):
                 self.conditions.append(self._fits(field, f"({none} OR {sure})"))
                 return items
             case ir.TextType(length=ir.Length(kind="rest")) | ir.JsonType():
                 texts = self.lets.let(f"{field.name}_text", f"cast({items} AS ARRAY<STRING>)")
-                # Between the texts stands what is no part of a character.
+                # The separator between the texts is no part of any character.
                 together = f"array_join({texts}, ',')"
                 checks = [sure, f"is_valid_utf8({together})"]
                 if isinstance(field.type, ir.TextType) and field.type.terminated:
@@ -187,7 +188,7 @@ class MessageText:
         raise NotCovered
 
     def _terminated(self, field: ir.Field, texts: str, none: str, checks: list[str]) -> str:
-        """Add the condition that texts have NUL at their ends only, and are more than that; return them without."""
+        """Add the condition that texts are not empty and contain NUL only at the end; return them without."""
         joined = f"replace(concat(array_join({texts}, {BREAK}), {BREAK}), cast(X'00ff' AS STRING), {BREAK})"
         some = f"contains(array_join({texts}, ','), {NUL})"
         ended = self.lets.let(f"{field.name}_ended", f"if({some}, {joined}, NULL)")
@@ -199,7 +200,7 @@ class MessageText:
         return self.lets.let(f"{field.name}_bare", f"if({ended} IS NULL, {texts}, {bare})")
 
     def _fits(self, field: ir.Field, condition: str) -> str:
-        """A name for the condition that a field has a value: messages share their fields, and what is written for them."""
+        """Return a name for the condition that a field has a value; messages share it for common fields."""
         return self.lets.let(f"{field.name}_fits", condition)
 
 

@@ -1,17 +1,18 @@
-"""Unsigned integers of four octets in Spark's SQL, without a text between.
+"""Unsigned integers of four octets in Spark SQL, without a conversion to text.
 
-Spark has no function from octets to an integer. `conv(hex(…), 16, 10)` is one by two texts, and of four integers takes
-as long as all else that is done with a message. `hash` takes octets and gives an integer: Murmur3 of 32 bits, with the
-seed 42. Of four octets it takes no two to one, because every step can be undone: a product with an odd number, a sum,
-an exclusive or, a rotation. What is undone, from the last step to the first, is the integer as a little-endian machine
-reads the four octets.
+Spark has no function from octets to an integer. `conv(hex(…), 16, 10)` converts through two texts,
+and for four integers takes as long as the rest of the decoding of a message. `hash` maps octets to
+an integer by 32-bit Murmur3 with seed 42. For four octets it is a bijection, because every step can
+be inverted: multiplication by an odd number, addition, exclusive or, rotation. Inverting the steps
+from last to first yields the four octets as a little-endian integer.
 
     k = rotated(n * FIRST, 15) * SECOND                                         n: the four octets
     h = rotated(42 ^ k, 13) * 5 + ADDED
-    h = h ^ 4;  h = (h ^ h >> 16) * THIRD;  h = (h ^ h >> 13) * FOURTH          4: how many octets
+    h = h ^ 4;  h = (h ^ h >> 16) * THIRD;  h = (h ^ h >> 13) * FOURTH          4: number of octets
     hash = h ^ h >> 16
 
-All numbers are BIGINT from 0 to 2^32 - 1, factors as signed numbers of 32 bits: no product is more than a BIGINT holds.
+All numbers are BIGINT from 0 to 2^32 - 1. Factors are signed 32-bit numbers, so no product exceeds
+a BIGINT.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ TYPES: dict[Scalar, str] = {
     "uint64": "DECIMAL(20, 0)",
 }
 WORD = 4
-"""The most octets that are read together."""
+"""Largest number of octets that are read together."""
 SEED = 42
 FIRST, SECOND, FIVE, ADDED, THIRD, FOURTH = 0xCC9E2D51, 0x1B873593, 5, 0xE6546B64, 0x85EBCA6B, 0xC2B2AE35
 _ALL = 0xFFFFFFFF
@@ -38,7 +39,7 @@ def integer(lets: Lets, octets: str, start: Sum, size: int) -> str:
 
 
 def integers(lets: Lets, octets: str, start: Sum, sizes: list[int]) -> list[str]:
-    """Return neighbouring integers of `WORD` octets together, or one of any size, in the types of their columns."""
+    """Return adjacent integers of `WORD` octets in total, or one of any size, in their columns' types."""
     end = start.fixed + sum(sizes)
     if start.terms or end < WORD or sum(sizes) > WORD:
         whole, name = sum(sizes), by_text(octets, start, sum(sizes))
@@ -56,12 +57,12 @@ def integers(lets: Lets, octets: str, start: Sum, sizes: list[int]) -> list[str]
 
 
 def by_text(octets: str, start: Sum, size: int) -> str:
-    """Return an unsigned integer of any size as a text."""
+    """Return an unsigned integer of any size, converted through text."""
     return f"conv(hex({cut(octets, start, size)}), 16, 10)"
 
 
 def _part(name: str, behind: int, size: int, whole: int) -> str:
-    """Return the integer of `size` octets out of a word of `whole`, so many of them `behind` it."""
+    """Return the integer of `size` octets that has `behind` octets after it in a word of `whole` octets."""
     found = f"shiftrightunsigned({name}, {8 * behind})" if behind else name
     if size + behind < whole:
         found = f"{found} & {256**size - 1}"
@@ -70,10 +71,8 @@ def _part(name: str, behind: int, size: int, whole: int) -> str:
 
 
 def number(lets: Lets, octets: str, start: int) -> str:
-    """Return the name of the integer in the four octets from `start` on; no matter what where they are fewer."""
-    there = (
-        f"coalesce({cut(octets, Sum(start), WORD)}, X'')"  # what is never NULL is shorter when it is compiled
-    )
+    """Return the name of the integer in the four octets at `start`; undefined if there are fewer."""
+    there = f"coalesce({cut(octets, Sum(start), WORD)}, X'')"  # an expression that is never NULL compiles to less code
     found = lets.let(f"hash_{start}", f"cast(hash({there}) AS BIGINT) & {_ALL}")
     found = lets.let(f"hash_{start}", _times(f"({found} ^ shiftright({found}, 16))", FOURTH))
     found = lets.let(
@@ -94,11 +93,11 @@ def number(lets: Lets, octets: str, start: int) -> str:
 
 
 def _times(value: str, factor: int) -> str:
-    """Undo a multiplication by an odd number: multiply by its inverse."""
+    """Invert a multiplication by an odd number: multiply by its inverse."""
     inverse = pow(factor, -1, _ALL + 1)
     return f"{value} * {inverse if inverse <= _ALL // 2 else inverse - _ALL - 1} & {_ALL}"
 
 
 def _rotated(value: str, bits: int) -> str:
-    """Undo a rotation to the left."""
+    """Invert a rotation to the left."""
     return f"((shiftright({value}, {bits}) | shiftleft({value}, {32 - bits})) & {_ALL})"

@@ -1,10 +1,10 @@
-"""Pieces of Spark's SQL: octets and positions as expressions, and names for what is used more than once.
+"""Building blocks of Spark SQL: octets and positions as expressions, and names for shared expressions.
 
-None of the expressions here fails, whatever the octets are: what is missing is NULL or shorter, so that they can be
-computed before a message is known to be whole.
+No expression here fails, whatever the octets are: missing octets give NULL or a shorter value. So
+expressions can be evaluated before it is known whether a message is complete.
 
-Frames are pointed at by `try_element_at`, not by `get`: Spark takes `get` for something so cheap that it writes it
-out again wherever its name stands, and each time the frame's octets are copied.
+Frames are accessed by `try_element_at`, not by `get`. Spark considers `get` so cheap that it
+repeats the expression wherever its name occurs, and each repetition copies the octets of the frame.
 """
 
 from __future__ import annotations
@@ -16,28 +16,28 @@ from typing import NamedTuple
 
 NUL = "cast(X'00' AS STRING)"
 BREAK = "cast(X'ff' AS STRING)"
-"""What no text has in it: the octet is no part of UTF-8."""
+"""Separator that no text contains: the octet is not used in UTF-8."""
 _NAME = re.compile(r"\b_sql_\w+")
 _LARGEST = 0x7FFFFFFF
 MAX_TERMS = 32
-"""Sizes that one position is the sum of: each position behind them would write all of them out."""
+"""Largest number of sizes in the sum for one position: each later position repeats all of them."""
 
 
 class NotCovered(Exception):
-    """A message has something that is not written in SQL."""
+    """A message has something that SQL cannot express."""
 
 
 class Lets:
-    """Names for expressions, each computed once a row; those of a level use names of lower levels only."""
+    """Names for expressions, each evaluated once for each row; a level uses names of lower levels only."""
 
     def __init__(self) -> None:
         self._names: dict[str, str] = {}
         self._levels: dict[str, int] = {}
         self._numbers: dict[str, int] = {}
-        """For each hint, the number with which the next name is tried."""
+        """For each hint, the number that is tried for the next name."""
 
     def let(self, hint: str, expression: str) -> str:
-        """Return the name of an expression; the same expression has one name."""
+        """Return the name of an expression; equal expressions share one name."""
         if expression not in self._names:
             stem = f"_sql_{hint}"
             numbers = count(self._numbers.get(hint, 1))
@@ -49,7 +49,7 @@ class Lets:
         return self._names[expression]
 
     def levels(self, wanted: str) -> list[list[tuple[str, str]]]:
-        """Return name and expression of all that the text `wanted` needs, level by level."""
+        """Return name and expression of everything that the text `wanted` needs, level by level."""
         texts = {name: expression for expression, name in self._names.items()}
         needed: set[str] = set()
         new = set(_NAME.findall(wanted))
@@ -65,18 +65,18 @@ class Lets:
 
     @staticmethod
     def owned(text: str, owners: Mapping[str, str]) -> str:
-        """Return a text in which each name stands behind its owner's."""
+        """Return a text in which each name is prefixed with its owner's name."""
         return _NAME.sub(lambda found: f"{owners[found[0]]}.{found[0]}", text)
 
 
 class Sum(NamedTuple):
-    """A position: a number known now, and expressions that are added to it."""
+    """Position: a known number plus the expressions that are added to it."""
 
     fixed: int = 0
     terms: tuple[str, ...] = ()
 
     def plus(self, more: int | str) -> Sum:
-        """Return the position so much further on; NotCovered where it is the sum of too much."""
+        """Return the position advanced by `more`; raise NotCovered if the sum has too many terms."""
         if isinstance(more, int):
             return Sum(self.fixed + more, self.terms)
         if len(self.terms) >= MAX_TERMS:
@@ -88,23 +88,23 @@ class Sum(NamedTuple):
 
 
 def literal(octets: bytes) -> str:
-    """Return octets as SQL writes them."""
+    """Return octets as a SQL literal."""
     return f"X'{octets.hex()}'"
 
 
 def quoted(text: str) -> str:
-    """Return a text as SQL writes it."""
+    """Return a text as a SQL literal."""
     escaped = text.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
 
 
 def frame_at(place: Sum | int) -> str:
-    """Return the frame at a position from 0, or so many from the end; NULL where there is none."""
+    """Return the frame at an index from 0, or from the end if negative; NULL if there is none."""
     return f"try_element_at(_frames, {place.plus(1) if isinstance(place, Sum) else place + (place >= 0)})"
 
 
 def cut(octets: str, start: Sum, size: int | str | None) -> str:
-    """Return `size` of the octets from `start` on, all that are left where it is None."""
+    """Return `size` of the octets from `start` on; all remaining ones if it is None."""
     if size is None and not start.terms:
         return f"substring({octets}, {start.fixed + 1})" if start.fixed else octets
     begin = str(start.plus(1))
@@ -115,7 +115,7 @@ def cut(octets: str, start: Sum, size: int | str | None) -> str:
 
 
 def _as_int(number: str) -> str:
-    """A number of a peer may be larger than any position: no octets are there."""
+    """Convert a peer's number to INT; a number larger than any position locates no octets."""
     return f"cast(least({number}, {_LARGEST}) AS INT)"
 
 
