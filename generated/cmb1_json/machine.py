@@ -1,4 +1,4 @@
-"""CMB1 comms message broker protocol, earlier edition: who may send what when.
+"""CMB1 comms message broker protocol, earlier edition: dialog tables, session and handlers.
 
 The tables are data. A label is a message with its sender, ``ROLE:Message``. `Session` checks one
 conversation against the tables; ``specwire.generated.dialog`` describes their format.

@@ -10,7 +10,7 @@ BUILD = "1"
 """Version that `joining` requires; increased when the functions here change."""
 
 cdef enum:
-    # Shorter elements are copied as a fixed block, without a call of memcpy, if there is room.
+    # Elements up to this size are copied as a fixed block, without a call of memcpy, if there is room.
     SHORT = 16
 
 

@@ -1,4 +1,4 @@
-"""File Message Queuing Protocol: who may send what when.
+"""File Message Queuing Protocol: dialog tables, session and handlers.
 
 The tables are data. A label is a message with its sender, ``ROLE:Message``. `Session` checks one
 conversation against the tables; ``specwire.generated.dialog`` describes their format.

@@ -1,4 +1,4 @@
-"""ZeroMQ Realtime Exchange Protocol: who may send what when.
+"""ZeroMQ Realtime Exchange Protocol: dialog tables, session and handlers.
 
 The tables are data. A label is a message with its sender, ``ROLE:Message``. `Session` checks one
 conversation against the tables; ``specwire.generated.dialog`` describes their format.

@@ -1,7 +1,8 @@
 """Faults of one message in Spark SQL: one pass over its flags, parts and fields.
 
-The pass is the same as in the slow path of the codec. The message is already selected, so the frames at its selectors exist. Faults are listed in the
-order of their checks, and the first one that applies is the fault of the row.
+The pass is the same as in the slow path of the codec. The message is already selected, so the
+frames at its selectors exist. Faults are listed in the order of their checks, and the first one
+that applies is the fault of the row.
 """
 
 from __future__ import annotations

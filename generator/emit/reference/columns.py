@@ -41,14 +41,14 @@ def view_columns(message: ir.Message, protocol: ir.Protocol) -> Table:
 
 def _row(column: Column) -> tuple[str, ...]:
     about = dict(column.metadata)
-    null = "never" if column.required else "where it is absent"
+    null = "never" if column.required else "if absent"
     return (column.name, _type(column.kind), null, about.get("unit", ""), about.get("comment", ""))
 
 
 def _derived_row(column: Derived) -> tuple[str, ...]:
     kind = "boolean" if column.mask else "variant"
-    null = "never" if column.mask else "where it is none"
-    return (column.name, kind, null, "", f"{column.comment} Follows from {column.of}.".strip())
+    null = "never" if column.mask else "if it is no JSON"
+    return (column.name, kind, null, "", f"{column.comment} Derived from {column.of}.".strip())
 
 
 def _type(kind: Kind) -> str:

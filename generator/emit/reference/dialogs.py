@@ -18,7 +18,7 @@ from specwire.generator.emit.diagram import Drawing, Edge, draw
 from specwire.generator.emit.reference.graph import Arrow, Graph, Line, Node, draw_graph
 from specwire.generator.emit.reference.rules import rule_anchor
 
-_TOO_LARGE = Markup("<p>Too many states to draw; the table below says it all.</p>")
+_TOO_LARGE = Markup("<p>Too many states to draw; see the table below.</p>")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,11 +109,11 @@ def _dialog(dialog: Dialog, words: _Words) -> DialogView:
 
 def _notes(dialog: Dialog) -> Iterable[str]:
     if dialog.key:
-        yield f"A reply belongs to the request that has the same {' and '.join(dialog.key)}."
+        yield f"A reply belongs to the request with the same {' and '.join(dialog.key)}."
     for name, value in dialog.keyless:
-        yield f"A {name} of {value} is no key: such a request is not followed, such a reply is let through."
+        yield f"A {name} of {value} is no key: such a request is not tracked, and such a reply is always allowed."
     for name, value in dialog.unanswered:
-        yield f"A request with the bits 0x{value:02x} of {name} set wants no reply."
+        yield f"A request with the bits 0x{value:02x} of {name} set needs no reply."
 
 
 def _strict(dialog: Dialog, words: _Words) -> Reading:
@@ -130,7 +130,7 @@ def _strict(dialog: Dialog, words: _Words) -> Reading:
         for state in dialog.strict
         for transition in state.transitions
     ]
-    doc = f"The rule to the letter: {_count(len(dialog.strict), 'state')}, one message after the other."
+    doc = f"The rule as written: {_count(len(dialog.strict), 'state')}, one message after the other."
     return Reading("strict", doc, tuple(figures), tuple(steps))
 
 
@@ -147,9 +147,7 @@ def _concurrent(dialog: Dialog, words: _Words) -> Reading:
             graph = exchanges_graph(drawing, role, words)
             drawn = _drawn(graph, dialog, role, "exchanges")
             figures.append(Figure(f"{dialog.name}, exchanges in use, {seen}", drawn))
-    doc = (
-        "What peers do that do not wait for each other: phases, and in them exchanges that run side by side."
-    )
+    doc = "For peers that do not wait for each other: phases, and concurrent exchanges inside them."
     return Reading("concurrent", doc, tuple(figures), tuple(_concurrent_steps(dialog.concurrent, words)))
 
 

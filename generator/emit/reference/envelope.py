@@ -53,4 +53,4 @@ def _when(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> str:
             bits = [f"{'' if value & f.value else 'not '}{f.name}" for f in flags if mask & f.value]
             return f"(if {' and '.join(bits)})"
         case ir.Counted():
-            return "(may be left out)"
+            return "(optional)"

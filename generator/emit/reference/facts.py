@@ -61,7 +61,7 @@ def numbers(protocol: ir.Protocol) -> tuple[Table, ...]:
 def roles(protocol: ir.Protocol) -> Table:
     """Return the roles."""
     rows = ((role.letter, role.name, role.socket, role.doc) for role in protocol.roles)
-    return Table("Roles", ("Letter", "Name", "ZeroMQ socket", "What it does"), tuple(rows))
+    return Table("Roles", ("Letter", "Name", "ZeroMQ socket", "Task"), tuple(rows))
 
 
 def timers(protocol: ir.Protocol) -> Table:
@@ -87,11 +87,11 @@ def answers(protocol: ir.Protocol) -> tuple[Table, ...]:
     unexpected = ((letters.get(role, role), names.get(reply, reply)) for role, reply in protocol.unexpected)
     tables = (
         Table(
-            "Answers to a message that does not decode; the first row that fits applies",
-            ("Who answers", "Message", "Field", "What is wrong", "Answer"),
+            "Answers to a message that does not decode; the first matching row applies",
+            ("Role", "Message", "Field", "Fault", "Answer"),
             tuple(malformed),
         ),
-        Table("Answers to a message out of turn", ("Who answers", "Answer"), tuple(unexpected)),
+        Table("Answers to a message out of turn", ("Role", "Answer"), tuple(unexpected)),
     )
     return tuple(table for table in tables if table.rows)
 
@@ -105,18 +105,18 @@ def framing(protocol: ir.Protocol) -> tuple[str, ...]:
             return _framing(stream)
         case ir.UnitStream(heads=heads):
             told = (f"{_prefix(head)}: {_unit(head)}." for head in heads)
-            return ("Messages follow each other; each says itself how long it is.", *told)
+            return ("Messages follow each other; each contains its own length.", *told)
         case _:
             assert_never(protocol.stream)
 
 
 def _framing(stream: ir.Stream) -> tuple[str, ...]:
     magics = " or ".join(map(_hex, stream.magics))
-    long = f"from there on the octet {stream.escape} and {_octets(stream.long_octets)}"
+    long = f"from that size on, the octet {stream.escape} and {_octets(stream.long_octets)}"
     return (
-        f"A message begins with {magics}; all spellings are read.",
+        f"A message begins with {magics}; all of these are accepted.",
         f"Then {_octets(stream.length_octets)} count the octets that follow, as an integer in network order.",
-        f"Then each frame with its size in front: one octet below {stream.escape}; {long}.",
+        f"Then each frame, preceded by its size: one octet below {stream.escape}; {long}.",
     )
 
 
@@ -156,6 +156,6 @@ def _prefix(head: ir.UnitHead) -> str:
 
 def _unit(head: ir.UnitHead) -> str:
     if not head.size_octets:
-        return f"{_octets(head.octets)} in all"
+        return f"{_octets(head.octets)} in total"
     skipped = f"{_octets(head.skip)}, then " if head.skip else ""
     return f"{skipped}a size of {_octets(head.size_octets)} that counts what follows it"

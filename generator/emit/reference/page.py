@@ -116,7 +116,7 @@ def _contents(view: Mapping[str, Any]) -> tuple[Link, ...]:
         ("Answers to faults", "answers", view["answers"], ()),
         ("Rules", "rules", True, rules),
         ("Grammar as published", "grammar", True, ()),
-        ("What the compiler assumed", "remarks", True, ()),
+        ("Assumptions of the compiler", "remarks", True, ()),
     )
     return tuple(Link(text, anchor, inside) for text, anchor, there, inside in sections if there)
 

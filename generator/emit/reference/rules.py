@@ -27,7 +27,7 @@ _NOWHERE = Span(Source("", ""), 1, 1, 1, 1)
 CORE = "core-rules"
 LARGEST = 4000
 """Largest number of characters of a rule that is drawn."""
-_TOO_LARGE = Markup("<p>Too large to draw; the text below says it all.</p>")
+_TOO_LARGE = Markup("<p>Too large to draw; see the text below.</p>")
 
 
 @dataclass(frozen=True, slots=True)

@@ -34,7 +34,7 @@ def type_words(type: ir.Type) -> str:
         case ir.ListType(element=element, minimum=minimum):
             return f"list of {type_words(element)}{_at_least(minimum)}"
         case ir.PairsType(split=split, minimum=minimum):
-            divided = f", divided at the {split} “=”" if split else ""
+            divided = f", split at the {split} “=”" if split else ""
             return f"dictionary{divided}{_at_least(minimum)}"
         case ir.RecordType(name=name, fields=fields):
             return f"record {name}: {', '.join(field.name for field in fields)}"
@@ -52,16 +52,16 @@ def octets_words(name: str, type: ir.Type) -> str:
 def presence_words(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> str:
     """Return the condition of a part as a sentence; empty if it is always present."""
     if isinstance(part, ir.Rest):
-        return "All frames that are left, none or more."
+        return "All remaining frames, none or more."
     match part.presence:
         case ir.Always(mask=0):
             return ""
         case ir.Always(mask=mask, value=value):
-            return f"In every message; the flags say so: {_bits(mask, value, flags)}."
+            return f"In every message, announced by the flags: {_bits(mask, value, flags)}."
         case ir.Announced(mask=mask, value=value):
-            return f"There when {_bits(mask, value, flags)}."
+            return f"Present if {_bits(mask, value, flags)}."
         case ir.Counted():
-            return "There when the message has as many frames."
+            return "Present if the message has enough frames."
         case _:
             assert_never(part.presence)
 
@@ -125,7 +125,7 @@ def _integer(type: ir.IntegerType) -> str:
 
 def _text(type: ir.TextType) -> str:
     if type.padding is not None:
-        return f"text, filled up with 0x{type.padding}"
+        return f"text, padded with 0x{type.padding}"
     return "text (strict: NUL at its end)" if type.terminated else "text"
 
 
