@@ -16,7 +16,7 @@ from types import ModuleType
 PURE = "SPECWIRE_PURE"
 """Environment variable that forces the Python build when it is 1."""
 
-_STUMBLED = (AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
+_IMPORT_ERRORS = (AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
 """Errors that importing a module can raise when it was compiled from other sources."""
 
 _reasons: dict[str, str] = {}
@@ -41,7 +41,7 @@ def find_native(module: str, build: str) -> ModuleType | None:
     try:
         native = import_module(module)
         return native if build == native.BUILD else None
-    except _STUMBLED:
+    except _IMPORT_ERRORS:
         return None
 
 
@@ -61,6 +61,6 @@ def _reason(module: str, digest: str) -> str:
         native = import_module(module)
     except ModuleNotFoundError as error:
         return "not compiled" if error.name == module else f"its compiled module cannot be imported: {error}"
-    except _STUMBLED as error:
+    except _IMPORT_ERRORS as error:
         return f"its compiled module cannot be imported: {error}"
-    return "" if digest == native.BUILD else "compiled before the package was generated anew"
+    return "" if digest == native.BUILD else "compiled before the package was regenerated"

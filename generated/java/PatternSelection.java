@@ -6,9 +6,9 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Messages told apart by patterns of how the first frame begins; the longest that fits decides.
+ * Messages told apart by patterns of how the first frame begins; the longest match decides.
  *
- * <p>A message whose name is still open is what none with a name of its own is.
+ * <p>So a message whose name is open matches only if no message with a fixed name does.
  */
 final class PatternSelection extends Selection {
     /** A message, and a pattern of it: hexadecimal, and the octets, -1 for any. */

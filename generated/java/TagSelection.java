@@ -39,7 +39,7 @@ final class TagSelection extends Selection {
     Message find(Protocol protocol, Object[] frames, String sender) {
         for (Message message : protocol.messages()) {
             for (Tag tag : message.tags()) {
-                if (tag.stands(selectors, frames)) {
+                if (tag.matches(selectors, frames)) {
                     return message;
                 }
             }

@@ -24,9 +24,9 @@ import msgspec
 Reading = Literal["strict", "concurrent"]
 
 Context_contra = TypeVar("Context_contra", contravariant=True)
-"""What a program passes to its handlers besides the message, such as the time or the peer."""
+"""Context that a program passes to its handlers with the message, such as the time or the peer."""
 Result_co = TypeVar("Result_co", covariant=True)
-"""What a program's handlers return: actions to perform, an awaitable, or None."""
+"""Return type of a program's handlers: actions to perform, an awaitable, or None."""
 
 
 class Phase(msgspec.Struct, frozen=True):

@@ -13,7 +13,7 @@ public final class Tag {
     }
 
     /** Whether each selector matches its piece in these frames. */
-    boolean stands(Selector[] selectors, Object[] frames) {
+    boolean matches(Selector[] selectors, Object[] frames) {
         for (int number = 0; number < selectors.length; number++) {
             if (!selectors[number].finds(frames, pieces.get(number))) {
                 return false;
