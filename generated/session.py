@@ -1,5 +1,5 @@
 # Written by specwire from generator/support/session.py. Do not edit; change that file and run `make generate`.
-"""Session: checks for each message of a conversation whether the dialog allows it.
+"""Check of a conversation: whether its dialog allows each message.
 
 Pass every message to the session in the order in which one side sees them, with the letter of the
 sender. It returns None or a `Violation`.

@@ -256,7 +256,7 @@ class MessageStream(Generic[M]):
 
     A fault ends the stream, because the start of the next message cannot be found. Messages that
     were complete before the fault are still returned, so the result does not depend on the chunks.
-    `fault` is set at once; the next call raises it.
+    The call that returns them sets `fault`, and the next call raises it.
 
     Attributes:
         fault: error that ended the stream; None while there is none.

@@ -124,7 +124,9 @@ def test_names_that_only_the_document_has_lead_nowhere(tmp_path: Path) -> None:
 def test_added_rules_say_why() -> None:
     """Flux's dialog is in the profile only, with its reason; magic is published and needs none."""
     reasons = {rule.name: rule.reason for rule in book_of(compilation("flux")).rules}
-    assert reasons["flux-dialog"].startswith("The prose describes requests answered by responses")
+    assert reasons["flux-dialog"].startswith(
+        "In the prose, responses with the same matchtag answer a request"
+    )
     assert reasons["magic"] == ""
 
 
@@ -143,7 +145,7 @@ def test_assumptions_are_listed(tmp_path: Path) -> None:
     assert any(warning.code == "W401" for warning in found.warnings)
     words = "".join(Page(page(found)).texts)
     assert "W401" in words and "demo/grammar.abnf, line 2" in words
-    assert "Nothing: grammar and profile say everything." in "".join(Page(page_of("flux")).texts)
+    assert "None: grammar and profile specify everything." in "".join(Page(page_of("flux")).texts)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -30,7 +30,7 @@ def test_messages_without_lists_are_covered(name: str) -> None:
     written = sql.emit(protocol)
     for message in protocol.messages:
         assert (f'"{message.class_name}": """' in written) == (message.class_name not in LEFT.get(name, []))
-    said = f"Not covered, because SQL cannot point at all of their fields: {', '.join(LEFT.get(name, []))}."
+    said = f"Not covered, because SQL cannot locate all of their fields: {', '.join(LEFT.get(name, []))}."
     assert (said in written) == (name in LEFT)
 
 
