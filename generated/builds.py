@@ -1,9 +1,10 @@
 # Written by specwire from generator/support/builds.py. Do not edit; change that file and run `make generate`.
-"""Which build of a package a program gets: the one in C where it is there and fits, else the one in Python.
+"""Choice between the two builds of a package: C where it is available and current, else Python.
 
-A package decides when it is imported. The compiled module says which source it was made of; one that is older
-than its package, because this was generated anew and not compiled since, is never used. Nor is one that cannot
-be imported, for whatever reason: a package works without. ``SPECWIRE_PURE=1`` asks for the build in Python.
+The choice is made when the package is imported. The compiled module records the digest of its
+source. A module that is older than its package, because the package was regenerated and not
+recompiled, is not used. Neither is one that fails to import, for whatever reason: the Python build
+always works. Set ``SPECWIRE_PURE=1`` to force the Python build.
 """
 
 from __future__ import annotations
@@ -13,42 +14,42 @@ from importlib import import_module
 from types import ModuleType
 
 PURE = "SPECWIRE_PURE"
-"""The environment variable that is 1 where the build in Python is wanted."""
+"""Environment variable that forces the Python build when it is 1."""
 
-_STUMBLED = (AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
-"""What a module can run into that was compiled of other sources than those that are there now."""
+_IMPORT_ERRORS = (AttributeError, ImportError, LookupError, NameError, TypeError, ValueError)
+"""Errors that importing a module can raise when it was compiled from other sources."""
 
 _reasons: dict[str, str] = {}
-"""For each package that was imported, why it is not accelerated; an empty text where it is."""
+"""For each imported package, why it is not accelerated; empty if it is."""
 
 
 def is_native(package: str, digest: str) -> bool:
-    """Return whether the compiled module of `package` can be used, which is then imported.
+    """Return whether the compiled module of `package` can be used; import it if so.
 
     Args:
-        package: the full name under which the package is being imported.
-        digest: what the package knows its compiled module by, whose ``BUILD`` it must be.
+        package: full name under which the package is being imported.
+        digest: digest of the package's source. The module's ``BUILD`` must be equal to it.
     """
     _reasons[package] = _reason(f"{package}._native", digest)
     return not _reasons[package]
 
 
 def find_native(module: str, build: str) -> ModuleType | None:
-    """Return the compiled `module`, which several packages share, where it can be used: its ``BUILD`` must be `build`."""
+    """Return the compiled `module` that several packages share, or None if its ``BUILD`` is not `build`."""
     if os.environ.get(PURE) == "1":
         return None
     try:
         native = import_module(module)
         return native if build == native.BUILD else None
-    except _STUMBLED:
+    except _IMPORT_ERRORS:
         return None
 
 
 def why_pure(package: str) -> str:
-    """Return why a package that was imported is not accelerated, in words; an empty text where it is.
+    """Return why an imported package is not accelerated, as a sentence; empty if it is accelerated.
 
     Raises:
-        KeyError: nothing of that name was imported that has builds.
+        KeyError: no package of that name that has two builds was imported.
     """
     return _reasons[package]
 
@@ -60,6 +61,6 @@ def _reason(module: str, digest: str) -> str:
         native = import_module(module)
     except ModuleNotFoundError as error:
         return "not compiled" if error.name == module else f"its compiled module cannot be imported: {error}"
-    except _STUMBLED as error:
+    except _IMPORT_ERRORS as error:
         return f"its compiled module cannot be imported: {error}"
-    return "" if digest == native.BUILD else "compiled before the package was generated anew"
+    return "" if digest == native.BUILD else "compiled before the package was regenerated"

@@ -1,5 +1,5 @@
 # Written by specwire from generator/support/construct_values.py. Do not edit; change that file and run `make generate`.
-"""What the Construct declarations of values are made of, beyond Construct itself: texts, lists, records."""
+"""Construct classes for values that Construct itself lacks: texts, lists, records."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import construct as cs
 
 if TYPE_CHECKING:
-    # Generic in the stubs only: at run time Construct's classes take no subscript.
+    # Generic in the stubs only: at run time Construct's classes accept no subscript.
     _Construct = cs.Construct[Any, Any]
     _Adapter = cs.Adapter[Any, Any, Any, Any]
     _Validator = cs.Validator[Any, Any]
@@ -18,7 +18,7 @@ else:
 
 
 class Divided(_Adapter):
-    """A text ``name=value`` as a pair, divided at the first ``=`` or at the last."""
+    """Text ``name=value`` as a pair, split at the first or the last ``=``."""
 
     def __init__(self, text: cs.Construct[Any, Any], *, last: bool = False) -> None:
         super().__init__(text)
@@ -38,7 +38,7 @@ class Divided(_Adapter):
 
 
 class Unterminated(_Adapter):
-    """A text with or without a NUL at its end; none inside it."""
+    """Text with or without a NUL at its end, and none inside."""
 
     def _decode(self, obj: str, context: Any, path: str) -> str:
         return self._encode(obj.removesuffix("\0"), context, path)
@@ -50,7 +50,7 @@ class Unterminated(_Adapter):
 
 
 class Until(_Construct):
-    """A value up to where `end` stands first, which is left for what follows."""
+    """Value that ends before the first `end`, which remains in the stream."""
 
     def __init__(self, end: bytes, inner: cs.Construct[Any, Any]) -> None:
         super().__init__()
@@ -75,7 +75,7 @@ class Until(_Construct):
 
 
 class AtLeast(_Validator):
-    """Octets or entries of which there are `minimum` or more."""
+    """Octets or entries, at least `minimum` of them."""
 
     def __init__(self, minimum: int, inner: cs.Construct[Any, Any]) -> None:
         super().__init__(inner)
@@ -86,7 +86,7 @@ class AtLeast(_Validator):
 
 
 class AtMost(_Validator):
-    """Octets of which there are `maximum` or fewer."""
+    """Octets, at most `maximum` of them."""
 
     def __init__(self, maximum: int, inner: cs.Construct[Any, Any]) -> None:
         super().__init__(inner)
@@ -97,7 +97,7 @@ class AtMost(_Validator):
 
 
 class Padded(_Adapter):
-    """A text of fixed length, filled up with the octet `fill`; the value is the text without it."""
+    """Text of fixed length, padded with the octet `fill`; the value is the text without padding."""
 
     def __init__(self, octets: int, fill: bytes) -> None:
         super().__init__(cs.Bytes(octets))
@@ -127,7 +127,7 @@ class ToEnd(_Construct):
         self.element = element
 
     def _parse(self, stream: Any, context: Any, path: str) -> list[Any]:
-        # GreedyRange would take an element that cannot be read for the end.
+        # GreedyRange would treat an element that cannot be parsed as the end.
         values = []
         while not cs.stream_iseof(stream):
             values.append(self.element._parsereport(stream, context, path))
@@ -140,10 +140,10 @@ class ToEnd(_Construct):
 
 
 class Sized(_Construct):
-    """A size, in one of several forms, then the struct `inner` of so many octets.
+    """Size in one of several forms, followed by the struct `inner` of that many octets.
 
-    A form is a tag and the octets of the integer after it; the first that can hold the size is written. The
-    fields of `inner` are among those of the struct around it.
+    A form is a tag and the number of octets of the integer after it. The first form that can hold
+    the size is written. The fields of `inner` become fields of the enclosing struct.
     """
 
     def __init__(self, forms: Sequence[tuple[bytes, int]], inner: cs.Construct[Any, Any]) -> None:
@@ -178,7 +178,7 @@ class Sized(_Construct):
 
 
 class Record(_Adapter):
-    """The struct `inner` inside another; the value is a dictionary."""
+    """Struct `inner` inside another; the value is a dictionary."""
 
     def _decode(self, obj: Any, context: Any, path: str) -> dict[str, Any]:
         return flat(obj)
@@ -188,7 +188,7 @@ class Record(_Adapter):
 
 
 class Tagged(_Construct):
-    """One of several records, each with a tag that it begins with; the value is ``{class: record}``."""
+    """One of several records, each beginning with its own tag; the value is ``{class: record}``."""
 
     def __init__(self, options: Mapping[bytes, tuple[str, cs.Construct[Any, Any]]]) -> None:
         super().__init__()
@@ -212,7 +212,7 @@ class Tagged(_Construct):
 
 
 def flat(container: Any) -> dict[str, Any]:
-    """The values of all frames in one dictionary, in wire order, those that a size counts among them."""
+    """Return the values of all frames in one dictionary, in wire order, including those inside a `Sized`."""
     values: dict[str, Any] = {}
     for name, value in container.items():
         if name.startswith("_"):

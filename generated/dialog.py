@@ -1,16 +1,18 @@
 # Written by specwire from generator/support/dialog.py. Do not edit; change that file and run `make generate`.
-"""The tables of a dialog: who may send what, and when.
+"""Tables of a dialog: which role may send which message, and when.
 
-A `Dialog` is plain data, generated from a rule of the specification. A *label* is a message with its
-sender, ``C:Icanhaz``.
+A `Dialog` is plain data, generated from a rule of the specification. A *label* is a message with
+its sender, for example ``C:Icanhaz``.
 
-The ``strict`` reading is the rule as written: one state, and the labels allowed in it. The
-``concurrent`` reading is what peers do that do not wait for each other. It has a phase (opening, use,
-closed) and *tokens*: a request leaves a token in a place, a reply takes one from it. Where the dialog
-has a key, a token carries the key of its request and only a reply with that key takes it.
+A dialog has two readings:
 
-`specwire.generated.session` watches a conversation by these tables; `specwire.generated.events` shows
-what each side may do in every state.
+- ``strict`` is the rule as written: one state, and the labels allowed in it.
+- ``concurrent`` describes peers that do not wait for each other. It has a phase (opening, use,
+  closed) and *tokens*. A request leaves a token in a place, and a reply removes one. If the dialog
+  has a key, each token carries the key of its request, and only a reply with that key removes it.
+
+`specwire.generated.session` checks a conversation against these tables. `specwire.generated.events`
+lists what each side may do in every state.
 """
 
 from __future__ import annotations
@@ -23,16 +25,16 @@ import msgspec
 Reading = Literal["strict", "concurrent"]
 
 Context_contra = TypeVar("Context_contra", contravariant=True)
-"""What a program hands to its handlers beside the message: the time, the peer, or both."""
+"""Context that a program passes to its handlers with the message, such as the time or the peer."""
 Result_co = TypeVar("Result_co", covariant=True)
-"""What a program's handlers return: the actions to perform, an awaitable, or nothing."""
+"""Return type of a program's handlers: actions to perform, an awaitable, or None."""
 
 
 class Phase(msgspec.Struct, frozen=True):
-    """A phase of the concurrent reading.
+    """Phase of the concurrent reading.
 
-    `moves` give the next phase; `starts` the next phase and the place of the token, None for a message
-    that wants no reply. A phase is closed when it has neither.
+    `moves` maps a label to the next phase. `starts` maps a label to the next phase and the place of
+    the token; the place is None if the message needs no reply. A phase without either is closed.
     """
 
     moves: Mapping[str, str]
@@ -40,21 +42,21 @@ class Phase(msgspec.Struct, frozen=True):
 
     @property
     def closed(self) -> bool:
-        """Whether nothing more may come."""
+        """Whether no further message is allowed."""
         return not self.moves and not self.starts
 
 
 class Dialog(msgspec.Struct, frozen=True):
-    """The tables of a dialog; of `strict` and `phases` the first entry is the start."""
+    """Tables of a dialog. The first entries of `strict` and `phases` are the initial ones."""
 
     name: str
     rule: str
     roles: tuple[str, ...]
     strict: Mapping[str, Mapping[str, str]]
-    """For each state the labels allowed in it, each with the next state."""
+    """For each state, the labels allowed in it, each with the next state."""
     phases: Mapping[str, Phase]
     replies: Mapping[str, tuple[tuple[str, str | None], ...]]
-    """For each label the places it may take a token from, each with the place it then goes to."""
+    """For each label, the places it may remove a token from, each with the place the token moves to."""
     errors: tuple[str, ...] = ()
     key: tuple[str, ...] = ()
     keyless: Mapping[str, int] = {}
@@ -62,5 +64,5 @@ class Dialog(msgspec.Struct, frozen=True):
 
 
 def step(dialog: Dialog, state: str, label: str) -> str | None:
-    """Return the state after `label` in the strict reading, None where it is not allowed."""
+    """Return the state after `label` in the strict reading; None if the label is not allowed."""
     return dialog.strict[state].get(label)

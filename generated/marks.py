@@ -1,8 +1,8 @@
 # Written by specwire from generator/support/marks.py. Do not edit; change that file and run `make generate`.
-"""Which octets of a message are which field: for dumps that people read.
+"""Assignment of a message's octets to its fields, for readable dumps.
 
-The frames are walked as the slow path of decoding walks them, and what it looks at for a field is noted as the
-field's. So a message that is faulty is marked up to its fault.
+The slow path of decoding walks over the frames, and each octet it reads is recorded for the current
+field. So an invalid message is marked up to its fault.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from specwire.generated.walk import Walk
 
 
 class Mark(msgspec.Struct, frozen=True):
-    """A run of octets in frame `frame`, numbered from 0, that are one field with its length.
+    """Run of octets in frame `frame`, counted from 0, that belong to one field, its length included.
 
-    `field` is the path as errors name it; empty for octets that were not looked at.
+    `field` is the path as in errors; empty for octets that were not read.
     """
 
     frame: int
@@ -35,7 +35,10 @@ class Mark(msgspec.Struct, frozen=True):
 def mark_fields(
     layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None
 ) -> tuple[list[Mark], DecodeError | None]:
-    """Return the marks of all octets in wire order, and the fault where there is one; `sender` is who sent the frames."""
+    """Return the marks of all octets in wire order, and the fault if there is one.
+
+    `sender` is the role that sent the frames.
+    """
     octets = as_frames(frames)
     painted = [[""] * len(frame) for frame in octets]
     fault = None
@@ -50,13 +53,13 @@ def mark_fields(
 
 @dataclass(slots=True)
 class _Painting(Place):
-    """A place that notes what is looked at; what is looked at last counts, because it is the innermost."""
+    """Place that records every read. The last read of an octet wins, as it is the innermost field."""
 
     painted: list[list[str]] = field(default_factory=list)
 
     def open(self, field: Field | None, path: str) -> None:
         Place.open(self, field, path)
-        # A word that fills its frame is compared as a whole, and not taken.
+        # A word that fills its frame is compared as a whole, without a call of `take`.
         match field:
             case Field(type=Keyword()):
                 self._paint(0, self.end)
@@ -72,7 +75,7 @@ class _Painting(Place):
         return Place.peek(self, at, octets)
 
     def _paint(self, at: int, octets: int) -> None:
-        """Note octets, as far as the frame has them: a length may say more."""
+        """Record octets, as far as the frame has them: a length may exceed it."""
         octets = min(octets, self.end - at)
         self.painted[self.index][at : at + octets] = [self.path] * octets
 

@@ -1,14 +1,13 @@
 # Written by specwire from generator/support/native.pyx. Do not edit; change that file and run `make generate`.
 # cython: language_level=3, boundscheck=False, wraparound=False, auto_pickle=False, binding=True
-"""What the compiled messages of all packages can do: the same as those of `specwire.generated.messages`.
+"""Base classes of compiled messages, with the behaviour of `specwire.generated.messages`.
 
-A compiled class keeps integers as C integers. A value that no such field can hold (one out of range, a bool, any
-other object) is taken all the same, as the pure class takes it: then the tuple `kept__` holds all values as they
-were given. Each compiled class has a *twin*, the class of the same name in the package's pure codec. What the
-compiled one cannot write, or finds wrong, is handed to the twin, so both builds give the same octets and raise the
-same errors.
+A compiled class stores integers as C integers. Like the pure class, it also accepts a value that does not fit (out
+of range, a bool, any other object); then the tuple `kept__` holds all values as passed. Each compiled class has a
+*twin*, the class of the same name in the package's pure codec. Whatever the compiled class cannot encode, or finds
+wrong, is passed to the twin. So both builds produce the same octets and raise the same errors.
 
-Fields are not collected by the garbage collector, as those of the pure classes are not.
+As in the pure classes, the garbage collector does not track the fields.
 """
 
 cimport cython
@@ -24,8 +23,8 @@ cdef extern from "Python.h":
 
 cdef extern from *:
     """
-    /* Calls go through tp_vectorcall: arguments come as an array, with no tuple and no dictionary made. Who calls a
-       class in another way, as `__new__` and compiled Cython do, is sent there: no message is made without its fields. */
+    /* Calls use tp_vectorcall, which passes arguments as an array and creates no tuple or dictionary. Other calls of
+       a class, such as those of `__new__` and compiled Cython, are redirected to it, so every message has its fields. */
     static PyObject *new_by_vectorcall(PyTypeObject *type, PyObject *args, PyObject *kwargs) {
         PyObject *const *items = ((PyTupleObject *)args)->ob_item;
         return PyObject_VectorcallDict((PyObject *)type, items, (size_t)PyTuple_GET_SIZE(args), kwargs);
@@ -49,7 +48,7 @@ cdef dict _TWINS = {}
 cdef dict _NATIVES = {}
 """Pure class -> compiled class."""
 cdef list _KEPT_NAMES = []
-"""The names of classes, which point into these texts."""
+"""Names of classes; the C type names point into these strings."""
 
 
 @cython.final
@@ -63,10 +62,10 @@ cdef class Signature:
         self.keywords = keywords
 
     cdef int bind(self, PyObject* const* args, size_t nargs, PyObject* names, PyObject** values) except -1:
-        """Put the arguments of a call (borrowed) in the order of the fields.
+        """Sort the arguments of a call (borrowed references) into the order of the fields.
 
         Raises:
-            TypeError: an argument too many, one that is missing, one given twice, or of a name that no field has.
+            TypeError: there are too many arguments, or one is missing, repeated or unknown.
         """
         cdef Py_ssize_t count = len(self.fields), given = PyVectorcall_NARGS(nargs), index
         cdef object default
@@ -96,7 +95,7 @@ cdef class Signature:
     cdef Py_ssize_t place_of(self, object name) except -1:
         cdef Py_ssize_t index
         for index in range(len(self.fields)):
-            # Names in a program's source are one object each, so nearly always the first look finds them.
+            # Names in source code are interned, so comparing by identity nearly always succeeds.
             if self.fields[index] is name:
                 return index
         if name not in self.fields:
@@ -108,12 +107,12 @@ cdef class Signature:
 cdef class NativeRoot:
 
     cdef tuple values__(self):
-        """The values of the fields in wire order."""
+        """Return the values of the fields in wire order."""
         return ()
 
 
 class _SignatureOfTwin:
-    """How a class is called, for `inspect` and `help`: with types, which C does not keep."""
+    """Signature of a class for `inspect` and `help`, with the types that C does not store."""
 
     def __get__(self, instance, owner):
         from inspect import signature
@@ -123,7 +122,7 @@ class _SignatureOfTwin:
 
 @cython.no_gc
 cdef class NativeRecord(NativeRoot, Record):
-    """A run of fields with C members; what it can do is said in `Record`."""
+    """Record with C members; see `Record` for its methods."""
 
     __match_args__ = ()
     __signature__ = _SignatureOfTwin()
@@ -144,10 +143,10 @@ cdef class NativeRecord(NativeRoot, Record):
 
 @cython.no_gc
 cdef class NativeMessage(NativeRecord, Message):
-    """A message with C members; what it can do is said in `Message`."""
+    """Message with C members; see `Message` for its methods."""
 
     cdef list frames__(self):
-        """The frames of the message, None where the twin shall write them, or say why it cannot."""
+        """Return the frames of the message, or None if the twin must encode it or raise the error."""
         return None
 
     def encode(self, *, strict=False):
@@ -170,7 +169,7 @@ cdef class NativeMessage(NativeRecord, Message):
 
 
 cdef tuple keep(PyObject** values, Py_ssize_t count):
-    """Return values as they were given to a constructor."""
+    """Return values as they were passed to a constructor."""
     cdef tuple kept = PyTuple_New(count)
     cdef Py_ssize_t index
     for index in range(count):
@@ -180,7 +179,7 @@ cdef tuple keep(PyObject** values, Py_ssize_t count):
 
 
 cdef object pure(object value):
-    """Return `value` with every compiled record or message in it as its twin."""
+    """Return `value` with every compiled record or message replaced by its twin."""
     if type(value) in _TWINS:
         return _TWINS[type(value)](**_named(value, pure))
     if type(value) is tuple:
@@ -189,7 +188,7 @@ cdef object pure(object value):
 
 
 cdef object native(object value):
-    """Return `value` with every pure record or message in it as the compiled one."""
+    """Return `value` with every pure record or message replaced by the compiled one."""
     if type(value) in _NATIVES:
         return _NATIVES[type(value)](**_named(value, native))
     if type(value) is tuple:
@@ -198,14 +197,14 @@ cdef object native(object value):
 
 
 cdef dict _named(object record, object (*converted)(object)):
-    """The fields of a record by name, each converted."""
+    """Return the converted fields of a record by name."""
     return {name: converted(getattr(record, name)) for name in type(record).__match_args__}
 
 
 cdef int enrol(type cls, object twin, void* constructor) except -1:
-    """Make a compiled class known; `constructor` is what a call of the class runs, a `vectorcallfunc`.
+    """Register a compiled class; `constructor` is the `vectorcallfunc` that a call of the class runs.
 
-    It gets the name under which its package exports it, and the annotations, both as its twin has them.
+    The class gets the name and annotations of its twin, as exported by the package.
     """
     cdef str name = f"{twin.__module__}.{twin.__qualname__}"
     _KEPT_NAMES.append(name)

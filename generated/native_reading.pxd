@@ -1,8 +1,8 @@
 # Written by specwire from generator/support/native_reading.pxd. Do not edit; change that file and run `make generate`.
-"""Values at the front of a run of octets, for the compiled decoders: each is taken, or refused, and the run moves on.
+"""Readers for the value at the front of a run of octets, for the compiled decoders; each advances the run.
 
-A *take* gives the value as an object, None where it is refused. A *skip* only looks whether the value is good,
-for what is made into objects when somebody asks. Widths are the octets of the length in front of a value.
+A *take* function returns the value as an object, or None if it refuses the value. A *skip* function only checks the
+value, for fields whose objects are created on first access. A width is the number of octets of a length prefix.
 """
 
 from libc.stdint cimport uint8_t, uint64_t
@@ -19,7 +19,7 @@ cdef inline bint skip(Run* run, Py_ssize_t octets) noexcept nogil:
 
 
 cdef inline bint split_prefixed(Run* run, int width, Run* value) noexcept nogil:
-    """Split off a value behind its length."""
+    """Split off a value preceded by its length."""
     cdef uint64_t octets
     if left(run) < width:
         return False
@@ -32,7 +32,7 @@ cdef inline bint split_prefixed(Run* run, int width, Run* value) noexcept nogil:
 
 
 cdef inline bint split_fixed(Run* run, Py_ssize_t octets, Run* value) noexcept nogil:
-    """Split off a value of so many octets."""
+    """Split off a value of `octets` octets."""
     if left(run) < octets:
         return False
     value.at = run.at
@@ -41,7 +41,7 @@ cdef inline bint split_fixed(Run* run, Py_ssize_t octets, Run* value) noexcept n
 
 
 cdef inline bint split_until(Run* run, const char* octets, Py_ssize_t count, Run* value) noexcept nogil:
-    """Split off a value in front of the octets that end it, which stay."""
+    """Split off a value before its terminator, which remains in the run."""
     cdef const uint8_t* end = find(run.at, run.end, octets, count)
     if end == NULL:
         return False
@@ -57,13 +57,13 @@ cdef inline bint split_rest(Run* run, Run* value) noexcept nogil:
 
 
 cdef inline void strip(Run* value, uint8_t fill) noexcept nogil:
-    """Leave the padding at the end of a text out."""
+    """Remove the padding at the end of a text."""
     while value.end > value.at and value.end[-1] == fill:
         value.end -= 1
 
 
 cdef inline bint strip_nul(Run* value) noexcept nogil:
-    """Leave the NUL at the end of a text out; False where another stands in it."""
+    """Remove the NUL at the end of a text; return False if it contains another."""
     if value.end > value.at and value.end[-1] == 0:
         value.end -= 1
     return value.end == value.at or memchr(value.at, 0, value.end - value.at) == NULL
@@ -82,7 +82,7 @@ cdef inline bytes bytes_in(const Run* value):
 
 
 cdef inline const uint8_t* equals_in(const Run* value, bint first) noexcept nogil:
-    """The first or the last ``=`` in a text, NULL where it has none."""
+    """Return the address of the first or last ``=`` in a text, NULL if there is none."""
     cdef const uint8_t* at = value.end
     if first:
         return <const uint8_t*>memchr(value.at, c"=", left(value)) if value.at < value.end else NULL
@@ -94,7 +94,7 @@ cdef inline const uint8_t* equals_in(const Run* value, bint first) noexcept nogi
 
 
 cdef inline tuple divided_in(const Run* value, bint first):
-    """The name and the value that one text holds, divided at its first or last ``=``; None where it is no such text."""
+    """Return name and value of a text split at its first or last ``=``; None if it cannot be split."""
     cdef const uint8_t* equals = equals_in(value, first)
     if equals == NULL:
         return None

@@ -1,9 +1,9 @@
 # Written by specwire from generator/support/native_writing.pxd. Do not edit; change that file and run `make generate`.
-"""Values at the end of a frame in the making, for the compiled encoders.
+"""Writers that append values to a frame under construction, for the compiled encoders.
 
-A frame grows in memory of the stack and becomes `bytes` at its end: one allocation for each frame. One that
-outgrows the stack goes on in an object of its own, which is cut to size. A *put* is False where the value cannot be
-written as it stands; the caller gives up then, and the pure codec writes it or says why not.
+A frame is built in a buffer on the stack and then copied to `bytes`: one allocation for each frame. A frame that
+outgrows the buffer continues in a `bytes` object, which is truncated at the end. A *put* function returns False if
+it cannot write the value. The caller then stops, and the pure codec writes the value or raises the error.
 """
 
 from cpython.bytes cimport PyBytes_FromStringAndSize
@@ -40,7 +40,7 @@ cdef inline void begin(Writer* out) noexcept:
 
 
 cdef inline bytes finish(Writer* out):
-    """The octets that were put."""
+    """Return the octets written so far as a frame."""
     cdef Py_ssize_t octets = out.at - out.begin
     if out.grown == NULL:
         return PyBytes_FromStringAndSize(<char*>out.begin, octets)
@@ -54,7 +54,7 @@ cdef inline bytes finish(Writer* out):
 
 
 cdef inline object drop(Writer* out):
-    """Give up; what was put is lost."""
+    """Discard the frame; return None."""
     Py_XDECREF(out.grown)
     out.grown = NULL
     return None
@@ -71,7 +71,7 @@ cdef inline bint grow(Writer* out, Py_ssize_t octets) noexcept:
         out.grown = NULL
     if out.grown == NULL:
         PyErr_Clear()
-        # Nothing of it is left; with no room nothing is put there either.
+        # The object is gone. Without room, nothing more is written either.
         out.begin = out.at = out.end = out.local
         return False
     out.begin = <uint8_t*>address_of(out.grown)
@@ -111,7 +111,7 @@ cdef inline bint put_integer(Writer* out, uint64_t value, int octets) noexcept:
 
 
 cdef inline bint put_spanned(Writer* out, const uint8_t* octets, Py_ssize_t count, int width) noexcept:
-    """Octets with their number, of `width` octets, in front; without one where it is 0."""
+    """Put octets preceded by their number in `width` octets; no number if `width` is 0."""
     if width and not put_integer(out, count, width):
         return False
     return put_octets(out, octets, count)
@@ -124,7 +124,7 @@ cdef inline bint put_text(Writer* out, object text, int width) noexcept:
 
 
 cdef inline bint put_terminated(Writer* out, object text, int width) noexcept:
-    """A text in which no NUL can stand."""
+    """Put a text that must not contain NUL."""
     cdef Py_ssize_t count
     cdef const uint8_t* octets = utf8_of(text, &count)
     if octets == NULL or (count and memchr(octets, 0, count) != NULL):
@@ -133,7 +133,7 @@ cdef inline bint put_terminated(Writer* out, object text, int width) noexcept:
 
 
 cdef inline bint put_text_until(Writer* out, object text, const char* until, Py_ssize_t size) noexcept:
-    """A text that ends where `until`, which follows it, stands first."""
+    """Put a text whose terminator `until` follows it and must not occur earlier."""
     cdef Py_ssize_t count
     cdef const uint8_t* octets = utf8_of(text, &count)
     cdef uint8_t* start
@@ -162,7 +162,7 @@ cdef inline bint put_padded(Writer* out, object text, Py_ssize_t size, uint8_t f
 
 
 cdef inline bint put_content(Writer* out, object octets, int width, Py_ssize_t least, Py_ssize_t most) noexcept:
-    """Opaque octets; `most` is -1 where there is no limit."""
+    """Put opaque octets; `most` is -1 for no limit."""
     cdef Py_ssize_t count
     cdef const uint8_t* at = content_of(octets, &count)
     if at == NULL or count < least or (most >= 0 and count > most):
@@ -171,7 +171,7 @@ cdef inline bint put_content(Writer* out, object octets, int width, Py_ssize_t l
 
 
 cdef inline bint put_divided(Writer* out, object name, object value, bint first, int width) noexcept:
-    """A name and a value in one text; the side of the ``=`` that it divides at must hold no other."""
+    """Put name and value as one text; the side before the separator must not contain another ``=``."""
     cdef Py_ssize_t before, after
     cdef const uint8_t* name_octets = utf8_of(name, &before)
     cdef const uint8_t* value_octets = utf8_of(value, &after)
@@ -191,7 +191,7 @@ cdef inline bint put_divided(Writer* out, object name, object value, bint first,
 
 
 cdef inline bint insert_size(Writer* out, Py_ssize_t mark, const char* tag, int tag_octets, int width) noexcept:
-    """Put a tag and the number of octets since `mark` in front of them."""
+    """Insert a tag and the number of octets since `mark` before those octets."""
     cdef Py_ssize_t size = written(out) - mark
     cdef uint8_t* start
     if not room(out, tag_octets + width):

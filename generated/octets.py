@@ -1,5 +1,5 @@
 # Written by specwire from generator/support/octets.py. Do not edit; change that file and run `make generate`.
-"""Values to octets and back, where `str` and `bytes` alone would take too much."""
+"""Conversions between values and octets that `str` and `bytes` alone do not provide."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from operator import index
 from typing import Any, SupportsIndex
 
 OCTETS = tuple(bytes((octet,)) for octet in range(256))
-"""Every octet by its number."""
+"""Every single octet, indexed by its value."""
 
 
 def as_octets(value: object) -> bytes:
-    """Return octets as they go on the wire.
+    """Return octets as `bytes` for the wire.
 
     Raises:
         TypeError: `value` is not bytes, bytearray or memoryview.
@@ -25,10 +25,11 @@ def as_octets(value: object) -> bytes:
 
 
 def as_frames(frames: Sequence[bytes]) -> list[bytes]:
-    """Return `frames` as octets that nobody else can change; views and byte arrays are copied.
+    """Return `frames` as immutable octets; views and byte arrays are copied.
 
     Raises:
-        TypeError: `frames` is no sequence (an iterator can be read only once), or an item is not octets.
+        TypeError: `frames` is no sequence (an iterator can be read only once), or an item is not
+            octets.
     """
     if not isinstance(frames, Sequence):
         raise TypeError(f"a sequence of frames wanted, not {type(frames).__name__}")
@@ -36,28 +37,28 @@ def as_frames(frames: Sequence[bytes]) -> list[bytes]:
 
 
 def unsigned(value: SupportsIndex, octets: int) -> bytes:
-    """Return an integer as so many octets, most significant first; as `struct` does for the widths it has.
+    """Return an integer as `octets` octets, most significant first. For widths that `struct` lacks.
 
     Raises:
-        OverflowError: it is negative, or too large for them.
-        TypeError: it is no integer.
+        OverflowError: the integer is negative or too large.
+        TypeError: the value is no integer.
     """
     return index(value).to_bytes(octets, "big")
 
 
 def view_of(octets: Any) -> Any:
-    """Return a read-only view of octets, whose slices take their place without being copied.
+    """Return a read-only view of octets, whose slices need no copy.
 
-    It passes for `bytes` with a type checker, as the fields do that it ends up in.
+    The return type is Any because the fields that hold the view are declared as `bytes`.
     """
     return memoryview(octets).toreadonly()
 
 
 def terminated(text: str, strict: bool) -> bytes:
-    """Return the octets of a text that the letter ends with NUL: with it under `strict`, else without.
+    """Return the octets of a NUL-terminated text; the NUL is written under `strict` only.
 
     Raises:
-        ValueError: NUL stands in the text.
+        ValueError: the text contains NUL.
     """
     if "\0" in text:
         raise ValueError("NUL inside a text")
@@ -65,10 +66,10 @@ def terminated(text: str, strict: bool) -> bytes:
 
 
 def without_nul(text: str) -> str:
-    """Return `text` less one NUL at its end.
+    """Return `text` without one NUL at its end.
 
     Raises:
-        ValueError: NUL stands elsewhere in it.
+        ValueError: there is another NUL in the text.
     """
     text = text.removesuffix("\0")
     if "\0" in text:
@@ -77,10 +78,10 @@ def without_nul(text: str) -> str:
 
 
 def index_of(frame: bytes | memoryview, end: bytes, at: int) -> int:
-    """Return where the octets `end` stand first, from octet `at` on, without copying more than twice as much.
+    """Return the position of the first `end` from octet `at` on; copies at most twice as much as it skips.
 
     Raises:
-        ValueError: they stand nowhere.
+        ValueError: `end` does not occur.
     """
     width = 64
     while (found := bytes(frame[at : at + width]).find(end)) < 0:
@@ -91,10 +92,10 @@ def index_of(frame: bytes | memoryview, end: bytes, at: int) -> int:
 
 
 def padded(text: str, octets: int, fill: bytes) -> bytes:
-    """Return a text with padding up to so many octets.
+    """Return a text padded with `fill` to `octets` octets.
 
     Raises:
-        ValueError: the text is longer, or ends as padding does.
+        ValueError: the text is longer, or ends like the padding.
     """
     raw = text.encode()
     if len(raw) > octets or raw.endswith(fill):
@@ -103,9 +104,9 @@ def padded(text: str, octets: int, fill: bytes) -> bytes:
 
 
 def sized(octets: bytes, forms: tuple[tuple[bytes, int], ...]) -> bytes:
-    """Return octets with their number in front: in the first form (tag, octets of the number) that can hold it.
+    """Return octets preceded by their number, in the first form (tag, width of the number) that can hold it.
 
-    A form without a tag is not used where its number would begin as another's tag.
+    A form without a tag is skipped if its number would begin like another form's tag.
 
     Raises:
         OverflowError: no form can hold the number.

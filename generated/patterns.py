@@ -1,8 +1,8 @@
 # Written by specwire from generator/support/patterns.py. Do not edit; change that file and run `make generate`.
-"""Which message frames claim to be, where messages are told apart by patterns of how the first frame begins.
+"""Message selection by patterns of how the first frame begins.
 
-A pattern is hexadecimal, with ``??`` for any octet. The longest that fits decides: a message whose name is
-still open is what none with a name of its own is.
+A pattern is hexadecimal, with ``??`` for any octet. The longest matching pattern decides. So a
+message whose name is open matches only if no message with a fixed name does.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ ANY = "??"
 
 
 def match_pattern(layout: ProtocolLayout, octets: bytes) -> tuple[MessageLayout, str] | None:
-    """Return the message whose longest pattern fits `octets`, and the pattern; None where none does."""
+    """Return the message with the longest pattern that matches `octets`, and the pattern, or None."""
     fitting = [
         (message, pattern)
         for message in layout.messages
@@ -39,13 +39,13 @@ def match_pattern(layout: ProtocolLayout, octets: bytes) -> tuple[MessageLayout,
 
 
 def fixed_octets(pattern: str) -> list[bytes | None]:
-    """Return the octets of a pattern, None where any may stand."""
+    """Return the octets of a pattern, None for any octet."""
     pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
     return [None if piece == ANY else bytes.fromhex(piece) for piece in pieces]
 
 
 def explain_pattern(layout: ProtocolLayout, frame: bytes) -> DecodeError:
-    """Return the error for a first frame that fits no pattern: where the nearest ones stop fitting."""
+    """Return the error for a first frame that matches no pattern: where the nearest patterns fail."""
     rows = [(message, pattern) for message in layout.messages for pattern in message.patterns]
     at = max(_fitting(pattern, frame) for _, pattern in rows)
     nearest = [(message, pattern) for message, pattern in rows if _fitting(pattern, frame) == at]
@@ -54,7 +54,7 @@ def explain_pattern(layout: ProtocolLayout, frame: bytes) -> DecodeError:
     expected, found = one_of(options), show(frame[start : start + max(map(len, options))])
     size = _octets_of(field.type, nearest[0][1][2 * start :])
     if at == len(frame) and size and not all(options):
-        # It could be any octets, of which there are too few.
+        # The pattern allows any octet here; the frame is too short.
         expected, found = octets_word(size), str(len(frame) - start)
     return DecodeError(
         protocol=layout.protocol, message_name=None, field=field.name, frame=0, offset=start,
@@ -64,7 +64,7 @@ def explain_pattern(layout: ProtocolLayout, frame: bytes) -> DecodeError:
 
 
 def _fitting(pattern: str, octets: bytes) -> int:
-    """How many octets of a pattern fit, from the first on."""
+    """Return how many octets of a pattern match, from the first on."""
     for at, fixed in enumerate(fixed_octets(pattern)):
         if at == len(octets) or fixed not in (None, octets[at : at + 1]):
             return at
@@ -72,7 +72,7 @@ def _fitting(pattern: str, octets: bytes) -> int:
 
 
 def _word(pattern: str, start: int) -> bytes:
-    """The octets that a pattern fixes from octet `start` on, without a gap."""
+    """Return the contiguous octets that a pattern fixes from octet `start` on."""
     word = b""
     for fixed in fixed_octets(pattern)[start:]:
         if fixed is None:
@@ -82,7 +82,7 @@ def _word(pattern: str, start: int) -> bytes:
 
 
 def _field_at(message: MessageLayout, pattern: str, at: int) -> tuple[Field, int]:
-    """The field that octet `at` of the first frame belongs to, and where it begins, as the pattern has it."""
+    """Return the field of octet `at` of the first frame, and where the field begins in the pattern."""
     head = message.parts[0]
     assert isinstance(head, Frame)
     start, field = 0, head.fields[0]
@@ -95,7 +95,7 @@ def _field_at(message: MessageLayout, pattern: str, at: int) -> tuple[Field, int
 
 
 def _octets_of(type: Type, pattern: str) -> int | None:
-    """How many octets of a pattern a value takes, None where they have no fixed number."""
+    """Return how many octets of a pattern a value covers, None if its size varies."""
     match type:
         case Constant(octets=octets):
             return len(octets)

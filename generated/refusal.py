@@ -1,10 +1,10 @@
 # Written by specwire from generator/support/refusal.py. Do not edit; change that file and run `make generate`.
-"""Why frames are no message of a protocol: the slow path that follows a failed decode.
+"""Explanation of a failed decode: the slow path that finds the first fault.
 
-`explain_decode` walks the frames with the protocol's layout and returns the first fault: message, field
-with list index, frame, octet. `check_letter` does the same walk for ``strict``, where the grammar's
-character classes and the demands of the prose count too. Nothing here is fast, and nothing allocates by
-a number that the peer sent.
+`explain_decode` walks the frames with the protocol's layout and returns the first fault: message,
+field with list index, frame, octet. `check_letter` does the same walk for ``strict``, which also
+checks the character classes of the grammar and the requirements of the prose. Neither is fast.
+Neither allocates memory by a number that the peer sent.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from specwire.generated.walk import Walk
 def explain_decode(
     layout: ProtocolLayout, frames: Sequence[bytes], strict: bool = False, sender: str | None = None
 ) -> DecodeError:
-    """Return the error that says what is wrong with `frames`, which `sender` is said to have sent."""
+    """Return the error that describes the first fault of `frames`; `sender` is their alleged role."""
     try:
         check_letter(layout, frames, strict=strict, sender=sender)
     except DecodeError as error:
         return error
-    # Both paths are tested to agree; this sentence is for the day when they do not.
+    # Tests prove that both paths agree; this error is for the case that they do not.
     return DecodeError(
         protocol=layout.protocol, message_name=None, field=None, frame=None, offset=None, kind="frames",
         expected="frames that both readings of the grammar accept", found="a disagreement between them; please report it",
@@ -37,7 +37,7 @@ def explain_decode(
 def check_letter(
     layout: ProtocolLayout, frames: Sequence[bytes], *, strict: bool = True, sender: str | None = None
 ) -> None:
-    """Walk over `frames`; with `strict` the letter of the specification counts.
+    """Walk over `frames`; with `strict`, check them to the letter of the specification.
 
     Raises:
         DecodeError: the first fault.

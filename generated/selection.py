@@ -1,8 +1,8 @@
 # Written by specwire from generator/support/selection.py. Do not edit; change that file and run `make generate`.
-"""Which message frames claim to be: the octets that a protocol's selectors point at.
+"""Message selection by the octets at a protocol's selectors.
 
-Where no message has what they find, the constants that all messages begin with are looked at first: a
-foreign signature is another finding than an unknown number after the right one.
+If no message matches them, the constants with which all messages begin are checked first: a foreign
+signature is a different fault than an unknown number after the right signature.
 """
 
 from __future__ import annotations
@@ -24,10 +24,12 @@ from specwire.generated.words import frames_word, one_of, show
 
 
 def find_message(layout: ProtocolLayout, frames: list[bytes], sender: str | None = None) -> MessageLayout:
-    """Return the layout of the message that `frames` claim to be; `sender` is the role that sent them, if known.
+    """Return the layout of the message that `frames` claim to be.
+
+    `sender` is the role that sent them, if known.
 
     Raises:
-        DecodeError: no message has what the selectors find.
+        DecodeError: no message matches the octets at the selectors.
     """
     if layout.shapes:
         try:
@@ -57,7 +59,7 @@ def _find_pattern(layout: ProtocolLayout, frames: list[bytes]) -> MessageLayout:
 
 
 def spellings(type: Type) -> tuple[bytes, ...]:
-    """Return the octets that a constant or keyword may be; nothing for other types."""
+    """Return the octets that a constant or keyword may have; nothing for other types."""
     match type:
         case Constant(octets=octets):
             return (octets,)
@@ -67,17 +69,17 @@ def spellings(type: Type) -> tuple[bytes, ...]:
 
 
 class _Tag(msgspec.Struct, frozen=True):
-    """A constant that a selector covers, and where it stands."""
+    """Constant that a selector covers, and its position."""
 
     field: Field
     frame: int
     offset: int
     spellings: tuple[bytes, ...]
     whole: bool
-    """It fills its frame."""
+    """The constant fills its frame."""
 
     def found(self, frames: list[bytes]) -> bytes | None:
-        """The octets in its place, None where the frame is not there."""
+        """Return the octets at its position, None if the frame is missing."""
         if self.whole:
             return _frame_at(frames, self.frame, None)
         octets = _frame_at(frames, self.frame, self.offset + len(self.spellings[0]))
@@ -91,13 +93,13 @@ def _frame_at(frames: list[bytes], index: int, octets: int | None) -> bytes | No
 
 
 def _unknown(layout: ProtocolLayout, frames: list[bytes]) -> DecodeError:
-    """Say which tag is not that of any message, or that each is but not together."""
+    """Return the error for an unknown tag, or for known tags that do not belong together."""
     rows = list(zip(*(_tags(layout, message) for message in layout.messages), strict=False))
     for number, row in enumerate(rows):
         options = tuple(dict.fromkeys(option for tag in row for option in tag.spellings))
         found = row[0].found(frames)
         if found not in options:
-            # The last tag is the message's own number; those before it say which protocol this is.
+            # The last tag is the message number; those before it identify the protocol.
             return _no_such_tag(layout, frames, row[0], options, number == len(rows) - 1)
     *tags, last = [row[0] for row in rows]
     others = [f"{tag.field.name} {show(tag.found(frames) or b'')}" for tag in tags]
@@ -128,7 +130,7 @@ def _no_such_tag(
 
 
 def _tags(layout: ProtocolLayout, message: MessageLayout) -> list[_Tag]:
-    """The constants of a message that the selectors cover."""
+    """Return the constants of a message that the selectors cover."""
     tags: list[_Tag] = []
     for index, octets in layout.selectors:
         part = message.parts[index]

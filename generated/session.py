@@ -1,12 +1,11 @@
 # Written by specwire from generator/support/session.py. Do not edit; change that file and run `make generate`.
-"""Watch a conversation: tell for each message whether it may come where it came.
+"""Check of a conversation: whether its dialog allows each message.
 
-Show a session every message in the order in which one side sees them, with the letter of the sender, and it
-returns None or the `Violation`.
+Pass every message to the session in the order in which one side sees them, with the letter of the
+sender. It returns None or a `Violation`.
 
-A message that is a violation changes nothing, and the session goes on. One thing follows from it: an error
-message of the other side is then in order, even where nothing has been opened yet, for it is the answer that the
-violation deserves.
+A violation does not change the state, and the session continues. It has one consequence: the other
+side may now send an error message, even before the dialog is open, as the answer to the violation.
 """
 
 from __future__ import annotations
@@ -19,13 +18,13 @@ from specwire.generated.errors import Violation
 from specwire.generated.monitors import ConcurrentMonitor, Memory, StrictMonitor
 
 OPEN_LIMIT = 65_536
-"""Keys that a place keeps unless the session is told otherwise."""
+"""Default for the largest number of keys that a place keeps."""
 
 
 class DialogSession:
-    """One conversation, watched by the side `role`.
+    """One conversation, checked from the side of `role`.
 
-    A package's ``machine.Session`` is this class bound to the tables of its protocol.
+    The class ``machine.Session`` of a package binds this class to the tables of its protocol.
     """
 
     __slots__ = ("_monitor", "dialog", "reading", "role")
@@ -34,7 +33,7 @@ class DialogSession:
         """Begin at the start of the dialog.
 
         Raises:
-            ValueError: the dialog has no such role, or there is no such reading.
+            ValueError: the dialog has no such role, or `reading` is unknown.
         """
         if role not in dialog.roles:
             raise ValueError(f"dialog {dialog.name!r} has the roles {', '.join(dialog.roles)}, not {role!r}")
@@ -49,7 +48,7 @@ class DialogSession:
 
     @property
     def state(self) -> str:
-        """Name of the state, in the concurrent reading of the phase, that the dialog is in."""
+        """Name of the current state; in the concurrent reading, of the current phase."""
         return self._monitor.state
 
     @property
@@ -58,41 +57,44 @@ class DialogSession:
         return self._monitor.closed
 
     def observe(self, sender: str, message: object) -> Violation | None:
-        """Take note of a message that the role with the letter `sender` sent.
+        """Process a message that the role with the letter `sender` sent.
 
-        Returns a `Violation`, and leaves the state as it was, where the dialog does not allow the message.
-        A letter that is no role of the dialog is a finding too: captured traffic may state any.
+        Returns:
+            A `Violation` if the dialog does not allow the message; the state does not change. None
+            if it does. A letter that is no role of the dialog is a violation as well, since
+            captured traffic may contain any.
         """
         name = type(message).__name__
         label = f"{sender}:{name}"
         if self._monitor.advance(label, message):
             return None
-        # A reply with an unknown key can have the label of one that is expected: it is not what it names.
+        # A reply with an unknown key can have an expected label; do not list it as expected.
         expected = tuple(item for item in self._monitor.expected() if item != label)
         self._monitor.blame(sender)
         return Violation(sender, name, self.state, expected, self.dialog.rule)
 
     def send(self, message: object) -> Violation | None:
-        """Take note of a message that this side is about to send.
+        """Process a message that this side is about to send.
 
-        A `Violation` is a fault of our own, its `role` is ours: the message must not be sent, and the session
-        is where it was.
+        Returns:
+            A `Violation` if this side may not send the message now; the state does not change. None
+            if it may.
         """
         return self.observe(self.role, message)
 
     def receive(self, message: object) -> Violation | None:
-        """Take note of a message of the other side; where a dialog has several, `observe` says which.
+        """Process a message of the other side. If a dialog has several, call `observe` instead.
 
         Raises:
             ValueError: the dialog has more than one other role.
         """
         others = [role for role in self.dialog.roles if role != self.role]
         if len(others) != 1:
-            raise ValueError(f"several roles may send to {self.role!r}: use observe, which is told who sent")
+            raise ValueError(f"several roles may send to {self.role!r}: call observe with the sender")
         return self.observe(others[0], message)
 
     def malformed(self, sender: str) -> None:
-        """Take note that `sender` sent something that is no message: an error in answer is in order."""
+        """Record that `sender` sent frames that are no message: the other side may answer with an error."""
         self._monitor.blame(sender)
 
     def expected(self) -> tuple[str, ...]:
@@ -100,20 +102,20 @@ class DialogSession:
         return self._monitor.expected()
 
     def may_send(self) -> tuple[str, ...]:
-        """Return the class names of the messages that the watching side may send now."""
+        """Return the class names of the messages that this side may send now."""
         labels = (label.partition(":") for label in self._monitor.expected())
         return tuple(name for sender, _, name in labels if sender == self.role)
 
     def waiting(self) -> dict[str, int]:
-        """Return how many requests wait for a reply, by place; in the strict reading always nothing."""
+        """Return how many requests wait for a reply, by place; always empty in the strict reading."""
         return self._monitor.waiting()
 
     def memory(self) -> Memory:
-        """Return all that the session knows of its conversation, so that another can go on by `recall`."""
+        """Return the session's state as plain values, for `recall`."""
         return self._monitor.memory()
 
     def recall(self, memory: Memory) -> None:
-        """Go on where a session of the same dialog and reading was.
+        """Restore the state of a session of the same dialog and reading.
 
         Raises:
             ValueError: the dialog has no such state.
@@ -123,7 +125,7 @@ class DialogSession:
         self._monitor.recall(memory)
 
     def copy(self) -> Self:
-        """Return a session that goes on from here by itself."""
+        """Return an independent copy."""
         twin = copy(self)
         twin._monitor = self._monitor.copy()
         return twin

@@ -1,9 +1,13 @@
 # Written by specwire from generator/support/unfit.py. Do not edit; change that file and run `make generate`.
-"""Why a message cannot be put on the wire: the slow path that follows a failed encode.
+"""Explanation of a failed encode: the slow path that finds the fault.
 
-Beside values that do not fit their fields (see `specwire.generated.writing`) it finds what does not go together:
-two readings of one frame, an empty route, a flag bit that says a frame is there, and octets that another
-message's pattern or shape says are that one.
+Besides values that do not fit their fields (see `specwire.generated.writing`) it finds
+contradictions:
+
+- two readings of one frame are both present
+- a route is empty
+- a flag bit announces a frame that is absent
+- the octets match the pattern or shape of another message
 """
 
 from __future__ import annotations
@@ -30,7 +34,7 @@ from specwire.generated.writing import Pieces, Writer, describe
 
 
 def explain_encode(layout: ProtocolLayout, message: Message, strict: bool = False) -> EncodeError:
-    """Return the error that says which field of `message` does not fit and why."""
+    """Return the error that names the field of `message` that does not fit, and the reason."""
     found = next(entry for entry in layout.messages if entry.name == message.NAME)
     try:
         _Check(layout, found, message, strict).message()
@@ -44,10 +48,12 @@ def explain_encode(layout: ProtocolLayout, message: Message, strict: bool = Fals
 
 
 def check_encoded(layout: ProtocolLayout, frames: list[bytes], sender: str | None = None) -> list[bytes]:
-    """Return `frames`, the letter of the specification checked; `sender` where it says which message they are.
+    """Return `frames` after checking them to the letter of the specification.
+
+    `sender` is needed if only the sender identifies the message.
 
     Raises:
-        EncodeError: a field is not what the letter allows.
+        EncodeError: a field violates the letter of the specification.
     """
     try:
         check_letter(layout, frames, sender=sender)
@@ -57,7 +63,7 @@ def check_encoded(layout: ProtocolLayout, frames: list[bytes], sender: str | Non
 
 
 class _Check:
-    """One pass over the parts of one message."""
+    """Check of the parts of one message."""
 
     def __init__(self, layout: ProtocolLayout, entry: MessageLayout, message: Message, strict: bool) -> None:
         self.layout = layout
@@ -90,7 +96,7 @@ class _Check:
             self._own_shape()
 
     def _one_reading(self) -> None:
-        """Two parts that are two readings of one frame cannot both be there."""
+        """Raise if two parts that are readings of one frame are both present."""
         groups: dict[int, list[Field]] = {}
         for part in self.entry.parts:
             if isinstance(part, Frame) and part.presence.kind == "announced":
@@ -127,7 +133,7 @@ class _Check:
             self.frames.append([(field, b"")])
 
     def _own_pattern(self) -> None:
-        """The octets must not be those that a longer pattern claims for another message."""
+        """Raise if the octets match a longer pattern of another message."""
         found = match_pattern(self.layout, _octets(self.frames[0]))
         if found is None or found[0] is self.entry:
             return
@@ -139,7 +145,7 @@ class _Check:
             start += len(piece)
 
     def _own_shape(self) -> None:
-        """The frames must not look as a shape that says more: those of another message, from any that sends this one."""
+        """Raise if the frames match a more specific shape of another message with a sender in common."""
         own = next(shape for name, shape in self.layout.shapes if name == self.entry.class_name)
         for sender in own.senders or (None,):
             self._own_shape_from(sender)

@@ -1,5 +1,5 @@
 # Written by specwire from generator/support/walk.py. Do not edit; change that file and run `make generate`.
-"""One pass over all frames of a message, for the slow path of decoding: flags, parts, fields in turn."""
+"""Check of all frames of a message, for the slow path of decoding: flags, parts, then fields."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from specwire.generated.words import either, frames_word, number_of
 
 
 class Walk:
-    """A pass over the frames of one message."""
+    """Pass over the frames of one message."""
 
     def __init__(
         self, layout: ProtocolLayout, message: MessageLayout, frames: list[bytes], strict: bool
@@ -60,7 +60,7 @@ class Walk:
             self._refuse_surplus(place.index)
 
     def _enter(self, part: Frame | Stack | Rest) -> None:
-        """Name a part after its field; a frame of several fields has a name of its own."""
+        """Name a part after its field; a frame of several fields has its own name."""
         if isinstance(part, Frame) and len(part.fields) > 1:
             self.place.enter(None, part.name)
         else:
@@ -71,7 +71,7 @@ class Walk:
         place = self.place
         if self.strict and part.letter == "forbidden":
             place.refuse("frames", f"no {place.path}", "one", None)
-        # A header that is found from the end is no other part, however many or few frames there are.
+        # A header that is counted from the end stays the same part, however many frames there are.
         header = any(frame < 0 for frame, _ in self.layout.selectors)
         last = part is self.parts[-1]
         if header and last and place.index < len(self.frames) - 1:
@@ -102,7 +102,7 @@ class Walk:
         place.open(part.field, f"{part.field.name}[{number}]")
         self._ends(self._value(part.field.type))
         if isinstance(part, Stack) and _is_nothing(part.field.type, place.frame):
-            # Without its NUL the frame would be the one that ends the stack.
+            # Without NUL, the frame would be the empty one that ends the stack.
             place.refuse("length", "text before the NUL", "none", 0)
         place.index += 1
 
@@ -117,7 +117,7 @@ class Walk:
         self._ends(at)
 
     def _value(self, type: Type) -> int:
-        """Check a value that has a frame of its own; return where it ends."""
+        """Check a value that fills a frame; return where it ends."""
         if isinstance(type, Keyword | Constant):
             check_words(self.place, type)
             return self.place.end
@@ -129,7 +129,7 @@ class Walk:
             self.place.refuse("trailing", "the end of the frame", number_of(left, "more octet"), at)
 
     def _required_after(self) -> list[int]:
-        """For each part, how many frames the parts after it need at least."""
+        """Return, for each part, the minimum number of frames of the parts after it."""
         needs: list[int] = []
         total = 0
         for part in reversed(self.parts):
@@ -147,7 +147,7 @@ class Walk:
         return True
 
     def _flags(self) -> int | None:
-        """Return the flags octet, checked; None for a protocol without."""
+        """Return the checked flags octet; None for a protocol without flags."""
         for position, part in enumerate(self.parts):
             offset = 0
             for field in part.fields if isinstance(part, Frame) else ():
@@ -160,14 +160,15 @@ class Walk:
         return None
 
     def _peek(self, position: int, field: Field, offset: int) -> int:
-        # Flags that end the message are found from its end: how many frames come before is theirs to say.
+        # Flags at the end of a message are counted from its end: they determine how many frames
+        # precede.
         last = position == len(self.parts) - 1
         self.place.index = len(self.frames) - 1 if last else position
         self.place.open(field, field.name)
         return self.place.take(offset, 1)[0]
 
     def _check_flags(self, flags: int, offset: int) -> None:
-        """Bits that announce a part that the message has not, or half of what announces one."""
+        """Check for bits of parts that the message lacks, and for incomplete combinations of bits."""
         allowed: dict[int, set[int]] = {}
         for part in self.parts:
             if isinstance(part, Rest) or not part.presence.mask:
@@ -190,7 +191,7 @@ class Walk:
 
 
 def _is_nothing(type: Type, frame: bytes) -> bool:
-    """Whether a frame of a stack holds no more than the NUL that ends a text."""
+    """Return whether a frame of a stack holds at most the NUL that ends a text."""
     return isinstance(type, Text) and type.terminated and frame == b"\0"
 
 

@@ -1,9 +1,11 @@
 # Written by specwire from generator/support/writing.py. Do not edit; change that file and run `make generate`.
-"""Values to octets, each checked on the way: the slow path of encoding.
+"""Encoding of values with full checks: the slow path of encoding.
 
-A value is refused where it has no octets (wrong type, out of range, too long for its length prefix) and
-where its octets would decode to something else: a NUL in a text that NUL ends, ``=`` in a name that ``=``
-ends, padding at the end of a padded text, a value behind one that is left out.
+A value is refused in two cases:
+
+- It has no octets: wrong type, out of range, too long for its length prefix.
+- Its octets would decode to something else: a NUL in a NUL-terminated text, ``=`` in a name that
+  ``=`` ends, padding at the end of a padded text, a value after an omitted one.
 """
 
 from __future__ import annotations
@@ -36,13 +38,13 @@ from specwire.generated.layout import (
 from specwire.generated.words import either, octets_word, show
 
 Pieces = list[tuple[Field, bytes]]
-"""The fields of a run and their octets."""
+"""Fields of a run, each with its octets."""
 
 
 class Writer:
-    """Writes the values of one message and knows where it is, for the error that may come.
+    """Encoder of the values of one message; tracks its position for error messages.
 
-    `home` is the module that the classes of the message and of its records are in.
+    `home` is the module with the classes of the message and its records.
     """
 
     def __init__(self, layout: ProtocolLayout, entry: MessageLayout, home: str, strict: bool) -> None:
@@ -55,7 +57,7 @@ class Writer:
         self.rule: str | None = None
 
     def enter(self, field: Field | None, path: str) -> None:
-        """Go on to another field."""
+        """Move to another field."""
         self.field, self.path, self.rule = field, path, None
 
     def run(self, fields: Sequence[Field], owner: object, outer: str = "") -> Pieces:
@@ -80,7 +82,7 @@ class Writer:
         return pieces
 
     def _written(self, fields: Sequence[Field], owner: object, outer: str) -> Sequence[Field]:
-        """The fields before the first that is left out."""
+        """Return the fields before the first that is omitted."""
         end = len(fields)
         for number, field in enumerate(fields):
             value = getattr(owner, field.attribute) if field.optional else None
@@ -95,7 +97,7 @@ class Writer:
         """Return the octets of a value.
 
         Raises:
-            EncodeError: it does not fit its type.
+            EncodeError: the value does not fit its type.
         """
         match type:
             case Constant(octets=constant):
@@ -103,7 +105,7 @@ class Writer:
             case Padding(octets=number, fill=fill):
                 return fill * number
             case Size():
-                return b""  # Known when what follows is.
+                return b""  # Known once the octets after it are.
             case Integer():
                 return self._integer(type, value)
             case Keyword(options=options):
@@ -138,7 +140,7 @@ class Writer:
         for tag, octets in type.forms:
             if behind < 256**octets:
                 size = tag + behind.to_bytes(octets, "big")
-                # Without a tag, a size must not begin as another form's does.
+                # A size without a tag must not begin like another form.
                 if tag or not any(other and size.startswith(other) for other, _ in type.forms):
                     return size
         most = max(256**octets for _, octets in type.forms) - 1
@@ -183,7 +185,7 @@ class Writer:
         return self._spanned(type.span, raw)
 
     def _spanned(self, span: Span, raw: bytes) -> bytes:
-        """The octets with what says where they end."""
+        """Return octets with their length or terminator."""
         if span.kind == "fixed" and len(raw) != span.octets:
             self.refuse("length", octets_word(span.octets), str(len(raw)))
         if span.kind == "until" and (raw + span.until).index(span.until) != len(raw):
@@ -201,7 +203,7 @@ class Writer:
         return value
 
     def _counted(self, type: ListOf | Pairs, value: object) -> tuple[bytes, tuple[Any, ...]]:
-        """The octets of the count, and the entries."""
+        """Return the octets of the count, and the entries."""
         items = self.sequence(value)
         if type.count_octets and len(items) >= 256**type.count_octets:
             self.refuse("count", f"at most {256**type.count_octets - 1} entries", str(len(items)))
@@ -240,7 +242,7 @@ class Writer:
         return octets + self.value(of_value, value)
 
     def _divided(self, type: Pairs, name: object, value: object) -> bytes:
-        """Name and value in one text: the one before the dividing ``=`` must not hold another."""
+        """Return name and value as one text; the side before the separator must not contain another ``=``."""
         path = self.path
         self.path = f"{path}.name"
         octets = self._encoded(name) + b"="
@@ -254,7 +256,7 @@ class Writer:
         return self._spanned(type.name.span, octets)
 
     def _record(self, type: Record | Union, value: object) -> bytes:
-        """A record by its class; that of another package has the same name, but is not the same."""
+        """Return the octets of a record; refuse a record of another package, even if its name matches."""
         options = type.options if isinstance(type, Union) else (type,)
         for option in options:
             if value.__class__.__name__ == option.class_name and value.__class__.__module__ == self.home:
@@ -265,7 +267,7 @@ class Writer:
         self.refuse("tag", either(option.class_name for option in options), describe(value))
 
     def refuse(self, kind: Kind, expected: str, found: str) -> NoReturn:
-        """Raise the EncodeError for a fault where the writer is."""
+        """Raise EncodeError for a fault at the current position."""
         raise EncodeError(
             protocol=self.layout.protocol, message_name=self.entry.name, field=self.path, frame=None, offset=None,
             kind=kind, expected=expected, found=found,
@@ -274,12 +276,12 @@ class Writer:
 
 
 def describe(value: object) -> str:
-    """Return a value with its type, never long; a number too long to print is not printed."""
+    """Return a value with its type, shortened; a number too long to print is not printed."""
     if value is None:
         return "None"
     if isinstance(value, int) and value.bit_length() > 128:
         return f"a number of {value.bit_length()} bits"
     try:
         return f"{type(value).__name__} {shorten(value)}"
-    except ValueError:  # Such a number inside a sequence.
+    except ValueError:  # A number too long to print, inside a sequence.
         return type(value).__name__

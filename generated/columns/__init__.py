@@ -1,18 +1,18 @@
 # Written by specwire from generator/support/columns/__init__.py. Do not edit; change that file and run `make generate`.
-"""What the schemas of all packages share."""
+"""Column types that the schemas of all packages share."""
 
 from __future__ import annotations
 
 import pyarrow as pa
 
 PAIRS = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("value", pa.string())]))
-"""A dictionary: pairs in wire order, repeated names included."""
+"""Type of a dictionary: pairs in wire order, repeated names included."""
 
 BINARY_PAIRS = pa.list_(pa.struct([pa.field("name", pa.string()), pa.field("value", pa.binary())]))
-"""A dictionary whose values are octets."""
+"""Type of a dictionary whose values are octets."""
 
 UINT64 = pa.decimal128(20, 0)
-"""An unsigned integer of eight octets: no signed integer type holds all of its values."""
+"""Type of an unsigned integer of eight octets: no signed integer type holds all of its values."""
 
 ERROR = pa.struct(
     [
@@ -36,4 +36,4 @@ COMMON = (
         metadata={"comment": "The raw frames of a message that does not decode."},
     ),
 )
-"""The columns that every protocol has."""
+"""Columns that every protocol has."""

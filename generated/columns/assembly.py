@@ -1,8 +1,8 @@
 # Written by specwire from generator/support/columns/assembly.py. Do not edit; change that file and run `make generate`.
-"""Rows of frames in the making: from several sources, in any order, to Arrow's lists.
+"""Rows of frames under construction: from several sources, in any order, to Arrow lists.
 
-Each message of a protocol is written by itself, and raw frames are taken as they are; here they are put in the order of
-the rows.
+Each message type is written separately and raw frames are copied. This module puts all of them in
+row order.
 """
 
 from __future__ import annotations
@@ -31,25 +31,25 @@ _NONE = np.zeros(0, np.int64)
 
 @dataclass(slots=True)
 class Rows:
-    """Some rows in the making."""
+    """Rows under construction."""
 
     which: Whole
-    """The number of each row's message, -1 where there is none."""
+    """Message number of each row, -1 for none."""
     order: Whole
-    """Where each row stands among all that were written; -1 where it is null."""
+    """Position of each row among all written rows; -1 if the row is null."""
     doubtful: Mask
     sources: list[Frames] = field(default_factory=list)
     written: int = 0
 
     def add(self, frames: Frames, places: Whole) -> None:
-        """Take in frames of the rows at `places`, instead of what was there."""
+        """Store `frames` as the rows at `places`, replacing earlier ones."""
         self.order[places] = np.arange(self.written, self.written + len(places))
         self.written += len(places)
         self.sources.append(frames)
 
 
 def in_order(rows: Rows) -> tuple[Frames, Mask | None]:
-    """Return the frames of all rows in their order, and which rows are not null; None: all are."""
+    """Return the frames of all rows in order, and which rows are not null (None: all)."""
     known = rows.order >= 0
     if len(rows.sources) == 1 and known.all() and not rows.doubtful.any():
         return rows.sources[0], None
@@ -75,7 +75,7 @@ def in_order(rows: Rows) -> tuple[Frames, Mask | None]:
 
 
 def raw_frames(column: pa.Array[Any]) -> Frames:
-    """Return the frames in an array of lists without nulls; one of the frames may be null."""
+    """Return the frames of an array of lists without nulls; single frames may be null."""
     starts, values = elements(column)
     values = plain(values)
     known = there(values) if values.null_count else None
@@ -86,7 +86,7 @@ def raw_frames(column: pa.Array[Any]) -> Frames:
 
 
 def as_lists(frames: Frames, known: Mask | None) -> pa.ListArray[Any]:
-    """Return rows of frames as Arrow has them; those that are not `known` are null."""
+    """Return rows of frames as an Arrow array of lists; rows that are not `known` are null."""
     nulls = None if frames.known is None else pa.array(frames.known).buffers()[1]
     ends = starts_of(frames.sizes).astype(np.int32)
     buffers = [nulls, as_buffer(ends), as_buffer(frames.rows.octets)]
@@ -98,12 +98,12 @@ def as_lists(frames: Frames, known: Mask | None) -> pa.ListArray[Any]:
 
 
 def one_array(chunks: list[pa.ListArray[Any]]) -> pa.ListArray[Any]:
-    """Return the rows of all chunks in one array."""
+    """Return the rows of all chunks as one array."""
     found: Any = pa.concat_arrays(chunks) if chunks else pa.array([], FRAMES)
     return cast("pa.ListArray[Any]", found)
 
 
 def chunked(chunks: list[pa.ListArray[Any]]) -> pa.ChunkedArray[Any]:
-    """Return the rows of all chunks as they are."""
+    """Return the rows of all chunks as a chunked array."""
     found: pa.ChunkedArray[Any] = pa.chunked_array(chunks, FRAMES)
     return found

@@ -1,21 +1,21 @@
 # Written by specwire from generator/support/columns/copying.pyx. Do not edit; change that file and run `make generate`.
 # cython: language_level=3, boundscheck=False, wraparound=False, initializedcheck=False
-"""The join of `specwire.generated.columns.joining` in C: octets of several sources, element by element."""
+"""Compiled join for `specwire.generated.columns.joining`: octets of several sources, element by element."""
 
 from libc.stdint cimport int32_t, int64_t, uint8_t
 from libc.stdlib cimport free, malloc
 from libc.string cimport memcpy
 
 BUILD = "1"
-"""What `joining` asks for: raised when the functions here take or do something else."""
+"""Version that `joining` requires; increased when the functions here change."""
 
 cdef enum:
-    # Elements of so few octets are copied with what follows them, where there is room: that takes no call.
+    # Elements up to this size are copied as a fixed block, without a call of memcpy, if there is room.
     SHORT = 16
 
 
 cdef struct Source:
-    # Elements have offsets of 32 or of 64 bits, or all the same width.
+    # Elements have 32-bit or 64-bit offsets, or all the same width.
     const int32_t* small
     const int64_t* large
     int64_t width
@@ -24,17 +24,17 @@ cdef struct Source:
 
 
 def join(list offsets, list octets, int32_t[::1] ends, uint8_t[::1] out):
-    """Write the first elements of all sources to `out`, then the second, and to `ends` where each row ends.
+    """Write the first element of each source to `out`, then the second, and so on; store the end of each row.
 
     Args:
-        offsets: for each source an array that says where its elements begin, and where the last ends; or how many
-            octets all of them have.
-        octets: for each source its octets.
-        ends: one more than rows; the first will be 0.
-        out: as many octets as all elements have.
+        offsets: for each source, an array with the start of its elements and the end of the last one; or the
+            width of all elements.
+        octets: for each source, its octets.
+        ends: receives the end of each row, one more item than rows; the first item becomes 0.
+        out: receives the octets; as large as all elements together.
 
     Raises:
-        ValueError: an element is not within the octets of its source, or there is no room for it.
+        ValueError: an element exceeds the octets of its source, or `out` is too small.
     """
     cdef Py_ssize_t sources = len(offsets), count = ends.shape[0] - 1
     cdef Source* found
@@ -53,7 +53,7 @@ def join(list offsets, list octets, int32_t[::1] ends, uint8_t[::1] out):
 
 
 cdef int _describe(Source* source, object offsets, const uint8_t[::1] octets, Py_ssize_t count) except -1:
-    """Say where the elements of a source are; the caller keeps the arrays alive."""
+    """Set the location of a source's elements; the caller keeps the arrays alive."""
     cdef const int32_t[::1] small
     cdef const int64_t[::1] large
     cdef Py_ssize_t places = count + 1

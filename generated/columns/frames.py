@@ -1,10 +1,10 @@
 # Written by specwire from generator/support/columns/frames.py. Do not edit; change that file and run `make generate`.
-"""Arrays of messages as they come, and where the octets of their frames stand.
+"""Arrays of messages as passed by the caller, and the positions of their frames.
 
-A message is a list of binary values; of a protocol whose messages have one frame each it may be the value
-itself. Whatever the Arrow type, what the decoder works on is one buffer of octets and two rows of positions:
-where each frame begins, and which frame each row begins with. No octet is copied for lists of binary values,
-sliced or not; views, dictionaries and values of fixed size are cast first.
+A message is a list of binary values. For a protocol whose messages all have one frame, it may be
+the value itself. The decoder works on one buffer of octets and two arrays of positions: the start
+of each frame, and the first frame of each row. Lists of binary values are not copied, sliced or
+not. Views, dictionaries and fixed-size values are cast first.
 """
 
 from __future__ import annotations
@@ -24,32 +24,35 @@ Mask = NDArray[np.bool_]
 Messages: TypeAlias = "pa.Array[Any] | pa.ChunkedArray[Any]"
 
 ROWS = 1 << 15
-"""Rows that are decoded together: what they need fits the cache."""
+"""Number of rows decoded together, so that working arrays fit the cache."""
 OCTETS = 1 << 26
-"""Octets that are decoded together at most; a row that has more goes the row codec's way."""
+"""Largest number of octets decoded together; a row with more is left to the row codec."""
 FRAMES = 1 << 12
-"""A row with more frames than this goes the row codec's way, too."""
+"""Largest number of frames of a row; a row with more is left to the row codec."""
 
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """The frames of some rows: frame `i` is ``octets[bounds[i]:bounds[i + 1]]``, row `r` begins with frame ``rows[r]``."""
+    """Frames of some rows.
+
+    Frame `i` is ``octets[bounds[i]:bounds[i + 1]]``; row `r` begins with frame ``rows[r]``.
+    """
 
     octets: Octets
     buffer: pa.Buffer
-    """The same octets."""
+    """Buffer that holds `octets`."""
     bounds: Positions
     rows: Positions
     step: int = 0
-    """How many octets every frame has, 0 where they differ."""
+    """Number of octets of every frame, 0 if frames differ in size."""
 
     def __len__(self) -> int:
         return len(self.rows) - 1
 
     def extents(self, numbers: Positions, *, ascending: bool = True) -> tuple[Positions, Positions, int]:
-        """Return where some frames, by number, begin and end, and how far apart they are where that is even."""
+        """Return where frames, by number, begin and end, and their distance if it is constant."""
         if ascending and len(numbers) and int(numbers[-1]) - int(numbers[0]) == len(numbers) - 1:
-            # So these are all frames from the first to the last, which need not be looked up.
+            # These are all frames from first to last, so no lookup is needed.
             first, last = int(numbers[0]), int(numbers[-1])
             return self.bounds[first : last + 1], self.bounds[first + 1 : last + 2], self.step
         return self.bounds[numbers], self.bounds[numbers + 1], 0
@@ -63,13 +66,13 @@ class Source:
     bounds: NDArray[Any]
     rows: NDArray[Any]
     unsure: Mask | None
-    """Rows that are null, or have a frame that is."""
+    """Rows that are null or have a null frame."""
 
     def __len__(self) -> int:
         return len(self.rows) - 1
 
     def cut(self, low: int) -> tuple[Frames, Mask | None]:
-        """Return the frames of the next rows from row `low` on, and which of them are not to be looked at."""
+        """Return the frames of the next rows, starting at row `low`, and the mask of rows to skip."""
         high = min(low + ROWS, len(self))
         if self._octets(low, high) > OCTETS:
             starts = self.bounds[self.rows[low : high + 1]]
@@ -94,7 +97,7 @@ class Source:
 
 
 def _step(bounds: Positions) -> int:
-    """How far apart all bounds are, 0 where that differs."""
+    """Return the distance between neighbouring bounds, 0 if it varies."""
     step = int(bounds[1]) if len(bounds) > 1 else 0
     if step * (len(bounds) - 1) != int(bounds[-1]):
         return 0
@@ -107,10 +110,10 @@ def _nothing(rows: int) -> Frames:
 
 
 def as_lists(array: pa.Array[Any], *, single: bool) -> pa.Array[Any]:
-    """Return messages as lists of binary values, each with the frames of one.
+    """Return messages as lists of binary values, one list of frames for each message.
 
     Raises:
-        TypeError: these are no messages.
+        TypeError: the array holds no messages.
     """
     type = array.type
     if isinstance(array, pa.ExtensionArray):
@@ -152,14 +155,14 @@ def _is_octets(type: ArrowType) -> bool:
 
 
 def _lists(array: pa.Array[Any], values: pa.Array[Any], rows: NDArray[Any]) -> pa.Array[Any]:
-    """Lists of `values`, null where `array` is."""
+    """Return lists of `values`, null where `array` is null."""
     valid = buffer_of(np.packbits(_valid(array), bitorder="little")) if array.null_count else None
     bounds = buffer_of(rows.astype(np.int64))
     return pa.Array.from_buffers(pa.large_list(values.type), len(array), [valid, bounds], children=[values])
 
 
 def open_source(lists: pa.Array[Any]) -> Source:
-    """Return where the octets of messages stand, which are as `as_lists` returns them."""
+    """Return the positions of the octets of `lists`, an array returned by `as_lists`."""
     rows = _offsets(lists)
     values = lists.values  # type: ignore[attr-defined]
     bounds = _offsets(values)
@@ -174,7 +177,7 @@ def open_source(lists: pa.Array[Any]) -> Source:
 
 
 def _as_binary(values: pa.Array[Any]) -> pa.Array[Any]:
-    """Values as binary ones, which need no copy where they are text."""
+    """Return values as binary; text needs no copy."""
     if _is_plain(values.type):
         return values
     if pa.types.is_string(values.type) or pa.types.is_large_string(values.type):
@@ -188,7 +191,7 @@ def _as_binary(values: pa.Array[Any]) -> pa.Array[Any]:
 
 
 def _offsets(array: pa.Array[Any]) -> NDArray[Any]:
-    """The offsets of lists or of binary values."""
+    """Return the offsets of a list array or a binary array."""
     wide = pa.types.is_large_list(array.type) or pa.types.is_large_binary(array.type)
     dtype = np.int64 if wide else np.int32
     if not len(array):

@@ -1,16 +1,16 @@
 # Written by specwire from generator/support/columns/kernels.pyx. Do not edit; change that file and run `make generate`.
 # cython: language_level=3, boundscheck=False, wraparound=False, auto_pickle=False
-"""What takes most of the time of decoding columns, compiled: copying texts, walking over entries, dividing them.
+"""Compiled kernels of column decoding: copying texts, scanning entries, splitting them.
 
-Nothing here knows a protocol. Each function does what the numpy code beside its call does, and is held equal to
-it by tests. Positions are trusted to lie within the octets; lengths that stand in the octets are not.
+The functions are independent of any protocol. Each is equivalent to the numpy code next to its call, which tests
+verify. Positions are trusted to be within the octets; lengths read from the octets are not.
 """
 
 from libc.stdint cimport int32_t, int64_t, uint8_t, uint64_t
 from libc.string cimport memchr, memcpy
 
 VERSION = 1
-"""As `specwire.generated.columns.native` wants it: raised with every change of a function's meaning."""
+"""Version that `specwire.generated.columns.native` requires; increased when a function changes."""
 
 cdef enum:
     SHORT = 16
@@ -20,7 +20,7 @@ def copy_slices(
     const uint8_t[::1] octets, const int64_t[::1] start, const int64_t[::1] size, int32_t[::1] offsets,
     uint8_t[::1] data,
 ):
-    """Copy slices behind each other into `data`; return whether all octets are ASCII."""
+    """Copy slices one after another into `data`; return whether all octets are ASCII."""
     cdef Py_ssize_t row, count = start.shape[0], room = data.shape[0], source = octets.shape[0]
     cdef int64_t at = 0, length, begin
     cdef const uint8_t* read = &octets[0] if source else NULL
@@ -31,7 +31,7 @@ def copy_slices(
             length = size[row]
             begin = start[row]
             if length <= SHORT and begin + SHORT <= source and at + SHORT <= room:
-                # What is copied too much is written over by the next slice.
+                # The next slice overwrites the octets copied in excess.
                 memcpy(write + at, read + begin, SHORT)
             elif length:
                 memcpy(write + at, read + begin, length)
@@ -65,15 +65,17 @@ def walk_entries(
     const uint8_t[::1] octets, int64_t[::1] at, const int64_t[::1] end, const int64_t[::1] counts, int first,
     int second, int64_t[::1] taken, uint8_t[::1] ok,
 ):
-    """Go over the entries of every row: a length of `first` octets and so many octets, and the same for `second`.
+    """Scan the entries of every row. Each side of an entry is a length prefix and that many octets.
 
     Args:
-        at: where the entries begin; where they end on return, 0 in a row that does not fit.
-        end: where the rows end.
-        counts: how many entries there are, -1 where the end of the row says.
-        first, second: octets of the length of each side; `second` is 0 where an entry has one side.
-        taken: how many entries fitted.
-        ok: whether all did.
+        octets: octets of all rows.
+        at: start of the entries; set to their end, or to 0 in a row that does not fit.
+        end: end of each row.
+        counts: number of entries, -1 if they extend to the end of the row.
+        first: width of the length of the first side.
+        second: width of the length of the second side, 0 if an entry has one side.
+        taken: receives the number of entries that fit.
+        ok: receives whether all entries fit.
     """
     cdef Py_ssize_t row, rows = at.shape[0]
     cdef int64_t place, stop, number, wanted
@@ -94,7 +96,7 @@ def walk_entries(
 
 
 cdef inline int64_t _behind(const uint8_t* octets, int64_t at, int64_t end, int width) noexcept nogil:
-    """Where the octets end that a length at `at` counts; -1 where there are fewer."""
+    """Return the end of the octets counted by a length at `at`; -1 if there are fewer."""
     cdef uint64_t length
     if end - at < width:
         return -1
@@ -107,7 +109,7 @@ def fill_entries(
     const uint8_t[::1] octets, const int64_t[::1] at, const int64_t[::1] taken, int first, int second,
     int64_t[::1] start, int64_t[::1] size, int64_t[::1] begin, int64_t[::1] length,
 ):
-    """Note where the sides of all entries stand that `walk_entries` went over."""
+    """Store the start and size of each side of the entries that `walk_entries` scanned."""
     cdef Py_ssize_t row, rows = at.shape[0], entry = 0
     cdef int64_t place, number, found
     cdef const uint8_t* read = &octets[0] if octets.shape[0] else NULL
@@ -131,7 +133,7 @@ def divide(
     const uint8_t[::1] octets, const int64_t[::1] start, const int64_t[::1] size, uint8_t octet, bint last,
     int64_t[::1] found,
 ):
-    """Note where `octet` stands first (or last) in each slice, -1 where it does not."""
+    """Store the position of the first (or last) `octet` in each slice, -1 if there is none."""
     cdef Py_ssize_t row, rows = start.shape[0]
     cdef int64_t place
     cdef const uint8_t* read = &octets[0] if octets.shape[0] else NULL

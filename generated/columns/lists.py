@@ -1,11 +1,12 @@
 # Written by specwire from generator/support/columns/lists.py. Do not edit; change that file and run `make generate`.
-"""Readers of lists and dictionaries: all rows read their next element together, until each has had its last.
+"""Readers of lists and dictionaries: all rows read their next element together.
 
-Where an element begins is only known when the one before it has been read. So all rows go on in step, and
-those that are through drop out. The elements of all rows are then put in the order of the rows, and read as
-rows of their own. Elements of fixed size need no walk at all.
+An element's position is known only after the previous one was read. So all rows advance in step,
+and rows that are finished drop out. The elements are then put in row order and read as rows
+themselves. Elements of fixed size need no such walk.
 
-A few rows with very many elements would make a step of each element; they are left to the row codec.
+With a few rows of very many elements, each step would read few elements. Those rows are left to the
+row codec.
 """
 
 from __future__ import annotations
@@ -32,20 +33,20 @@ from specwire.generated.columns.runs import Run
 from specwire.generated.layout import Text
 
 PATIENCE = 64
-"""Elements that rows read in step however few rows they are."""
+"""Number of elements that rows read in step, however few rows remain."""
 EQUALS = ord("=")
 FEW = 32
-"""Rows that are too few to go on in step for long."""
+"""Number of rows below which reading in step stops after `PATIENCE` elements."""
 
 
 def ramp(counts: Positions) -> Positions:
-    """Return the numbers from 0 up to each of `counts`, one after the other."""
+    """Return the integers from 0 up to each of `counts`, concatenated."""
     first = np.cumsum(counts) - counts
     return np.arange(int(counts.sum())) - np.repeat(first, counts)
 
 
 def read_count(run: Run, octets: int, minimum: int) -> Positions | None:
-    """Return how many elements there are, which take an octet each at least; None where the run's end says."""
+    """Read the number of elements, each at least `minimum` octets; None if the run's end ends the list."""
     if not octets:
         return None
     counts = run.size(octets)
@@ -58,10 +59,10 @@ def read_count(run: Run, octets: int, minimum: int) -> Positions | None:
 def walk(
     run: Run, counts: Positions | None, step: Callable[[Run], tuple[Positions, ...]]
 ) -> tuple[Positions, tuple[Positions, ...]]:
-    """Read the elements of every row, `step` one of each; go on behind them.
+    """Read the elements of every row, one for each call of `step`, and advance past them.
 
     Returns:
-        How many elements each row has, and what `step` found in the order of the rows.
+        The number of elements of each row, and the results of `step` in row order.
     """
     active = np.flatnonzero(run.at < run.end) if counts is None else np.flatnonzero(counts)
     part = run.part(active)
@@ -90,7 +91,7 @@ def walk(
 def read_entries(
     run: Run, counts: Positions | None, sides: tuple[TextReader | OctetsReader, ...]
 ) -> tuple[Positions, tuple[Positions, ...]]:
-    """Read the entries of every row, a text or octets for each of the `sides`; the result is as of `walk`."""
+    """Read the entries of every row, a text or octets for each of `sides`; returns the same as `walk`."""
     if native.KERNELS is not None and all(map(_is_plain, sides)):
         return _read_natively(run, counts, sides)
 
@@ -104,7 +105,7 @@ def read_entries(
 
 
 def _is_plain(side: TextReader | OctetsReader) -> bool:
-    """Whether a value is a length and so many octets, and nothing else is asked of it."""
+    """Return whether a value is a length and that many octets, with no further checks."""
     type = side.type
     if type.span.kind != "prefix":
         return False
@@ -126,7 +127,7 @@ def _read_natively(
 def _in_rows(
     taken: Positions, owners: list[Positions], found: list[tuple[Positions, ...]]
 ) -> tuple[Positions, ...]:
-    """What was found of the first elements, the second ones and so on, in the order of the rows."""
+    """Return the results for the first elements, the second ones and so on, in row order."""
     if len(found) == 1:
         return found[0]
     total = int(taken.sum())
@@ -143,7 +144,7 @@ def _in_rows(
 
 @dataclass(frozen=True, slots=True)
 class ListReader:
-    """A list; `octets` is the size of an element where it is fixed."""
+    """Reader of a list. `octets` is the size of an element if it is fixed."""
 
     count_octets: int
     minimum: int
@@ -195,7 +196,7 @@ class ListReader:
 
 @dataclass(frozen=True, slots=True)
 class PairsReader:
-    """A dictionary of names and values, each with octets of its own."""
+    """Reader of a dictionary whose names and values are separate."""
 
     count_octets: int
     minimum: int
@@ -221,7 +222,7 @@ class PairsReader:
 
 @dataclass(frozen=True, slots=True)
 class SplitReader:
-    """A dictionary whose names and values share a text each, divided at its first or last ``=``."""
+    """Reader of a dictionary whose entries are texts, split at the first or last ``=``."""
 
     count_octets: int
     minimum: int
@@ -241,7 +242,7 @@ class SplitReader:
         return Many(taken, self._divided(run, taken, start, size), self.type)
 
     def _divided(self, run: Run, taken: Positions, start: Positions, size: Positions) -> Struct:
-        """The two sides of each entry; entries without ``=`` are refused."""
+        """Return the name and value of each entry; refuse entries without ``=``."""
         frames, count = run.frames, len(start)
         if native.KERNELS is not None:
             octets, buffer, begin, end = frames.octets, frames.buffer, start, start + size
@@ -259,7 +260,7 @@ class SplitReader:
         return Struct(count, (name, value), self.type.value_type)
 
     def _search(self, equals: Positions, begin: Positions, end: Positions) -> tuple[Positions, Mask]:
-        """Where each entry is divided, and which have no ``=`` at all."""
+        """Return where each entry is split, and the mask of entries without ``=``."""
         if len(equals) == len(begin) and bool(((equals >= begin) & (equals < end)).all()):
             return equals, np.zeros(len(begin), bool)
         if not len(equals):

@@ -1,5 +1,5 @@
 # Written by specwire from generator/support/columns/messages.py. Do not edit; change that file and run `make generate`.
-"""Reading all rows of one message: which frame each part of it is, and what stands in there.
+"""Reader for all rows of one message: which frame holds each part, and the values in it.
 
 The counterpart of `specwire.generated.walk` for whole columns.
 """
@@ -45,7 +45,10 @@ ALWAYS = Presence()
 
 
 class Walk:
-    """Where some rows are in their frames: `at` the next one, `end` behind the last; `ok` as in a run."""
+    """Position of some rows in their frames.
+
+    `at` is the next frame, `end` is one past the last frame, and `ok` is as in `Run`.
+    """
 
     __slots__ = ("at", "columns", "end", "flags", "frames", "ok")
 
@@ -61,18 +64,18 @@ class Walk:
         return len(self.at)
 
     def refuse(self, mask: Mask) -> None:
-        """Note the rows of `mask` as not fitting; they have no frames from here on."""
+        """Mark the rows of `mask` as not fitting; they have no frames from now on."""
         if mask.any():
             self.ok = self.ok & ~mask
             self.at, self.end = np.where(mask, 0, self.at), np.where(mask, 0, self.end)
 
     def run(self, frames: Positions, *, ascending: bool = True) -> Run:
-        """Return the octets of some frames, by number."""
+        """Return the octets of frames, by frame number."""
         begin, end, step = self.frames.extents(frames, ascending=ascending)
         return Run(self.frames, begin, end, step=step)
 
     def next_frame(self) -> Run:
-        """Return the next frame of each row, and go on behind it."""
+        """Return the next frame of each row and advance past it."""
         missing = self.at >= self.end
         if not missing.any():
             run = self.run(self.at, ascending=bool(self.ok.all()))
@@ -85,13 +88,13 @@ class Walk:
         return run
 
     def part(self, rows: Positions) -> Walk:
-        """Return the walk of some rows, to be joined again."""
+        """Return a separate walk over some rows; `join` merges it back."""
         found = Walk(self.frames, np.zeros(0, np.int64))
         found.at, found.end, found.ok = self.at[rows], self.end[rows], self.ok[rows]
         return found
 
     def join(self, rows: Positions, part: Walk) -> None:
-        """Go on in `rows` where `part` is."""
+        """Continue in `rows` at the position of `part`."""
         at = self.at.copy()
         at[rows] = part.at
         self.at = at
@@ -106,7 +109,7 @@ PartReader = Callable[[Walk], None]
 
 @dataclass(frozen=True, slots=True)
 class FrameReader:
-    """One frame and the fields in it."""
+    """Reader of one frame and its fields."""
 
     steps: Steps
 
@@ -120,12 +123,12 @@ class FrameReader:
 
 @dataclass(frozen=True, slots=True)
 class FramesReader:
-    """A stack of frames up to an empty one, or all frames that are left."""
+    """Reader of a stack of frames up to an empty one, or of all remaining frames."""
 
     element: Reader
     stacked: bool
     words: bool
-    """An element is text that may end with NUL: of a stack none may be empty without it."""
+    """Elements are text that may end with NUL. In a stack, an element without NUL must not be empty."""
     type: ArrowType
 
     def __call__(self, walk: Walk) -> None:
@@ -147,7 +150,7 @@ class FramesReader:
             walk.refuse(lost)
 
     def _delimiters(self, walk: Walk) -> Positions:
-        """The number of the empty frame that ends each stack."""
+        """Return the number of the empty frame that ends each stack."""
         bounds = walk.frames.bounds
         empty = np.append(np.flatnonzero(bounds[1:] == bounds[:-1]), len(bounds))
         ends = empty[np.searchsorted(empty, walk.at)]
@@ -157,13 +160,13 @@ class FramesReader:
 
 @dataclass(frozen=True, slots=True)
 class SometimesReader:
-    """A part that flags announce, or that is there where there are more frames than what is `after` it needs."""
+    """Reader of a part announced by flags, or present if there are more frames than `after` needs."""
 
     reader: PartReader
     presence: Presence
     after: int
     types: tuple[ArrowType, ...]
-    """Of its columns."""
+    """Types of its columns."""
 
     def __call__(self, walk: Walk) -> None:
         if self.presence.kind == "announced":
@@ -184,7 +187,7 @@ class SometimesReader:
 
 @dataclass(frozen=True, slots=True)
 class FlagsReader:
-    """The octet that says which parts are there: where it stands, and what its bits may be."""
+    """Reader of the octet that says which parts are present: its position and its allowed bits."""
 
     index: int
     last: bool
@@ -213,14 +216,14 @@ class FlagsReader:
 
 @dataclass(frozen=True, slots=True)
 class MessageReader:
-    """All parts of a message."""
+    """Reader of all parts of a message."""
 
     name: str
     flags: FlagsReader | None
     parts: tuple[PartReader, ...]
 
     def read(self, frames: Frames, rows: Positions | None) -> tuple[Mask, list[Column]]:
-        """Return which rows fit, and the columns; these are of use only where all rows do."""
+        """Return the mask of rows that fit, and the columns; these are valid only if all rows fit."""
         walk = Walk(frames, rows)
         if not len(frames.bounds) > 1:
             return np.zeros(len(walk), bool), []
@@ -233,7 +236,7 @@ class MessageReader:
 
 
 def make_message(layout: ProtocolLayout, message: MessageLayout, type: ArrowType) -> MessageReader:
-    """Return what reads a message into a struct of `type`."""
+    """Return the reader of a message into a struct of `type`."""
     fields = [(part, field) for part in message.parts for field in fields_of(part)]
     arrow = iter([type for _, type in field_types([field for _, field in fields], type)])
     readers: list[PartReader] = []
@@ -253,7 +256,7 @@ def fields_of(part: Part) -> tuple[Field, ...]:
 
 
 def _checked(layout: ProtocolLayout, index: int, parts: int) -> int | None:
-    """Of how many octets of a part the choice of the message knows the constants; None for all of a frame."""
+    """Return how many octets of part `index` message selection has compared; None: the whole frame."""
     found = [octets for frame, octets in layout.selectors if frame in (index, index - parts)]
     patterned = any(message.patterns for message in layout.messages)
     return 0 if patterned or not found else found[0]
@@ -275,7 +278,7 @@ def _make_part(part: Part, fields: list[tuple[Field, ArrowType | None]], checked
 
 
 def _required_after(message: MessageLayout, index: int) -> int:
-    """How many frames the parts behind a part need at least."""
+    """Return the minimum number of frames of the parts after part `index`."""
     behind = [part for part in message.parts[index + 1 :] if not isinstance(part, Rest)]
     return sum(part.presence.kind == "always" for part in behind)
 
@@ -301,6 +304,6 @@ def _flags_at(layout: ProtocolLayout, message: MessageLayout, index: int, offset
     known = 0
     for mask in allowed:
         known |= mask
-    # One bit that may be 0 or 1 needs no look.
+    # One bit that may be 0 or 1 needs no check.
     rows = tuple((mask, tuple(values)) for mask, values in allowed.items() if values != {0, mask & -mask})
     return FlagsReader(index, index == len(message.parts) - 1, offset, rows, layout.announcing & ~known)

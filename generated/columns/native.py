@@ -1,8 +1,8 @@
 # Written by specwire from generator/support/columns/native.py. Do not edit; change that file and run `make generate`.
-"""The compiled functions of `kernels`, where they are there; without them numpy does the same.
+"""Compiled functions of `kernels`, if available; otherwise numpy does the same work.
 
-A compiled module of another version, which an older specwire left behind, is not used; ``SPECWIRE_PURE=1`` asks
-for numpy.
+A compiled module of another version, left by an older specwire, is not used. ``SPECWIRE_PURE=1``
+selects numpy.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ VERSION = 1
 
 
 def load() -> Any:
-    """Return the compiled module, None where it is not there or not wanted."""
+    """Return the compiled module, or None if it is missing or disabled."""
     if os.environ.get(PURE) == "1":
         return None
     try:
@@ -34,7 +34,7 @@ KERNELS = load()
 
 
 def copied(octets: Octets, start: Positions, size: Positions) -> tuple[Any, Octets, bool]:
-    """Return slices behind each other: their offsets, their octets, and whether these are all ASCII."""
+    """Return slices joined together: offsets, octets, and whether all octets are ASCII."""
     offsets, data = allocated(len(start) + 1, np.int32), allocated(int(size.sum()), np.uint8)
     plain = KERNELS.copy_slices(octets, _straight(start), _straight(size), offsets, data)
     return offsets, data, bool(plain)
@@ -43,7 +43,7 @@ def copied(octets: Octets, start: Positions, size: Positions) -> tuple[Any, Octe
 def walked(
     octets: Octets, at: Positions, end: Positions, counts: Positions | None, widths: tuple[int, int]
 ) -> tuple[Positions, Positions, Mask]:
-    """Go over the entries of each row: return where they end, how many there are, and whether they fit."""
+    """Scan the entries of each row; return where they end, their number, and whether they fit."""
     behind = np.array(at, np.int64)
     taken, ok = np.empty(len(at), np.int64), np.empty(len(at), np.uint8)
     wanted = np.full(len(at), -1) if counts is None else _straight(counts)
@@ -52,7 +52,7 @@ def walked(
 
 
 def filled(octets: Octets, at: Positions, taken: Positions, widths: tuple[int, int]) -> tuple[Positions, ...]:
-    """Return where the sides of all entries begin, and how many octets they have."""
+    """Return the start and size of each side of all entries."""
     total = int(taken.sum())
     found = tuple(np.empty(total if width else 0, np.int64) for width in widths for _ in range(2))
     KERNELS.fill_entries(octets, _straight(at), taken, *widths, *found)
@@ -60,7 +60,7 @@ def filled(octets: Octets, at: Positions, taken: Positions, widths: tuple[int, i
 
 
 def divided(octets: Octets, start: Positions, size: Positions, octet: int, *, last: bool) -> Positions:
-    """Return where an octet stands first, or last, in each slice; -1 where it does not."""
+    """Return the position of the first, or last, `octet` in each slice; -1 if there is none."""
     found = np.empty(len(start), np.int64)
     KERNELS.divide(octets, _straight(start), _straight(size), octet, last, found)
     return found

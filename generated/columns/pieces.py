@@ -1,9 +1,14 @@
 # Written by specwire from generator/support/columns/pieces.py. Do not edit; change that file and run `make generate`.
-"""Octets of many elements at once: what the column encoders write with.
+"""Octets of many elements at once: the data types of the column encoders.
 
-What an element of a run becomes is a *component*: octets that are the same for all elements, an integer of so
-many octets for each, a block with a row of octets for each, or `Pieces`, which differ in length. Nothing
-here, and in what builds on it, runs Python code for each element.
+Each element of a run becomes a *component*, which is one of four kinds:
+
+- octets that are the same for all elements
+- an integer of fixed width for each element
+- a block with a row of octets for each element
+- `Pieces`, which differ in length
+
+No Python code runs for each element, here or in the modules built on this one.
 """
 
 from __future__ import annotations
@@ -22,28 +27,28 @@ Whole = NDArray[np.integer[Any]]
 Mask = NDArray[np.bool_]
 
 MOST_OCTETS = 2**31 - 1
-"""What the 32 bits of an Arrow binary array's offsets can count."""
+"""Largest value of the signed 32-bit offsets of an Arrow binary array."""
 
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """Octets of different length: those of element i are ``data[offsets[i]:offsets[i + 1]]``."""
+    """Octets of varying length: element i is ``data[offsets[i]:offsets[i + 1]]``."""
 
     offsets: Whole
     data: NDArray[np.uint8]
 
     @property
     def sizes(self) -> Whole:
-        """The number of octets of each element."""
+        """Number of octets of each element."""
         return np.diff(self.offsets)
 
     @property
     def octets(self) -> NDArray[np.uint8]:
-        """The octets of all elements, without those before the first and behind the last."""
+        """Octets of all elements, without those before the first or after the last."""
         return self.data[int(self.offsets[0]) : int(self.offsets[-1])]
 
     def array(self) -> pa.Array[Any]:
-        """The elements as an Arrow array, not copied."""
+        """Return the elements as an Arrow array, without copying."""
         small = self.offsets.dtype == np.int32
         offsets = self.offsets if small else self.offsets.astype(np.int64, copy=False)
         return pa.Array.from_buffers(
@@ -53,17 +58,17 @@ class Pieces:
         )
 
     def spread(self, there: Mask) -> Pieces:
-        """The same octets where `there` is true, none for the other elements."""
+        """Return the same octets where `there` is true and empty elements elsewhere."""
         return Pieces(self.offsets[starts_of(there)], self.data)
 
     def grouped(self, ends: Whole) -> Pieces:
-        """Elements joined in groups, each from one of `ends` to the next."""
+        """Return elements joined in groups; each group begins at one of `ends` and ends at the next."""
         return Pieces(self.offsets[ends], self.data)
 
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """An unsigned big-endian integer of `octets` octets for each element."""
+    """Unsigned big-endian integer of `octets` octets for each element."""
 
     values: Whole
     octets: int
@@ -71,7 +76,7 @@ class Numbers:
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A row of octets for each element."""
+    """Row of octets for each element."""
 
     rows: NDArray[np.uint8]
 
@@ -81,24 +86,24 @@ Component = Fixed | Pieces
 
 
 def as_buffer(values: NDArray[Any]) -> pa.Buffer:
-    """Return the memory of an array, not copied."""
+    """Return the memory of an array as a buffer, without copying."""
     return pa.py_buffer(values.data)
 
 
 def values_in(buffer: Any, kind: Any) -> NDArray[Any]:
-    """Return the memory of a buffer as values of a kind, not copied; none where there is no buffer."""
+    """Return a buffer's memory as an array of dtype `kind`, without copying; empty if there is no buffer."""
     return np.empty(0, kind) if buffer is None else np.frombuffer(buffer, kind)
 
 
 def starts_of(sizes: NDArray[Any]) -> Whole:
-    """Return where elements of these sizes begin, and where the last ends: one more than there are sizes."""
+    """Return where elements of these sizes begin, and where the last one ends."""
     starts = np.zeros(len(sizes) + 1, np.int64)
     np.cumsum(sizes, out=starts[1:])
     return starts
 
 
 def pieces_of(array: pa.Array[Any]) -> Pieces:
-    """Return the octets of a text or binary array without nulls, not copied."""
+    """Return the octets of a text or binary array without nulls, without copying."""
     large = pa.types.is_large_binary(array.type) or pa.types.is_large_string(array.type)
     if not len(array):
         return Pieces(np.zeros(1, np.int32), np.empty(0, np.uint8))
@@ -108,7 +113,7 @@ def pieces_of(array: pa.Array[Any]) -> Pieces:
 
 
 def width_of(component: Component) -> int | Whole:
-    """Return how many octets a component has: one number, or one for each element."""
+    """Return the number of octets of a component: one number, or one for each element."""
     match component:
         case bytes():
             return len(component)
@@ -121,7 +126,7 @@ def width_of(component: Component) -> int | Whole:
 
 
 def total_width(components: Sequence[Component]) -> int | Whole:
-    """Return how many octets components have together: one number, or one for each element."""
+    """Return the total number of octets of components: one number, or one for each element."""
     total: int | Whole = 0
     for component in components:
         total = total + width_of(component)
@@ -129,13 +134,13 @@ def total_width(components: Sequence[Component]) -> int | Whole:
 
 
 def ranges(begin: Whole, counts: Whole) -> Whole:
-    """Return so many numbers for each row, from `begin` on, one row after the other."""
+    """Return, for each row, `counts` consecutive integers starting at `begin`, concatenated."""
     before = starts_of(counts)
     return np.repeat(begin - before[:-1], counts) + np.arange(int(before[-1]))
 
 
 def cut(pieces: Pieces, octets: int, fill: int) -> Block:
-    """Return the elements as rows of so many octets, filled up behind shorter ones; longer ones are cut."""
+    """Return the elements as rows of `octets` octets; pad shorter ones with `fill`, truncate longer ones."""
     sizes, data = pieces.sizes, pieces.data
     if not len(sizes) or not octets or (sizes == octets).all():
         return Block(pieces.octets.reshape(len(sizes), octets))

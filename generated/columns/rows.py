@@ -1,7 +1,7 @@
 # Written by specwire from generator/support/columns/rows.py. Do not edit; change that file and run `make generate`.
-"""Messages to columns one by one, for the rows that are no messages or are not read together.
+"""Messages to columns one by one, for rows that are no messages or cannot be read together.
 
-The row codec decides what such a row is, so errors and values are the same by construction.
+The row codec decodes each such row, so its errors and values are the same as in a single decode.
 """
 
 from __future__ import annotations
@@ -15,33 +15,33 @@ from specwire.generated.errors import DecodeError
 from specwire.generated.messages import Message
 
 Convert = Callable[[Any], Any]
-"""Makes of a value what pyarrow takes; it is never given None."""
+"""Function that converts a value for pyarrow; it is never called with None."""
 
 Column = tuple[str, str] | tuple[str, str, Convert]
-"""A column, the attribute that it is read from, and what makes a row of the value where that takes something."""
+"""A column, the attribute that it is read from, and optionally a conversion."""
 
 Attributes = Mapping[str, tuple[Column, ...]]
 
 
 def pairs(value: Any) -> list[dict[str, Any]]:
-    """Return a dictionary's pairs as structs."""
+    """Return the pairs of a dictionary as structs."""
     return [{"name": name, "value": content} for name, content in value]
 
 
 def each(convert: Convert) -> Convert:
-    """Return what converts every item of a sequence."""
+    """Return a function that converts every item of a sequence."""
     return lambda value: [convert(item) for item in value]
 
 
 def record(*columns: Column) -> Convert:
-    """Return what makes a struct of a record or a message."""
+    """Return a function that converts a record or message to a struct."""
     return lambda value: {
         column: _value(value, attribute, *convert) for column, attribute, *convert in columns
     }
 
 
 def option(**records: tuple[str, Convert]) -> Convert:
-    """Return what makes a struct of one of several records: for each class, its column and its conversion."""
+    """Return a function that converts one of several records; for each class, its column and conversion."""
 
     def convert(value: Any) -> dict[str, Any]:
         name, inside = records[type(value).__name__]
@@ -57,7 +57,10 @@ def decode_rows(
     attributes: Attributes,
     senders: Sequence[str | None] | None = None,
 ) -> pa.RecordBatch:
-    """Return messages as a batch of `schema`, decoded one by one; `senders` None says that `decode` takes none."""
+    """Return messages decoded one by one as a batch of `schema`.
+
+    `senders` is None if `decode` does not accept a sender.
+    """
     known = repeat({}) if senders is None else ({"sender": sender} for sender in senders)
     convert = {name: record(*columns) for name, columns in attributes.items()}
     found: dict[str, list[Any]] = {name: [] for name in schema.names}
@@ -79,7 +82,7 @@ def decode_rows(
 def _decode(
     decode: Callable[..., Message], frames: Sequence[bytes | None], sent: Mapping[str, str | None]
 ) -> Message:
-    """Decode a row's frames; a null among them is not known, which is another thing than empty."""
+    """Decode the frames of a row; a null frame is unknown, which differs from empty."""
     known = [frame for frame in frames if frame is not None]
     if len(known) == len(frames):
         return decode(known, **sent)
@@ -90,7 +93,7 @@ def _decode(
 
 
 def _value(owner: object, attribute: str, convert: Convert | None = None) -> Any:
-    """An attribute's value as pyarrow takes it; the column of a class without fields is always true."""
+    """Return an attribute's value for pyarrow; the column of a class without fields is always true."""
     if attribute == "_present":
         return True
     value = getattr(owner, attribute)

@@ -1,9 +1,9 @@
 # Written by specwire from generator/support/columns/selection.py. Do not edit; change that file and run `make generate`.
-"""Which message each row is, for many rows together.
+"""Message type of each row, for many rows together.
 
-The counterpart of `specwire.generated.selection`, `patterns` and `shapes` for whole columns: tags at the places
-that the selectors point at, patterns of how the first frame begins, or shapes of whole messages. A row that
-is none has the number -1.
+The counterpart of `specwire.generated.selection`, `patterns` and `shapes` for whole columns.
+Messages are told apart by tags at the places of the selectors, by patterns of the first frame, or
+by the shape of the whole message. A row that matches no message has the number -1.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from specwire.generated.layout import ProtocolLayout, Shape
 from specwire.generated.patterns import fixed_octets
 
 Numbers = NDArray[np.int16]
-"""For each row the number of its message, -1 for none."""
+"""Number of each row's message, -1 for none."""
 
 Senders = NDArray[np.str_]
-"""The letter of each row's sender, empty where nobody knows."""
+"""Letter of each row's sender, empty if unknown."""
 
 
 class Choice(Protocol):
@@ -34,7 +34,7 @@ class Choice(Protocol):
 
 
 def make_choice(layout: ProtocolLayout) -> Choice:
-    """Return how the messages of a protocol are told apart."""
+    """Return the way in which a protocol's messages are told apart."""
     if layout.shapes:
         return Shapes(layout)
     if any(message.patterns for message in layout.messages):
@@ -43,7 +43,7 @@ def make_choice(layout: ProtocolLayout) -> Choice:
 
 
 def letters(senders: pa.Array[Any] | pa.ChunkedArray[Any] | None) -> Senders | None:
-    """Return who sent each message."""
+    """Return the letter of the sender of each message."""
     if senders is None:
         return None
     known = cast(Any, senders.cast(pa.string())).fill_null("")
@@ -53,7 +53,7 @@ def letters(senders: pa.Array[Any] | pa.ChunkedArray[Any] | None) -> Senders | N
 
 
 class Tags:
-    """Octets at certain places: one piece for each selector."""
+    """Selection by octets at certain places, one for each selector."""
 
     def __init__(self, layout: ProtocolLayout) -> None:
         self.selectors = layout.selectors
@@ -79,7 +79,7 @@ class Tags:
         return chosen
 
     def _likely(self, frames: Frames, heads: list[tuple[Positions, Mask | None]]) -> Any:
-        """All tags, that of the first row first: often all rows have it."""
+        """Return all tags, the first row's tag first: often all rows have it."""
         first = []
         for (_, octets), (numbers, _) in zip(self.selectors, heads, strict=True):
             begin, end = frames.bounds[numbers[0]], frames.bounds[numbers[0] + 1]
@@ -99,7 +99,10 @@ class Tags:
 
 
 def _frame(frames: Frames, index: int) -> tuple[Positions, Mask | None]:
-    """The number of a frame in each row, and which rows have it, None for all; the others have number 0."""
+    """Return the number of frame `index` in each row and the mask of rows that have it (None: all).
+
+    Rows without that frame have number 0.
+    """
     first, behind = frames.rows[:-1], frames.rows[1:]
     numbers = first + index if index >= 0 else behind + index
     there = numbers < behind if index >= 0 else numbers >= first
@@ -107,7 +110,7 @@ def _frame(frames: Frames, index: int) -> tuple[Positions, Mask | None]:
 
 
 class Patterns:
-    """How the first frame begins; the longest pattern that fits is meant."""
+    """Selection by how the first frame begins; the longest matching pattern wins."""
 
     def __init__(self, layout: ProtocolLayout) -> None:
         patterns = [(p, number) for number, message in enumerate(layout.messages) for p in message.patterns]
@@ -133,7 +136,7 @@ class Patterns:
 
 
 def _pieces(pattern: str) -> list[tuple[int, bytes]]:
-    """The octets that a pattern fixes, in pieces without a gap, each with its offset; the first octet is one."""
+    """Return the octets that a pattern fixes as contiguous pieces, each with its offset; octet 0 is first."""
     pieces: list[tuple[int, bytes]] = []
     for offset, octet in enumerate(fixed_octets(pattern)):
         if octet is None:
@@ -146,7 +149,7 @@ def _pieces(pattern: str) -> list[tuple[int, bytes]]:
 
 
 class Shapes:
-    """What a whole message looks like, and who sends it; see `specwire.generated.shapes`."""
+    """Selection by the shape of the whole message and its sender; see `specwire.generated.shapes`."""
 
     def __init__(self, layout: ProtocolLayout) -> None:
         numbers = {message.class_name: number for number, message in enumerate(layout.messages)}
@@ -176,7 +179,7 @@ class Shapes:
 
 
 def _looks_so(frames: Frames, shape: Shape) -> Mask:
-    """Which rows have as many frames as a shape, and begin as it does."""
+    """Return the mask of rows that have the number of frames of `shape` and begin like it."""
     counts = np.diff(frames.rows)
     fits = counts >= max(shape.least, len(shape.frames))
     if shape.most is not None:

@@ -1,9 +1,9 @@
 # Written by specwire from generator/support/columns/writing.py. Do not edit; change that file and run `make generate`.
-"""Columns of values without values inside to octets: integers, texts, octets, words.
+"""Encoders of columns of simple values: integers, texts, octets, words.
 
-Each writer takes an array without nulls and returns the octets of all its elements, and which elements it is not
-sure of. Those are given to the row codec, which says what is wrong with them; so a check here may be stricter
-than the row codec's, never more lenient.
+Each writer accepts an array without nulls and returns the octets of all elements and the mask of
+doubtful ones. Doubtful elements go to the row codec, which raises the error. So a check here may be
+stricter than that of the row codec, but never more lenient.
 """
 
 from __future__ import annotations
@@ -43,14 +43,14 @@ EQUALS = ord("=")
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """The octets of some elements, and which of them are wrong; None: none is."""
+    """Octets of some elements, and the mask of wrong ones (None: none)."""
 
     components: tuple[Component, ...]
     wrong: Mask | None = None
 
 
 def either(*masks: Mask | None) -> Mask | None:
-    """Return where any of the masks is true; None where none is."""
+    """Return the union of masks; None if it is empty."""
     found: Mask | None = None
     for mask in masks:
         if mask is not None and mask.any():
@@ -59,7 +59,7 @@ def either(*masks: Mask | None) -> Mask | None:
 
 
 def write_scalar(type: Scalar, array: pa.Array[Any], strict: bool) -> Written:
-    """Return the octets of the values in an array without nulls."""
+    """Return the octets of the values of an array without nulls."""
     match type:
         case Constant(octets=octets):
             return Written((octets,))
@@ -74,13 +74,13 @@ def write_scalar(type: Scalar, array: pa.Array[Any], strict: bool) -> Written:
         case Octets():
             return _octets(type, array)
         case Json():
-            # Strict reads the text; that is the row codec's to do.
+            # Strict checks the text's content, which the row codec does.
             pieces, wrong = texts(array)
             return Written((pieces,), np.ones(len(array), np.bool_) if strict else wrong)
 
 
 def write_text(type: Text, array: pa.Array[Any], strict: bool) -> Written:
-    """Return the octets of texts, with what says where they end."""
+    """Return the octets of texts with their length or terminator."""
     pieces, wrong = texts(array)
     if strict and type.pattern is not None:
         wrong = either(wrong, ~fitting(type.pattern, pieces))
@@ -94,7 +94,10 @@ def write_text(type: Text, array: pa.Array[Any], strict: bool) -> Written:
 
 
 def texts(array: pa.Array[Any]) -> tuple[Pieces, Mask | None]:
-    """Return texts as octets, and which are not UTF-8: Arrow does not look when it is given a buffer."""
+    """Return texts as octets, and the mask of those that are not UTF-8.
+
+    Arrow does not check UTF-8 when it builds an array from a buffer.
+    """
     pieces = pieces_of(array)
     octets = pieces.octets
     if not len(octets) or octets.max() < 0x80:
@@ -102,13 +105,13 @@ def texts(array: pa.Array[Any]) -> tuple[Pieces, Mask | None]:
     try:
         array.cast(pa.large_binary()).cast(pa.large_string())
     except pa.ArrowInvalid:
-        # Which of them it is, is found one by one: nobody writes such arrays twice.
+        # Such arrays are rare, so search them one by one.
         return pieces, np.array([not _is_utf8(scalar.as_buffer()) for scalar in array], np.bool_)
     return pieces, None
 
 
 def fitting(pattern: bytes, pieces: Pieces) -> Mask:
-    """Return which elements are what a pattern over octets says; none where Arrow cannot read the pattern."""
+    """Return the mask of elements that match a pattern over octets; none if Arrow rejects the pattern."""
     whole = rf"(?s)\A(?:{pattern.decode('latin-1')})\z"
     try:
         found = pc.match_substring_regex(pieces.array(), whole)
@@ -118,7 +121,7 @@ def fitting(pattern: bytes, pieces: Pieces) -> Mask:
 
 
 def holding(pieces: Pieces, octet: int) -> Mask | None:
-    """Return which elements have an octet somewhere, None where none has."""
+    """Return the mask of elements that contain `octet`, None if none does."""
     places = np.flatnonzero(pieces.octets == octet)
     if not len(places):
         return None
@@ -128,7 +131,7 @@ def holding(pieces: Pieces, octet: int) -> Mask | None:
 
 
 def spanned(span: Span, pieces: Pieces, wrong: Mask | None = None) -> Written:
-    """Return the octets of elements with what says where they end."""
+    """Return the octets of elements with their length or terminator."""
     if span.kind == "rest":
         return Written((pieces,), wrong)
     if span.kind == "until":
@@ -148,7 +151,7 @@ def _integers(type: Integer, array: pa.Array[Any]) -> Written:
 
 
 def _among(values: Whole, members: tuple[int, ...]) -> Mask:
-    """Where the values are members; a member that no value of this width can be is none."""
+    """Return the mask of values that are members; ignores members that do not fit the width."""
     found = np.zeros(len(values), np.bool_)
     most = np.iinfo(values.dtype).max
     for member in members:
@@ -176,7 +179,7 @@ def _octets(type: Octets, array: pa.Array[Any]) -> Written:
 
 
 def _padded(fill: bytes, octets: int, pieces: Pieces, wrong: Mask | None) -> Written:
-    """Texts with padding behind; one that ends as padding does would be read without."""
+    """Return texts with padding; a text that ends like the padding would lose its end when read."""
     sizes = pieces.sizes
     ends = np.zeros(len(sizes), np.bool_)
     some = sizes > 0
@@ -185,7 +188,7 @@ def _padded(fill: bytes, octets: int, pieces: Pieces, wrong: Mask | None) -> Wri
 
 
 def _ending_early(until: bytes, pieces: Pieces) -> Mask | None:
-    """Where the octets that end a text are already in it, or begin in it."""
+    """Return the mask of texts that contain their terminator or form it with the octets behind them."""
     if len(until) == 1:
         return holding(pieces, until[0])
     ended = joined((pieces, until), len(pieces.offsets) - 1)

@@ -1,9 +1,9 @@
 # Written by specwire from generator/support/columns/writing_parts.py. Do not edit; change that file and run `make generate`.
-"""Columns of whole messages to frames: which parts are there, what the flags announce, where each frame ends.
+"""Encoders of columns of whole messages: which parts are present, the flags, and the frame ends.
 
-The octets of all frames of a message follow each other, and so do the messages: they are joined once, from the
-components of every field of every part. What is left is arithmetic: how many frames each message has, and how
-many octets each frame.
+The octets of all frames of a message follow each other, and so do the messages. They are joined
+once, from the components of every field of every part. The rest is arithmetic: how many frames each
+message has, and how many octets each frame has.
 """
 
 from __future__ import annotations
@@ -42,10 +42,13 @@ T = TypeVar("T", bound=np.generic)
 
 @dataclass(frozen=True, slots=True)
 class Frames:
-    """The frames of some rows.
+    """Frames of some rows.
 
-    `rows` are the octets of each row, frame after frame; `counts` says how many frames a row has, and `sizes` how
-    many octets each frame of all rows. `known` is false for frames that are null, None where there is none.
+    Attributes:
+        rows: octets of each row, frame after frame.
+        counts: number of frames of each row.
+        sizes: number of octets of each frame of all rows.
+        known: false for frames that are null; None if there are none.
     """
 
     rows: Pieces
@@ -56,20 +59,20 @@ class Frames:
 
 @dataclass(slots=True)
 class _Parts:
-    """What the parts of a message were written to, one after the other."""
+    """Output of the parts of a message so far."""
 
     components: list[Component] = field(default_factory=list)
     counts: list[Whole | int] = field(default_factory=list)
-    """Of each part, how many frames each row has."""
+    """For each part, the number of frames of each row."""
     sizes: list[Whole | int] = field(default_factory=list)
-    """Of each part, how many octets each of its frames has."""
+    """For each part, the number of octets of each frame."""
     wrong: Mask | None = None
 
 
 def write_messages(
     layout: ProtocolLayout, entry: MessageLayout, array: pa.Array[Any], writer: Writer
 ) -> tuple[Frames, Mask | None]:
-    """Return the frames of the messages in a struct array without nulls, and which rows are wrong."""
+    """Return the frames of the messages in a struct array without nulls, and the mask of wrong rows."""
     parts = _Parts(wrong=_presence_faults(layout, entry, array, writer.strict))
     for part in entry.parts:
         if isinstance(part, Frame):
@@ -81,7 +84,7 @@ def write_messages(
 
 
 def announced(entry: MessageLayout, array: pa.Array[Any]) -> Whole:
-    """Return the bits of the flags that say which parts of each message are there."""
+    """Return the flag bits that announce the parts present in each message."""
     bits = np.zeros(len(array), np.uint8)
     for part in entry.parts:
         if not isinstance(part, Rest):
@@ -91,7 +94,7 @@ def announced(entry: MessageLayout, array: pa.Array[Any]) -> Whole:
 
 
 def flags_field(entry: MessageLayout) -> Field | None:
-    """Return the field whose bits announce parts, if the message has one."""
+    """Return the field whose bits announce parts, or None."""
     fields = (one for part in entry.parts if isinstance(part, Frame) for one in part.fields)
     return next((one for one in fields if one.flags), None)
 
@@ -99,7 +102,7 @@ def flags_field(entry: MessageLayout) -> Field | None:
 def _presence_faults(
     layout: ProtocolLayout, entry: MessageLayout, array: pa.Array[Any], strict: bool
 ) -> Mask | None:
-    """Where parts are there that cannot be there together, or flags say otherwise."""
+    """Return the mask of rows whose parts exclude each other or contradict the flags."""
     wrong: Mask | None = None
     absent: Mask | None = None
     readings: dict[int, Whole] = {}
@@ -108,7 +111,7 @@ def _presence_faults(
         if now is None or isinstance(part, Rest):
             continue
         if strict and part.letter:
-            # An empty stack may be left out then, and its bit with it: the row codec does that.
+            # An empty stack may then be omitted together with its bit, which the row codec does.
             wrong = either(wrong, ~now if part.letter == "required" else now)
         if part.presence.kind == "counted":
             wrong = either(wrong, None if absent is None else absent & now)
@@ -120,7 +123,7 @@ def _presence_faults(
 
 
 def _flags_faults(layout: ProtocolLayout, entry: MessageLayout, array: pa.Array[Any]) -> Mask | None:
-    """Where the flags announce other parts than there are."""
+    """Return the mask of rows whose flags announce other parts than are present."""
     flags = flags_field(entry)
     if flags is None or not layout.announcing:
         return None
@@ -132,7 +135,7 @@ def _flags_faults(layout: ProtocolLayout, entry: MessageLayout, array: pa.Array[
 
 
 def _there(part: Part, array: pa.Array[Any]) -> Mask | None:
-    """Where a part is there; None where it always is."""
+    """Return the mask of rows in which a part is present; None if it always is."""
     fields = part.fields if isinstance(part, Frame) else (part.field,)
     first = next((one for one in fields if not one.implied), None)
     if isinstance(part, Rest) or part.presence.kind == "always" or first is None:
@@ -159,7 +162,7 @@ def _frame(parts: _Parts, part: Frame, array: pa.Array[Any], writer: Writer) -> 
 
 
 def _several(parts: _Parts, part: Stack | Rest, array: pa.Array[Any], writer: Writer) -> None:
-    """The frames of a stack, with the empty one behind them, or all that are left."""
+    """Write the frames of a stack with the empty frame behind them, or all remaining frames."""
     column = plain(field_of(array, part.field.name))
     now = there(column)
     missing = ~now if isinstance(part, Rest) or part.presence.kind == "always" else None
@@ -184,7 +187,7 @@ def _several(parts: _Parts, part: Stack | Rest, array: pa.Array[Any], writer: Wr
 
 
 def _in_order(parts: _Parts, count: int) -> tuple[Whole, Whole]:
-    """How many frames each row has, and the sizes of all frames in their order."""
+    """Return the number of frames of each row, and the sizes of all frames in order."""
     widths = [np.asarray(sizes, np.int64) for sizes in parts.sizes]
     if all(isinstance(counts, int) for counts in parts.counts):
         table = np.empty((count, len(widths)), np.int64)
@@ -203,7 +206,7 @@ def _in_order(parts: _Parts, count: int) -> tuple[Whole, Whole]:
 
 
 def _among(values: NDArray[T], now: Mask) -> NDArray[T]:
-    """Values of the elements where `now` is true, as one for every element; nothing for the others."""
+    """Expand values of the rows where `now` is true to all rows, zero elsewhere."""
     found = np.zeros(len(now), values.dtype)
     found[now] = values
     return found

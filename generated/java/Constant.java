@@ -66,7 +66,7 @@ public final class Constant extends Type {
         return place.refuse("constant", expected, "0x" + Words.hex(found, 0, found.length), place.at);
     }
 
-    /** How many octets stand before the text that the constant ends with: those of its length, if it has one. */
+    /** Number of octets of the length prefix in front of the constant's text, 0 without a prefix. */
     private int lengthSize() {
         int begin = 0;
         int end = words.length();

@@ -5,23 +5,23 @@ import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 
 /**
- * Where the quick reading of a message is: generated code reads value after value into the columns of a row, and asks
- * at the end whether all went well.
+ * Position in the fast reading of a message: generated code reads one value after another into the columns of a row
+ * and finally checks whether all reads succeeded.
  *
- * <p>It takes messages that are as the grammar has them and no others. Where something is wrong it stays at that and
- * gives values without meaning; {@link Message} then reads the same frames by its tables, and finds what it was. So
- * every fault is told in one place, and no row depends on which of the two read it.
+ * <p>It reads valid messages only. After a fault, all reads return meaningless values. {@link Message} then reads the
+ * same frames with its tables and reports the fault. So each fault is reported in one place, and a row does not depend
+ * on which of the two read it.
  *
- * <p>What a row needs of the frames is copied into it at once.
+ * <p>The octets that a row needs are copied into it at once.
  */
 public final class Cursor extends Frames {
     private final RowWriter row = new RowWriter();
-    /** The number of the frame that comes next. */
+    /** Index of the next frame. */
     private int index;
-    /** Where the frame is read, and where it ends. */
+    /** Position in the frame, and its end. */
     private int at;
     private int end;
-    /** The integer that was read last. */
+    /** The last integer that was read. */
     private long value;
     private boolean failed;
     private int message;
@@ -30,7 +30,7 @@ public final class Cursor extends Frames {
         super(count);
     }
 
-    /** The cursor at the beginning of these frames; null where the tables must read them. */
+    /** The cursor at the start of these frames; null if the tables must read them. */
     static Cursor over(ArrayData frames) {
         Cursor made = frames.numElements() > MOST_FRAMES ? null : new Cursor(frames.numElements());
         return made != null && made.take(frames) ? made : null;
@@ -46,12 +46,12 @@ public final class Cursor extends Frames {
         return row.end();
     }
 
-    /** The number of the frame that comes next. */
+    /** Index of the next frame. */
     public int index() {
         return index;
     }
 
-    /** The octet of flags that stands there; those {@code forbidden} announce what the message does not have. */
+    /** The flags octet at this position; bits in {@code forbidden} announce parts that the message lacks. */
     public int flags(int frame, int offset, int forbidden) {
         int place = place(frame);
         if (place < 0 || offset >= size(place)) {
@@ -62,17 +62,17 @@ public final class Cursor extends Frames {
         return flags;
     }
 
-    /** Begins the row of a message of so many columns, which take {@code more} octets beside those of the frames. */
+    /** Begins the row of a message; {@code more} is its expected size besides the octets of the frames. */
     public void begin(int columns, int more) {
         row.begin(columns, more + (int) total());
     }
 
-    /** Fails where that is not so. */
+    /** Fails if the condition is false. */
     public void require(boolean condition) {
         failed |= !condition;
     }
 
-    /** Goes on to the next frame, behind which {@code reserved} others must be. */
+    /** Moves to the next frame; at least {@code reserved} frames must follow it. */
     public void open(int reserved) {
         if (index < count - reserved) {
             at = bounds[2 * index];
@@ -83,17 +83,17 @@ public final class Cursor extends Frames {
         index++;
     }
 
-    /** Sees to it that nothing is left of the frame. */
+    /** Fails if octets of the frame are left. */
     public void close() {
         failed |= at != end;
     }
 
-    /** How many octets are left of the frame. */
+    /** Number of octets left in the frame. */
     public int left() {
         return end - at;
     }
 
-    /** Reads octets that are always the same. */
+    /** Reads a constant. */
     public void constant(int size, long wanted) {
         if (need(size)) {
             failed |= number(octets, at, size) != wanted;
@@ -101,7 +101,7 @@ public final class Cursor extends Frames {
         }
     }
 
-    /** Passes octets that mean nothing. */
+    /** Skips octets without meaning. */
     public void skip(int size) {
         if (need(size)) {
             at += size;
@@ -118,17 +118,17 @@ public final class Cursor extends Frames {
         row.decimal(column, unsigned(8));
     }
 
-    /** Passes a column of such integers that has no value. */
+    /** Skips an absent column of eight-octet integers. */
     public void noDecimal(int column) {
         row.noDecimal(column);
     }
 
-    /** The integer that was read last. */
+    /** The last integer that was read. */
     public long value() {
         return value;
     }
 
-    /** Reads the number of octets of what comes next: as many as are left, or fewer. */
+    /** Reads the size of the next value, at most the number of octets left. */
     public int length(int size) {
         long length = unsigned(size);
         if (length < 0 || length > end - at) {
@@ -137,7 +137,7 @@ public final class Cursor extends Frames {
         return (int) length;
     }
 
-    /** Reads so many opaque octets. */
+    /** Reads opaque octets. */
     public void octets(int column, int size) {
         if (need(size)) {
             row.octets(column, octets, at, size);
@@ -145,19 +145,19 @@ public final class Cursor extends Frames {
         }
     }
 
-    /** Reads the next frame whole, as {@link #open} goes to it. */
+    /** Reads the whole next frame; see {@link #open}. */
     public void frame(int column, int reserved) {
         open(reserved);
         octets(column, end - at);
     }
 
-    /** Reads so many opaque octets, which are that many at least. */
+    /** Reads opaque octets with a minimum size. */
     public void octets(int column, int size, int minimum) {
         failed |= size < minimum;
         octets(column, size);
     }
 
-    /** Reads a text of so many octets. */
+    /** Reads a text. */
     public void text(int column, int size) {
         int from = at;
         if (pass(size)) {
@@ -165,7 +165,7 @@ public final class Cursor extends Frames {
         }
     }
 
-    /** Goes past a text of so many octets; returns whether it is one. */
+    /** Skips a text; returns whether it is valid UTF-8. */
     private boolean pass(int size) {
         if (need(size)) {
             failed = Utf8.fault(octets, at, at + size) >= 0;
@@ -174,7 +174,7 @@ public final class Cursor extends Frames {
         return !failed;
     }
 
-    /** Reads a text of so many octets, of which the last may be the NUL that ends it. */
+    /** Reads a text that may end with NUL. */
     public void terminated(int column, int size) {
         if (need(size)) {
             row.octets(column, octets, at, content(size));
@@ -182,7 +182,7 @@ public final class Cursor extends Frames {
         }
     }
 
-    /** How many octets of a text there are without the NUL that may end it; it must have no other. */
+    /** Size of a text without the NUL that may end it; fails if it contains another. */
     private int content(int size) {
         int last = size > 0 && octets[at + size - 1] == 0 ? size - 1 : size;
         failed |= Utf8.fault(octets, at, at + last) >= 0;
@@ -192,19 +192,19 @@ public final class Cursor extends Frames {
         return last;
     }
 
-    /** Whether these octets and no others are left of the frame. */
+    /** Whether the rest of the frame equals these octets. */
     public boolean filled(int size, long wanted) {
         return !failed && end - at == size && number(octets, at, size) == wanted;
     }
 
-    /** Reads a count of entries, each of which takes an octet or more. */
+    /** Reads a count of entries of at least one octet each. */
     private int entries(int size, int minimum) {
         int number = length(size);
         failed |= number < minimum;
         return failed ? 0 : number;
     }
 
-    /** Reads a counted list of texts, each behind its length. */
+    /** Reads a counted list of texts with length prefixes. */
     public void texts(int column, int countSize, int lengthSize, int minimum) {
         int entries = entries(countSize, minimum);
         row.list(column, entries);
@@ -218,7 +218,7 @@ public final class Cursor extends Frames {
         row.endList(column);
     }
 
-    /** Reads counted names and values, texts behind their lengths. */
+    /** Reads counted names and values, texts with length prefixes. */
     public void pairs(int column, int countSize, int nameSize, int valueSize, int minimum) {
         int entries = entries(countSize, minimum);
         row.list(column, entries);
@@ -235,7 +235,7 @@ public final class Cursor extends Frames {
         row.endList(column);
     }
 
-    /** Reads counted texts that hold a name and a value each, divided at the first or the last {@code =}. */
+    /** Reads counted texts, each split into name and value at the first or last {@code =}. */
     public void divided(int column, int countSize, int lengthSize, boolean first, int minimum) {
         int entries = entries(countSize, minimum);
         row.list(column, entries);
@@ -266,14 +266,14 @@ public final class Cursor extends Frames {
         return -1;
     }
 
-    /** What a frame holds that is one value. */
+    /** Kind of a value that fills a frame. */
     public enum Whole { OCTETS, TEXT, TERMINATED }
 
-    /** Reads frames up to an empty one, which ends them, behind which {@code reserved} others must be. */
+    /** Reads frames up to an empty one, after which at least {@code reserved} frames must follow. */
     public void stack(int column, Whole kind, int reserved) {
         int last = index;
         while (last < count - reserved && size(last) > 0) {
-            // Without its NUL such a frame would be the one that ends the stack.
+            // Without NUL, the frame would be the empty one that ends the stack.
             failed |= kind == Whole.TERMINATED && size(last) == 1 && octets[begin(last)] == 0;
             last++;
         }
@@ -281,7 +281,7 @@ public final class Cursor extends Frames {
         open(reserved);
     }
 
-    /** Reads all frames that are left. */
+    /** Reads all remaining frames. */
     public void rest(int column, Whole kind) {
         frames(column, kind, count);
     }
@@ -302,7 +302,7 @@ public final class Cursor extends Frames {
         row.endList(column);
     }
 
-    /** Says which message was read; returns whether it is whole. */
+    /** Sets the number of the message; returns whether it is complete. */
     public boolean done(int number) {
         message = number;
         return !failed && index == count;
@@ -331,7 +331,7 @@ public final class Cursor extends Frames {
         return !failed;
     }
 
-    /** Nothing more can be read. */
+    /** Ends reading after a fault. */
     private int fail() {
         failed = true;
         at = end;

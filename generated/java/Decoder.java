@@ -9,15 +9,15 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Captured messages to rows, inside Spark's own process: {@code _message}, {@code _error}, {@code _frames}, and a
- * struct for each message of the protocol, null but for the row's own; behind them {@code _octets}, the number of
- * octets of all frames that are known.
+ * Decoder from captured messages to rows, inside Spark's process. The columns are {@code _message}, {@code _error},
+ * {@code _frames}, a struct for each message of the protocol (null except for the row's message), and {@code _octets},
+ * the number of octets of all non-null frames.
  *
- * <p>The rows are those of the package's {@code columns.decode}, errors included. Nothing that a peer sent makes this
- * throw, and no memory is taken by a number that it wrote.
+ * <p>The rows equal those of the package's {@code columns.decode}, errors included. No input from a peer makes the
+ * decoder throw, and no memory is allocated by a number that a peer sent.
  */
 public final class Decoder {
-    /** The most frames of one message; octets are bounded by what a row of Spark can hold. */
+    /** Largest number of frames of one message; a Spark row bounds the octets. */
     private static final int MAX_FRAMES = 65_536;
 
     private static final Object[] NONE = {};
@@ -42,17 +42,17 @@ public final class Decoder {
         return protocol.name();
     }
 
-    /** The cursor for the quick reading of frames, null where they are not known or too many for it. */
+    /** The cursor for fast reading; null if frames are null or too many. */
     public Cursor cursor(ArrayData frames) {
         return frames == null ? null : Cursor.over(frames);
     }
 
-    /** The row of a message that the cursor has read. */
+    /** The row of the message that the cursor has read. */
     public InternalRow row(Cursor read) {
         return Decoded.of(messages.length, messages[read.message()], read.row(), read.total());
     }
 
-    /** Decodes what was not read quickly, sent by the role of that letter; null or empty where nobody knows. */
+    /** Decodes frames with the tables; {@code sender} is a role's letter, null or empty if unknown. */
     public InternalRow decode(ArrayData frames, UTF8String sender) {
         Object[] found = frames == null ? NONE : octets(frames);
         long total = count(found);
@@ -67,7 +67,7 @@ public final class Decoder {
     private InternalRow read(Object[] frames, String sender, long total) {
         for (int number = 0; number < frames.length; number++) {
             if (frames[number] == null) {
-                // It is not known, which is another thing than empty.
+                // A null frame is unknown, which differs from empty.
                 throw Refusal.of(null, "", "frames", number, null, "frames", "octets", "null", "columns");
             }
         }
@@ -80,7 +80,7 @@ public final class Decoder {
         try {
             values = message.read(new Place(protocol, message, frames, false));
         } catch (Refusal first) {
-            // Once more, with the paths of entries, for what the error says.
+            // Decode again with paths of entries for the error text.
             values = message.read(new Place(protocol, message, frames, true));
         }
         return Decoded.of(messages.length, message, new GenericInternalRow(values), total);

@@ -7,7 +7,7 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/** Values of one kind in a row: a count, then so many; without a count they go on to the end of the run. */
+/** A count, then that many values of one type; without a count, they extend to the end of the run. */
 abstract class Entries extends Type {
     private final int countOctets;
     private final int minimum;
@@ -17,10 +17,10 @@ abstract class Entries extends Type {
         this.minimum = minimum;
     }
 
-    /** Enters the entry of that number: the field is {@code field}, the list's path {@code path}. */
+    /** Enters an entry by number; the field is {@code field}, the path of the list {@code path}. */
     abstract void enter(Place place, Field field, String path, int number);
 
-    /** Goes back to the list. */
+    /** Returns to the list. */
     abstract void leave(Place place, Field field, String path);
 
     abstract Object entry(Place place);
@@ -32,7 +32,7 @@ abstract class Entries extends Type {
         return DataTypes.createArrayType(entryType());
     }
 
-    /** What is done once the count is known. */
+    /** Called once the count is known. */
     void begin(Place place) {}
 
     @Override
@@ -54,7 +54,7 @@ abstract class Entries extends Type {
         return new GenericArrayData(values.toArray());
     }
 
-    /** Reads the number of entries, each of which takes an octet or more. */
+    /** Reads the number of entries of at least one octet each. */
     private int count(Place place, int start) {
         long count = place.unsigned(countOctets);
         int left = place.left();

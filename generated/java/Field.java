@@ -1,7 +1,7 @@
 // Written by specwire from generator/support/java/Field.java. Do not edit; change that file and run `make generate`.
 package specwire.generated.java;
 
-/** A value in a frame: its name in errors, the rule of the grammar, its type. */
+/** Value in a frame: its name in errors, its grammar rule, its type. */
 public final class Field {
     private final String name;
     private final String rule;
@@ -26,7 +26,7 @@ public final class Field {
         return new Field(name, rule, type, true, optional);
     }
 
-    /** The same field, before which the run may end; it is null then, and so is every field behind it. */
+    /** The same field, but the run may end before it; then it and all later fields are null. */
     public Field asOptional() {
         return new Field(name, rule, type, flags, true);
     }

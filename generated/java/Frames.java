@@ -9,12 +9,12 @@ import org.apache.spark.sql.catalyst.util.GenericArrayData;
 import org.apache.spark.unsafe.Platform;
 import org.apache.spark.unsafe.types.BinaryView;
 
-/** The frames of one message, where Spark keeps them, and what tells it from others. */
+/** The frames of one message in Spark's memory, and the octets that identify the message. */
 public abstract class Frames {
-    /** Messages beyond are left to the tables. */
+    /** Larger messages are left to the tables. */
     static final int MOST_FRAMES = 1024;
 
-    /** The most octets of a message that is read quickly: a row takes some times as many where entries are small. */
+    /** Largest message that is read fast: its row can be several times as large if entries are small. */
     private static final int MOST_OCTETS = 1 << 24;
 
     private static final VarHandle SHORTS =
@@ -25,11 +25,11 @@ public abstract class Frames {
             MethodHandles.byteArrayViewVarHandle(long[].class, ByteOrder.BIG_ENDIAN);
     private static final byte[] NOTHING = {};
 
-    /** How many frames there are. */
+    /** Number of frames. */
     final int count;
-    /** The octets that all frames are in. */
+    /** Array that contains all frames. */
     byte[] octets = NOTHING;
-    /** Where each frame begins in them, and where it ends. */
+    /** Where each frame begins and ends in the array. */
     final int[] bounds;
     private long total;
 
@@ -38,13 +38,13 @@ public abstract class Frames {
         bounds = new int[2 * count];
     }
 
-    /** Finds the octets of the frames; returns whether they are all known, and not too many. */
+    /** Locates the octets of the frames; returns false for null frames or too many octets. */
     final boolean take(ArrayData frames) {
         boolean objects = frames instanceof GenericArrayData;
         return !objects && find(frames) || total <= MOST_OCTETS && copy(frames);
     }
 
-    /** Finds the frames where Spark has them; returns whether they are all known, and in one place. */
+    /** Locates the frames in Spark's memory; returns false for null frames or several arrays. */
     private boolean find(ArrayData frames) {
         for (int number = 0; number < count; number++) {
             BinaryView view = frames.getBinaryView(number);
@@ -60,7 +60,7 @@ public abstract class Frames {
         return total <= MOST_OCTETS;
     }
 
-    /** Copies the frames into one place, where they are not; returns whether they are all known. */
+    /** Copies the frames into one array; returns false for null frames. */
     private boolean copy(ArrayData frames) {
         byte[][] found = new byte[count][];
         total = 0;
@@ -96,19 +96,19 @@ public abstract class Frames {
         return total;
     }
 
-    /** The number of a frame that is counted from the end where its number is negative; -1 where it is not there. */
+    /** Index of a frame, counted from the end if negative; -1 if it is missing. */
     final int place(int frame) {
         int place = frame < 0 ? frame + count : frame;
         return place < count ? Math.max(place, -1) : -1;
     }
 
-    /** The first octets of a frame as a number, at most seven, -1 where there are fewer. */
+    /** The first octets of a frame, at most seven, as a number; -1 if there are fewer. */
     public final long head(int frame, int size) {
         int place = place(frame);
         return place < 0 || size(place) < size ? -1 : number(octets, begin(place), size);
     }
 
-    /** All octets of a frame as a number behind that of how many they are; -1 where there are more than seven. */
+    /** The size of a frame followed by its octets, as one number; -1 for more than seven octets. */
     public final long whole(int frame) {
         int place = place(frame);
         if (place < 0 || size(place) > 7) {
@@ -117,23 +117,23 @@ public abstract class Frames {
         return (long) size(place) << 56 | number(octets, begin(place), size(place));
     }
 
-    /** Whether the first octets of a frame are these. */
+    /** Whether a frame begins with these octets. */
     public final boolean begins(int frame, int size, long wanted) {
         int place = place(frame);
         return place >= 0 && size(place) >= size && number(octets, begin(place), size) == wanted;
     }
 
-    /** Whether a frame has these octets and no others. */
+    /** Whether a frame equals these octets. */
     public final boolean fills(int frame, int size, long wanted) {
         return begins(frame, size, wanted) && size(place(frame)) == size;
     }
 
-    /** How many frames there are. */
+    /** Number of frames. */
     public final int frames() {
         return count;
     }
 
-    /** A number of so many octets. */
+    /** Reads an unsigned integer. */
     static long number(byte[] octets, int from, int size) {
         switch (size) {
             case 1:

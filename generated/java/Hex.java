@@ -3,7 +3,7 @@ package specwire.generated.java;
 
 import java.util.HexFormat;
 
-/** Octets as layouts write them. */
+/** Octets in the hexadecimal notation of layouts. */
 final class Hex {
     private Hex() {}
 

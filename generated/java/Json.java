@@ -5,7 +5,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** UTF-8 JSON text up to the end of the run; what is in it is nobody's business here. */
+/** UTF-8 JSON text up to the end of the run; its content is not parsed. */
 public final class Json extends Type {
     @Override
     Object read(Place place) {

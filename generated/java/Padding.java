@@ -4,7 +4,7 @@ package specwire.generated.java;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/** So many octets that mean nothing. */
+/** Octets without meaning. */
 public final class Padding extends Type {
     private final int octets;
 

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 
-/** A part of a message: a frame, a stack of frames up to an empty one, or all frames that are left. */
+/** A part of a message: a frame, a stack of frames up to an empty one, or all remaining frames. */
 public abstract class Part {
     private final Presence presence;
 
@@ -22,10 +22,10 @@ public abstract class Part {
     /** The fields of the part. */
     abstract Field[] fields();
 
-    /** How many columns the part fills. */
+    /** Number of columns of the part. */
     abstract int columns();
 
-    /** The columns of the part: of a frame one for each field, else one for all of its frames. */
+    /** Columns of the part: one for each field of a frame, else one for all frames. */
     final List<StructField> dataTypes() {
         List<StructField> found = new ArrayList<>();
         for (Field field : fields()) {

@@ -6,14 +6,14 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Messages told apart by patterns of how the first frame begins; the longest that fits decides.
+ * Messages told apart by patterns of how the first frame begins; the longest match decides.
  *
- * <p>A message whose name is still open is what none with a name of its own is.
+ * <p>So a message whose name is open matches only if no message with a fixed name does.
  */
 final class PatternSelection extends Selection {
     /** A message, and a pattern of it: hexadecimal, and the octets, -1 for any. */
     private record Row(Message message, String pattern, short[] octets) {
-        /** How many octets of the pattern fit, from the first on. */
+        /** Number of octets of the pattern that match, from the first on. */
         int fitting(byte[] frame) {
             for (int at = 0; at < octets.length; at++) {
                 if (at == frame.length || octets[at] >= 0 && octets[at] != (frame[at] & 0xff)) {
@@ -23,7 +23,7 @@ final class PatternSelection extends Selection {
             return octets.length;
         }
 
-        /** The octets that the pattern fixes from octet {@code start} on, without a gap. */
+        /** The contiguous octets that the pattern fixes from octet {@code start} on. */
         byte[] word(int start) {
             int end = start;
             while (end < octets.length && octets[end] >= 0) {
@@ -47,7 +47,7 @@ final class PatternSelection extends Selection {
         }
     }
 
-    /** The octets of a pattern, -1 where any may stand. */
+    /** The octets of a pattern, -1 for any octet. */
     static short[] octets(String pattern) {
         short[] octets = new short[pattern.length() / 2];
         for (int at = 0; at < octets.length; at++) {
@@ -76,7 +76,7 @@ final class PatternSelection extends Selection {
         return longest.message;
     }
 
-    /** Says where the nearest patterns stop fitting. */
+    /** Reports where the nearest patterns fail. */
     private Refusal unknown(Protocol protocol, byte[] frame) {
         int at = rows.stream().mapToInt(row -> row.fitting(frame)).max().orElse(0);
         List<Row> nearest = rows.stream().filter(row -> row.fitting(frame) == at).toList();
@@ -105,7 +105,7 @@ final class PatternSelection extends Selection {
         String expected = Words.oneOf(options);
         String found = Words.show(Bytes.atMost(frame, start, most));
         if (at == frame.length && size > 0 && open) {
-            // It could be any octets, of which there are too few.
+            // The pattern allows any octet here; the frame is too short.
             expected = Words.octets(size);
             found = Integer.toString(frame.length - start);
         }
@@ -113,7 +113,7 @@ final class PatternSelection extends Selection {
         return refuse(protocol, field.name(), 0, start, kind, expected, found, field.rule());
     }
 
-    /** How many octets a value takes where a pattern goes on so, -1 where they have no fixed number. */
+    /** Number of octets of a value at this place of a pattern, -1 if it varies. */
     private static int sizeOf(Type type, String pattern) {
         return type instanceof Size size ? size.sizeIn(pattern) : type.fixedSize();
     }

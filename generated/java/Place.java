@@ -2,31 +2,31 @@
 package specwire.generated.java;
 
 /**
- * Where a decoder is: the frame, the octet, the run, the field and its path, for the error that may come.
+ * Position of a decoder: frame, octet, run, field and path, for errors.
  *
- * <p>A message is read twice where it has a fault: paths of entries are made the second time only.
+ * <p>A message with a fault is read twice; paths of entries are built only the second time.
  */
 final class Place {
     final Protocol protocol;
     final Message message;
     final Object[] frames;
     final boolean told;
-    /** The number of the frame. */
+    /** Index of the frame. */
     int index;
     /** The octets of the frame. */
     byte[] frame;
-    /** The octet at which the next value begins. */
+    /** Offset of the next value. */
     int at;
-    /** The octet at which the innermost run ends. */
+    /** Offset at which the innermost run ends. */
     int end;
-    /** The octet at which the content of a value with a length begins, once {@link Span#open} has found it. */
+    /** Offset of the content of a value with a length, set by {@link Span#open}. */
     int begin;
     Field field;
-    /** The field as errors name it: {@code headers[1]}. */
+    /** Path of the field as in errors: {@code headers[1]}. */
     String path = "";
-    /** The rule of the entry, where it is another than the field's. */
+    /** Rule of the entry, if it differs from the field's rule. */
     String rule;
-    /** In a text that holds a name and a value: the octet between the two; -1 elsewhere. */
+    /** In a text with name and value: offset of the octet between them; -1 otherwise. */
     int divided = -1;
 
     Place(Protocol protocol, Message message, Object[] frames, boolean told) {
@@ -36,7 +36,7 @@ final class Place {
         this.told = told;
     }
 
-    /** Goes on to another field, or to none. */
+    /** Moves to another field, or to none. */
     void enter(Field next, String named) {
         field = next;
         path = named;
@@ -44,7 +44,7 @@ final class Place {
         divided = -1;
     }
 
-    /** Goes on to the start of the frame. */
+    /** Moves to the start of the frame. */
     void open() {
         frame = (byte[]) frames[index];
         at = 0;
@@ -55,14 +55,14 @@ final class Place {
         return end - at;
     }
 
-    /** Refuses a run that ends before so many octets more. */
+    /** Refuses a run with too few octets left. */
     void need(int octets) {
         if (octets > end - at) {
             throw refuse("length", Words.octets(octets), Integer.toString(end - at), at);
         }
     }
 
-    /** Moves past an unsigned integer of so many octets, 1 to 8, and returns it. */
+    /** Reads an unsigned integer of 1 to 8 octets and advances past it. */
     long unsigned(int octets) {
         need(octets);
         long value = 0;
@@ -72,12 +72,12 @@ final class Place {
         return value;
     }
 
-    /** Whether the run goes on with these octets. */
+    /** Whether the next octets of the run are these. */
     boolean begins(byte[] octets) {
         return octets.length <= end - at && Bytes.standAt(frame, at, octets);
     }
 
-    /** Refuses more octets behind the last value of a frame. */
+    /** Refuses octets after the last value of a frame. */
     void endFrame() {
         if (at < end) {
             throw refuse("trailing", "the end of the frame", Words.numberOf(end - at, "more octet"), at);
@@ -88,7 +88,7 @@ final class Place {
         return rule != null ? rule : field != null ? field.rule() : message.name();
     }
 
-    /** The fault at octet {@code offset} of the frame, -1 where no octet is meant. */
+    /** The fault at offset {@code offset} of the frame; -1 if no octet is at fault. */
     Refusal refuse(String kind, String expected, String found, int offset) {
         String named = path;
         if (divided >= 0 && offset >= 0) {

@@ -2,30 +2,30 @@
 package specwire.generated.java;
 
 /**
- * When a part is there: always, when {@code flags & mask == value}, or when there are frames enough.
+ * Condition for a part: always, if {@code flags & mask == value}, or if there are enough frames.
  *
- * @param kind how that is told
- * @param mask the bits of the flags octet that say it, 0 for none
- * @param value what these bits are then
+ * @param kind how presence is determined
+ * @param mask bits of the flags octet that announce the part, 0 for none
+ * @param value value of these bits if the part is present
  */
 public record Presence(Kind kind, int mask, int value) {
-    /** How a part's presence is told. */
+    /** How the presence of a part is determined. */
     public enum Kind { ALWAYS, ANNOUNCED, COUNTED }
 
     /** The part is in every message. */
     public static final Presence ALWAYS = new Presence(Kind.ALWAYS, 0, 0);
 
-    /** The part is in every message, and flags must say so. */
+    /** The part is in every message, and flags must announce it. */
     public static Presence always(int mask, int value) {
         return new Presence(Kind.ALWAYS, mask, value);
     }
 
-    /** The part is there when flags say so. */
+    /** The part is present if flags announce it. */
     public static Presence announced(int mask, int value) {
         return new Presence(Kind.ANNOUNCED, mask, value);
     }
 
-    /** The part is there when the message has frames enough. */
+    /** The part is present if the message has enough frames. */
     public static Presence counted() {
         return new Presence(Kind.COUNTED, 0, 0);
     }

@@ -41,8 +41,8 @@ public final class Protocol {
     }
 
     /**
-     * A protocol whose messages have shapes, those that fix most first; {@code roles} are the letters of all senders
-     * that there are, none where the sender has no say.
+     * A protocol whose messages have shapes, the most specific first; {@code roles} are the letters of all senders,
+     * empty if the sender does not matter.
      */
     public static Protocol ofShapes(
             String name, String edition, int announcing, List<String> roles, List<Shape> shapes, Message... messages) {
@@ -66,7 +66,7 @@ public final class Protocol {
         return messages;
     }
 
-    /** Whether a header is found from the end of a message. */
+    /** Whether a header is counted from the end of a message. */
     boolean hasHeaderLast() {
         return headerLast;
     }
@@ -75,7 +75,7 @@ public final class Protocol {
         return messages.stream().filter(message -> message.className().equals(className)).findFirst().orElseThrow();
     }
 
-    /** The message that frames claim to be; throws {@link Refusal} where there is none. */
+    /** The message that frames claim to be; throws {@link Refusal} if there is none. */
     Message find(Object[] frames, String sender) {
         return selection.find(this, frames, sender);
     }

@@ -5,7 +5,7 @@ import org.apache.spark.sql.catalyst.expressions.GenericInternalRow;
 import org.apache.spark.sql.catalyst.InternalRow;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** Why frames are no message: thrown inside a decoder only, and without the cost of a stack trace. */
+/** Fault of frames that are no message: thrown only inside a decoder, without a stack trace. */
 final class Refusal extends RuntimeException {
     private static final long serialVersionUID = 1L;
 
@@ -22,9 +22,9 @@ final class Refusal extends RuntimeException {
     }
 
     /**
-     * A fault; {@code message}, {@code field}, {@code frame} and {@code offset} are null where none is meant.
+     * A fault; {@code message}, {@code field}, {@code frame} and {@code offset} are null if not known.
      *
-     * @param named the message, or the protocol where the octets name none: the sentence begins with it
+     * @param named the message, or the protocol if no message is identified; begins the error text
      * @param rule the specification's edition and rule
      */
     static Refusal of(

@@ -3,7 +3,7 @@ package specwire.generated.java;
 
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 
-/** All frames that are left, none or more. */
+/** All remaining frames, none or more. */
 public final class Rest extends Part {
     private final Field field;
 

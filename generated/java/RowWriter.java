@@ -10,21 +10,21 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.unsafe.Platform;
 
 /**
- * The values of one message as the octets of a row of Spark, which copies them as they are.
+ * Writer of the values of one message as the octets of a Spark row, which Spark copies unchanged.
  *
- * <p>They are the very octets that Spark's own {@code UnsafeRowWriter} gives for these values, because Spark groups
- * rows by their octets. A row has a bit for each column that is null, eight octets for each column, then what does not
- * fit into them, each beginning at a multiple of eight octets; there the eight say where it is and how long. A list is
- * the same with the number of its items in front.
+ * <p>The octets equal those that Spark's {@code UnsafeRowWriter} writes for these values, because Spark groups rows by
+ * their octets. A row has a null bit for each column, eight octets for each column, then the values that do not fit,
+ * each aligned to eight octets; the eight octets of such a column hold position and size. A list has the same format,
+ * preceded by the number of its items.
  *
- * <p>Each row has memory of its own, so it stays as it is when the next one is made.
+ * <p>Each row has its own memory, so it is not changed by the next row.
  */
 final class RowWriter {
-    /** The most columns of a row: one word says which are null. */
+    /** Largest number of columns of a row: one word holds the null bits. */
     static final int MOST_COLUMNS = 64;
 
     private static final int WORD = 8;
-    /** What a decimal of more than 18 digits takes, however small it is. */
+    /** Octets reserved for a decimal of more than 18 digits, however small it is. */
     private static final int DECIMAL = 16;
 
     private static final VarHandle SHORTS = view(short[].class);
@@ -37,20 +37,20 @@ final class RowWriter {
 
     private int columns;
     private byte[] row;
-    /** Where the next value goes that does not fit into a column. */
+    /** Position of the next value that does not fit in its column. */
     private int at;
-    /** A bit for each column without a value. */
+    /** Bit for each null column. */
     private long nulls;
-    /** Where the list begins that is written. */
+    /** Start of the current list. */
     private int list;
-    /** Where the eight octets of its first item are. */
+    /** Position of the eight octets of its first item. */
     private int items;
 
     private static VarHandle view(Class<?> of) {
         return MethodHandles.byteArrayViewVarHandle(of, ByteOrder.nativeOrder());
     }
 
-    /** Begins a row of so many columns, all null; {@code room} octets are expected beside them. */
+    /** Begins a row with all columns null; {@code room} is the expected size besides the columns. */
     void begin(int columns, int room) {
         this.columns = columns;
         at = WORD + WORD * columns;
@@ -75,7 +75,7 @@ final class RowWriter {
         row[place(column)] = 1;
     }
 
-    /** Writes an unsigned integer of so many octets, 1 to 7, in the type that Spark has for it. */
+    /** Writes an unsigned integer of 1 to 7 octets in its Spark type. */
     void integer(int column, long value, int size) {
         int place = place(column);
         switch (size) {
@@ -85,7 +85,7 @@ final class RowWriter {
         }
     }
 
-    /** Writes an unsigned integer of eight octets as a decimal: the octets of its two's complement, as few as do. */
+    /** Writes an unsigned integer of eight octets as a decimal: its shortest two's complement. */
     void decimal(int column, long value) {
         grow(DECIMAL);
         int size = (Long.SIZE - Long.numberOfLeadingZeros(value)) / Byte.SIZE + 1;
@@ -98,21 +98,21 @@ final class RowWriter {
         at += DECIMAL;
     }
 
-    /** Passes a column of decimals that has no value: it has its place nevertheless. */
+    /** Skips a null column of decimals, which has reserved octets nevertheless. */
     void noDecimal(int column) {
         grow(DECIMAL);
         point(WORD + WORD * column, 0, 0);
         at += DECIMAL;
     }
 
-    /** Writes octets, or a text of so many. */
+    /** Writes octets or a text. */
     void octets(int column, byte[] base, int from, int size) {
         put(place(column), 0, base, from, size);
     }
 
-    /** Begins a list of so many items, of which {@link #item} or {@link #pair} writes one after the other. */
+    /** Begins a list; {@link #item} or {@link #pair} then writes each item. */
     void list(int column, int count) {
-        // The column says where it is before anybody knows how long; then the list ends.
+        // The column stores the position first; the size is known when the list ends.
         point(place(column), 0, 0);
         list = at;
         items = at + WORD + WORD * ((count + Long.SIZE - 1) / Long.SIZE);
@@ -122,7 +122,7 @@ final class RowWriter {
         at += fixed;
     }
 
-    /** Says that the list in a column is whole. */
+    /** Ends the list in a column. */
     void endList(int column) {
         point(WORD + WORD * column, 0, list, at - list);
     }
@@ -132,7 +132,7 @@ final class RowWriter {
         put(items + WORD * number, list, base, from, size);
     }
 
-    /** Writes an item of a list that is a row of two texts, which stand in the same octets. */
+    /** Writes an item that is a row of two texts from the same array. */
     void pair(int number, byte[] base, int from, int size, int secondFrom, int secondSize) {
         int own = at;
         grow(3 * WORD);
@@ -146,7 +146,7 @@ final class RowWriter {
         int padded = size + WORD - 1 & -WORD;
         grow(padded);
         if (size > 0 && size <= WORD && base.length - from >= WORD) {
-            // As a word without what is behind: many values are that small.
+            // Read one word and mask the rest: many values are that small.
             long word = (long) FIRST_LOWEST.get(base, from);
             FIRST_LOWEST.set(row, at, word & -1L >>> Byte.SIZE * (WORD - size));
         } else {
@@ -156,7 +156,7 @@ final class RowWriter {
         at += padded;
     }
 
-    /** Notes that what comes next, so many octets, is the value that belongs to the place. */
+    /** Records position and size of the next octets in the column. */
     private void point(int place, int origin, int size) {
         point(place, origin, at, size);
     }

@@ -7,14 +7,14 @@ import java.util.List;
 import java.util.stream.Stream;
 
 /**
- * Messages told apart by what they look like as a whole, and by who sends them: a message that the sender does not
- * send is passed over, and where two look the same the sender decides.
+ * Messages told apart by their shape and sender: messages that the sender does not send are skipped, and if two have
+ * the same shape, the sender decides.
  */
 final class ShapeSelection extends Selection {
     private final List<String> roles;
     private final Shape[] shapes;
 
-    /** The letters of all senders that there are, and the shapes, those that fix most first. */
+    /** The letters of all senders, and the shapes, the most specific first. */
     ShapeSelection(List<String> roles, Shape... shapes) {
         this.roles = roles;
         this.shapes = shapes;
@@ -35,14 +35,14 @@ final class ShapeSelection extends Selection {
         throw unknown(protocol, frames, sender);
     }
 
-    /** Whether the message can come from a sender; one that is no role may have sent all that need no sender. */
+    /** Whether a sender can send the message; an unknown sender can send all that need no sender. */
     private boolean isSent(Shape shape, String sender) {
         boolean known = sender != null && shape.senders().contains(sender);
         boolean other = sender != null && roles.contains(sender) && !shape.senders().isEmpty();
         return known || !shape.needsSender() && !other;
     }
 
-    /** Says where the nearest shapes stop fitting. */
+    /** Reports where the nearest shapes fail. */
     private Refusal unknown(Protocol protocol, Object[] frames, String sender) {
         List<String> options = sent(frames);
         if (!options.isEmpty()) {
@@ -69,7 +69,7 @@ final class ShapeSelection extends Selection {
         return refuse(protocol, null, -1, -1, "frames", expected, Words.frames(frames.length), null);
     }
 
-    /** The classes that frames are, each with the senders for which they are it. */
+    /** The classes that frames match, each with the senders for which they do. */
     private List<String> sent(Object[] frames) {
         List<String> known = new ArrayList<>();
         List<String> options = new ArrayList<>();

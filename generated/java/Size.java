@@ -6,14 +6,14 @@ import java.util.stream.Stream;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/** How many octets follow in the run; each form is a tag and the octets of the integer after it. */
+/** Number of octets that follow in the run; each form is a tag and the width of the integer after it. */
 public final class Size extends Type {
     /** A way to write a size. */
     public static final class Form {
         private final byte[] tag;
         private final int octets;
 
-        /** The octets of the tag in hexadecimal, none where the form is what begins as none of the others. */
+        /** The tag in hexadecimal; empty for a form that applies if no tag matches. */
         public Form(String tag, int octets) {
             this.tag = Hex.octets(tag);
             this.octets = octets;
@@ -42,7 +42,7 @@ public final class Size extends Type {
         throw new IllegalStateException("a size belongs to a run");
     }
 
-    /** Reads a size, up to 2^64 - 1, and moves behind it; notes where its integer begins. */
+    /** Reads a size up to 2^64 - 1, advances past it, and records where its integer begins. */
     long readSize(Place place) {
         for (Form form : tagged) {
             if (place.begins(form.tag)) {
@@ -61,7 +61,7 @@ public final class Size extends Type {
         return place.unsigned(form.octets);
     }
 
-    /** How many octets a size takes where a pattern, in hexadecimal, goes on so; -1 where it fits no form. */
+    /** Width of a size at this place of a hexadecimal pattern; -1 if it matches no form. */
     int sizeIn(String pattern) {
         for (Form form : forms) {
             if (pattern.startsWith(Words.hex(form.tag, 0, form.tag.length))) {

@@ -9,7 +9,7 @@ public final class Struct extends Type {
     private final Fields fields;
     private final String rule;
 
-    /** The fields of a record; {@code rule} is the grammar's for it, null where it has no name. */
+    /** Fields of a record; {@code rule} is its grammar rule, null if it has none. */
     public Struct(String rule, Field... fields) {
         this.rule = rule;
         this.fields = new Fields(fields);

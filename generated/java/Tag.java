@@ -4,7 +4,7 @@ package specwire.generated.java;
 import java.util.List;
 import java.util.stream.Stream;
 
-/** What a protocol's selectors find in a message: a piece for each. */
+/** The octets at a protocol's selectors in a message, one piece for each selector. */
 public final class Tag {
     private final List<byte[]> pieces;
 
@@ -13,8 +13,8 @@ public final class Tag {
         this.pieces = Stream.of(pieces).map(Hex::octets).toList();
     }
 
-    /** Whether each selector finds its piece in these frames. */
-    boolean stands(Selector[] selectors, Object[] frames) {
+    /** Whether each selector matches its piece in these frames. */
+    boolean matches(Selector[] selectors, Object[] frames) {
         for (int number = 0; number < selectors.length; number++) {
             if (!selectors[number].finds(frames, pieces.get(number))) {
                 return false;

@@ -6,15 +6,15 @@ import java.util.Arrays;
 import java.util.List;
 
 /**
- * Messages told apart by the octets that selectors point at.
+ * Messages told apart by the octets at selectors.
  *
- * <p>Where no message has what they find, the constants that all messages begin with are looked at first: a foreign
- * signature is another finding than an unknown number after the right one.
+ * <p>If no message matches, the constants with which all messages begin are checked first: a foreign signature is a
+ * different fault than an unknown number after the right signature.
  */
 final class TagSelection extends Selection {
-    /** A constant that a selector covers, and where it stands. */
+    /** A constant that a selector covers, and its position. */
     private record Covered(Field field, int frame, int offset, List<byte[]> spellings, boolean whole) {
-        /** The octets in its place, null where the frame is not there. */
+        /** The octets at its position, null if the frame is missing. */
         byte[] found(Object[] frames) {
             int place = Selector.place(frame, frames.length);
             if (place < 0) {
@@ -39,7 +39,7 @@ final class TagSelection extends Selection {
     Message find(Protocol protocol, Object[] frames, String sender) {
         for (Message message : protocol.messages()) {
             for (Tag tag : message.tags()) {
-                if (tag.stands(selectors, frames)) {
+                if (tag.matches(selectors, frames)) {
                     return message;
                 }
             }
@@ -47,7 +47,7 @@ final class TagSelection extends Selection {
         throw unknown(protocol, frames);
     }
 
-    /** Says which tag is not that of any message, or that each is but not together. */
+    /** Reports an unknown tag, or known tags that do not belong together. */
     private Refusal unknown(Protocol protocol, Object[] frames) {
         List<List<Covered>> tags = new ArrayList<>();
         for (Message message : protocol.messages()) {
@@ -60,7 +60,7 @@ final class TagSelection extends Selection {
             byte[] found = tag.found(frames);
             int number = row;
             if (tags.stream().noneMatch(own -> own.get(number).isSpelled(found))) {
-                // The last tag is the message's own number; those before it say which protocol this is.
+                // The last tag is the message number; those before it identify the protocol.
                 return noSuchTag(protocol, frames, tags, row, row == rows - 1);
             }
             others.add(tag.field.name() + " " + Words.show(found));

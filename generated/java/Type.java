@@ -3,27 +3,27 @@ package specwire.generated.java;
 
 import org.apache.spark.sql.types.DataType;
 
-/** What a value is: how it is read from octets, and what Spark is given for it. */
+/** Type of a value: how it is read from octets, and its value in Spark. */
 public abstract class Type {
-    /** Reads the value at the place and moves behind it; throws {@link Refusal} where it is none. */
+    /** Reads the value at the place and advances past it; throws {@link Refusal} if it is invalid. */
     abstract Object read(Place place);
 
-    /** What the value is in Spark; of no use where it is implied. */
+    /** The Spark type; unused if the value is implied. */
     abstract DataType dataType();
 
-    /** Whether the octets follow from the other fields: no column. */
+    /** Whether the octets are computed from other fields, so there is no column. */
     boolean implied() {
         return false;
     }
 
-    /** Reads a value that has a frame of its own; constants and words fill it. */
+    /** Reads a value that fills a frame. */
     Object readWhole(Place place) {
         Object value = read(place);
         place.endFrame();
         return value;
     }
 
-    /** How many octets the value always has, -1 for others. */
+    /** The fixed number of octets, -1 if it varies. */
     int fixedSize() {
         return -1;
     }

@@ -6,7 +6,7 @@ import java.lang.invoke.VarHandle;
 import java.nio.ByteOrder;
 
 /**
- * Where octets stop being UTF-8, as Python's decoder sees it: no surrogates, nothing in more octets than it takes.
+ * Detection of UTF-8 faults as in Python's decoder: no surrogates and no overlong forms.
  */
 final class Utf8 {
     private static final VarHandle LONGS =
@@ -17,12 +17,12 @@ final class Utf8 {
 
     private Utf8() {}
 
-    /** The first octet of the first fault from {@code begin} up to {@code end}, -1 where there is none. */
+    /** Position of the first fault from {@code begin} to {@code end}, -1 if there is none. */
     static int fault(byte[] octets, int begin, int end) {
         return isAscii(octets, begin, end) ? -1 : faultBeyond(octets, begin, end);
     }
 
-    /** Whether all are of ASCII; the last words overlap those before, so there is no octet alone. */
+    /** Whether all octets are ASCII; the last word overlaps the one before, so no single octets remain. */
     private static boolean isAscii(byte[] octets, int begin, int end) {
         int size = end - begin;
         if (size < 4) {
@@ -60,13 +60,13 @@ final class Utf8 {
         return -1;
     }
 
-    /** How many octets the fault at {@code at} has: those that could have begun a character, at least one. */
+    /** Number of octets of the fault at {@code at}: those that could begin a character, at least one. */
     static int faultSize(byte[] octets, int at, int end) {
         int size = size(octets[at]);
         return size == 0 ? 1 : good(octets, at, Math.min(end, at + size));
     }
 
-    /** How many octets a character has that begins so, 0 where none does. */
+    /** Number of octets of a character with this first octet, 0 if it is invalid. */
     private static int size(byte first) {
         int octet = first & 0xff;
         if (octet < 0xc2 || octet > 0xf4) {
@@ -75,7 +75,7 @@ final class Utf8 {
         return octet < 0xe0 ? 2 : octet < 0xf0 ? 3 : 4;
     }
 
-    /** How many octets of a character of several fit, the first one included. */
+    /** Number of valid octets of a multi-octet character, including the first. */
     private static int good(byte[] octets, int at, int end) {
         if (at + 1 == end || !isSecond(octets[at] & 0xff, octets[at + 1] & 0xff)) {
             return 1;

@@ -5,13 +5,13 @@ import java.nio.charset.StandardCharsets;
 import java.util.HexFormat;
 import java.util.List;
 
-/** How octets and numbers read in the sentences of errors; the twin of Python's {@code words}. */
+/** Wording of octets and numbers in errors; the twin of Python's {@code words}. */
 final class Words {
     private static final int LONGEST = 40;
 
     private Words() {}
 
-    /** A number with what it counts, in the plural unless it is one. */
+    /** A number with its noun, in the plural unless it is one. */
     static String numberOf(long number, String thing) {
         return Long.toUnsignedString(number) + " " + thing + (number == 1 ? "" : "s");
     }
@@ -26,7 +26,7 @@ final class Words {
         return numberOf(number, "frame");
     }
 
-    /** The octets that may stand in a place. */
+    /** The alternatives for octets. */
     static String oneOf(List<byte[]> options) {
         return either(options.stream().map(Words::show).toList());
     }
@@ -37,7 +37,7 @@ final class Words {
         return last == 0 ? words.get(0) : String.join(", ", words.subList(0, last)) + " or " + words.get(last);
     }
 
-    /** Octets as a person reads them: in quotes where they are text, else hexadecimal, never long. */
+    /** Octets in readable form, shortened: quoted if they are text, else hexadecimal. */
     static String show(byte[] octets) {
         return show(octets, 0, octets.length);
     }
@@ -62,7 +62,7 @@ final class Words {
         return HexFormat.of().formatHex(octets, begin, end);
     }
 
-    /** A text as Python writes it in source: in quotes, what cannot be printed escaped. */
+    /** A text as in Python's repr: quoted, with unprintable characters escaped. */
     static String quoted(String text) {
         char quote = text.contains("'") && !text.contains("\"") ? '"' : '\'';
         StringBuilder quoted = new StringBuilder().append(quote);

@@ -1,9 +1,10 @@
 # Written by specwire from generator/support/strategies/frames.py. Do not edit; change that file and run `make generate`.
-"""Frames for the strategies of all packages: those of messages, and the same with something wrong in them.
+"""Hypothesis strategies for frames: those of messages, and damaged ones.
 
-What goes wrong on a wire and in other people's programs: a frame cut short, an octet that is another one, octets
-too many or too few in the middle, a frame lost, doubled or out of place. Frames that went wrong can be a message
-still, of the same class or of another; `malformed` draws only those that no decoder takes.
+The damage is what happens on a wire and in faulty programs: a frame is truncated, an octet is
+changed, octets are inserted or removed, a frame is lost, duplicated or reordered. Damaged frames
+can still be a message of the same or another class. `malformed` draws only those that no decoder
+accepts.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from specwire.generated.errors import DecodeError
 from specwire.generated.messages import Message
 
 TELLING = (0x00, 0x01, 0x02, 0x08, 0x3D, 0x7F, 0x80, 0xC3, 0xFF)
-"""Octets at which something changes: flags, counts, NUL, ``=``, UTF-8."""
+"""Octets at which parsing changes: flags, counts, NUL, ``=``, UTF-8."""
 
 
 def encoded(messages: SearchStrategy[Message], *, strict: bool = False) -> SearchStrategy[list[bytes]]:
@@ -27,7 +28,7 @@ def encoded(messages: SearchStrategy[Message], *, strict: bool = False) -> Searc
 
 @st.composite
 def mutated(draw: st.DrawFn, frames: SearchStrategy[list[bytes]]) -> list[bytes]:
-    """Draw frames with one to three changes, never the frames themselves."""
+    """Draw frames with one to three changes, never the original frames."""
     original = draw(frames)
     changed = list(original)
     for _ in range(draw(st.integers(1, 3))):
@@ -39,7 +40,7 @@ def mutated(draw: st.DrawFn, frames: SearchStrategy[list[bytes]]) -> list[bytes]
 def malformed(
     frames: SearchStrategy[list[bytes]], decode: Callable[..., Any], senders: Sequence[str] = ()
 ) -> SearchStrategy[list[bytes]]:
-    """Draw those of `frames` that `decode` refuses, whichever of `senders` they are said to come from."""
+    """Draw those of `frames` that `decode` rejects, for each of `senders`."""
 
     def refused(found: list[bytes]) -> bool:
         for said in [{"sender": sender} for sender in senders] or [{}]:
@@ -95,12 +96,12 @@ _CHANGES = (_cut, _change_octet, _insert, _remove, _drop_frame, _add_frame, _exc
 
 
 def _index(draw: st.DrawFn, frames: list[bytes]) -> int:
-    """A frame's number; where there is none left, that of an empty one."""
+    """Draw the index of a frame; if there are no frames, first add an empty one."""
     if not frames:
         frames.append(b"")
     return draw(st.integers(0, len(frames) - 1))
 
 
 def _place(draw: st.DrawFn, frame: bytes) -> int:
-    """An octet's number; often one of the first, which hold tags, lengths and flags."""
+    """Draw the position of an octet; often one of the first, which hold tags, lengths and flags."""
     return draw(st.integers(0, min(len(frame), 20)) | st.integers(0, len(frame)))

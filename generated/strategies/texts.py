@@ -1,9 +1,9 @@
 # Written by specwire from generator/support/strategies/texts.py. Do not edit; change that file and run `make generate`.
-"""Texts for the strategies of all packages: any that the place they stand in has room for.
+"""Hypothesis strategies for texts that fit their place in a message.
 
-A text is drawn without regard to that place and then settled in it: cut between two characters where it is too
-long, filled up where it is too short, ended where the octets stand that would end it. What fits is left as it is,
-so every text that fits can come, and none is drawn for nothing.
+A text is drawn without constraints and then adapted. It is cut between two characters if it is too
+long, padded if it is too short, and cut before its terminator. A text that fits is unchanged, so
+every such text can be drawn and no draw is discarded.
 """
 
 from __future__ import annotations
@@ -19,10 +19,10 @@ from hypothesis.strategies import SearchStrategy
 T = TypeVar("T")
 
 CHARACTERS = st.characters(exclude_categories=["Cs"])
-"""What UTF-8 can write."""
+"""Characters that UTF-8 can encode."""
 
 LARGEST = 65_535
-"""Limits above this are left to those who have the memory."""
+"""Largest limit that is tested; larger texts would need too much memory."""
 
 _BEYOND_ASCII = re.compile(rb"\\x[89a-f]")
 
@@ -40,15 +40,15 @@ def texts(
     pattern: bytes | None = None,
     strict: bool = False,
 ) -> SearchStrategy[str]:
-    """Draw texts; sizes are in octets.
+    """Draw texts. All sizes are in octets.
 
     Args:
-        least: how many there are at least, 0 or 1.
-        most: how many there are at most.
-        exactly: how many there are, `padding` included where there is some.
-        padding: the octet that fills the text up; the text does not end with it.
-        until: what stands behind the text, and so not in it.
-        terminated: whether NUL ends the text, and so is not in it.
+        least: minimum size, 0 or 1.
+        most: maximum size.
+        exactly: fixed size, including `padding`.
+        padding: octet that fills the text up; the text does not end with it.
+        until: terminator after the text, which the text does not contain.
+        terminated: whether NUL ends the text, which then contains none.
         pattern: what the grammar allows, for `strict`.
         strict: draw only what the grammar allows.
     """
@@ -75,7 +75,7 @@ def divided(
     pattern: bytes | None = None,
     strict: bool = False,
 ) -> SearchStrategy[tuple[str, str]]:
-    """Draw the two sides of a text that is divided at its first or last ``=``; the rest as `texts` has it."""
+    """Draw the two sides of a text that is split at its first or last ``=``; arguments as in `texts`."""
 
     def settle(entry: str) -> str:
         entry = entry if most is None else cut(entry, most)
@@ -93,9 +93,9 @@ def divided(
 
 
 def now_and_then(strategy: SearchStrategy[T], change: Callable[[T], T], size: int = 0) -> SearchStrategy[T]:
-    """Draw from `strategy`; one value in ten is changed, fewer where that makes `size` of it, and that is much.
+    """Draw from `strategy` and apply `change` to one value in ten, less often if `size` is large.
 
-    What fails because of the value, not of the change, shrinks to the value.
+    If an example fails regardless of the change, it shrinks to the unchanged value.
     """
     most = 9 if size < 256 else 99
     return st.tuples(strategy, st.integers(0, most)).map(
@@ -104,12 +104,12 @@ def now_and_then(strategy: SearchStrategy[T], change: Callable[[T], T], size: in
 
 
 def cut(text: str, most: int) -> str:
-    """Return so much of a text as `most` octets of UTF-8 have room for."""
+    """Return as many characters of a text as fit in `most` octets of UTF-8."""
     return text if 4 * len(text) <= most else text.encode()[:most].decode(errors="ignore")
 
 
 def filled(text: str, octets: int, padding: bytes = b"") -> str:
-    """Return a text of so many octets; with `padding` one that does not end with it, and can be shorter."""
+    """Return a text of `octets` octets; with `padding`, one that may be shorter and does not end with it."""
     text = cut(text, octets)
     if not padding:
         return text + "0" * (octets - len(text.encode()))
@@ -119,14 +119,14 @@ def filled(text: str, octets: int, padding: bytes = b"") -> str:
 
 
 def before(text: str, until: bytes) -> str:
-    """Return a text up to where the octets `until` would stand first if they stood behind it."""
+    """Return a text cut before the first `until`, counting the one that follows the text."""
     while (at := (text.encode() + until).index(until)) < len(text.encode()):
         text = cut(text, at) if at else ""
     return text
 
 
 def _any(most: int | None, least: int = 0) -> SearchStrategy[str]:
-    """Texts of any length, now and then of `most` octets."""
+    """Draw texts of any length, sometimes of `most` octets."""
     some = st.text(CHARACTERS, min_size=least)
     if most is None or most > LARGEST:
         return some
@@ -134,12 +134,12 @@ def _any(most: int | None, least: int = 0) -> SearchStrategy[str]:
 
 
 def _lengthened(text: str, most: int) -> str:
-    """A text of `most` octets that repeats another one."""
+    """Return a text of `most` octets that repeats another one."""
     return filled((text or "0") * (most // (len(text.encode()) or 1) + 1), most)
 
 
 def _with_equals(entry: str, settle: Settle) -> str:
-    """A text that settles with a ``=`` in it: what stands before that one is cut until there is room."""
+    """Return a text that contains ``=`` after `settle`; the part before it is cut until there is room."""
     while "=" not in settle(entry):
         name = entry.partition("=")[0]
         if not name:
@@ -149,7 +149,7 @@ def _with_equals(entry: str, settle: Settle) -> str:
 
 
 def _lettered(pattern: bytes, settle: Settle, most: int | None) -> SearchStrategy[str]:
-    """Texts whose octets a pattern allows, now and then `most` of them; characters beyond ASCII where it can."""
+    """Draw texts that match a pattern over octets, sometimes `most` octets; not only ASCII if allowed."""
 
     def allowed(text: str) -> bool:
         return settle(text) == text and re.fullmatch(pattern, text.encode(), re.DOTALL) is not None
@@ -167,7 +167,7 @@ def _lettered(pattern: bytes, settle: Settle, most: int | None) -> SearchStrateg
 
 
 def _matching(pattern: bytes) -> SearchStrategy[str]:
-    """Texts that a pattern over octets allows: in ASCII, or where it has nothing there, any."""
+    """Draw texts that match a pattern over octets: in ASCII if the pattern allows that, else any."""
     letters = re.compile(pattern.decode(), re.DOTALL)
     plain = st.from_regex(letters, fullmatch=True, alphabet=st.characters(codec="ascii"))
     try:

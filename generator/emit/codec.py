@@ -1,4 +1,4 @@
-"""Writes ``codec.py``: a class for each message, and `decode`."""
+"""Emitter of ``codec.py``: a class for each message, and `decode`."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ _HELPERS = (
     "view_of",
     "without_nul",
 )
-"""What encoders and decoders use of the support module ``octets``."""
+"""Names of the support module ``octets`` that encoders and decoders can use."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Class:
-    """A message class as the template lays it out; every attribute is Python text."""
+    """Message class for the template; every attribute is Python source."""
 
     name: str
     doc: str
@@ -57,22 +57,22 @@ class _Class:
     fields: tuple[str, ...]
     wire_flags: str
     encode: str
-    """The statements that make ``frames``; for a message without fields the frames themselves."""
+    """Statements that assign ``frames``; for a message without fields, the frames themselves."""
     fixed: bool
-    """The message has no fields: its frames are always the same."""
+    """The message has no fields, so its frames are constant."""
     decoder: str
     decode: str
     copy: str
-    """The decoder's parameter that says whether to copy octets, where a message of the protocol holds slices."""
+    """Parameter of the decoder that says whether to copy octets, if any message has slices of a frame."""
     only: str
-    """For a message whose values could spell another one: the condition that they do."""
+    """For a message whose values could match another message: the condition that they do."""
     sender: str
-    """The argument that says which role sends the message, where nothing else tells it from another."""
+    """Argument with the sending role, if only the sender distinguishes the message."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Record:
-    """The class of a record and its two functions, or the two functions of a union, as Python text."""
+    """Class and two functions of a record, or the two functions of a union, as Python source."""
 
     function: str
     annotation: str
@@ -95,7 +95,7 @@ def emit(protocol: ir.Protocol) -> str:
     widths = sorted({int(width) for width in re.findall(r"_U(\d+)\.", bodies)})
     return render(
         "codec.py.j2",
-        header=header(protocol, f"{protocol.edition}: messages, and frames to messages and back."),
+        header=header(protocol, f"{protocol.edition}: message classes, encoder and decoder."),
         name=protocol.name,
         edition=protocol.edition,
         enum_bases=[*(["IntEnum"] if protocol.enums else []), *(["IntFlag"] if protocol.flags else [])],
@@ -192,7 +192,7 @@ def _union(union: ir.UnionType, protocol: ir.Protocol) -> _Record:
 
 
 def class_doc(message: ir.Message, protocol: ir.Protocol) -> str:
-    """Return name, meaning, frames and source of a message; each field has a docstring of its own."""
+    """Return name, meaning and source of a message. Each field has its own docstring."""
     meaning = sentence(message.doc) or f"Message {message.name} of {protocol.title}."
     line = f", grammar line {message.line}" if message.line else ""
     return f"{paragraph(f'{message.name}: {meaning}', 4)}\n\n    Source: {protocol.edition}, rule {message.rule}{line}."
@@ -222,13 +222,13 @@ def _field(found: ir.Field, many: bool, protocol: ir.Protocol) -> str:
 
 
 def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
-    """Return what a field means, then what its type cannot say: range, unit, sentinels, absence."""
+    """Return the meaning of a field, and what its type does not show: range, unit, sentinels, absence."""
     words = sentence(found.doc) or sentence(found.name.replace("_", " "))
     facts: list[str] = []
     match found.type:
         case ir.IntegerType(bitmask=True) if announcing:
             facts.append(
-                f"without the bits 0x{announcing:02x}, which follow from the other fields; `wire_flags` has all"
+                f"without the bits 0x{announcing:02x}, which are computed from the other fields; `wire_flags` has all bits"
             )
         case ir.IntegerType(octets=octets, enum=None, values=()):
             facts.append(f"0 to {_power(octets)}")
@@ -239,7 +239,7 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
         case ir.TextType(length=ir.Length(kind="prefix", octets=octets)):
             facts.append(f"at most {_power(octets)} octets of UTF-8")
         case ir.TextType(length=ir.Length(kind="until", until=until)):
-            facts.append(f"without 0x{until}, which ends it")
+            facts.append(f"without the terminator 0x{until}")
         case ir.TextType(length=ir.Length(kind="fixed", octets=octets), padding=padding):
             facts.append(f"{'at most' if padding else 'exactly'} {octets} octets of UTF-8")
         case ir.OctetsType(length=ir.Length(kind="fixed", octets=octets)):
@@ -251,24 +251,24 @@ def field_doc(found: ir.Field, many: bool, announcing: int) -> str:
         case ir.KeywordType(options=options):
             facts.append(" or ".join(options))
     if many:
-        facts.append("one item a frame")
+        facts.append("one item for each frame")
     if found.unit:
         facts.append(f"in {found.unit}")
     facts.extend(f"`{name}` is special" for name in found.sentinels)
     if found.optional:
-        facts.append("None where the frame ends before it")
+        facts.append("None if the frame ends before it")
     elif found.nullable:
-        facts.append("None where the message has no such frame")
+        facts.append("None if the message has no such frame")
     return f"{words} {sentence('; '.join(facts))}".strip()
 
 
 def _power(octets: int) -> str:
-    """The largest number of so many octets, in figures as long as these can be read."""
+    """Return the largest integer of `octets` octets as text, as a power of two if it is long."""
     return str(256**octets - 1) if octets <= 4 else f"2**{8 * octets} - 1"
 
 
 def wire_flags(message: ir.Message) -> str:
-    """Return the expression for the whole flags octet, an empty text for a message without one."""
+    """Return the expression for the complete flags octet; empty for a message without one."""
     flags = next((f for f in message.fields if isinstance(f.type, ir.IntegerType) and f.type.bitmask), None)
     if flags is None:
         return ""
@@ -284,7 +284,7 @@ def wire_flags(message: ir.Message) -> str:
 
 
 def _dispatch(protocol: ir.Protocol) -> str:
-    """The expression that finds a message's decoder."""
+    """Return the expression that finds the decoder of a message."""
     if not protocol.selectors:
         return f"class_of(LAYOUT, given{', sender' if takes_sender(protocol) else ''})"
     if any(selector.pattern for selector in protocol.selectors):
@@ -294,13 +294,13 @@ def _dispatch(protocol: ir.Protocol) -> str:
         for selector in protocol.selectors
     ]
     if lends_slices(protocol):
-        # A view on memory that somebody can change has no hash.
+        # A view of mutable memory is not hashable.
         parts = [f"bytes({part})" for part in parts]
     return parts[0] if len(parts) == 1 else f"({', '.join(parts)})"
 
 
 def _entries(protocol: ir.Protocol) -> list[tuple[str, str]]:
-    """The rows of the dispatch table: what `_dispatch` finds, and the decoder."""
+    """Return the rows of the dispatch table: a value of the `_dispatch` expression, and the decoder."""
     rows: list[tuple[str, str]] = []
     if not protocol.selectors:
         return [(f'"{m.class_name}"', f"_decode_{snake_case(m.name)}") for m in protocol.messages]
@@ -318,13 +318,13 @@ def _entries(protocol: ir.Protocol) -> list[tuple[str, str]]:
 
 
 def _patterns(protocol: ir.Protocol) -> list[tuple[str, ir.Message]]:
-    """Every pattern with its message, the longest first: the first that fits is the one that is meant."""
+    """Return every pattern with its message, the longest first: the first match applies."""
     rows = [(tag, message) for message in protocol.messages for tag in message.tags]
     return sorted(rows, key=lambda row: -len(row[0]))
 
 
 def _heads(protocol: ir.Protocol) -> str:
-    """The regular expression whose alternatives are the patterns."""
+    """Return a regular expression whose alternatives are the patterns."""
     return "|".join(f"({_expression(tag)})" for tag, _ in _patterns(protocol))
 
 
@@ -357,7 +357,7 @@ def _argument(sender: str | None) -> str:
 
 
 def _answers(protocol: ir.Protocol) -> list[str]:
-    """The rows of the answers table: role, message, field, kind, reply."""
+    """Return the rows of the answers table: role, message, field, kind, reply."""
     rows: list[str] = []
     for answer in protocol.answers:
         reply = answer.reply or "None"

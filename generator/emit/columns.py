@@ -1,4 +1,4 @@
-"""Writes ``columns.py``: the pyarrow schema of decoded messages, and the decoder of whole arrays."""
+"""Emitter of ``columns.py``: the pyarrow schema of decoded messages, and the codec of whole arrays."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ ARROW: dict[Scalar, str] = {
 }
 
 TYPES = ("BINARY_PAIRS", "PAIRS", "UINT64")
-"""What of the helpers is a type."""
+"""Helpers that are types."""
 
-SEVERAL = "lists of binary values, each list the ZeroMQ frames of one message."
-SINGLE = f"binary values, a message each; or {SEVERAL}"
-NEEDED = """for each message the letter of the role that sent it; null or empty where nobody knows. It tells
-            apart messages that look the same, and no message is returned that this role does not send."""
-NOT_NEEDED = "the letters of the roles that sent them; they are not looked at, as the octets say all."
+SEVERAL = "lists of binary values. Each list holds the ZeroMQ frames of one message."
+SINGLE = f"binary values, one for each message; or {SEVERAL}"
+NEEDED = """for each message, the letter of the role that sent it; null or empty if unknown. It distinguishes
+            messages whose frames look alike. Messages that this role does not send are rejected."""
+NOT_NEEDED = "letters of the roles that sent the messages. Ignored: the frames identify each message."
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -35,7 +35,7 @@ def emit(protocol: ir.Protocol) -> str:
     helpers = {name for _, found in rows for column in found for name in _helpers(column.kind)}
     return render(
         "columns.py.j2",
-        header=header(protocol, f"{protocol.edition}: arrays of messages to columns."),
+        header=header(protocol, f"{protocol.edition}: decoder and encoder between arrays of messages and columns."),
         name=protocol.name,
         messages=[
             (message.class_name, message.name, [_field(column) for column in found],
@@ -50,7 +50,7 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def _helpers(kind: Kind) -> set[str]:
-    """The names of `specwire.generated.columns` that the module needs for a kind."""
+    """Return the names of `specwire.generated.columns` that a kind needs."""
     match kind:
         case "uint64":
             return {"UINT64"}
@@ -88,13 +88,13 @@ def _type(kind: Kind) -> str:
 
 
 def _source(column: Column) -> str:
-    """The column, the attribute that it is read from, and what makes a row of it where that takes something."""
+    """Return the source of a column: its name, its attribute, and its conversion if it needs one."""
     convert = _conversion(column.kind)
     return f"({column.name!r}, {column.attribute!r}{f', {convert}' if convert else ''})"
 
 
 def _conversion(kind: Kind) -> str:
-    """The expression for the function that takes a value to what pyarrow takes, empty where they are the same."""
+    """Return the expression for the conversion of a value for pyarrow; empty if it needs none."""
     match kind:
         case Many(element=element):
             inside = _conversion(element)

@@ -1,7 +1,8 @@
-"""Writes ``constructs.py``: a Construct declaration for every rule and message.
+"""Emitter of ``constructs.py``: a Construct declaration for every rule and message.
 
-The declarations are the reference: one for each rule of the grammar, under the rule's own name, and one for
-each message over all its frames. They are made from the same IR as the codec and share no code with it.
+The declarations serve as a reference: one for each rule of the grammar, under the rule's name, and
+one for all frames of each message. They are generated from the same IR as the codec and share no
+code with it.
 """
 
 from __future__ import annotations
@@ -40,9 +41,9 @@ def emit(protocol: ir.Protocol) -> str:
         "constructs.py.j2",
         header=header(
             protocol,
-            f"{protocol.edition}: Construct declarations of every rule and message.",
-            "A rule's declaration reads the octets of one frame. A message's reads all its frames, each with its\n"
-            "length in front, as `parse` and `build` put them together.",
+            f"{protocol.edition}: Construct declarations for every rule and message.",
+            "The declaration of a rule parses the octets of one frame. The declaration of a message parses all its\n"
+            "frames, each preceded by its length; `parse` and `build` convert to and from this form.",
         ),
         helpers=[name for name in HELPERS if f"{name}(" in text],
         value_helpers=[name for name in VALUE_HELPERS if f"{name}(" in text],
@@ -63,7 +64,7 @@ class _Writer:
         self.declared: dict[str, ir.Type] = {}
 
     def rules(self) -> list[tuple[str, str]]:
-        """The rules that messages are made of: values, then runs of fields, then choices among these."""
+        """Return the rules used by messages: values, then runs of fields, then unions."""
         found: list[tuple[str, str]] = []
         for rule in self.protocol.rules:
             if rule.type is not None:
@@ -82,7 +83,7 @@ class _Writer:
         return found
 
     def messages(self) -> list[tuple[str, str]]:
-        """Each message: its header frame under the rule's name where it has one, then all frames."""
+        """Return the declarations of each message: its header frame if a rule names it, then all frames."""
         found: list[tuple[str, str]] = []
         for message in self.protocol.messages:
             name = construct_name(message.rule)
@@ -96,11 +97,11 @@ class _Writer:
         return found
 
     def whole(self, message: ir.Message) -> bool:
-        """Whether the rule is made of frames only, so that its declaration is that of the whole message."""
+        """Return whether the rule consists of frames only, so that it declares the whole message."""
         return message.parts[0].name != message.name
 
     def frames(self, message: ir.Message, head: str | None) -> str:
-        """The declaration of all frames; `head` is the declaration of the first where it has a name."""
+        """Return the declaration of all frames; `head` names the declaration of the first, if any."""
         entries = [*self.unlike(message), *self.checks(message)]
         for index, part in enumerate(message.parts):
             if isinstance(part, ir.Rest):
@@ -115,7 +116,7 @@ class _Writer:
         return f"message({', '.join(entries)})"
 
     def _frame_entry(self, part: ir.Frame, head: str | None) -> str:
-        """A frame with one value has the field's name, one with several its own (lower-case) name."""
+        """Return a frame: with one value, it has the field's name; with several, its own lower-case name."""
         if len(part.fields) == 1 and not head:
             only = part.fields[0]
             expression = self.present(part, only.name, self.frame(self.value(only)))
@@ -125,7 +126,7 @@ class _Writer:
         return f'"{snake_case(part.name)}" / {self.present(part, snake_case(part.name), self.frame(inner))}'
 
     def checks(self, message: ir.Message) -> list[str]:
-        """The flag bits that the message's parts allow."""
+        """Return checks of the flag bits that the message's parts allow."""
         groups: dict[int, set[int]] = {}
         for part in message.parts:
             if isinstance(part, ir.Rest) or isinstance(part.presence, ir.Counted) or not part.presence.mask:
@@ -147,7 +148,7 @@ class _Writer:
         ]
 
     def present(self, part: ir.Frame | ir.Stack, name: str, expression: str) -> str:
-        """The expression, made optional as the part is."""
+        """Return the expression, made optional if the part is optional."""
         match part.presence:
             case ir.Announced(mask=mask, value=value):
                 return f"cs.If((cs.this._params.flags & 0x{mask:02x}) == 0x{value:02x}, {expression})"
@@ -156,11 +157,11 @@ class _Writer:
         return expression
 
     def frame(self, inner: str) -> str:
-        """One ZeroMQ frame, read to its end."""
+        """Return the expression for one ZeroMQ frame, parsed to its end."""
         return f"frame({inner})"
 
     def unlike(self, message: ir.Message) -> list[str]:
-        """The shapes of other messages that fix more than those of this one do: it must not look like them."""
+        """Return the more specific shapes of other messages, which this one must not match."""
         if not message.shadowed:
             return []
         least = min(map(weight, _shapes(message)))
@@ -171,7 +172,7 @@ class _Writer:
         return [f"Unlike({', '.join(heavier)})"] if heavier else []
 
     def struct(self, fields: tuple[ir.Field, ...]) -> str:
-        """A run of fields; what a size counts is a struct inside."""
+        """Return a run of fields; the octets counted by a size are a nested struct."""
         entries: list[str] = []
         for index, field in enumerate(fields):
             if isinstance(field.type, ir.SizeType):
@@ -185,13 +186,13 @@ class _Writer:
         return f"cs.Struct({', '.join(entries)})"
 
     def value(self, field: ir.Field) -> str:
-        """The name of the rule that gives the field its type, else the type in place."""
+        """Return the name of the rule that types the field, or else the type's declaration."""
         if field.rule and self.declared.get(field.rule) == field.type:
             return construct_name(field.rule)
         return self.type(field.type)
 
     def type(self, type: ir.Type) -> str:
-        """The declaration of a type."""
+        """Return the declaration of a type."""
         match type:
             case ir.ConstantType() as constant:
                 return f"cs.Const({octets_literal(constant.octets)})"
@@ -249,7 +250,7 @@ def _many(count: int, entry: str, minimum: int) -> str:
 
 
 def _shapes(message: ir.Message) -> tuple[ir.Shape, ...]:
-    """The shapes of a message; a pattern is one of its first frame."""
+    """Return the shapes of a message; a pattern is a shape of the first frame."""
     patterns = (ir.Shape((ir.FrameHead(pattern),), 1, None) for pattern in message.tags)
     return message.shapes or tuple(patterns)
 
@@ -260,7 +261,7 @@ def _shape(shape: ir.Shape) -> str:
 
 
 def _expression(head: ir.FrameHead) -> str:
-    """How a frame begins as a regular expression."""
+    """Return how a frame begins, as a regular expression."""
     pieces = wrap(head.octets, 2)
     spelled = ["." if piece == "??" else "\\x" + piece for piece in pieces]
     end = r"\Z" if head.whole else ""
@@ -295,7 +296,7 @@ def _octets(type: ir.OctetsType) -> str:
 
 
 def _flags_place(protocol: ir.Protocol) -> str:
-    """Where the octet stands whose bits announce parts: frame and offset, or None."""
+    """Return frame and offset of the octet whose bits announce parts, or None, as source."""
     if not announcing_bits(protocol):
         return "None"
     part = protocol.messages[0].parts[-1]

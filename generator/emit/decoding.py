@@ -1,9 +1,9 @@
-"""The fast decoders: frames to messages in straight code.
+"""Emitter of the fast decoders: straight-line code from frames to messages.
 
-Each run of fields of fixed size is one `struct` unpack; constants that the dispatch has already seen are
-skipped; every length check that can wait falls together in a last one, because a slice that is too short
-moves no further than an unpack or that check. A decoder only finds out that something is wrong (any of
-the errors that `decode` catches); what is wrong is for the slow path to say.
+Each run of fields of fixed size is one `struct` unpack. Constants that the dispatch has compared
+are skipped. Length checks are postponed to a single check at the end where possible: a slice that
+is too short makes a later unpack, or that check, fail. A decoder only detects that something is
+wrong, by any exception that `decode` catches. The slow path finds out what.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ def record_function(record: ir.RecordType, protocol: ir.Protocol) -> tuple[str, 
 
 
 def union_function(union: ir.UnionType) -> str:
-    """Return the body of ``_read_<union>(frame, at)``: the option that the tag says is read."""
+    """Return the body of ``_read_<union>(frame, at)``, which reads the option that the tag selects."""
     lines = Lines(1)
     for option, tag in zip(union.options, union.tags, strict=True):
         octets = bytes.fromhex(tag)
@@ -58,7 +58,7 @@ def union_function(union: ir.UnionType) -> str:
 
 
 def keyword_only(message: ir.Message) -> bool:
-    """Whether a field with a default precedes one without, so that the class takes keywords only."""
+    """Return whether a field with a default precedes one without, which requires keyword-only arguments."""
     seen_default = False
     for found in message.fields:
         if found.implied:
@@ -70,7 +70,7 @@ def keyword_only(message: ir.Message) -> bool:
 
 
 def _construction(decoder: Decoder, class_name: str, *, keywords: bool = False) -> str:
-    """The expression that makes the message or record of its values."""
+    """Return the expression that creates the message or record from its values."""
     fields = [f for f in decoder.fields if not f.implied]
     arguments = [decoder.values[f.attribute] for f in fields]
     if keywords:
@@ -79,7 +79,7 @@ def _construction(decoder: Decoder, class_name: str, *, keywords: bool = False) 
 
 
 def _unpack_frames(decoder: MessageDecoder, parts: Sequence[ir.Frame | ir.Rest]) -> None:
-    """Every frame is always there: one assignment takes them apart and checks their number."""
+    """Unpack frames that are always present: one assignment unpacks them and checks their number."""
     names: list[str] = []
     for position, part in enumerate(parts):
         if isinstance(part, ir.Rest):
@@ -102,7 +102,7 @@ def _unpack_frames(decoder: MessageDecoder, parts: Sequence[ir.Frame | ir.Rest])
 
 
 def _walk_frames(decoder: MessageDecoder) -> None:
-    """Parts that may be absent: first the frames that tell which are there, then the others in turn."""
+    """Decode parts that may be absent: first the frames that determine presence, then the others in turn."""
     parts = list(decoder.message.parts)
     first = next(i for i, part in enumerate(parts) if not is_certain(part))
     tail = len(parts)

@@ -1,7 +1,7 @@
-"""The fields inside one frame or record, for the fast decoders: runs of fixed size, then one value after another.
+"""Fields of one frame or record in the fast decoders: runs of fixed size, then single values.
 
-A frame or record with octets inside may be a view (see ``copy`` of `decode`), of which slices are views too;
-all others are bytes.
+A frame or record that contains octets may be a view (see ``copy`` of `decode`), whose slices are
+views too. All others are bytes.
 """
 
 from __future__ import annotations
@@ -22,15 +22,15 @@ from specwire.generator.passes.layouts import is_open
 
 
 class FieldDecoder(Place):
-    """Takes the fields of one run apart in turn."""
+    """Decoder of the fields of one run, in order."""
 
     def run(self, fields: list[ir.Field]) -> None:
-        """Take the fields of a frame apart and check that it ends with the last."""
+        """Decode the fields of a frame and check that it ends with the last."""
         if not self._fields(fields) and not _takes_all(fields[-1]):
             self.decoder.refuse_if(f"{self.place} != len({self.frame})")
 
     def record(self, fields: list[ir.Field]) -> str:
-        """Take the fields of a record apart; return the expression for the place behind it."""
+        """Decode the fields of a record; return the expression for the position after it."""
         size = next((n for n, field in enumerate(fields) if isinstance(field.type, ir.SizeType)), None)
         if size is None:
             self._fields(fields)
@@ -46,7 +46,7 @@ class FieldDecoder(Place):
         return end
 
     def _fields(self, fields: list[ir.Field]) -> bool:
-        """Take the fields apart; return whether the size of the whole frame has been checked on the way."""
+        """Decode the fields; return whether the size of the whole frame has been checked."""
         index = 0
         while index < len(fields):
             stop = index
@@ -71,13 +71,13 @@ class FieldDecoder(Place):
         return False
 
     def _fixed(self, fields: list[ir.Field], whole: bool) -> bool:
-        """One unpack for a run of fields; return whether it has checked the size of the frame."""
+        """Decode a run of fields with one unpack; return whether that checked the size of the frame."""
         size = sum(fixed_size(f.type) or 0 for f in fields)
         codes, unpacked = self._codes(fields)
         if unpacked:
             self._unpack(fields, codes, unpacked, whole)
         elif not isinstance(self.place, int):
-            # Nothing else would notice, in a loop, that there is nothing left.
+            # In a loop, no other statement would detect the end of the octets.
             self.decoder.refuse_if(f"{self.place} + {size} > len({self.frame})")
         offset = 0
         for found in fields:
@@ -109,9 +109,10 @@ class FieldDecoder(Place):
             self._check(found)
 
     def _codes(self, fields: list[ir.Field]) -> tuple[str, list[ir.Field]]:
-        """The struct codes of a run and the fields that the unpack gives.
+        """Return the struct codes of a run and the fields that the unpack returns.
 
-        Constants that have been compared are skipped, and octets, which are sliced: of a view they are a view.
+        Constants that are already compared are skipped. Octets are skipped and sliced, so that a
+        slice of a view is a view.
         """
         codes, pad = "", 0
         unpacked: list[ir.Field] = []
@@ -131,7 +132,7 @@ class FieldDecoder(Place):
         return codes + (f"{pad}x" if pad else ""), unpacked
 
     def _check(self, found: ir.Field) -> None:
-        """Compare a constant; note what an unpacked field's value is, and check its range."""
+        """Compare a constant; record the value of an unpacked field and check its range."""
         name = found.attribute
         match found.type:
             case ir.ConstantType() as constant:
@@ -157,7 +158,7 @@ class FieldDecoder(Place):
             self.decoder.refuse_if(f"{value} not in {type.values!r}")
 
     def _optional(self, found: ir.Field) -> None:
-        """A value that is there where the frame goes on."""
+        """Decode a value that is present if the frame has octets left."""
         name = found.attribute
         self.make_variable()
         self.lines.add(f"{name}: {element_annotation(found.type)} | None = None")
@@ -170,7 +171,7 @@ class FieldDecoder(Place):
         self.decoder.values[name] = name
 
     def _value(self, target: str, type: ir.Type) -> str:
-        """Read a value at the place into the variable `target`, and move on; return the expression for it."""
+        """Decode a value into the variable `target` and advance; return its expression."""
         match type:
             case ir.IntegerType():
                 self.lines.add(f"{target} = {self.number(type.octets)}")
@@ -205,13 +206,13 @@ class FieldDecoder(Place):
             self.decoder.refuse_if(f"len({target}) > {type.maximum}")
 
     def _text(self, target: str, type: ir.TextType, content: str, *, view: bool) -> None:
-        """Read the octets `content` as a text into the variable `target`."""
+        """Decode the octets `content` as text into the variable `target`."""
         self.lines.add(f"{target} = {text_of(type, content, view=view)}")
         if type.terminated:
             drop_nul(self.lines, target)
 
     def _counted(self, target: str, type: ir.PairsType | ir.ListType) -> str:
-        """Read a list or a dictionary into the list `target`; return the expression for its tuple."""
+        """Decode a list or dictionary into the list `target`; return the expression for its tuple."""
         lines = self.lines
         head = f"while {self.at} < len({self.frame}):"
         if type.count_octets:
@@ -253,7 +254,7 @@ class FieldDecoder(Place):
 
 
 def text_of(type: ir.TextType, content: str, *, view: bool) -> str:
-    """Return the expression for the text that the octets `content` are, which may be a view."""
+    """Return the expression that decodes `content`, which may be a view, as text."""
     if type.padding is not None:
         fill = octets_literal(bytes.fromhex(type.padding))
         return f"{f'bytes({content})' if view else content}.rstrip({fill}).decode()"
@@ -261,20 +262,20 @@ def text_of(type: ir.TextType, content: str, *, view: bool) -> str:
 
 
 def drop_nul(lines: Lines, target: str) -> None:
-    """Take the NUL off the end of the text in the variable `target`."""
+    """Remove the NUL at the end of the text in the variable `target`."""
     with lines.block(f'if "\\0" in {target}:'):
         lines.add(f"{target} = without_nul({target})")
 
 
 def _compared(octets: bytes) -> str:
-    """The literal of octets; many of one kind are a number of them."""
+    """Return octets as a literal; a repeated octet as a product."""
     if len(octets) > 8 and len(set(octets)) == 1:
         return f"{octets_literal(octets[:1])} * {len(octets)}"
     return octets_literal(octets)
 
 
 def _takes_all(found: ir.Field) -> bool:
-    """Whether the last field of a frame is whatever is left of it."""
+    """Return whether the last field of a frame extends to its end."""
     return _is_rest(found.type) and not found.optional
 
 
@@ -283,5 +284,5 @@ def _is_rest(type: ir.Type) -> bool:
 
 
 def is_fixed(found: ir.Field) -> bool:
-    """Whether a field is unpacked together with its neighbours, into values that are views of nothing."""
+    """Return whether a field is unpacked together with its neighbours, without keeping a view."""
     return fixed_size(found.type) is not None and not found.optional

@@ -1,7 +1,7 @@
-"""One frame of a message that is always there, for the fast decoders; `decoding_parts` has those that may be absent.
+"""Frames that every message has, in the fast decoders; `decoding_parts` handles optional parts.
 
-What the dispatch has compared is not compared again. A frame with octets inside is a view where they are not to be
-copied; all others that are taken apart are bytes.
+Octets that the dispatch has compared are not compared again. A frame that contains octets is a view
+if they are not copied. All other frames with several fields are bytes.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from specwire.generator.emit.records import holds_octets, lends_slices
 
 
 def compared_octets(decoder: MessageDecoder, position: int) -> int | None:
-    """How many octets of the frame at `position` the dispatch has compared; None for all of them."""
+    """Return how many octets of the frame at `position` the dispatch has compared; None for all."""
     count = len(decoder.message.parts)
     for selector in decoder.protocol.selectors:
         if selector.pattern:
@@ -32,25 +32,25 @@ def compared_octets(decoder: MessageDecoder, position: int) -> int | None:
 
 
 def _constants_in_front(message: ir.Message) -> int:
-    """How many constant octets the first frame begins with: a pattern holds them all."""
+    """Return the number of constant octets at the start of the first frame; patterns contain them all."""
     constants = takewhile(lambda field: field.constant, message.fields)
     return sum(fixed_size(field.type) or 0 for field in constants)
 
 
 def is_certain(part: ir.Part) -> TypeGuard[ir.Frame]:
-    """Whether a part is one frame at a fixed place: it is always there and no flag has a say in it."""
+    """Return whether a part is always one frame at a fixed index, independent of flags."""
     return isinstance(part, ir.Frame) and isinstance(part.presence, ir.Always) and not part.presence.mask
 
 
 def flags_attribute(message: ir.Message) -> str:
-    """Return the attribute whose bits announce parts, an empty text where there is none."""
+    """Return the attribute whose bits announce parts; empty if there is none."""
     return next(
         (f.attribute for f in message.fields if isinstance(f.type, ir.IntegerType) and f.type.bitmask), ""
     )
 
 
 def take_frame(decoder: Decoder, part: ir.Frame, frame: str, covered: int | None) -> None:
-    """Take one frame apart."""
+    """Decode one frame."""
     fields = list(part.fields)
     if len(fields) == 1 and is_whole(fields[0].type) and not fields[0].optional:
         _whole_frame(decoder, fields[0], frame, covered)
@@ -67,9 +67,9 @@ def take_frame(decoder: Decoder, part: ir.Frame, frame: str, covered: int | None
 def take_fields(
     decoder: Decoder, fields: list[ir.Field], frame: str, skip: int, at: str = "", *, copied: bool = False
 ) -> None:
-    """Take the fields of a frame apart: as a view where they are octets and not to be copied, else as bytes.
+    """Decode the fields of a frame: as a view if it contains octets that are not copied, else as bytes.
 
-    A frame that is `copied` is bytes already.
+    A frame that is `copied` is already bytes.
     """
     lines = decoder.lines
     view = any(holds_octets(found.type) for found in fields)
@@ -103,7 +103,7 @@ def _whole_frame(decoder: Decoder, found: ir.Field, frame: str, covered: int | N
 
 
 def assign_whole(decoder: Decoder, found: ir.Field, frame: str) -> None:
-    """Make a value that fills its frame the variable of its name."""
+    """Assign a value that fills its frame to the variable of its name."""
     if may_end_with_nul(found.type):
         decoder.lines.add(f"{found.attribute} = {text_of(frame)}")
         drop_nul(decoder.lines, found.attribute)
@@ -112,7 +112,7 @@ def assign_whole(decoder: Decoder, found: ir.Field, frame: str) -> None:
 
 
 def check_elements(decoder: MessageDecoder, found: ir.Field, frames: str, least: int = 0) -> None:
-    """Refuse frames of a stack or a rest that are shorter or longer than they may be; all have `least` octets."""
+    """Refuse frames of a stack or rest that are too short or too long; all have at least `least` octets."""
     type = found.type
     if isinstance(type, ir.OctetsType) and type.minimum <= least:
         type = msgspec.structs.replace(type, minimum=0)
@@ -125,9 +125,9 @@ def _constant_octets(type: ir.Type) -> bytes | None:
 
 
 def heads(protocol: ir.Protocol) -> tuple[int, ...]:
-    """Return the places of the frames that are bytes whether octets are copied or not: which say what message it is.
+    """Return the indices of frames that identify the message and are therefore always bytes.
 
-    Where one of them could hold octets, none is.
+    Empty if one of them could contain octets.
     """
     if lends_slices(protocol):
         return ()
@@ -135,7 +135,7 @@ def heads(protocol: ir.Protocol) -> tuple[int, ...]:
 
 
 def copy_parameter(message: ir.Message) -> str:
-    """Return the name of a decoder's parameter that says whether octets are copied, where it has one."""
+    """Return the name of the decoder's parameter that says whether to copy octets; empty if it has none."""
     return _copy(LocalNames(field.attribute for field in message.fields))
 
 

@@ -1,4 +1,4 @@
-"""Parts of a message that may be absent, for the fast decoders: announced by flags, or told by the number of frames."""
+"""Optional parts in the fast decoders: announced by flags, or determined by the number of frames."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def counted(decoder: MessageDecoder, parts: list[ir.Part], first: int) -> None:
 
 
 def check_flags(decoder: MessageDecoder) -> None:
-    """Bits that announce what the message has not, and two bits that only go together."""
+    """Check for bits of parts that the message lacks, and for bits that must be set together."""
     flags = flags_attribute(decoder.message)
     groups: dict[int, set[int]] = {}
     for part in decoder.message.parts:
@@ -109,11 +109,11 @@ def _take_stack(decoder: MessageDecoder, found: ir.Field, at: str) -> None:
     frames = f"frames[{at}:{end}]"
     check_elements(decoder, found, frames, least=1)
     if may_end_with_nul(found.type):
-        # Most stacks are empty, and making nothing of nothing takes a while.
+        # Most stacks are empty, and a conversion of an empty slice costs time.
         lines.add(f"{name} = tuple([{text_of('frame')} for frame in {frames}]) if {at} < {end} else ()")
         with lines.block(f'if {name} and "\\0" in "".join({name}):'):
             lines.add(f"{name} = tuple(map(without_nul, {name}))")
-            # A frame of no more than a NUL: written without it, it would end the stack.
+            # A frame of a single NUL: encoded without it, it would end the stack.
             decoder.refuse_if(f'"" in {name}')
     else:
         lines.add(f"{name} = {elements(found.type, frames)}")
@@ -121,9 +121,9 @@ def _take_stack(decoder: MessageDecoder, found: ir.Field, at: str) -> None:
 
 
 def _inside(decoder: MessageDecoder, part: ir.Frame, frame: str) -> str:
-    """Take apart a frame that may be absent and that its one value does not simply fill; return the value.
+    """Decode an optional frame that its value does not simply fill; return the value.
 
-    The value has names of its own: those of the message's fields are for what is there or None.
+    The value uses separate variable names, as the field's name holds the value or None.
     """
     (found,) = part.fields
     inner = msgspec.structs.replace(

@@ -1,8 +1,8 @@
-"""Where a fast decoder is in a run of fields, and the octets there: a number as long as it is known, then a variable.
+"""Position of a fast decoder in a run of fields: a number while it is known, then a variable.
 
-A value behind one of variable size is read at a place that is a variable. It moves past the octets whether
-they are there or not: a slice that is too short moves no further than the check that the frame ends where
-its last value does. Only inside a loop must what is missing be noticed at once.
+A value after one of variable size is read at a variable position. The position advances whether or
+not the octets exist: a slice that is too short fails the final check that the frame ends with its
+last value. Only inside a loop must missing octets be detected at once.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from specwire.generator.emit.python import STRUCT_CODES, octets_literal
 
 
 class Place:
-    """A place in a frame or record, which moves on with every value."""
+    """Position in a frame or record, which advances with every value."""
 
     def __init__(
         self, decoder: Decoder, frame: str, skip: int, *, view: bool, place: int | str = 0, at: str = ""
@@ -26,20 +26,20 @@ class Place:
         """The frame may be a view."""
         self.skip = skip
         self.known = skip
-        """So many octets of the frame are there: somebody has looked."""
+        """Number of octets of the frame that are known to exist."""
         self.inside = False
-        """The place, a variable, is not beyond the frame: somebody has looked."""
+        """The position, a variable, is known to be within the frame."""
         self.place = place
         self.at = at or self.names.local("at")
 
     def make_variable(self) -> None:
-        """Make the place a variable."""
+        """Turn the position into a variable."""
         if isinstance(self.place, int):
             self.lines.add(f"{self.at} = {self.place}")
         self.place = self.at
 
     def move(self, octets: int) -> None:
-        """Move past so many octets."""
+        """Advance by `octets` octets."""
         if isinstance(self.place, int):
             self.place += octets
         else:
@@ -47,7 +47,7 @@ class Place:
             self.inside = False
 
     def span(self, length: ir.Length) -> str:
-        """Move past a value; return the slice of the frame that is its content."""
+        """Advance past a value; return the slice of the frame with its content."""
         match length.kind:
             case "rest":
                 return self._rest()
@@ -67,7 +67,7 @@ class Place:
         return f"{self.frame}[{first} : {self.at}]"
 
     def _rest(self) -> str:
-        """What is left of the frame, which nothing follows."""
+        """Return the rest of the frame."""
         if isinstance(self.place, int):
             if self.place > self.known:
                 self.decoder.refuse_if(f"len({self.frame}) < {self.place}")
@@ -76,7 +76,7 @@ class Place:
         return f"{self.frame}[{self.place} :]"
 
     def _of_size(self, octets: int) -> str:
-        """So many octets."""
+        """Return a slice of `octets` octets."""
         if isinstance(self.place, int):
             start = self.place
             self.place += octets
@@ -88,7 +88,7 @@ class Place:
         return f"{self.frame}[{first} : {self.at}]"
 
     def _until(self, end: bytes) -> str:
-        """Move to the octets that end a text; what is not there is an error at once."""
+        """Advance to a text's terminator; raise at once if there is none."""
         start = self.place
         if not isinstance(start, int):
             start = self.names.local("begin")
@@ -99,7 +99,7 @@ class Place:
         return f"{self.frame}[{start} : {self.at}]"
 
     def number(self, octets: int) -> str:
-        """The expression for an integer at the place."""
+        """Return the expression for an integer at the position."""
         if octets == 1:
             return f"{self.frame}[{self.place}]"
         if octets in STRUCT_CODES:
@@ -109,7 +109,7 @@ class Place:
         return f'int.from_bytes({self.frame}[{self.place} : {end}], "big")'
 
     def size(self, type: ir.Type) -> str:
-        """Read a size; return the variable that holds how many octets it says follow."""
+        """Read a size; return the variable with the number of octets that follow."""
         assert isinstance(type, ir.SizeType)
         size = self.names.local("size")
         if len(type.forms) == 1:
@@ -120,7 +120,7 @@ class Place:
             self.lines.add(f"{size} = {self.number(form.octets)}")
             self.move(form.octets)
             return size
-        # A form without a tag is what no other begins as.
+        # A form without a tag must not begin like any other form.
         start = self.place
         for number, form in enumerate(sorted(type.forms, key=lambda form: not form.tag)):
             test = f"{'elif' if number else 'if'} {self._tagged(form.tag, '==')}:" if form.tag else "else:"
@@ -133,7 +133,7 @@ class Place:
         return size
 
     def _form(self, form: ir.SizeForm, size: str, start: int | str) -> None:
-        """Read a size in one of its forms; the place is a variable behind it."""
+        """Read a size in one of its forms; the position becomes a variable after it."""
         self.place = plus(start, len(form.tag) // 2) if form.tag else start
         self.lines.add(f"{size} = {self.number(form.octets)}")
         if isinstance(start, int):
@@ -143,7 +143,7 @@ class Place:
         self.place = start
 
     def _tagged(self, tag: str, operator: str) -> str:
-        """The condition that the octets at the place are `tag`, or are not."""
+        """Return the condition that the octets at the position are, or are not, `tag`."""
         octets = bytes.fromhex(tag)
         if len(octets) == 1:
             return f"{self.frame}[{self.place}] {operator} 0x{tag}"

@@ -1,4 +1,4 @@
-"""A decoder in the making: its lines, its struct objects, and where the values of the fields are."""
+"""State of a decoder under construction: its lines, struct objects and field values."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from specwire.generator.names import constant_name
 
 @dataclass
 class Decoder:
-    """One decoder in the making: its lines, its struct objects, and the value of each field so far."""
+    """Decoder under construction: its lines, struct objects, and the values of fields so far."""
 
     name: str
-    """Of the message or record, for the names of struct objects."""
+    """Name of the message or record, used in the names of struct objects."""
     fields: tuple[ir.Field, ...]
     protocol: ir.Protocol
     lines: Lines = field(default_factory=lambda: Lines(1))
@@ -46,6 +46,6 @@ class Decoder:
 
 @dataclass
 class MessageDecoder(Decoder):
-    """The decoder of a message, which has frames."""
+    """Decoder of a message, which has frames."""
 
     message: ir.Message = field(kw_only=True)

@@ -1,6 +1,6 @@
-"""Values that are all of their frame, for the fast decoders: one expression each, and what it refuses.
+"""Values that fill their frame, in the fast decoders: one expression each, and its checks.
 
-The frame may be a view where the caller wants nothing copied; octets stay what the frame is.
+The frame may be a view if the caller wants no copies; octets keep the type of the frame.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from specwire.generator import ir
 
 
 def is_whole(type: ir.Type) -> bool:
-    """Whether a value is all of its frame."""
+    """Return whether a value fills its frame."""
     if isinstance(type, ir.TextType | ir.OctetsType):
         return type.length.kind == "rest"
     return isinstance(type, ir.KeywordType | ir.JsonType | ir.ConstantType)
@@ -29,12 +29,12 @@ def text_of(frame: str) -> str:
 
 
 def may_end_with_nul(type: ir.Type) -> bool:
-    """Whether a value is a text that the letter ends with NUL, which is no part of it."""
+    """Return whether the type is a NUL-terminated text; the NUL is not part of the value."""
     return isinstance(type, ir.TextType) and type.terminated
 
 
 def limits(type: ir.Type, frame: str) -> list[str]:
-    """Return the conditions under which octets or a word that fill `frame` are refused."""
+    """Return the conditions that refuse octets or a word in `frame`."""
     match type:
         case ir.KeywordType(options=options):
             return [f"{frame} not in {tuple(option.encode() for option in options)!r}"]
@@ -45,7 +45,7 @@ def limits(type: ir.Type, frame: str) -> list[str]:
 
 
 def elements(type: ir.Type, frames: str) -> str:
-    """Return the tuple of a stack's or a rest's frames."""
+    """Return the expression for the tuple of the frames of a stack or rest."""
     if isinstance(type, ir.OctetsType):
         return f"tuple({frames})"
     return f"tuple([{whole_value(type, 'frame')} for frame in {frames}])"

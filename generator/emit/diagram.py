@@ -1,12 +1,12 @@
-"""A dialog as a drawing: the text of a Mermaid state diagram, or of a DOT graph.
+"""Drawings of dialogs: the text of a Mermaid state diagram or of a DOT graph.
 
-Both are drawn from `Drawing`, a dialog's tables as nodes and edges. In the strict reading that is the automaton.
-In the concurrent reading it is the lifecycle, and beside it the exchanges that run inside: a request leads into the
-place where it waits, a reply leads on or out of it. Edges between the same two nodes are one arrow, its labels one
-below the other.
+Both are generated from a `Drawing`, the tables of a dialog as nodes and edges. In the strict
+reading, that is the automaton. In the concurrent reading, it is the life cycle, and next to it the
+exchanges that run inside it. A request leads to the place where it waits; a reply leads from there,
+or out. Edges between the same two nodes form one arrow with several labels.
 
-Seen by one role, a label says what it does, ``send Ohai`` or ``receive OhaiOk``; seen by nobody in particular it
-says who speaks, ``C Ohai``: Mermaid ends a label at a colon.
+Labels seen by one role say what it does: ``send Ohai`` or ``receive OhaiOk``. Otherwise they name
+the sender: ``C Ohai``, without a colon, which ends a label in Mermaid.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from specwire.generator.dialogs import Dialog
 Reading = Literal["strict", "concurrent"]
 
 BREAK = "\\n"
-"""How DOT writes the end of a line inside a label."""
+"""Line break inside a DOT label."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state or phase; `final` where the dialog may end there."""
+    """State or phase; `final` if the dialog may end there."""
 
     name: str
     final: bool
@@ -33,7 +33,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Edge:
-    """Messages that lead from one node to another; None is outside: where an exchange begins or is over."""
+    """Messages that lead from one node to another; None is outside, where an exchange begins or ends."""
 
     source: str | None
     target: str | None
@@ -42,7 +42,7 @@ class Edge:
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """Nodes in their order, the first the start; edges; and for each kind of exchange the edges between its places."""
+    """Nodes in order, the first being the start; edges; and for each exchange the edges between places."""
 
     nodes: tuple[Node, ...]
     edges: tuple[Edge, ...]
@@ -78,7 +78,7 @@ def mermaid(dialog: Dialog, reading: Reading, role: str | None = None) -> str:
         for number, edges in enumerate(drawing.exchanges):
             lines += ["        --"] if number else []
             for edge in edges:
-                # A place may be called like a phase, and both are in one diagram.
+                # A place may have the name of a phase, and both are in one diagram.
                 source, target = (f"waiting_{end}" if end else "[*]" for end in (edge.source, edge.target))
                 lines.append(f"        {source} --> {target}: {_spoken(edge, role, '<br>')}")
         lines.append("    }")
@@ -105,7 +105,7 @@ def dot(dialog: Dialog, reading: Reading, role: str | None = None) -> str:
 
 
 def _join(moves: Iterable[tuple[str | None, str | None, str]]) -> tuple[Edge, ...]:
-    """Return one edge for all labels between the same two nodes, in the order of the first of them."""
+    """Return one edge for all labels between the same two nodes, in order of first occurrence."""
     labels: dict[tuple[str | None, str | None], dict[str, None]] = {}
     for source, target, label in moves:
         labels.setdefault((source, target), {})[label] = None
@@ -113,7 +113,7 @@ def _join(moves: Iterable[tuple[str | None, str | None, str]]) -> tuple[Edge, ..
 
 
 def _exchanges(dialog: Dialog) -> tuple[tuple[Edge, ...], ...]:
-    """Return the edges between places, apart where no message connects them."""
+    """Return the edges between places, grouped by the messages that connect them."""
     reading = dialog.concurrent
     moves: list[tuple[str | None, str | None, str]] = [
         (None, start.place, start.label) for phase in reading.phases for start in phase.starts if start.place

@@ -1,8 +1,9 @@
-"""The fast encoders: messages to frames in straight code.
+"""Emitter of the fast encoders: straight-line code from messages to frames.
 
-What `struct` and `str` refuse needs no check; what they would take and a decoder would read otherwise (a NUL,
-an ``=`` in a name) is checked. A value that does not fit raises any of the errors that ``encode`` catches.
-`specwire.generator.emit.encoding_fields` writes the fields inside a frame or record.
+Values that `struct` and `str` refuse need no check. Values that they accept but that would decode
+differently, such as a NUL or an ``=`` in a name, are checked. A value that does not fit raises any
+exception that ``encode`` catches. `specwire.generator.emit.encoding_fields` emits the fields inside
+a frame or record.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ def encode_body(message: ir.Message, protocol: ir.Protocol) -> tuple[str, dict[s
 
 
 def _exclusive(encoder: Encoder, message: ir.Message) -> None:
-    """Two readings of one frame cannot both be there."""
+    """Check that two readings of one frame are not both present."""
     groups: dict[int, list[str]] = {}
     for part in message.parts:
         if isinstance(part, ir.Frame) and isinstance(part.presence, ir.Announced):
@@ -88,7 +89,7 @@ def _push(encoder: Encoder, found: ir.Field) -> None:
 
 
 def _add_elements(encoder: Encoder, found: ir.Field, least: int = 0) -> None:
-    """Add the frames of a stack or a rest; something else sees to it that all have `least` octets."""
+    """Add the frames of a stack or rest; another check ensures that all have `least` octets."""
     name, type = f"self.{found.attribute}", found.type
     encoder.tuple_only(name)
     if isinstance(type, ir.OctetsType) and (type.minimum > least or type.maximum is not None):
@@ -113,7 +114,7 @@ def _elements(type: ir.Type, items: str) -> str:
 
 
 def _frame(encoder: Encoder, part: ir.Frame) -> str:
-    """Return the expression for the octets of one frame; statements it needs come before."""
+    """Return the expression for the octets of one frame, after adding the statements it needs."""
     fields = part.fields
     constants = [f.type.octets for f in fields if isinstance(f.type, ir.ConstantType)]
     if len(constants) == len(fields):
@@ -139,7 +140,7 @@ def record_writer(record: ir.RecordType, protocol: ir.Protocol) -> tuple[str, di
 
 
 def union_writer(union: ir.UnionType, protocol: ir.Protocol) -> str:
-    """Return the body of ``_write_<union>(record)``: each option is written as the record that it is."""
+    """Return the body of ``_write_<union>(record)``, which writes each option by its class."""
     lines = Lines(1)
     strict = ", strict" if strict_matters(protocol) else ""
     for option in union.options:
@@ -150,9 +151,9 @@ def union_writer(union: ir.UnionType, protocol: ir.Protocol) -> str:
 
 
 def _whole(encoder: Encoder, found: ir.Field) -> str | None:
-    """The expression for a value that fills its frame, None for one that does not."""
+    """Return the expression for a value that fills its frame, None for any other."""
     name = f"self.{found.attribute}"
-    # What is no text may have an ``encode`` of its own, as a message has.
+    # Check the type: objects other than str, such as messages, may have an ``encode`` method too.
     text = f"str.encode({name})"
     match found.type:
         case ir.KeywordType(options=options):

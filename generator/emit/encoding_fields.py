@@ -1,6 +1,7 @@
-"""The fields inside one frame or record, for the fast encoders: packed runs and the octets between them.
+"""Fields of one frame or record in the fast encoders: packed runs and the octets between them.
 
-A run of constants, integers, lengths and counts is one `struct` pack; texts, lists and records follow it.
+A run of constants, integers, lengths and counts is one `struct` pack; texts, lists and records
+follow it.
 """
 
 from __future__ import annotations
@@ -24,10 +25,10 @@ from specwire.generator.passes.layouts import least_octets
 
 @dataclass
 class Encoder:
-    """One encoder in the making: its lines and its struct objects."""
+    """Encoder under construction: its lines and struct objects."""
 
     name: str
-    """Of the message or record, for the names of struct objects."""
+    """Name of the message or record, used in the names of struct objects."""
     fields: tuple[ir.Field, ...]
     protocol: ir.Protocol
     lines: Lines = field(default_factory=lambda: Lines(3))
@@ -44,7 +45,7 @@ class Encoder:
             self.lines.add("raise ValueError")
 
     def tuple_only(self, value: str) -> None:
-        """Add the check that keeps out what iterates but would not come back: texts, lists, dictionaries."""
+        """Add a check against other iterables, which would not decode to the same value."""
         with self.lines.block(f"if not isinstance({value}, tuple):"):
             self.lines.add("raise TypeError")
 
@@ -57,7 +58,7 @@ class Encoder:
 
 
 class Run:
-    """Values that follow each other: packed runs and the variable octets between them.
+    """Consecutive values: packed runs and the variable octets between them.
 
     `owner` is the expression for the message or record that has the fields.
     """
@@ -71,7 +72,7 @@ class Run:
         self.constant = b""
 
     def expression(self, fields: Sequence[ir.Field]) -> str:
-        """Return the octets of the fields as one expression; statements it needs come before."""
+        """Return the octets of the fields as one expression, after adding the statements it needs."""
         left_out = ""
         for number, found in enumerate(fields):
             if isinstance(found.type, ir.SizeType):
@@ -88,7 +89,7 @@ class Run:
         return " + ".join(self.pieces) or 'b""'
 
     def _optional(self, found: ir.Field, left_out: str) -> str:
-        """A value that may be left out, and nothing behind it then; return the condition that it is."""
+        """Add a value that may be omitted together with all later ones; return the condition for that."""
         name = f"{self.owner}.{found.attribute}"
         self._flush()
         octets = self.encoder.names.fresh("octets", "bytes")
@@ -104,7 +105,7 @@ class Run:
         return f"{name} is None"
 
     def _of(self, type: ir.Type, value: str, target: str) -> str:
-        """The octets of one value as an expression."""
+        """Return the octets of one value as an expression."""
         run = Run(self.encoder, self.owner)
         run.value(type, value, target)
         run._flush()
@@ -122,7 +123,7 @@ class Run:
             self.constant = b""
 
     def _flush(self) -> None:
-        """End the run: one pack, or a literal where there is nothing but constants in it."""
+        """End the run: add one pack, or a literal if it consists of constants."""
         if self.constant and not self.codes:
             self.pieces.append(octets_literal(self.constant))
             self.constant = b""
@@ -130,12 +131,13 @@ class Run:
         if not self.codes:
             return
         if len(self.arguments) == 1 and self.codes.endswith("s"):
-            # Octets whose number has been checked.
+            # Octets whose length is already checked.
             self.pieces.append(self.arguments[0])
             self.codes, self.arguments = "", []
             return
         if self.codes == "B" and self.arguments[0].startswith("len("):
-            # What is longer has no octet in the table; packing it would take three times as long.
+            # A longer value has no entry in the table; packing its length would take three times as
+            # long.
             self.pieces.append(f"OCTETS[{self.arguments[0]}]")
         else:
             name = _WIDTH_STRUCTS.get(self.codes) or self.encoder.struct(self.codes)
@@ -150,7 +152,7 @@ class Run:
             self.value(found.type, f"{self.owner}.{found.attribute}", found.attribute)
 
     def value(self, type: ir.Type, value: str, target: str) -> None:
-        """Add one value; `target` is a local name that statements may use for its octets."""
+        """Add one value; statements may use the local name `target` for its octets."""
         lines = self.encoder.lines
         match type:
             case ir.ConstantType() as constant:
@@ -225,7 +227,7 @@ class Run:
         self._joined(target, type)
 
     def _pair(self, type: ir.PairsType, pair: str, name: str, content: str) -> str:
-        """The octets of one pair as an expression."""
+        """Return the octets of one pair as an expression."""
         names = self.encoder.names
         if type.value is None:
             undivided = name if type.split == "first" else content
@@ -260,4 +262,4 @@ class Run:
 
 
 _WIDTH_STRUCTS = {code: f"_U{octets * 8}" for octets, code in STRUCT_CODES.items()}
-"""The struct objects of one integer, which all messages share."""
+"""Struct objects of one integer, shared by all messages."""

@@ -1,12 +1,14 @@
-"""The handlers of a machine: for each side of a dialog, a method for every message that it receives.
+"""Handlers of a machine: for each side of a dialog, a method for every message that it receives.
 
-A handler is a `typing.Protocol`, so a hand-written engine that lacks a method is named by the type checker as
-soon as a regenerated package wants it. It is generic twice: over the context that a program hands in beside the
-message (the time, the peer), and over what its methods return (actions, an awaitable).
+A handler is a `typing.Protocol`. So when a regenerated package needs another method, the type
+checker reports the hand-written classes that lack it. It is generic over the context that a program
+passes with the message (the time, the peer), and over the return type of its methods (actions, an
+awaitable).
 
-Where every side of a dialog receives the same messages, as on a connection that either side may use to ask, they
-share one handler, named after the dialog. Else a handler is named after its role, and after the dialog too where
-the role speaks in several: a broker has one for its clients and one for its workers.
+If all sides of a dialog receive the same messages, they share one handler, named after the dialog.
+An example is a connection on which either side may send requests. Otherwise a handler is named
+after its role. A role that takes part in several dialogs has one handler for each, named after role
+and dialog: a broker has one for its clients and one for its workers.
 """
 
 from __future__ import annotations
@@ -25,7 +27,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_ -]*")
 
 @dataclass(frozen=True, slots=True)
 class Method:
-    """The method for one message, as the template lays it out."""
+    """Method for one message, for the template."""
 
     name: str
     message: str
@@ -34,13 +36,13 @@ class Method:
 
 @dataclass(frozen=True, slots=True)
 class Handler:
-    """A protocol class and the function that calls its methods; every attribute is Python text."""
+    """Protocol class and its dispatch function; every attribute is Python source."""
 
     name: str
     function: str
     doc: str
     refusal: str
-    """What is wrong with a message that the dialog has not for this side, in words."""
+    """Error text for a message that the dialog does not allow for this side."""
     methods: tuple[Method, ...]
 
 
@@ -65,7 +67,7 @@ def handlers(protocol: ir.Protocol, roles: Mapping[str, str]) -> tuple[Handler, 
 
 
 def _sides(dialog: Dialog, protocol: ir.Protocol) -> list[tuple[str, ...]]:
-    """Return for each handler the letters of the roles that it is for."""
+    """Return the letters of the roles of each handler."""
     received = [_received(protocol, dialog, (letter,)) for letter in dialog.roles]
     if len(received) > 1 and all(found == received[0] for found in received):
         return [dialog.roles]
@@ -80,7 +82,7 @@ def _received(protocol: ir.Protocol, dialog: Dialog, side: Sequence[str]) -> lis
 
 
 def _called(side: Sequence[str], roles: Mapping[str, str]) -> str:
-    """Return who receives, in words: ``the server``, or the letter where nothing says what it stands for."""
+    """Return the receiver in words: ``the server``, or the letter if the role has no name."""
     if len(side) > 1:
         return "either side" if len(side) == 2 else "every side"
     word = _word(side[0], roles)
@@ -88,7 +90,7 @@ def _called(side: Sequence[str], roles: Mapping[str, str]) -> str:
 
 
 def _word(letter: str, roles: Mapping[str, str]) -> str:
-    """Return what a role is called: its name where that can be part of Python's, else its letter."""
+    """Return the name of a role if it can be part of an identifier, else its letter."""
     return roles[letter] if _NAME.fullmatch(roles[letter]) else letter
 
 
@@ -96,7 +98,7 @@ def _handler(title: str, dialog: Dialog, side: str, messages: Sequence[ir.Messag
     return Handler(
         name=f"{enum_name(title)}Handler",
         function=f"dispatch_to_{snake_case(title)}",
-        doc=paragraph(f"What {side} does about each message that dialog {dialog.name} lets it receive.", 4),
+        doc=paragraph(f"Handler of the messages that {side} can receive in dialog {dialog.name}.", 4),
         refusal=f"dialog {dialog.name} has no such message for {side}",
         methods=tuple(
             Method(f"on_{snake_case(message.name)}", message.class_name, _doc(message))
@@ -106,7 +108,7 @@ def _handler(title: str, dialog: Dialog, side: str, messages: Sequence[ir.Messag
 
 
 def _doc(message: ir.Message) -> str:
-    """The first sentence of what the specification says of a message."""
+    """Return the first sentence of a message's documentation."""
     meaning = sentence(message.doc.partition(". ")[0]) or "See the class of the message."
     return paragraph(f"{message.name}: {meaning}", 8)
 

@@ -1,9 +1,10 @@
-"""Writes ``Decode.java``: a function of Spark that decodes captured messages inside the Java process.
+"""Emitter of ``Decode.java``: a Spark function that decodes captured messages inside the JVM.
 
-The class holds the layout of the messages as data, by which ``support/java`` reads them and says what is wrong, and
-for most a method that reads one with nothing wrong in it, several times as fast (``java_reading``). Rows are those
-of ``columns.py``: the columns of each message in wire order, what is implied left out. Only how octets are read is
-laid out here, not the letter of the specification, which decoding does not hold messages to.
+The class contains the layout of the messages as data; ``support/java`` decodes by it and reports
+faults. Most messages also have a method that reads a valid message several times as fast
+(``java_reading``). Rows are those of ``columns.py``: the columns of each message in wire order,
+without implied fields. The layout contains only what decoding needs, not what strict decoding
+checks.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ SUPPORT = (
     "Presence", "Protocol", "Rest", "Selector", "Shape", "Size", "Span", "Stack", "Struct", "Tag", "Text", "Union",
     "Unsigned",
 )  # fmt: skip
-"""The classes that a layout is made of."""
+"""Classes of which a layout consists."""
 
 SPARK = (
     "org.apache.spark.sql.catalyst.InternalRow",
@@ -43,7 +44,7 @@ SENDER = (
     "        return true;",
     "    }",
 )
-"""What a function has that takes the sender, too."""
+"""Additional methods of a function that accepts the sender."""
 
 
 def emit(protocol: ir.Protocol) -> str:

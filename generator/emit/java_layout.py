@@ -1,4 +1,4 @@
-"""The layout of messages as Java expressions: the twin of ``layout.py``, less what only ``strict`` asks for."""
+"""Layouts of messages as Java expressions: the twin of ``layout.py``, without what only ``strict`` needs."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 
 
 def selection_calls(protocol: ir.Protocol) -> tuple[str, list[Call]]:
-    """Return the name of the method that makes the protocol, and what tells its messages apart."""
+    """Return the name of the factory method of the protocol, and the data that tell its messages apart."""
     shapes = [(message.class_name, shape) for message in protocol.messages for shape in message.shapes]
     if shapes:
         shapes.sort(key=lambda row: -weight(row[1]))
@@ -77,7 +77,7 @@ def _presence(presence: ir.Presence) -> Call | str:
 
 
 def _field(field: ir.Field, protocol: ir.Protocol, message: ir.Message, owner: str | None = None) -> Call:
-    """The field; `owner` is the rule of the record that it is in."""
+    """Return a field; `owner` is the rule of the record that contains it."""
     rule = java_string(field.rule or owner or message.name)
     found = Call("new Field", (java_string(field.name), rule, _type(field.type, protocol, message)))
     if isinstance(field.type, ir.IntegerType) and field.type.bitmask:
@@ -127,13 +127,13 @@ def _integer(type: ir.IntegerType, protocol: ir.Protocol) -> Call:
 
 
 def members(type: ir.IntegerType, protocol: ir.Protocol) -> tuple[str, ...]:
-    """Return the values that an integer may have, as Java has them; none where it may have any."""
+    """Return the allowed values of an integer as Java literals; empty if any value is allowed."""
     named = next((enum.members for enum in protocol.enums if enum.name == type.enum), ())
     return tuple(_longs(tuple(value for _, value in named) or type.values))
 
 
 def _longs(values: Iterable[int]) -> Iterable[str]:
-    """Unsigned integers as Java has them: those beyond its signed ones in hexadecimal."""
+    """Yield unsigned integers as Java literals: in hexadecimal beyond the signed range."""
     return (f"{value}L" if value < 2**63 else f"0x{value:016x}L" for value in values)
 
 

@@ -1,8 +1,9 @@
-"""Reading a message in Java value after value: the statements that read one that is as the grammar has it.
+"""Fast readers in Java: statements that read a valid message, one value after another.
 
-Each message that can be told by its tags gets a method, which has the cursor put one value after the other into its
-column. What is wrong with other messages is not its affair: the tables of ``java_layout`` read those once more, and
-say it. A message with a type that is not named here (a union, say) has no method, and is always read by the tables.
+Each message that its tags identify gets a method. It makes the cursor store one value after another
+in its column. It does not report faults: the tables of ``java_layout`` read an invalid message
+again and report them. A message with a type that is not handled here, such as a union, has no
+method and is always read by the tables.
 """
 
 from __future__ import annotations
@@ -18,19 +19,19 @@ from specwire.generator.emit.layout import selected
 from specwire.generator.emit.python import announcing_bits
 
 WORD = 8
-"""The most octets that are compared as one number."""
+"""Largest number of octets that are compared as one number."""
 
 COLUMNS = 64
-"""The most columns of a message that is read so: a bit of one number for each."""
+"""Largest number of columns of such a message: one bit of a number for each."""
 
 
 class TablesOnly(Exception):
-    """The message cannot be read so."""
+    """The message cannot be read this way."""
 
 
 @dataclass(frozen=True)
 class Reading:
-    """How a message is told from others, and the statements that read it; `number` is its place in the protocol."""
+    """Conditions that identify a message, and the statements that read it; `number` is its index."""
 
     message: ir.Message
     number: int
@@ -39,9 +40,10 @@ class Reading:
 
 
 def readings(protocol: ir.Protocol) -> list[Reading]:
-    """Return what reads each message of a protocol that can be read so, in the protocol's order.
+    """Return the readers of the messages that can be read this way, in the protocol's order.
 
-    Of two messages with one tag the first is meant, so the second is read only where the first is.
+    Of two messages with the same tag the first is chosen, so the second has a reader only if the
+    first has one.
     """
     found: list[Reading] = []
     left_out: set[tuple[bytes, ...]] = set()
@@ -61,7 +63,7 @@ def readings(protocol: ir.Protocol) -> list[Reading]:
 
 
 def tag_statements(protocol: ir.Protocol) -> list[str]:
-    """Return the statements that read once what the conditions of all messages look at."""
+    """Return the statements that read the values used by the conditions of all messages."""
     told = "\n".join(condition for reading in readings(protocol) for condition in reading.told)
     found = []
     for number, selector in enumerate(protocol.selectors):
@@ -77,7 +79,7 @@ def _tag(selector: int) -> str:
 
 
 def _told(tag: Sequence[bytes], selectors: Sequence[ir.Selector]) -> str:
-    """The condition that each selector finds its piece of a tag."""
+    """Return the condition that each selector finds its piece of a tag."""
     pieces = enumerate(zip(tag, selectors, strict=True))
     return " && ".join(_finds(piece, selector, number) for number, (piece, selector) in pieces)
 
@@ -89,7 +91,7 @@ def _finds(piece: bytes, selector: ir.Selector, number: int) -> str:
         method = "fills" if selector.octets is None else "begins"
         return f"in.{method}({selector.frame}, {len(piece)}, {_number(piece)})"
     if selector.octets is None:
-        # As the cursor has a whole frame: how many octets it is, then those.
+        # The cursor's form of a whole frame: its number of octets, then the octets.
         piece = bytes([len(piece)]) + piece.rjust(WORD - 1, b"\0")
     return f"{_tag(number)} == {_number(piece)}"
 
@@ -125,9 +127,10 @@ def _statements(message: ir.Message, number: int, protocol: ir.Protocol) -> Iter
 
 
 def _room(type: ir.Type) -> int:
-    """How many octets a value usually takes in a row beside its column and what it is on the wire; no bound.
+    """Return an estimate of the octets of a value in a row, besides its column and its octets on the wire.
 
-    Room that is left over is memory that Java clears for each message: lists are taken to have a few short entries.
+    Unused room is memory that Java clears for each message, so lists are assumed to have a few
+    short entries.
     """
     match type:
         case ir.IntegerType(octets=octets):
@@ -146,7 +149,7 @@ def _block(head: str, lines: Sequence[str], others: Sequence[str] = ()) -> list[
 
 
 def _decimals(fields: Sequence[ir.Field], column: int) -> list[str]:
-    """Pass the columns of decimals, from a column on, where no value is: Spark keeps places for them."""
+    """Skip absent decimal columns, starting at a column: Spark reserves room for them."""
     return [
         f"in.noDecimal({place});"
         for place, field in enumerate(fields, column)
@@ -166,7 +169,7 @@ _IMPLIED = (ir.ConstantType, ir.PaddingType, ir.SizeType)
 
 
 def _condition(message: ir.Message, place: int) -> str | None:
-    """What says that a part is there, None where it always is."""
+    """Return the condition that a part is present, None if it always is."""
     part = message.parts[place]
     if isinstance(part, ir.Rest):
         return None
@@ -184,7 +187,7 @@ def _condition(message: ir.Message, place: int) -> str | None:
 
 
 def _flags(message: ir.Message, protocol: ir.Protocol) -> Iterator[str]:
-    """Read the octet that announces parts, wherever it stands, and hold it to what the parts allow."""
+    """Read the octet that announces parts and check it against the parts."""
     allowed: dict[int, set[int]] = {}
     for part in message.parts:
         presence = ir.Always() if isinstance(part, ir.Rest) else part.presence
@@ -209,7 +212,7 @@ def _flags(message: ir.Message, protocol: ir.Protocol) -> Iterator[str]:
 
 
 def _flags_place(message: ir.Message) -> tuple[int, int] | None:
-    """The frame, from the end where it is the last part, and the offset of the flags; None where there are none."""
+    """Return frame and offset of the flags, or None; the last frame is counted from the end."""
     for place, part in enumerate(message.parts):
         offset = 0
         for field in part.fields if isinstance(part, ir.Frame) else ():
@@ -220,7 +223,7 @@ def _flags_place(message: ir.Message) -> tuple[int, int] | None:
 
 
 def _size(type: ir.Type) -> int:
-    """How many octets a value always has, -1 where that differs."""
+    """Return the fixed number of octets of a value, -1 if it varies."""
     match type:
         case ir.ConstantType(hex=hex):
             return len(hex) // 2
@@ -247,7 +250,7 @@ def _part(part: ir.Part, protocol: ir.Protocol, column: int, reserved: int) -> l
 
 
 def _whole(type: ir.Type, least: int = 0) -> str | None:
-    """What a frame holds that is one value, `least` octets or more; None where it is another."""
+    """Return the kind of a value that fills its frame, of `least` octets or more; None for other types."""
     match type:
         case ir.TextType(padding=None, length=ir.Length(kind="rest"), terminated=terminated):
             return "TERMINATED" if terminated else "TEXT"
@@ -271,7 +274,7 @@ def _fields(fields: Sequence[ir.Field], protocol: ir.Protocol, column: int, *, a
 
 
 def _joined(fields: Sequence[ir.Field]) -> Sequence[ir.Field]:
-    """Make one of the constants that the fields begin with."""
+    """Merge the constants at the start of the fields into one."""
     first, *others = fields
     while others and isinstance(first.type, ir.ConstantType):
         second = others[0]
@@ -294,7 +297,7 @@ def _implied(type: ir.Type) -> list[str]:
 
 
 def _value(type: ir.Type, protocol: ir.Protocol, column: int, *, alone: bool) -> list[str]:
-    """The statements that read a value into its column; `alone` where nothing else is in its frame."""
+    """Return the statements that read a value into its column; `alone` if it fills its frame."""
     match type:
         case ir.IntegerType(octets=octets):
             read = f"in.decimal({column});" if octets == WORD else f"in.integer({column}, {octets});"
@@ -332,7 +335,7 @@ def _length(length: ir.Length) -> str:
 
 
 def _prefix(type: ir.Type) -> int:
-    """How many octets stand before a text and count it."""
+    """Return the width of a text's length prefix."""
     match type:
         case ir.TextType(padding=None, terminated=False, length=ir.Length(kind="prefix", octets=octets)):
             return octets

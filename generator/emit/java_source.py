@@ -1,4 +1,4 @@
-"""Small pieces of Java source: literals, comments, and nested calls laid out in lines that fit."""
+"""Building blocks of Java source: literals, comments, and nested calls wrapped to the line length."""
 
 from __future__ import annotations
 
@@ -16,17 +16,17 @@ RESERVED = frozenset((
     "switch", "synchronized", "this", "throw", "throws", "transient", "true", "try", "void", "volatile",
     "while", "_",
 ))  # fmt: skip
-"""The words that no Java name may be."""
+"""Reserved words, which no Java name may be."""
 
 INHERITED = frozenset(
     ("clone", "finalize", "getClass", "hashCode", "notify", "notifyAll", "toString", "wait")
 )
-"""The methods that every class has."""
+"""Methods that every Java class has."""
 
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """An expression with arguments, such as ``new Text(Span.rest())``; `tail` follows its parenthesis."""
+    """Expression with arguments, such as ``new Text(Span.rest())``; `tail` follows its parenthesis."""
 
     head: str
     arguments: tuple[Call | str, ...] = ()
@@ -36,11 +36,11 @@ class Call:
         return f"{self.head}({', '.join(map(str, self.arguments))}){self.tail}"
 
     def followed(self, tail: str) -> Call:
-        """Return the call with another on its result, such as ``.terminated()``."""
+        """Return the call followed by another on its result, such as ``.terminated()``."""
         return Call(self.head, self.arguments, self.tail + tail)
 
     def lines(self, indent: int, before: str = "", after: str = "") -> list[str]:
-        """Return the source lines; arguments that do not fit the line stand in lines of their own."""
+        """Return the source lines; arguments that do not fit on the line get separate lines."""
         pad = "    " * indent
         whole = f"{pad}{before}{self}{after}"
         if len(whole) <= LINE_LENGTH or not self.arguments:
@@ -69,13 +69,13 @@ def java_list(items: Iterable[Call | str]) -> Call:
 
 
 def comment(text: str) -> list[str]:
-    """Return the lines of a text as they may stand in a comment: nothing in them ends it or is an escape."""
+    """Return a text as lines of a Java comment, without sequences that end it or are escapes."""
     safe = text.replace("\\", "&#92;").replace("*/", "*&#47;").replace("<", "&lt;").replace("@", "&#64;")
     return safe.splitlines()
 
 
 def package_name(protocol: str) -> str:
-    """Return a protocol's name as a part of a Java package's: a word that Java keeps for itself gets ``_``."""
+    """Return a protocol's name as part of a Java package name; a reserved word gets ``_`` appended."""
     return f"{protocol}_" if protocol in RESERVED else protocol
 
 
@@ -86,7 +86,7 @@ def method_name(class_name: str) -> str:
 
 
 def imported(known: Iterable[str], sources: Sequence[str]) -> list[str]:
-    """Return the classes, by their whole names, that the sources use outside of literals, sorted."""
+    """Return the fully qualified classes that the sources use outside literals, sorted."""
     text = re.sub(r'"(?:[^"\\]|\\.)*"', '""', "\n".join(sources))
     words = set(re.findall(r"(?<![\w.])\w+", text))
     return sorted(name for name in known if name.rpartition(".")[2] in words)

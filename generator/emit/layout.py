@@ -1,4 +1,4 @@
-"""Writes ``layout.py``: the protocol's layout as data, for the slow paths."""
+"""Emitter of ``layout.py``: the protocol's layout as data, for the slow paths."""
 
 from __future__ import annotations
 
@@ -20,7 +20,10 @@ def emit(protocol: ir.Protocol) -> str:
     )
     return render(
         "layout.py.j2",
-        header=header(protocol, f"{protocol.edition}: the layout of its messages, for precise errors."),
+        header=header(
+            protocol,
+            f"{protocol.edition}: layout of its messages, used to report the exact position of faults.",
+        ),
         names=names,
         protocol=repr(protocol.name),
         edition=repr(protocol.edition),
@@ -43,7 +46,7 @@ def _used(text: str) -> set[str]:
 
 
 def _shapes(protocol: ir.Protocol) -> list[str]:
-    """The rows of the shapes, those that fix most first."""
+    """Return the rows of the shapes, the most specific first."""
     rows = [(message.class_name, shape) for message in protocol.messages for shape in message.shapes]
     rows.sort(key=lambda row: -weight(row[1]))
     return [f"({name!r}, {_shape(shape, takes_sender(protocol))})" for name, shape in rows]
@@ -65,9 +68,9 @@ def _message(message: ir.Message, protocol: ir.Protocol) -> str:
 
 
 def selected(message: ir.Message, protocol: ir.Protocol) -> tuple[tuple[bytes, ...], ...]:
-    """Return what the selectors find in a message: for each spelling of its tag, a piece for each selector.
+    """Return the octets at the selectors in a message: for each spelling of its tag, one piece each.
 
-    Patterns are found otherwise: then it is nothing.
+    Empty if patterns tell messages apart.
     """
     found: list[tuple[bytes, ...]] = []
     if not protocol.selectors or any(selector.pattern for selector in protocol.selectors):
@@ -84,7 +87,7 @@ def selected(message: ir.Message, protocol: ir.Protocol) -> tuple[tuple[bytes, .
 
 
 def _frame_size(message: ir.Message, index: int, octets: bytes) -> int:
-    """The length of the spelling that `octets` begin with, in a frame that is one constant."""
+    """Return the length of the spelling with which `octets` begin, in a frame that is one constant."""
     part = message.parts[index]
     assert isinstance(part, ir.Frame)
     type = part.fields[0].type
@@ -119,7 +122,7 @@ def _presence(presence: ir.Presence) -> str:
 
 
 def _field(field: ir.Field, protocol: ir.Protocol, message: ir.Message, owner: str = "") -> str:
-    """The field; `owner` is the rule of the record that it is in."""
+    """Return a field; `owner` is the rule of the record that contains it."""
     extra = ", flags=True" if isinstance(field.type, ir.IntegerType) and field.type.bitmask else ""
     extra += ", optional=True" if field.optional else ""
     rule = field.rule or owner or message.name

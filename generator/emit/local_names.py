@@ -1,4 +1,4 @@
-"""Local names of a generated function: one thing at a time under each name, and always of one type."""
+"""Local names of a generated function: each has one type, and one meaning at a time."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from itertools import count
 
 
 class LocalNames:
-    """The names that a function's own variables have, none of them a field's.
+    """Names of a function's local variables, distinct from field names.
 
-    A name that was given inside a `scope` is free again behind it, for another thing of the same type.
+    A name taken inside a `scope` can be reused after it for another value of the same type.
     """
 
     def __init__(self, fields: Iterable[str]) -> None:
@@ -20,11 +20,11 @@ class LocalNames:
         self._declared: set[str] = set()
 
     def local(self, name: str) -> str:
-        """Return `name` as no field has it."""
+        """Return `name`, changed if a field has that name."""
         return f"{name}_" if name in self._fields else name
 
     def fresh(self, name: str, type: str) -> str:
-        """Return a name like `name` that stands for nothing else here, and stood for nothing of another type."""
+        """Return an unused name like `name` that never had another type."""
         for number in count(1):
             found = self.local(name if number == 1 else f"{name}_{number}")
             if found not in self._taken and self._types.get(found, type) == type:
@@ -34,14 +34,14 @@ class LocalNames:
         raise AssertionError("numbers do not end")
 
     def declare(self, name: str, type: str) -> str:
-        """Return what declares the name on the left of an assignment: with its type the first time only."""
+        """Return the left side of an assignment: with a type annotation the first time only."""
         known = name in self._declared
         self._declared.add(name)
         return name if known else f"{name}: {type}"
 
     @contextmanager
     def scope(self) -> Iterator[None]:
-        """Give the names that are taken inside free again at the end."""
+        """Release the names taken inside at the end."""
         taken = set(self._taken)
         yield
         self._taken = taken

@@ -1,7 +1,7 @@
-"""Write ``machine``: the dialogs of a protocol as tables, and the `Session` that watches one.
+"""Emitter of ``machine.py``: the dialogs of a protocol as tables, and the `Session` that checks one.
 
-The tables are the IR's, spelled as Python; what a session does with them is in
-``specwire.generated.session``. A protocol without a dialog gets its roles and timers only.
+The tables are those of the IR as Python source. ``specwire.generated.session`` contains the
+behaviour of a session. For a protocol without a dialog, the module has roles and timers only.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _RESERVED = frozenset({"DEFAULT", "DIALOGS", "OPEN_LIMIT", "ROLES", "TIMERS"})
 
 @dataclass(frozen=True, slots=True)
 class _Row:
-    """One entry of a table: its key and its value as Python literals."""
+    """Entry of a table: its key and its value as Python source."""
 
     key: str
     value: str
@@ -29,7 +29,7 @@ class _Row:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """A dialog as the template lays it out: every attribute is Python text."""
+    """Dialog for the template; every attribute is Python source."""
 
     constant: str
     name: str
@@ -52,7 +52,7 @@ def emit(protocol: ir.Protocol) -> str:
         "machine.py.j2",
         header=header(
             protocol,
-            f"{protocol.title or protocol.name}: {'who may send what when' if tables else 'roles and timers'}.",
+            f"{protocol.title or protocol.name}: {'dialog tables, session and handlers' if tables else 'roles and timers'}.",
             (_MORE if tables else "") + (_HANDLERS if sides else ""),
         ),
         tables=tables,
@@ -68,12 +68,12 @@ def emit(protocol: ir.Protocol) -> str:
 EMITTER = Emitter("machine.py", emit, requires=("codec",))
 
 _MORE = """\
-The tables are data: a label is a message with its sender, ``ROLE:Message``. `Session` watches one
-conversation by them. How they are read is told in ``specwire.generated.dialog``."""
+The tables are data. A label is a message with its sender, ``ROLE:Message``. `Session` checks one
+conversation against the tables; ``specwire.generated.dialog`` describes their format."""
 _HANDLERS = """
 
-A handler has a method for each message that a side receives, and ``dispatch_to_…`` calls the right one. A
-program inherits from the handler of its side: a type checker names the methods that it lacks."""
+A handler has one method for each message that a side receives; ``dispatch_to_…`` calls it. Inherit from
+the handler of your side: a type checker then reports missing methods."""
 
 
 def _imports(tables: bool, roles: bool, handlers: bool) -> tuple[str, ...]:
@@ -90,7 +90,7 @@ def _imports(tables: bool, roles: bool, handlers: bool) -> tuple[str, ...]:
 
 
 def _roles(protocol: ir.Protocol) -> dict[str, str]:
-    """Return the name of each role by its letter: those of the profile, then any that only a dialog has."""
+    """Return the names of roles by letter: those of the profile, then any that only a dialog has."""
     names = {role.letter: role.name for role in protocol.roles}
     for dialog in protocol.dialogs:
         for letter in dialog.roles:
@@ -155,7 +155,7 @@ def _text(value: str | None) -> str:
 
 def _tuple(items: Iterable[str]) -> str:
     listed = list(items)
-    # A comma after the last of several items would make the formatter give each a line of its own.
+    # A trailing comma would make the formatter put each of several items on its own line.
     return f"({', '.join(listed)}{',' * (len(listed) == 1)})"
 
 

@@ -1,8 +1,8 @@
-"""Writes ``_native.pyx``: the codec once more, in Cython, with C fields in the messages.
+"""Emitter of ``_native.pyx``: the codec in Cython, whose messages have C members.
 
-What the pure codec has is here under the same names; whatever is rare (a view instead of bytes, ``strict``, a value
-that does not fit, frames that are refused) is handed to it. So both builds raise the same errors, and this one
-is only about what goes right.
+It exports the names of the pure codec. Rare cases are passed to the pure codec: a view instead of
+bytes, ``strict``, a value that does not fit, frames that are refused. So both builds raise the same
+errors, and this one handles only the successful cases.
 """
 
 from __future__ import annotations
@@ -24,12 +24,12 @@ from specwire.generator.emit.write import Emitter, header, render
 from specwire.generator.passes.shapes import takes_sender
 
 SUPPORT = ("native.pxd", "native.pyx", "native_octets.pxd", "native_reading.pxd", "native_writing.pxd")
-"""The support files that are compiled into a package, or that it is compiled against."""
+"""Support files that are compiled with a package or that it is compiled against."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """The functions of a type with values inside."""
+    """Functions of a composite type."""
 
     name: str
     result: str
@@ -45,10 +45,10 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def native_digest(protocol: ir.Protocol, text: str | None = None) -> str:
-    """Return the digest that a compiled codec of this edition has as ``BUILD``: one that differs is out of date.
+    """Return the digest of the compiled codec, its ``BUILD``; a codec with another digest is out of date.
 
-    It covers the emitted source, without the words at its top, and the support files; `text` is the source where
-    the caller has it.
+    It covers the emitted source without the docstring at its top, and the support files. `text` is
+    the source if the caller already has it.
     """
     code = (_source(protocol) if text is None else text).replace(_header(protocol), "")
     digest = hashlib.sha256(code.encode())
@@ -76,7 +76,7 @@ _OFFERED = {
         "put_literal", "put_padded", "put_terminated", "put_text", "put_text_until", "room", "written",
     ),
 }  # fmt: skip
-"""What emitted sources use of others; each takes the names that stand in it."""
+"""Names that emitted sources can import, by module; each source imports those that it uses."""
 
 
 def _source(protocol: ir.Protocol) -> str:

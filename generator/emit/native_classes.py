@@ -1,4 +1,4 @@
-"""The classes of a compiled codec, as its template lays them out: members in C, and how arguments get into them."""
+"""Classes of a compiled codec for its template: C members, and the conversion of arguments to them."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from specwire.generator.passes.shapes import readers, takes_sender
 
 @dataclass(frozen=True, slots=True)
 class _Property:
-    """A field of a class as the template lays it out."""
+    """Field of a class, for the template."""
 
     name: str
     doc: str
@@ -37,7 +37,7 @@ class _Property:
 
 @dataclass(frozen=True, slots=True)
 class Class:
-    """A message or record class; every attribute is Cython text."""
+    """Message or record class; every attribute is Cython source."""
 
     name: str
     function: str
@@ -50,30 +50,30 @@ class Class:
     members: tuple[str, ...]
     properties: tuple[_Property, ...]
     hidden: tuple[_Property, ...]
-    """Fields whose names Cython does not take for functions."""
+    """Fields whose names Cython rejects as names of properties."""
     lazies: tuple[tuple[str, str, str], ...]
-    """Method, member and function of each field that is read when it is asked for."""
+    """Method, member and function of each field that is decoded on first access."""
     values: str
-    """The values of all fields as a tuple."""
+    """Values of all fields as a tuple."""
     wire_flags: tuple[str, ...]
-    """The terms of the whole flags octet."""
+    """Terms of the complete flags octet."""
     fills: tuple[str, ...]
-    """The statements that put the arguments of the constructor into the members."""
+    """Statements that store the constructor's arguments in the members."""
     integers: bool
     """Whether a member is a C integer."""
     unfit: bool
-    """Whether there are values that no member can hold."""
+    """Whether some values fit no member."""
     count: int
     encode: str = ""
     only: str = ""
-    """For a message whose values could spell another one: the condition that they do."""
+    """For a message whose values could match another message: the condition that they do."""
     decode: str = ""
 
 
 def message_class(
     message: ir.Message, number: int, protocol: ir.Protocol, names: dict[Composite, str]
 ) -> Class:
-    """Return the class of a message, the `number`th of the protocol."""
+    """Return the class of a message, number `number` of the protocol."""
     arguments = [f", {sender!r}" if takes_sender(protocol) else "" for sender in readers(message, protocol)]
     spelled = " or ".join(f"_kind_of(made, len(made){argument}) != {number}" for argument in arguments)
     constants = [f"NAME = {literal(message.name)}", f"PROTOCOL = {literal(protocol.name)}"]
@@ -159,7 +159,7 @@ def _value(slot: Slot) -> str:
 
 
 def _tuple(items: Sequence[str]) -> str:
-    """A tuple as Cython source, on several lines where it is long; it stands at an indentation of eight."""
+    """Return a tuple as Cython source, on several lines if it is long; for an indentation of eight."""
     if len(items) == 1:
         return f"({items[0]},)"
     line = f"({', '.join(items)})"
@@ -170,7 +170,7 @@ def _tuple(items: Sequence[str]) -> str:
 
 
 def _constants(fields: tuple[ir.Field, ...]) -> list[str]:
-    """Class variables, but for those that a field stands before, as in the pure class."""
+    """Return class variables, except those hidden by a field of the same name, as in the pure class."""
     taken = CYTHON_WORDS | {found.attribute for found in fields if not found.implied}
     return [
         f"{found.attribute} = {_constant(found.type)}"
@@ -207,13 +207,13 @@ def _lazy(slot: Slot, names: dict[Composite, str]) -> tuple[str, str, str]:
 
 
 def _fill(slot: Slot, number: int) -> str:
-    """The statement that puts an argument into its member, or notes that it does not fit."""
+    """Return the statement that stores an argument in its member or records that it does not fit."""
     given = f"<object>values[{number}]"
     if slot.is_integer:
         assert isinstance(slot.field.type, ir.IntegerType)
         most = c_number(256**slot.field.type.octets - 1)
         return f"if fits(values[{number}], {most}, &value):\n        made.{slot.member} = value\n    else:\n        fitting = False"
     if slot.is_lazy:
-        # Octets in this place are what is read later; given by a program they are a value of the wrong type.
+        # Octets in this member mean that the value is not decoded yet; a program may not pass them.
         return f"if type({given}) is bytes:\n        fitting = False\n    else:\n        made.{slot.member} = {given}"
     return f"made.{slot.member} = {given}"

@@ -1,8 +1,8 @@
-"""The compiled decoders: frames to messages in Cython that reads octets through a pointer.
+"""Emitter of the compiled decoders: Cython that reads octets through a pointer.
 
-A decoder gives the message, or None for frames that are not its message; it never raises for them. Then the pure
-codec decides. `Reader` writes the statements of one function: a value is *taken* into a member or variable, or,
-where only its octets are wanted, *skipped*.
+A decoder returns the message, or None for frames that are not its message; it never raises for
+them. Then the pure codec decides. `Reader` emits the statements of one function. It *takes* a value
+into a member or variable, or *skips* it if only its octets are needed.
 """
 
 from __future__ import annotations
@@ -34,21 +34,21 @@ _DECLARED = {
     "items": "cdef list items",
     "entries": "cdef uint64_t entries",
 }
-"""The local variables of decoders by their names."""
+"""Declarations of the local variables of decoders, by name."""
 
 
 @dataclass
 class Reader:
-    """The statements of one decoding function."""
+    """Statements of one decoding function."""
 
     protocol: ir.Protocol
     names: dict[Composite, str]
     refusal: str = "None"
     """What the function returns for octets that are not its value."""
     owner: str = "made"
-    """The variable whose members are set."""
+    """Variable whose members are set."""
     run: str = "&run"
-    """The run at hand as an argument of helpers."""
+    """The current run as an argument of helpers."""
     lines: Lines = field(default_factory=lambda: Lines(1))
     used: set[str] = field(default_factory=set)
 
@@ -59,7 +59,7 @@ class Reader:
         return "\n".join(part for part in (str(head), str(self.lines)) if part)
 
     def local(self, name: str) -> str:
-        """Return the name of a local variable, which is declared then."""
+        """Return the name of a local variable and declare it."""
         self.used.add(name)
         return name
 
@@ -70,13 +70,13 @@ class Reader:
 
     @property
     def front(self) -> str:
-        """The address of the first octet that is left."""
+        """Address of the first unread octet."""
         return f"{self.run.removeprefix('&')}.at"
 
     # Runs
 
     def fields(self, fields: tuple[ir.Field, ...]) -> None:
-        """Take the fields of a run in turn; those of fixed size that follow each other share one look at the end."""
+        """Take the fields of a run in order; adjacent ones of fixed size share one check of the end."""
         index = 0
         while index < len(fields):
             stop = index
@@ -98,7 +98,7 @@ class Reader:
             index += 1
 
     def record(self, fields: tuple[ir.Field, ...]) -> None:
-        """Take the fields of a record, whose own run ends where its size says."""
+        """Take the fields of a record, whose run ends where its size says."""
         size = next((n for n, found in enumerate(fields) if isinstance(found.type, ir.SizeType)), None)
         if size is None:
             self.fields(fields)
@@ -189,7 +189,7 @@ class Reader:
                 raise AssertionError("fills a frame, or is read with its run")
 
     def skip(self, type: ir.Type) -> None:
-        """Look whether a value is good, and move on."""
+        """Check a value and advance."""
         match type:
             case ir.IntegerType(octets=octets):
                 if members_of(type, self.protocol):
@@ -272,13 +272,13 @@ class Reader:
 
 
 def members_of(type: ir.IntegerType, protocol: ir.Protocol) -> tuple[int, ...]:
-    """Return the numbers that an integer may be, nothing for any."""
+    """Return the allowed values of an integer; empty if any is allowed."""
     if type.enum:
         return tuple(value for enum in protocol.enums if enum.name == type.enum for _, value in enum.members)
     return type.values
 
 
 def _in_place(found: ir.Field) -> bool:
-    """Whether a field of a run is read where it stands, at a known distance from others."""
+    """Return whether a field of a run is read at a known offset."""
     plain = isinstance(found.type, ir.ConstantType | ir.IntegerType | ir.PaddingType | ir.OctetsType)
     return plain and fixed_size(found.type) is not None and not found.optional

@@ -1,7 +1,8 @@
-"""Which message frames are, for the compiled codec: a number that says which, found by comparing octets in C.
+"""Message selection in the compiled codec: octets are compared in C to find the message's number.
 
-The statements return the message's number (from 1, in the order of the specification), or 0 where the frames
-are none. Tags of up to eight octets are compared as integers, so the C compiler makes a jump table or a search of them.
+The statements return the number of the message (from 1, in the order of the specification), or 0 if
+there is none. Tags of up to eight octets are compared as integers, so the C compiler creates a jump
+table or a search.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from specwire.generator.passes.shapes import role_letters, takes_sender, weight
 
 
 def kind_function(protocol: ir.Protocol) -> str:
-    """Return the body of ``_kind_of(frames, count)``; `sender` is its third parameter where messages need it."""
+    """Return the body of ``_kind_of(frames, count)``; a third parameter is `sender` if messages need it."""
     lines = Lines(1)
     if not protocol.selectors:
         _shapes(lines, protocol)
@@ -30,7 +31,7 @@ def kind_function(protocol: ir.Protocol) -> str:
 
 
 def _tags(lines: Lines, protocol: ir.Protocol) -> None:
-    """Slices of frames, or whole frames, that are compared with the tags of each message."""
+    """Compare slices of frames, or whole frames, with the tags of each message."""
     for number, selector in enumerate(protocol.selectors):
         index = f"count - {-selector.frame}" if selector.frame < 0 else str(selector.frame)
         lines.add(f"cdef bytes frame_{number} = frame_at(frames, {index})")
@@ -43,7 +44,7 @@ def _tags(lines: Lines, protocol: ir.Protocol) -> None:
     if not others and first.octets is not None and first.octets <= 8:
         _switch(lines, first.octets, [(pieces[0], n) for n, pieces in rows])
         return
-    # Tags in which the last piece is the same stand together: it is what tells most messages apart.
+    # Group tags by their last piece, which identifies most messages.
     rows.sort(key=lambda row: row[1][::-1])
     last = len(protocol.selectors) - 1
     for piece, group in groupby(rows, key=lambda row: row[1][last]):
@@ -58,7 +59,7 @@ def _tags(lines: Lines, protocol: ir.Protocol) -> None:
 
 
 def _compared(selector: ir.Selector, number: int, piece: bytes) -> str:
-    """The condition that a selector finds these octets."""
+    """Return the condition that a selector finds these octets."""
     test = "frame_is" if selector.octets is None else "frame_begins"
     return f"{test}(frame_{number}, {literal(piece)}, {len(piece)})"
 
@@ -72,7 +73,7 @@ def _switch(lines: Lines, octets: int, rows: Iterable[tuple[bytes, int]]) -> Non
 
 
 def _patterns(lines: Lines, protocol: ir.Protocol) -> None:
-    """How the first frame may begin, the longest pattern first."""
+    """Compare the first frame with the patterns, the longest first."""
     lines.add("cdef bytes frame = frame_at(frames, 0)")
     with lines.block("if frame is None:"):
         lines.add("return 0")
@@ -83,7 +84,7 @@ def _patterns(lines: Lines, protocol: ir.Protocol) -> None:
 
 
 def _shapes(lines: Lines, protocol: ir.Protocol) -> None:
-    """Add the tests of shapes, the most specific first; skip messages that the sender does not send."""
+    """Compare the frames with the shapes, the most specific first; skip messages of other senders."""
     rows = [(n, shape) for n, message in enumerate(protocol.messages, 1) for shape in message.shapes]
     rows.sort(key=lambda row: -weight(row[1]))
     roles = role_letters(protocol) if takes_sender(protocol) else ()
@@ -106,7 +107,7 @@ def _shapes(lines: Lines, protocol: ir.Protocol) -> None:
 
 
 def _fitting(shape: ir.Shape) -> list[str]:
-    """The conditions that frames look as a shape says."""
+    """Return the conditions that frames match a shape."""
     least = max(shape.least, len(shape.frames))
     tests = [f"count >= {least}"] + [f"count <= {shape.most}"] * (shape.most is not None)
     for number, head in enumerate(shape.frames):
@@ -119,7 +120,7 @@ def _fitting(shape: ir.Shape) -> list[str]:
 
 
 def _fixed(pattern: str, frame: str) -> str:
-    """Conditions, each behind an ``and``, that a frame has the octets that a pattern fixes."""
+    """Return conditions, each preceded by ``and``, that a frame has the octets fixed by a pattern."""
     pieces = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
     tests = ""
     for fixed, run in groupby(enumerate(pieces), key=lambda entry: entry[1] != "??"):

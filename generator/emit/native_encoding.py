@@ -1,7 +1,7 @@
-"""The compiled encoders: `Putter` writes the statements that put the values of one run, each frame in one allocation.
+"""Emitter of the compiled encoders: `Putter` emits the statements that write one run.
 
-Runs of constants and integers are written at known distances, with one look whether there is room; a value of
-another size is put by a function that says whether it could.
+Each frame is one allocation. Runs of constants and integers are written at known offsets after one
+check for room. A value of variable size is written by a function that returns whether it succeeded.
 """
 
 from __future__ import annotations
@@ -27,12 +27,12 @@ _DECLARED = {
     "item": "cdef object item",
     "items": "cdef tuple items",
 }
-"""The local variables of encoders by their names."""
+"""Declarations of the local variables of encoders, by name."""
 
 
 @dataclass
 class Putter:
-    """The statements of one encoding function."""
+    """Statements of one encoding function."""
 
     protocol: ir.Protocol
     names: dict[Composite, str]
@@ -51,7 +51,7 @@ class Putter:
         return "\n".join(part for part in (str(head), str(self.lines)) if part)
 
     def local(self, name: str) -> str:
-        """Return the name of a local variable, which is declared then."""
+        """Return the name of a local variable and declare it."""
         self.used.add(name)
         return name
 
@@ -61,13 +61,13 @@ class Putter:
             self.lines.add(f"return {self.refusal}")
 
     def must(self, call: str) -> None:
-        """Add a call that says whether it could put its value."""
+        """Add a call that returns whether it could write its value."""
         self.refuse_if(f"not {call}")
 
     # Runs
 
     def fields(self, fields: Sequence[ir.Field]) -> None:
-        """Put the fields of a run."""
+        """Write the fields of a run."""
         index, before = 0, ""
         while index < len(fields):
             stop = index
@@ -88,14 +88,14 @@ class Putter:
             index += 1
 
     def _plain(self, fields: Sequence[ir.Field]) -> None:
-        """Constants and C integers: room for all of them at once."""
+        """Write constants and C integers after one check for room."""
         total = sum(fixed_size(found.type) or 0 for found in fields)
         self.must(f"room({self.out}, {total})")
         out = self.out.removeprefix("&")
         self.lines.add(*self.in_place(fields, f"{out}.at"), f"{out}.at += {total}")
 
     def in_place(self, fields: Sequence[ir.Field], start: str) -> list[str]:
-        """Return the statements that write fields of fixed size from the address `start` on."""
+        """Return the statements that write fields of fixed size at the address `start`."""
         lines: list[str] = []
         offset = 0
         for found in merged(fields):
@@ -113,14 +113,14 @@ class Putter:
         return lines
 
     def _checked(self, found: ir.Field, type: ir.IntegerType) -> str:
-        """The expression for a C integer, whose range is looked at before anything is written."""
+        """Return the expression for a C integer, whose range is checked before anything is written."""
         member = f"{self.owner}._{found.attribute}"
         if members := members_of(type, self.protocol):
             self.refuse_if(none_of(member, members))
         return "flags" if type.bitmask and announcing_bits(self.protocol) else member
 
     def _optional(self, found: ir.Field, before: str) -> str:
-        """A value that may be left out, and nothing behind it then; return the condition that it is."""
+        """Write a value that may be omitted together with all later ones; return the condition for that."""
         value = f"{self.owner}._{found.attribute}"
         with self.lines.block(f"if {value} is not None:"):
             if before:
@@ -134,8 +134,8 @@ class Putter:
         return f"{value} is None"
 
     def _sized(self, type: ir.SizeType, rest: Sequence[ir.Field]) -> None:
-        """Put the fields that a size counts, then the size in front of them, in the first form that can hold it."""
-        # What a size counts can hold another: each has a start of its own.
+        """Write the fields counted by a size, then insert the size in the first form that can hold it."""
+        # Sizes can be nested, so each has its own start.
         self.sizes += 1
         sized, size = self.local(f"sized_{self.sizes}"), self.local("size")
         self.lines.add(f"{sized} = written({self.out})")
@@ -150,7 +150,7 @@ class Putter:
             self.lines.add(f"return {self.refusal}")
 
     def field(self, found: ir.Field) -> None:
-        """Put the value of one field."""
+        """Write the value of one field."""
         value = f"{self.owner}._{found.attribute}"
         if Slot(found, False).is_integer:
             assert isinstance(found.type, ir.IntegerType)
@@ -167,7 +167,7 @@ class Putter:
     # Values
 
     def put(self, type: ir.Type, value: str) -> None:
-        """Put a value that is an object."""
+        """Write a value that is an object."""
         out = self.out
         match type:
             case ir.IntegerType(octets=octets):
@@ -210,7 +210,7 @@ class Putter:
 
 
 def _holds(form: ir.SizeForm, type: ir.SizeType, size: str) -> str:
-    """The condition under which a form can hold a size; without a tag it must not begin as another form's does."""
+    """Return the condition that a form can hold a size; without a tag, it must not look like another."""
     conditions = [f"{size} < {c_number(256**form.octets)}"] if form.octets < 8 else []
     for other in type.forms if not form.tag else ():
         octets = len(other.tag) // 2
@@ -221,7 +221,7 @@ def _holds(form: ir.SizeForm, type: ir.SizeType, size: str) -> str:
 
 
 def is_plain(found: ir.Field) -> bool:
-    """Whether a field of a run is written where it stands: a constant or a C integer."""
+    """Return whether a field of a run is written directly: a constant or a C integer."""
     if isinstance(found.type, ir.ConstantType | ir.PaddingType):
         return True
     return Slot(found, False).is_integer and not found.optional

@@ -1,4 +1,4 @@
-"""The compiled decoder of one message: which frame is which part, and what the flags say of it."""
+"""Emitter of the compiled decoder of one message: assignment of frames to parts, and flags."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from specwire.generator.emit.python import announcing_bits
 
 
 def many_frames(protocol: ir.Protocol) -> dict[tuple[str, ir.Type], str]:
-    """Return what functions for stacks and rests of frames are called after, each kind once."""
+    """Return the names of the functions for stacks and rests of frames, one for each kind."""
     found: dict[tuple[str, ir.Type], str] = {}
     for message in protocol.messages:
         for part in message.parts:
@@ -30,7 +30,7 @@ def decode_function(message: ir.Message, protocol: ir.Protocol, names: dict[Comp
 
 
 class _Frames:
-    """The parts of one message in turn."""
+    """Parts of one message, in order."""
 
     def __init__(self, reader: Reader, message: ir.Message) -> None:
         self.reader = reader
@@ -39,7 +39,7 @@ class _Frames:
         self.many = many_frames(reader.protocol)
 
     def message(self) -> None:
-        """Take all parts; the certain ones first, which say what else there is."""
+        """Take all parts; first the certain ones, which determine the others."""
         parts = self.message_.parts
         name = self.message_.class_name
         certain = [_is_certain(part) for part in parts]
@@ -82,7 +82,7 @@ class _Frames:
         take_frame(self.reader, part.fields)
 
     def _uncertain(self, parts: Sequence[ir.Part], first: int, behind: int) -> None:
-        """Parts that may be absent: `first` frames are before them, `behind` after them."""
+        """Take parts that may be absent; `first` frames precede them and `behind` follow."""
         at = self.reader.local("at")
         self.lines.add(f"{at} = {first}")
         for part in parts:
@@ -116,7 +116,7 @@ class _Frames:
         self.reader.refuse_if(f"{target} is None")
 
     def _check_flags(self) -> None:
-        """Bits that announce what the message has not, and two bits that only go together."""
+        """Check for bits of parts that the message lacks, and for bits that must be set together."""
         announcing = announcing_bits(self.reader.protocol)
         if "flags" not in self.reader.used or not announcing:
             return
@@ -144,7 +144,7 @@ def many_function(kind: str, type: ir.Type, reader: Reader) -> str:
     lines = reader.lines
     lines.add(f"{items} = []")
     if kind == "rest":
-        # Nothing in most messages: then there is no list to turn into a tuple.
+        # Usually there are no frames; then no list is created.
         with lines.block("if place[0] == stop:"):
             lines.add("return ()")
     with lines.block("while place[0] < stop:"):
@@ -156,7 +156,7 @@ def many_function(kind: str, type: ir.Type, reader: Reader) -> str:
                 lines.add(f"return tuple({items})")
         take_whole(reader, type, item)
         if kind == "stack" and isinstance(type, ir.TextType) and type.terminated:
-            # A frame of no more than a NUL: written without it, it would end the stack.
+            # A frame of a single NUL: encoded without it, it would end the stack.
             reader.refuse_if(f"not {item}")
         lines.add(f"{items}.append({item})")
     lines.add("return None" if kind == "stack" else f"return tuple({items})")
@@ -164,7 +164,7 @@ def many_function(kind: str, type: ir.Type, reader: Reader) -> str:
 
 
 def take_frame(reader: Reader, fields: tuple[ir.Field, ...]) -> None:
-    """Take the fields that the variable ``frame`` holds."""
+    """Take the fields of the frame in the variable ``frame``."""
     if len(fields) == 1 and not fields[0].optional and _fills(fields[0].type):
         take_whole(reader, fields[0].type, f"{reader.owner}._{fields[0].attribute}")
         return
@@ -180,7 +180,7 @@ def take_frame(reader: Reader, fields: tuple[ir.Field, ...]) -> None:
 
 
 def _fills(type: ir.Type) -> bool:
-    """Whether a value is whatever its frame holds."""
+    """Return whether a value is the whole content of its frame."""
     whole = isinstance(type, ir.TextType | ir.OctetsType) and type.length.kind == "rest"
     return whole or isinstance(type, ir.KeywordType | ir.JsonType | ir.ConstantType)
 
@@ -220,5 +220,5 @@ def take_whole(reader: Reader, type: ir.Type, target: str) -> None:
 
 
 def _is_certain(part: ir.Part) -> bool:
-    """Whether a part is one frame at a fixed place: it is always there and no flag has a say in it."""
+    """Return whether a part is always one frame at a fixed index, independent of flags."""
     return isinstance(part, ir.Frame) and isinstance(part.presence, ir.Always) and not part.presence.mask

@@ -1,7 +1,9 @@
-"""The functions of types with values inside, for the compiled codec: take, skip, put.
+"""Emitter of the functions of composite types in the compiled codec: take, skip, put.
 
-``_take_<name>(run)`` gives a value, or None where its octets are refused; ``_skip_<name>(run)`` only says whether they
-are good, for what is made into objects when somebody asks; ``_put_<name>(out, given)`` says whether it could write one.
+- ``_take_<name>(run)`` returns a value, or None if it refuses the octets.
+- ``_skip_<name>(run)`` only returns whether the octets are valid, for values decoded on first
+  access.
+- ``_put_<name>(out, given)`` returns whether it could write the value.
 """
 
 from __future__ import annotations
@@ -65,12 +67,12 @@ def _entries(reader: Reader, type: ir.ListType | ir.PairsType) -> str:
     reader.lines.add(f"{reader.front} += {type.count_octets}")
     if type.minimum:
         reader.refuse_if(f"{entries} < {type.minimum}")
-    # An entry takes an octet or more: a count beyond what is there ends with the octets, not with the number.
+    # Each entry has at least one octet, so a count that is too large ends with the octets.
     return f"for _ in range({entries}):"
 
 
 def skip_function(type: Composite, protocol: ir.Protocol, names: dict[Composite, str]) -> str:
-    """Return the body of ``_skip_<name>(Run* run)``, which returns whether the value is good."""
+    """Return the body of ``_skip_<name>(Run* run)``, which returns whether the value is valid."""
     assert isinstance(type, ir.ListType | ir.PairsType)
     assert same_again(type)
     reader = Reader(protocol, names, refusal="False", run="run")
@@ -97,7 +99,7 @@ def skip_function(type: Composite, protocol: ir.Protocol, names: dict[Composite,
 
 
 def put_function(type: Composite, protocol: ir.Protocol, names: dict[Composite, str]) -> str:
-    """Return the body of ``_put_<name>(Writer* out, object given)``, which returns whether it could."""
+    """Return the body of ``_put_<name>(Writer* out, object given)``, which returns whether it succeeded."""
     putter = Putter(protocol, names, owner="record", out="out", refusal="False")
     lines = putter.lines
     match type:

@@ -1,8 +1,8 @@
-"""The compiled encoder of one message: ``frames__``, which makes its frames.
+"""Emitter of the compiled encoder of one message, ``frames__``.
 
-It gives None where a value cannot be written as it stands: of another type than the one that is meant (the pure
-codec takes subclasses and views as well), too long, or what a decoder would read otherwise. Then the twin writes
-it, or says what is wrong.
+It returns None for a value that it cannot write: of another type than expected (the pure codec also
+accepts subclasses and views), too long, or one that would decode differently. Then the twin writes
+the value or raises the error.
 """
 
 from __future__ import annotations
@@ -14,14 +14,14 @@ from specwire.generator.emit.python import Lines, announcing_bits, fixed_size
 
 
 def encode_function(message: ir.Message, protocol: ir.Protocol, names: dict[Composite, str]) -> str:
-    """Return the body of the method ``frames__``, without the look whether the octets spell another message."""
+    """Return the body of the method ``frames__``, without the check for other messages' octets."""
     putter = Putter(protocol, names, refusal="None", lines=Lines(2))
     _Parts(putter, message).message()
     return putter.text(2)
 
 
 class _Parts:
-    """The parts of one message, a frame each or many."""
+    """Parts of one message, one frame or many each."""
 
     def __init__(self, putter: Putter, message: ir.Message) -> None:
         self.putter = putter
@@ -30,7 +30,7 @@ class _Parts:
         self.fields = message.fields
 
     def message(self) -> None:
-        """Add the statements that make the list ``made``."""
+        """Add the statements that build the list ``made``."""
         self._exclusive()
         self._flags()
         constant = [_constant_octets(part) for part in self.parts]
@@ -48,7 +48,7 @@ class _Parts:
             before = self._part(part, before)
 
     def _exclusive(self) -> None:
-        """Two readings of one frame cannot both be there."""
+        """Check that two readings of one frame are not both present."""
         groups: dict[int, list[str]] = {}
         for part in self.parts:
             if isinstance(part, ir.Frame) and isinstance(part.presence, ir.Announced):
@@ -58,7 +58,7 @@ class _Parts:
                 self.putter.refuse_if(" and ".join(f"self._{name} is not None" for name in names))
 
     def _flags(self) -> None:
-        """Add the bits that say which parts there are."""
+        """Add the bits that announce the parts present."""
         announcing = announcing_bits(self.putter.protocol)
         found = next((f for f in self.fields if isinstance(f.type, ir.IntegerType) and f.type.bitmask), None)
         if found is None or not announcing:
@@ -77,7 +77,7 @@ class _Parts:
                 self.lines.add(f"{flags} |= 0x{part.presence.value:02x}")
 
     def _part(self, part: ir.Part, before: str) -> str:
-        """Append the frames of a part; return the condition that one which may be left out is."""
+        """Append the frames of a part; return the condition that an optional part is absent."""
         if isinstance(part, ir.Rest):
             self._many(part)
             return before
@@ -111,7 +111,7 @@ class _Parts:
             self.lines.add("made.append(frame)")
 
     def _frame(self, part: ir.Frame) -> None:
-        """Make the octets of one frame: the variable ``frame``."""
+        """Build the octets of one frame in the variable ``frame``."""
         fields = part.fields
         if len(fields) == 1 and not fields[0].optional and _whole_type(fields[0].type):
             self._whole(fields[0].type, f"self._{fields[0].attribute}")
@@ -131,7 +131,7 @@ class _Parts:
         putter.refuse_if(f"{frame} is None")
 
     def _whole(self, type: ir.Type, value: str) -> None:
-        """Make a frame of the value that fills it."""
+        """Build a frame from the value that fills it."""
         frame, putter, lines = self.putter.local("frame"), self.putter, self.lines
         match type:
             case ir.KeywordType(options=options):
@@ -162,7 +162,7 @@ def _whole_type(type: ir.Type) -> bool:
 
 
 def _constant_octets(part: ir.Part) -> bytes | None:
-    """The octets of a frame that is always the same, None for any other part."""
+    """Return the octets of a constant frame, None for any other part."""
     if not isinstance(part, ir.Frame) or not isinstance(part.presence, ir.Always):
         return None
     constants = [found.type.octets for found in part.fields if isinstance(found.type, ir.ConstantType)]

@@ -1,7 +1,8 @@
-"""How the compiled codec keeps values, and the functions that it has for values with values inside.
+"""Representation of values in the compiled codec, and its functions for composite types.
 
-An integer that is always there is a C integer. A list or dictionary whose octets can be told apart without making
-objects is kept as these octets until somebody asks; everything else is an object from the start.
+An integer that is always present is a C integer. A list or dictionary that can be checked without
+creating objects is stored as octets until its first access. Every other value is an object from the
+start.
 """
 
 from __future__ import annotations
@@ -17,32 +18,32 @@ from specwire.generator.emit.records import function_name
 
 C_WIDTHS = (1, 2, 4, 8)
 CYTHON_WORDS = frozenset({"cdef", "cimport", "cpdef", "ctypedef", "include"})
-"""What Cython takes for no name, though Python does."""
+"""Words that are reserved in Cython but not in Python."""
 
 Composite = ir.ListType | ir.PairsType | ir.RecordType | ir.UnionType
-"""A type whose values hold others: it has functions of its own."""
+"""Type whose values contain others; it has its own functions."""
 
 
 @dataclass(frozen=True, slots=True)
 class Slot:
-    """A field of a message or record, and the C member that holds its value."""
+    """Field of a message or record, and the C member that holds its value."""
 
     field: ir.Field
     many: bool
 
     @property
     def attribute(self) -> str:
-        """The name that programs see."""
+        """Name of the attribute that programs use."""
         return self.field.attribute
 
     @property
     def member(self) -> str:
-        """The name of the C member: no field begins with an underscore."""
+        """Name of the C member; field names do not begin with an underscore."""
         return f"_{self.field.attribute}"
 
     @property
     def c_type(self) -> str:
-        """The type of the member."""
+        """Type of the member."""
         return f"uint{8 * c_width(self.field.type)}_t" if self.is_integer else "object"
 
     @property
@@ -52,7 +53,7 @@ class Slot:
 
     @property
     def is_lazy(self) -> bool:
-        """Whether the value is kept as octets until somebody asks for it."""
+        """Whether the value is stored as octets until its first access."""
         return (
             not self.many
             and isinstance(self.field.type, ir.ListType | ir.PairsType)
@@ -77,7 +78,7 @@ def c_width(type: ir.Type) -> int:
 
 
 def c_number(value: int) -> str:
-    """Return a number as Cython reads it for one of C."""
+    """Return a number as a C literal in Cython."""
     return f"{value}ULL" if value >= 2**31 else str(value)
 
 
@@ -89,7 +90,7 @@ def none_of(value: str, members: tuple[int, ...]) -> str:
 
 
 def merged(fields: Sequence[ir.Field]) -> list[ir.Field]:
-    """Return the fields of a run with constants that follow each other as one."""
+    """Return the fields of a run with adjacent constants merged."""
     found: list[ir.Field] = []
     for field in fields:
         last = found[-1].type if found else None
@@ -102,7 +103,7 @@ def merged(fields: Sequence[ir.Field]) -> list[ir.Field]:
 
 
 def literal(value: str | bytes) -> str:
-    """Return a text or octets as Cython source, in double quotes where none stand in it."""
+    """Return a text or octets as Cython source, in double quotes if it contains none."""
     source = octets_literal(value) if isinstance(value, bytes) else repr(value)
     if '"' in source:
         return source
@@ -110,7 +111,7 @@ def literal(value: str | bytes) -> str:
 
 
 def same_again(type: ir.Type) -> bool:
-    """Whether a value is always written in the octets that it was read from, and holds no record."""
+    """Return whether encoding always reproduces the octets of a value, and it contains no record."""
     match type:
         case ir.IntegerType() | ir.OctetsType():
             return True
@@ -124,7 +125,7 @@ def same_again(type: ir.Type) -> bool:
 
 
 def composites(protocol: ir.Protocol) -> dict[Composite, str]:
-    """Return every type with values inside and what its functions are called after, inner types first."""
+    """Return every composite type with the name of its functions, inner types first."""
     found: dict[Composite, str] = {}
     for message in protocol.messages:
         for field in message.fields:
@@ -142,7 +143,7 @@ def composites(protocol: ir.Protocol) -> dict[Composite, str]:
 
 
 def lazies(protocol: ir.Protocol) -> frozenset[ir.Type]:
-    """Return the composite types of which a field is kept as octets, and those inside them."""
+    """Return the composite types of fields that are stored as octets, and the types inside them."""
     slots = [slot for message in protocol.messages for slot in message_slots(message)]
     for type in composites(protocol):
         slots += record_slots(type) if isinstance(type, ir.RecordType) else ()

@@ -1,8 +1,8 @@
-"""Writes ``__init__.py``: what a program sees of a generated package.
+"""Emitter of ``__init__.py``: the public interface of a generated package.
 
-It is the door of the package: it decides which build a program gets, so classes and `decode` come from here, and
-whoever takes them from ``codec`` gets the build in Python in any case. Enumerations and constants are the same in
-both. To type checkers there is only ``codec``.
+The module selects the build, so programs import classes and `decode` from here. Imports from
+``codec`` always give the Python build. Enumerations and constants are the same in both. Type
+checkers only see ``codec``.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specwire.generator.emit.records import records
 from specwire.generator.emit.write import Emitter, header, render, takes_part
 
 MODULES = ("columns", "constructs", "machine", "schema", "strategies")
-"""Modules that are imported when first asked for: they need packages that take long to load."""
+"""Modules imported on first access, because they need packages that take long to load."""
 
 
 def emit(protocol: ir.Protocol) -> str:
@@ -32,7 +32,7 @@ def emit(protocol: ir.Protocol) -> str:
     about = f"{protocol.title}. Source: {protocol.source}.\n\n{sentence(f'Roles: {roles}') if roles else ''}"
     return render(
         "package.py.j2",
-        header=header(protocol, f"{protocol.edition}: messages, codec, and what belongs to them.", about),
+        header=header(protocol, f"{protocol.edition}: messages and codec.", about),
         name=protocol.name,
         digest=native_digest(protocol),
         built=built,
@@ -45,7 +45,7 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def _case_then_name(name: str) -> tuple[int, str]:
-    """Constants, then classes, then the rest, as the linter sorts ``__all__``."""
+    """Return the sort key of the linter for ``__all__``: constants, then classes, then the rest."""
     return (0 if name.isupper() else 1 if name[0].isupper() else 2, name)
 
 

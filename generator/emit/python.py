@@ -1,4 +1,4 @@
-"""Small pieces of Python source that several emitters need: indented lines, types, literals."""
+"""Building blocks of Python source, shared by emitters: indented lines, types, literals."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ def element_annotation(type: ir.Type) -> str:
 
 
 def default(field: ir.Field, constants: Iterable[ir.Constant] = ()) -> str | None:
-    """Return the source of a field's default, by name where it is a constant; None where it has none."""
+    """Return the source of a field's default, by name if it is a constant; None if it has none."""
     if field.required:
         return None
     for constant in constants:
@@ -89,7 +89,7 @@ def constant_value(type: ir.ConstantType) -> tuple[str, str]:
 
 
 def octets_literal(octets: bytes) -> str:
-    """Return a bytes literal that writes every control octet in hexadecimal, tabs and line ends too."""
+    """Return a bytes literal in which every control octet is hexadecimal, tabs and line ends included."""
     literal = repr(octets)
     for escape, value in (("\\t", 0x09), ("\\n", 0x0A), ("\\r", 0x0D)):
         literal = literal.replace(escape, f"\\x{value:02x}") if bytes((value,)) in octets else literal
@@ -97,7 +97,7 @@ def octets_literal(octets: bytes) -> str:
 
 
 def paragraph(text: str, indent: int = 0, width: int = 100) -> str:
-    """Return `text` wrapped for a docstring, continuation lines indented; what would end it is escaped."""
+    """Return `text` wrapped for a docstring, continuation lines indented, triple quotes escaped."""
     pad = " " * indent
     text = text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
     text = f'{text[:-1]}\\"' if text.endswith('"') else text
@@ -106,7 +106,7 @@ def paragraph(text: str, indent: int = 0, width: int = 100) -> str:
 
 
 def sentence(text: str) -> str:
-    """Return `text` as a sentence: capital first, stop last; an empty text stays empty."""
+    """Return `text` with a capital and a full stop; an empty text stays empty."""
     text = text.strip()
     if not text:
         return ""
@@ -131,7 +131,7 @@ def announcing_bits(protocol: ir.Protocol) -> int:
 
 
 def fixed_size(type: ir.Type) -> int | None:
-    """Return the octets of a type that always has as many, None for others."""
+    """Return the fixed number of octets of a type, None if it varies."""
     match type:
         case ir.ConstantType() as constant:
             return len(constant.octets)

@@ -1,4 +1,4 @@
-"""The records and unions of a protocol: every one that a message holds, each once, the inner ones first."""
+"""Records and unions of a protocol: each one that a message contains, once, inner ones first."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ Answer = TypeVar("Answer")
 
 
 def _kept(ask: Callable[[ir.Protocol], Answer]) -> Callable[[ir.Protocol], Answer]:
-    """Cache the answer about the last protocol: emitters ask for each message, and an answer visits all messages."""
-    # By identity, because hashing a protocol takes time in proportion to its size.
+    """Cache the result for the last protocol: emitters ask once for each message."""
+    # Compare by identity: hashing a protocol takes time proportional to its size.
     last: list[tuple[ir.Protocol, Answer]] = []
 
     @wraps(ask)
@@ -39,7 +39,7 @@ def unions(protocol: ir.Protocol) -> tuple[ir.UnionType, ...]:
 
 @_kept
 def strict_matters(protocol: ir.Protocol) -> bool:
-    """Whether some record is written otherwise under ``strict``: it holds a text that the letter ends with NUL."""
+    """Return whether ``strict`` changes the encoding of a record, as it contains a NUL-terminated text."""
     return any(
         isinstance(field.type, ir.TextType) and field.type.terminated
         for record in records(protocol)
@@ -49,7 +49,7 @@ def strict_matters(protocol: ir.Protocol) -> bool:
 
 @_kept
 def lends_slices(protocol: ir.Protocol) -> bool:
-    """Whether some message has octets that are not all of a frame: without a copy, a view on a part of it."""
+    """Return whether a message has octets that are part of a frame, so that without copies they are views."""
     parts = [part for message in protocol.messages for part in message.parts if isinstance(part, ir.Frame)]
     return any(
         holds_octets(field.type)
@@ -64,7 +64,7 @@ def _is_rest(type: ir.Type) -> bool:
 
 
 def holds_octets(type: ir.Type) -> bool:
-    """Whether a value is octets, or has octets inside."""
+    """Return whether a value is, or contains, octets."""
     match type:
         case ir.OctetsType():
             return True
@@ -80,7 +80,7 @@ def holds_octets(type: ir.Type) -> bool:
 
 
 def function_name(type: ir.RecordType | ir.UnionType) -> str:
-    """Return the part of a function's name that says which record, or which union, it is about."""
+    """Return the part of a function's name that identifies a record or union."""
     if isinstance(type, ir.RecordType):
         return _snake(type.class_name)
     return "one_of_" + "_".join(_snake(option.class_name) for option in type.options)
@@ -98,7 +98,7 @@ def _types(protocol: ir.Protocol) -> Iterator[ir.Type]:
 
 
 def _inside(type: ir.Type, seen: set[int]) -> Iterator[ir.Type]:
-    """Yield a type after those in it; visit a type that fields share once."""
+    """Yield a type after the types in it; a shared type is yielded once."""
     if id(type) in seen:
         return
     seen.add(id(type))

@@ -1,4 +1,4 @@
-"""Writes ``schema.py``: Spark's StructTypes of the messages and of decoded tables."""
+"""Emitter of ``schema.py``: Spark StructTypes of the messages and of decoded tables."""
 
 from __future__ import annotations
 
@@ -37,9 +37,9 @@ def emit(protocol: ir.Protocol) -> str:
         "schema.py.j2",
         header=header(
             protocol, f"{protocol.edition}: Spark schemas of the messages.",
-            "Each field's metadata says what it is (``comment``, which Spark shows as the column's), which rule of the\n"
-            "grammar it comes from (``abnf``), its ``unit``, its fixed size in ``octets``, what it may hold (``content``),\n"
-            "and its ``source``.",
+            "The metadata of a field can have these keys: ``comment`` (its meaning, shown by Spark as the column comment),\n"
+            "``abnf`` (its grammar rule), ``unit``, ``octets`` (its fixed size), ``content`` (such as ``json``) and\n"
+            "``source``.",
         ),
         types=sorted({"StructField", "StructType"} | (names - PAIRS)),
         helpers=["COMMON", *sorted(names & PAIRS), *sorted(_makers(protocol)), "table"],
@@ -53,7 +53,7 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def _names(kind: Kind) -> set[str]:
-    """The names that the module needs for a kind: of pyspark's types, and of what packages share."""
+    """Return the names that a kind needs: pyspark types, and types shared by the packages."""
     match kind:
         case Many(element=element):
             return {"ArrayType"} | _names(element)
@@ -68,7 +68,7 @@ def _names(kind: Kind) -> set[str]:
 
 
 def _makers(protocol: ir.Protocol) -> set[str]:
-    """The names of the functions that make derived columns."""
+    """Return the names of the functions that create derived columns."""
     found = (column for message in protocol.messages for column in derived(message, protocol))
     return {"flag" if column.mask else "json" for column in found}
 

@@ -1,8 +1,9 @@
-"""Writes ``strategies.py``: hypothesis strategies for every message and record, for tests that users write.
+"""Emitter of ``strategies.py``: Hypothesis strategies for every message and record, for users' tests.
 
-A function for each class takes every field as a keyword: a value, a strategy of values, or nothing, which draws what
-the grammar allows there. What a field allows is written out as the call of a function that all packages share; what
-several fields have to agree on (readings of one frame, a tail that can be left out) stands beside them.
+The function of a class accepts every field as a keyword: a value, a strategy of values, or nothing,
+which draws any value that the grammar allows. The values of a field are drawn by a call of a
+function that all packages share. Constraints between several fields, such as readings of one frame
+or an optional tail, are separate arguments.
 """
 
 from __future__ import annotations
@@ -20,10 +21,12 @@ from specwire.generator.names import attribute
 from specwire.generator.passes.shapes import takes_sender
 
 ABOUT = """\
-``{example}()`` draws messages of that class, ``messages()`` any, ``frames()`` their octets. Whatever they draw can be
-sent, and whatever can be sent may be drawn. A field that is given is not drawn: it is the value, or comes from the
-strategy, whether it fits or not; what is drawn beside it makes room for it. With ``strict`` messages keep to the
-letter of the specification: what they draw encodes and decodes under ``strict``, too.
+``{example}()`` draws messages of one class, ``messages()`` any message, and ``frames()`` their frames. Every
+message that is drawn can be encoded, and every message that can be encoded may be drawn.
+
+Pass a value or a strategy to fix a field; it is used unchanged, even if it does not fit, and the other fields
+adapt to it. With ``strict``, messages follow the specification to the letter: they encode and decode under
+``strict`` as well.
 
 Needs hypothesis: ``pip install 'specwire[testing]'``."""
 
@@ -32,7 +35,7 @@ _OWN = frozenset({"decode", "frames", "malformed_frames", "messages", "mutated_f
 
 @dataclass(frozen=True, slots=True)
 class _Function:
-    """What the template needs for one class."""
+    """Content of the template for one class."""
 
     name: str
     class_name: str
@@ -52,7 +55,7 @@ def emit(protocol: ir.Protocol) -> str:
     example = names[protocol.messages[0].class_name]
     return render(
         "strategies.py.j2",
-        header=header(protocol, f"{protocol.edition}: hypothesis strategies for its messages.", ABOUT.format(example=example)),
+        header=header(protocol, f"{protocol.edition}: Hypothesis strategies for its messages.", ABOUT.format(example=example)),
         names=sorted({*names, *values.constants}),
         patterns=[(name, pattern) for pattern, name in values.patterns.items()],
         roles=", ".join(f'"{letter}"' for letter in senders),
@@ -63,7 +66,7 @@ def emit(protocol: ir.Protocol) -> str:
 
 
 def _function_names(protocol: ir.Protocol) -> dict[str, str]:
-    """The name of the function for each class; none is that of a field, which can be an argument beside it."""
+    """Return the function name for each class; it differs from every field, as fields are arguments."""
     everything: tuple[ir.RecordType | ir.Message, ...] = (*records(protocol), *protocol.messages)
     found = {one.class_name: _snake(one.class_name) for one in everything}
     taken = {*_OWN, *(field.attribute for one in everything for field in one.fields)}
@@ -92,7 +95,7 @@ def _message(message: ir.Message, values: Values) -> _Function:
 
 
 def _drawn(message: ir.Message, values: Values) -> Iterator[tuple[str, str]]:
-    """Each field of a message, and what draws it."""
+    """Yield each field of a message with the source of its strategy."""
     for part in message.parts:
         if isinstance(part, ir.Frame):
             yield from values.run(part.fields)
@@ -117,7 +120,7 @@ def _doc(kind: str, one: ir.Message | ir.RecordType) -> str:
 
 
 def _keywords(message: ir.Message) -> Iterator[str]:
-    """What the fields of a message have to agree on."""
+    """Yield the constraints between the fields of a message as arguments."""
     readings: dict[int, list[str]] = {}
     counted: list[str] = []
     tails = [_tail(part.fields) for part in message.parts if isinstance(part, ir.Frame)]
@@ -148,12 +151,12 @@ def _groups(name: str, groups: Iterable[list[str]]) -> Iterator[str]:
 
 
 def _tail(fields: Iterable[ir.Field]) -> list[str]:
-    """The fields of a run that can be left out from one of them on."""
+    """Return the optional fields at the end of a run."""
     return [field.attribute for field in fields if field.optional]
 
 
 def _is_tight(field: ir.Field) -> bool:
-    """Whether a value can be unfit although its own values fit: too long for a size, or empty where it may be left out."""
+    """Return whether a value can be too long for a size, or empty but optional, although its parts fit."""
     return (field.optional and isinstance(field.type, ir.RecordType | ir.UnionType)) or _is_sized(field.type)
 
 

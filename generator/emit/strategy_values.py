@@ -1,4 +1,4 @@
-"""What a field may be, written as the call that draws it: the expressions of ``strategies.py``."""
+"""Source of the strategies of fields, for ``strategies.py``."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from specwire.generator.emit.python import announcing_bits, octets_literal
 
 
 class Values:
-    """Writes expressions for the values of one protocol, and keeps what they refer to.
+    """Writer of expressions for the values of one protocol; records the names that they refer to.
 
     Attributes:
         names: for each class, the function that draws its instances.
         patterns: for each character class of the grammar, the constant that holds it.
-        constants: the package's own constants that are named.
+        constants: the package's constants that the expressions use.
     """
 
     def __init__(self, protocol: ir.Protocol, names: dict[str, str]) -> None:
@@ -24,7 +24,7 @@ class Values:
         self.constants: set[str] = set()
 
     def run(self, fields: Sequence[ir.Field]) -> Iterator[tuple[str, str]]:
-        """Yield each field of a run that has an attribute, and what draws it."""
+        """Yield each field of a run that has an attribute, with the source of its strategy."""
         sizes = [field.type.forms for field in fields if isinstance(field.type, ir.SizeType)]
         change = next((256 ** forms[0].octets - 1 for forms in sizes if len(forms) > 1), None)
         for field in fields:
@@ -32,7 +32,7 @@ class Values:
                 yield field.attribute, self._field(field, change)
 
     def _field(self, field: ir.Field, change: int | None) -> str:
-        """What draws a field; from `change` octets on, the size before it has another form."""
+        """Return the strategy of a field; from `change` octets on, the size before it has another form."""
         match field.type:
             case ir.IntegerType(bitmask=True, octets=octets):
                 return f"_st.bits({octets}, 0x{announcing_bits(self.protocol):02x})"
@@ -40,11 +40,11 @@ class Values:
                 return f"_st.integers({octets}, ({self._sentinels(field)},))"
             case ir.OctetsType(length=ir.Length(kind="rest"), minimum=minimum, maximum=None) if change:
                 return f"_st.octets({max(minimum, 1 if field.optional else 0)}, around={change})"
-        # A value of no octets could not be told from one that is left out.
+        # A value of no octets could not be distinguished from an omitted one.
         return self._value(field.type, field, least=1 if field.optional else 0)
 
     def frames(self, part: ir.Stack | ir.Rest) -> str:
-        """Return what draws the frames of a stack or a rest; an empty one would end a stack."""
+        """Return the strategy of the frames of a stack or rest; an empty frame would end a stack."""
         least = 1 if isinstance(part, ir.Stack) else 0
         return f"_st.lists({self._value(part.field.type, part.field, least=least)})"
 
@@ -96,7 +96,7 @@ class Values:
         return _listed(*named)
 
     def _pattern(self, pattern: str, field: ir.Field) -> str:
-        """The constant for a character class, named after the first field that it is found in."""
+        """Return the constant for a character class, named after the first field that uses it."""
         if pattern not in self.patterns:
             name, number = f"_{field.name.upper()}", 1
             while name in self.patterns.values():
@@ -107,7 +107,7 @@ class Values:
 
     def _list(self, type: ir.ListType, field: ir.Field, least: int) -> str:
         bounds = _bounds(*_counts(type, least))
-        # So many elements that hold many themselves would be more than anybody waits for.
+        # Limit elements that contain many elements themselves, as drawing them would take too long.
         flat = isinstance(type.element, ir.IntegerType | ir.TextType | ir.OctetsType)
         return f"_st.lists({_listed(self._value(type.element, field), bounds, '' if flat else 'full=False')})"
 
@@ -121,17 +121,17 @@ class Values:
 
 
 def _sizes(type: ir.OctetsType, least: int) -> tuple[int, int | None]:
-    """How many octets there are at least and at most."""
+    """Return the minimum and maximum number of octets."""
     if type.length.kind == "fixed":
         return type.length.octets, type.length.octets
     counted = 256**type.length.octets - 1 if type.length.kind == "prefix" else None
     limits = [limit for limit in (type.maximum, counted) if limit is not None]
-    # A prefix says how many there are even where there are none.
+    # A length prefix can express that there are none.
     return max(type.minimum, 0 if counted is not None else least), min(limits, default=None)
 
 
 def _counts(type: ir.ListType | ir.PairsType, least: int) -> tuple[int, int | None]:
-    """How many entries there are at least and at most."""
+    """Return the minimum and maximum number of entries."""
     if type.count_octets:
         return type.minimum, 256**type.count_octets - 1
     return max(type.minimum, least), None
@@ -144,6 +144,6 @@ def _bounds(least: int, most: int | None) -> str:
 
 
 def _listed(*arguments: str) -> str:
-    """Arguments with commas between them, the empty ones left out."""
+    """Return arguments joined by commas, without the empty ones."""
     found: Iterable[str] = filter(None, arguments)
     return ", ".join(found)

@@ -1,4 +1,4 @@
-"""Writes ``stream.py`` for a protocol whose messages also travel on a byte stream."""
+"""Emitter of ``stream.py``, for a protocol whose messages are also sent on a byte stream."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specwire.generator.emit.write import Emitter, header, render
 
 
 def emit(protocol: ir.Protocol) -> str:
-    """Return the source of the module, an empty text for a protocol without a stream."""
+    """Return the source of the module; empty for a protocol without a stream."""
     stream = protocol.stream
     if stream is None:
         return ""

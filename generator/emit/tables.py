@@ -1,12 +1,14 @@
-"""What a message is as a row: the columns that pyarrow's and Spark's schemas are both written from.
+"""Columns of messages: the common model behind the pyarrow and Spark schemas.
 
-Unsigned integers take the next wider signed type, because Spark has no unsigned ones. Dictionaries are
-lists of (name, value) structs, which keep repeated names. A record is a struct of its own fields; one of
-several records is a struct with a nullable struct for each, named after it. Octets that follow from other
-fields (constants, padding, sizes) are left out; a message or record with no other fields gets ``_present``,
-because a struct must have a field.
+- An unsigned integer becomes the next wider signed type, because Spark has no unsigned ones.
+- A dictionary becomes a list of (name, value) structs, which keeps repeated names.
+- A record becomes a struct of its fields.
+- A union becomes a struct with one nullable struct for each record, named after it.
+- Octets computed from other fields (constants, padding, sizes) have no column.
+- A message or record without other fields gets the column ``_present``, because a struct needs a
+  field.
 
-A message's table has more: what a data engineer asks of the flags and of JSON is a column of its own (`derived`).
+The table of a message has additional columns for the bits of flags and for JSON values (`derived`).
 """
 
 from __future__ import annotations
@@ -34,28 +36,28 @@ INTEGERS: dict[int, Scalar] = {
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """An array of values."""
+    """Array of values."""
 
     element: Kind
 
 
 @dataclass(frozen=True, slots=True)
 class Pairs:
-    """An array of (name, value) structs."""
+    """Array of (name, value) structs."""
 
     value: Literal["string", "binary"]
 
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """A record: a column for each of its fields."""
+    """Record: one column for each of its fields."""
 
     columns: tuple[Column, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Option:
-    """One of the records that a value can be: the column that holds it, and its class."""
+    """Record of a union: the column that holds it, and its class."""
 
     name: str
     class_name: str
@@ -75,21 +77,23 @@ Kind = Scalar | Many | Pairs | Struct | Options
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One field of a struct, and the attribute that it is read from."""
+    """Field of a struct, and the attribute from which it is read."""
 
     name: str
     attribute: str
     kind: Kind
     metadata: tuple[tuple[str, str], ...]
-    """``comment``, ``abnf`` (the rule), ``unit``, ``octets`` (of a fixed size), ``content``, ``source``; only those
-    that say something."""
+    """``comment``, ``abnf`` (the rule), ``unit``, ``octets`` (fixed size), ``content``, ``source``.
+
+    Empty ones are omitted.
+    """
     required: bool = False
-    """There is a value in every message."""
+    """Every message has a value."""
 
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """A column of a message's table that follows from another, `of`: one bit of it (`mask`), or the JSON in it."""
+    """Column of a message's table derived from the column `of`: one bit of it (`mask`), or the JSON in it."""
 
     name: str
     of: str
@@ -112,12 +116,12 @@ def columns(message: ir.Message, protocol: ir.Protocol) -> tuple[Column, ...]:
 
 
 def column(field: ir.Field, message: ir.Message, protocol: ir.Protocol, *, many: bool) -> Column:
-    """Return the column of one field of a message; with `many`, the field is a tuple of frames."""
+    """Return the column of one field of a message; `many` for a tuple of frames."""
     return _column(field, message.name, protocol, many=many)
 
 
 def derived(message: ir.Message, protocol: ir.Protocol) -> tuple[Derived, ...]:
-    """Return what a message's table has beside the fields, under names that differ from theirs, case aside."""
+    """Return the derived columns of a message's table; their names differ from its fields, ignoring case."""
     there = columns(message, protocol)
     taken = {column.name.casefold() for column in there}
     found: list[Derived] = []
@@ -141,7 +145,7 @@ def _holds_json(field: ir.Field) -> bool:
 
 
 def _free(name: str, taken: set[str]) -> str:
-    """Return a name that is not taken, and take it."""
+    """Return a name that is not taken, and mark it as taken."""
     while name.casefold() in taken:
         name += "_"
     taken.add(name.casefold())
@@ -149,7 +153,7 @@ def _free(name: str, taken: set[str]) -> str:
 
 
 def describe_kind(kind: Kind) -> str:
-    """Return a column's type in a few words."""
+    """Return a short description of a column's type."""
     match kind:
         case Many(element=element):
             return f"list of {describe_kind(element)}"

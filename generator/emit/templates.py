@@ -1,12 +1,13 @@
-"""Templates: found in the user's folder first, then with the emitter, then here; faults told by file and line.
+"""Lookup of templates, and diagnostics for faults in user templates.
 
-A template lays out and decides nothing, so a user who wants another layout overrides the file: one in the
-folder given with ``--templates`` takes the place of the template of its name. What it includes by the name
-``specwire/<name>`` is ours in any case, so that an override may be ours and a little more. A name that begins
-with ``_`` overrides nothing and is there to be included.
+Templates are searched in the user's folder, then in the emitter's package, then here. A template
+only lays out text and makes no decisions, so users can change the layout by overriding it. A file
+in the folder given with ``--templates`` replaces the template of the same name. The name
+``specwire/<name>`` always includes our template, so an override can extend it. A name that begins
+with ``_`` overrides nothing and can be included.
 
-What goes wrong in a user's template is a diagnostic that points into it; what goes wrong in ours is our fault
-and is raised as it is.
+A fault in a user's template is a diagnostic with its position. A fault in our templates is raised
+unchanged.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ SUFFIX = ".j2"
 
 @dataclass(frozen=True)
 class Templates:
-    """Where templates are looked for: the user's folder, and the package of an emitter that brings its own."""
+    """Template folders: the user's, and the package of an emitter with its own templates."""
 
     folder: Path | None = None
     package: str | None = None
@@ -47,10 +48,10 @@ class Templates:
         )
 
     def render(self, name: str, view: Mapping[str, object]) -> str:
-        """Return the template filled with `view`; a name the view lacks is an error, never an empty text.
+        """Return the template rendered with `view`; a name that `view` lacks is an error.
 
         Raises:
-            SpecError: the user's template is at fault.
+            SpecError: the user's template is invalid.
         """
         try:
             return self._environment.get_template(name).render(view)
@@ -61,7 +62,7 @@ class Templates:
             raise SpecError((_fault(*place, error),)) from error
 
     def _place(self, error: Exception) -> tuple[Path, int] | None:
-        """The last line of a template of the user that the error came through, None where it met none."""
+        """Return the innermost position of the error in a user template, None if there is none."""
         if self.folder is None:
             return None
         places = list(_frames(error))
@@ -76,10 +77,10 @@ class Templates:
 
 
 def check_overrides(folder: Path, known: Iterable[str]) -> None:
-    """Refuse templates that would never be used: a name that no target has is a slip of the pen.
+    """Check that every template in the folder is used, to detect misspelled names.
 
     Raises:
-        SpecError: with every such file.
+        SpecError: a template has an unknown name; all such files are reported.
     """
     names = sorted(known)
     diagnostics = Diagnostics()
@@ -98,7 +99,7 @@ def check_overrides(folder: Path, known: Iterable[str]) -> None:
 
 
 def template_names(package: str | None = None) -> Iterator[str]:
-    """Yield the names of the templates that `package` brings, of ours where none is named."""
+    """Yield the names of the templates of `package`, of ours if it is None."""
     yield from (name for name in _loader(package).list_templates() if name.endswith(SUFFIX))
 
 
@@ -112,7 +113,7 @@ def _files(folder: Path) -> list[Path]:
 
 
 def _frames(error: BaseException) -> Iterator[tuple[str, int]]:
-    """File and line of every call that the error came through; Jinja gives those of templates."""
+    """Yield file and line of every call in the traceback; Jinja provides those of templates."""
     for frame, line in traceback.walk_tb(error.__traceback__):
         yield frame.f_code.co_filename, line
 

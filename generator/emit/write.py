@@ -1,11 +1,11 @@
-"""What an emitter is and what it writes with: its templates, and the words that open a generated file.
+"""Definition of emitters, and their tools: templates, and the notice in every generated file.
 
-An emitter turns the IR into a flat view with every string decided; its template lays the view out. It is a
-plain function of a protocol: what a run decides for all emitters (where templates are looked for, which
-targets take part) is kept in a context variable for as long as the run lasts, so an emitter that is called
-without a run, as tests do, takes part in one with our templates and every target.
+An emitter converts the IR to a flat view in which every string is final; its template lays the view
+out. It is a plain function of a protocol. Settings that a run shares between emitters (template
+folders, targets) are in a context variable during the run. An emitter that is called outside a run,
+as in tests, uses our templates and every target.
 
-docs/reference/emitters.md tells how to write one in a package of your own.
+docs/reference/emitters.md describes how to write an emitter in your own package.
 """
 
 from __future__ import annotations
@@ -27,19 +27,20 @@ Output = str | Mapping[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Emitter:
-    """A target of the generator; a plug-in is an entry point in the group `specwire.emitters`.
+    """Target of the generator; a plug-in is an entry point in the group `specwire.emitters`.
 
     Attributes:
-        file_name: the file that it writes into a protocol's package, such as ``codec.py``; None where `emit`
-            names the files.
-        emit: returns the text of that file, or a text for each file by its name, which may have folders
-            (``pages/index.html``). An empty text, or no file, says that the protocol needs none. Python is
-            formatted afterwards; everything else is written as it is.
-        default: whether the target is written where the user names none.
-        requires: the targets whose modules this one's import; they are written with it.
-        templates: the package that has a folder ``templates`` of the emitter's own.
-        overview: returns files about all protocols together, such as an index, by their names in the output
-            folder; called where the user names no protocol.
+        file_name: file that it writes into a protocol's package, such as ``codec.py``; None if
+            `emit` names the files.
+        emit: function that returns the text of that file, or a mapping of file names to texts.
+            Names may contain folders (``pages/index.html``). An empty text or mapping means that
+            the protocol needs no file. Python is formatted afterwards; other files are written
+            unchanged.
+        default: whether the target is written if the user names none.
+        requires: targets whose modules this one imports; they are written with it.
+        templates: package whose folder ``templates`` contains the emitter's templates.
+        overview: function that returns files about all protocols together, such as an index, by
+            name in the output folder; called if the user names no protocol.
     """
 
     file_name: str | None
@@ -52,15 +53,15 @@ class Emitter:
 
 @dataclass(frozen=True, slots=True)
 class Run:
-    """What one run decides for all of its emitters."""
+    """Settings of one run for all of its emitters."""
 
     templates: Templates
     targets: frozenset[str] | None = None
-    """Names of the targets that the package consists of when the run ends; None for all there are."""
+    """Names of the targets in the package after the run; None for all."""
     extra: str = ""
-    """The name of the target at hand where it is written only when it is asked for; empty for the others."""
+    """Name of the current target if it is written only on request; empty otherwise."""
     compilation: Compilation | None = None
-    """What the protocol at hand was compiled of; None where an emitter is called without a run."""
+    """Compilation of the current protocol; None for an emitter called outside a run."""
 
 
 _ALONE = Run(Templates())
@@ -69,7 +70,7 @@ _RUN: ContextVar[Run] = ContextVar("specwire_run", default=_ALONE)
 
 @contextmanager
 def running(run: Run) -> Iterator[None]:
-    """Let the emitters that are called inside take part in `run`."""
+    """Use `run` for the emitters that are called inside."""
     token = _RUN.set(run)
     try:
         yield
@@ -78,19 +79,19 @@ def running(run: Run) -> Iterator[None]:
 
 
 def takes_part(target: str) -> bool:
-    """Whether the package has the files of `target` when the run ends, so that others may refer to them."""
+    """Return whether the package has the files of `target` after the run, so others may refer to them."""
     targets = _RUN.get().targets
     return targets is None or target in targets
 
 
 def compilation() -> Compilation:
-    """Return the rules and the findings that the protocol at hand was compiled with.
+    """Return the rules and findings of the current protocol's compilation.
 
-    The IR is what emitters write from. Who shows a grammar to people wants its rules as they are written, and
-    what the compiler remarked about them.
+    Emitters generate code from the IR. Use the compilation to show the rules as written, and the
+    compiler's remarks.
 
     Raises:
-        LookupError: the emitter was called without a run.
+        LookupError: the emitter was called outside a run.
     """
     found = _RUN.get().compilation
     if found is None:
@@ -99,19 +100,19 @@ def compilation() -> Compilation:
 
 
 def render(template_name: str, **view: object) -> str:
-    """Return the template filled with `view`; a name the view lacks is an error, never an empty text.
+    """Return the template rendered with `view`; a name that `view` lacks is an error.
 
     Raises:
-        SpecError: the user's own template is at fault.
+        SpecError: the user's template is invalid.
     """
     return _RUN.get().templates.render(template_name, view)
 
 
 def notice(*protocols: ir.Protocol) -> str:
-    """Return the sentences that every generated file has in a comment near its start.
+    """Return the notice for a comment near the start of every generated file.
 
-    They say where the file comes from and how to change it; by them specwire knows the files that it may
-    replace or remove. Of several protocols, for a file that is about all of them, they give the number.
+    It names the source of the file and how to change it. specwire recognises files that it may
+    replace or remove by this notice. For several protocols, it states their number.
     """
     extra = _RUN.get().extra
     option = f" --target {extra}" if extra else ""
@@ -128,6 +129,6 @@ def notice(*protocols: ir.Protocol) -> str:
 
 
 def header(protocol: ir.Protocol, sentence: str, more: str = "") -> str:
-    """Return the docstring that opens a generated module: its idea, its source, and how to change it."""
+    """Return the docstring of a generated module: its summary, its source, and how to change it."""
     body = f"\n\n{more.strip()}" if more else ""
     return f'"""{sentence}{body}\n\n{notice(protocol)}\n"""\n'

@@ -1,7 +1,7 @@
-"""What the Construct declarations of messages are made of, beyond Construct itself.
+"""Construct classes for messages that Construct itself lacks.
 
-A message of several ZeroMQ frames has no octets of its own. For Construct, which reads one stream, the
-frames are put one after another, each with its length in four octets in front.
+A message of several ZeroMQ frames is no single octet string. Construct reads one stream, so the
+frames are concatenated, each preceded by its length in four octets.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ import construct as cs
 from specwire.generated.construct_values import ToEnd, flat
 
 if TYPE_CHECKING:
-    # Generic in the stubs only: at run time Construct's classes take no subscript.
+    # Generic in the stubs only: at run time Construct's classes accept no subscript.
     _Construct = cs.Construct[Any, Any]
 else:
     _Construct = cs.Construct
@@ -28,12 +28,12 @@ def frame(inner: cs.Construct[Any, Any]) -> cs.Construct[Any, Any]:
 
 
 def message(*parts: cs.Construct[Any, Any]) -> cs.Struct:
-    """Return the declaration of a message: its parts and no frame after them."""
+    """Return the declaration of a message: its parts, and no frame after them."""
     return cs.Struct(*parts, cs.Terminated)
 
 
 class Stack(_Construct):
-    """Frames up to an empty one, each read as `element`; the value is a list."""
+    """Frames up to an empty one, each parsed as `element`; the value is a list."""
 
     def __init__(self, element: cs.Construct[Any, Any]) -> None:
         super().__init__()
@@ -58,7 +58,7 @@ class Stack(_Construct):
 
 
 class Trailing(_Construct):
-    """A part at the end that may be missing: read where octets are left, written where there is a value."""
+    """Optional part at the end: parsed if octets are left, built if there is a value."""
 
     def __init__(self, name: str, inner: cs.Construct[Any, Any]) -> None:
         super().__init__()
@@ -74,9 +74,10 @@ class Trailing(_Construct):
 
 
 class Unlike(_Construct):
-    """Nothing; the frames that follow must not look as one of `shapes`, which are other messages'.
+    """Empty element that fails if the frames that follow match one of `shapes`, those of other messages.
 
-    A shape is how the first frames begin, as expressions, and how many frames there are (None: any number).
+    A shape holds regular expressions for the first frames, and the number of frames (None: any
+    number).
     """
 
     def __init__(self, *shapes: tuple[tuple[bytes, ...], int, int | None]) -> None:
@@ -102,10 +103,11 @@ class Unlike(_Construct):
 def parse_frames(
     messages: Mapping[str, cs.Struct], flags: tuple[int, int] | None, frames: Sequence[bytes]
 ) -> tuple[str, dict[str, Any]]:
-    """Return class name and values of the first message whose declaration reads `frames`.
+    """Return the class name and values of the first message whose declaration parses `frames`.
 
     Raises:
-        construct.ConstructError: none does; the error is that of the last message tried.
+        construct.ConstructError: no declaration parses them; the error is that of the last one
+        tried.
     """
     stream = b"".join(len(item).to_bytes(4, "big") + item for item in frames)
     announced = _announced(flags, frames)
@@ -119,10 +121,10 @@ def parse_frames(
 
 
 def build_frames(declaration: cs.Struct, values: Mapping[str, Any]) -> list[bytes]:
-    """Return the frames that `declaration` builds from `values`, as `parse_frames` returns them."""
+    """Return the frames that `declaration` builds from `values`, as returned by `parse_frames`."""
     nested = dict(values)
     for part in declaration.subcons:
-        # A frame with several fields has a name of its own; its values are among the others.
+        # A frame with several fields has its own name; its values are stored with the others.
         nested.setdefault(part.name or "", values)
     stream = declaration.build(nested, flags=values.get("flags", 0))
     reader, frames = BytesIO(stream), []
@@ -132,7 +134,7 @@ def build_frames(declaration: cs.Struct, values: Mapping[str, Any]) -> list[byte
 
 
 def _announced(flags: tuple[int, int] | None, frames: Sequence[bytes]) -> int:
-    """The flags octet, which stands behind the parts that it announces; 0 where the frames have none."""
+    """Return the flags octet, which follows the parts that it announces; 0 if there is none."""
     if flags is None or not frames or len(frames[flags[0]]) <= flags[1]:
         return 0
     return frames[flags[0]][flags[1]]

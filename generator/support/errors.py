@@ -1,8 +1,8 @@
-"""What decoding, encoding and watching a dialog can find wrong, for every generated package.
+"""Errors and findings of decoding, encoding and dialog checks, for every generated package.
 
-`DecodeError` and `EncodeError` say where: the message, the field's path, the frame (counted from 0),
-and the octet in that frame (from 0). A `Violation` is a value, not an exception: the finding of a
-dialog monitor.
+`DecodeError` and `EncodeError` report the position of a fault: the message, the path of the field,
+the frame, and the octet in that frame. Frames and octets are counted from 0. A `Violation` is a
+value, not an exception: a session returns it for a message that the dialog does not allow.
 """
 
 from __future__ import annotations
@@ -15,18 +15,18 @@ Kind = Literal["constant", "tag", "length", "count", "text", "range", "frames", 
 
 
 class CodecError(ValueError):
-    """A message that cannot be read or written; the base of `DecodeError` and `EncodeError`.
+    """Message that cannot be decoded or encoded; the base of `DecodeError` and `EncodeError`.
 
     Attributes:
         protocol: name of the package, such as ``filemq``.
-        message_name: the grammar's name of the message, None where the octets name none.
-        field: path of the field, such as ``headers[1].value``, None where no field is meant.
-        frame: index of the ZeroMQ frame, from 0; None where no frame is meant.
-        offset: octets from the start of that frame to the fault; None where no octet is meant.
-        kind: what is wrong, one of `Kind`.
+        message_name: name of the message in the grammar; None if the octets do not identify one.
+        field: path of the field, such as ``headers[1].value``; None if no field is at fault.
+        frame: index of the ZeroMQ frame, from 0; None if no frame is at fault.
+        offset: octets from the start of that frame to the fault; None if no octet is at fault.
+        kind: category of the fault, one of `Kind`.
         expected: what should be there, in words.
         found: what is there, in words.
-        rule: the specification's edition and rule, such as ``FILEMQ v2 credit``.
+        rule: edition and rule of the specification, such as ``FILEMQ v2 credit``.
     """
 
     def __init__(
@@ -54,9 +54,9 @@ class CodecError(ValueError):
         self.rule = rule
 
     def __reduce__(self) -> tuple[object, ...]:
-        """Pickle by keyword, so that an error crosses process borders (Spark's workers raise them)."""
+        """Pickle by keyword, so that the error can cross process boundaries, as in Spark workers."""
         kept = dict(self.__dict__)
-        # What others hang on an exception, such as notes, is no argument of ours.
+        # Skip attributes added by others, such as notes: the constructor does not accept them.
         return _rebuild, (type(self), {name: kept.pop(name) for name in _ATTRIBUTES}), kept
 
     def __str__(self) -> str:
@@ -69,7 +69,7 @@ class CodecError(ValueError):
         return f"{path}{octet}{place}: {fault} [{self.rule}]"
 
     def attributes(self) -> dict[str, Any]:
-        """Return what the error says by name, as the constructor takes it."""
+        """Return the attributes of the error as keyword arguments of the constructor."""
         return {name: getattr(self, name) for name in _ATTRIBUTES}
 
 
@@ -95,9 +95,10 @@ class DecodeError(CodecError):
 
 
 class EncodeError(CodecError):
-    """A message whose field values cannot be put on the wire.
+    """Message with a field value that cannot be encoded.
 
-    `row` is its number in the columns that it came from, from 0; None for a message by itself.
+    Attributes:
+        row: row number in the encoded columns, from 0; None for a single message.
     """
 
     row: int | None = None
@@ -107,13 +108,13 @@ class EncodeError(CodecError):
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """A message that the dialog does not allow where it came.
+    """Message that the dialog does not allow in its current state.
 
     Attributes:
-        role: letter of the side that sent it and so is at fault.
+        role: letter of the side that sent the message and is at fault.
         message: class name of the message.
-        state: name of the state the dialog was in.
-        expected: the messages the dialog allows there, each as ``ROLE:Message``.
+        state: name of the dialog's state at that moment.
+        expected: messages that the dialog allows in that state, each as ``ROLE:Message``.
         rule: name of the dialog rule.
     """
 

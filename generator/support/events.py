@@ -1,10 +1,12 @@
-"""The table of valid events: what each side of a dialog may send and receive in every state.
+"""Table of valid events: what each side of a dialog may send and receive in every state.
 
-A user interface greys out its buttons by it, a test walks it. It is the tables of a `Dialog` seen by one
-side, and total: every state has a row, and what a row does not list is out of turn there.
+A user interface can use it to disable buttons, a test to walk through a dialog. It shows the tables
+of a `Dialog` from one side and is complete: every state has a row, and a message that a row does
+not list is out of turn.
 
-In the strict reading the state says everything. In the concurrent reading a reply is in order while a
-request waits for it; whether one does is up to the conversation, so such messages stand apart.
+In the strict reading the state determines everything. In the concurrent reading a reply is allowed
+while a request waits for it, which depends on the conversation. So such messages are listed
+separately.
 """
 
 from __future__ import annotations
@@ -17,7 +19,7 @@ from specwire.generated.dialog import Dialog, Reading
 
 
 class Events(msgspec.Struct, frozen=True):
-    """What a side may do in one state; each message is named by its class.
+    """What a side may do in one state; each message is given by its class name.
 
     Attributes:
         send: messages it may send.
@@ -33,10 +35,10 @@ class Events(msgspec.Struct, frozen=True):
 
 
 def events_of(dialog: Dialog, role: str, reading: Reading) -> dict[str, Events]:
-    """Return a row for every state, in the concurrent reading for every phase, in the order of the dialog.
+    """Return a row for every state, or for every phase of the concurrent reading, in the dialog's order.
 
     Raises:
-        ValueError: the dialog has no such role, or there is no such reading.
+        ValueError: the dialog has no such role, or `reading` is unknown.
     """
     if role not in dialog.roles:
         raise ValueError(f"dialog {dialog.name!r} has the roles {', '.join(dialog.roles)}, not {role!r}")

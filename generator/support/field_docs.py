@@ -1,7 +1,7 @@
-"""What fields mean, for ``help()``: the docstrings under the fields of a class, which Python itself forgets.
+"""Docstrings of fields for ``help()``, which Python itself discards.
 
-They stand in the source of the package's codec, where editors find them. Nobody pays for them who does not ask:
-the source is read when the first one is looked up.
+They are in the source of the package's codec, where editors find them. The source is read only when
+the first docstring is looked up.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from itertools import pairwise
 
 
 class FieldDocs(dict[str, str]):
-    """Field -> docstring of one class; `pydoc` and `inspect` look for it under the name ``__slots__``."""
+    """Mapping of field to docstring for one class; `pydoc` and `inspect` look for it in ``__slots__``."""
 
     def __init__(self, module: str, class_name: str) -> None:
         super().__init__()
@@ -28,7 +28,7 @@ class FieldDocs(dict[str, str]):
 
 
 def _docs_in(module: str, class_name: str) -> dict[str, str]:
-    """The docstrings of a class's fields as they are in the source; none where there is no source."""
+    """Return the docstrings of a class's fields from the source; empty if there is no source."""
     try:
         tree = ast.parse(inspect.getsource(sys.modules[module]))
     except (KeyError, OSError, TypeError):

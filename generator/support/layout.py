@@ -1,7 +1,8 @@
-"""The layout of a protocol's messages as data: what the slow paths of decoding and encoding walk over.
+"""Data model of message layouts, which the slow paths of decoding and encoding walk over.
 
-The fast paths are straight code that only finds out *that* something is wrong. `specwire.generated.refusal`
-then walks the frames with these tables, field by field, and finds *what* is wrong and *where*.
+The fast paths are straight-line code that only detects *that* something is wrong.
+`specwire.generated.refusal` then walks the frames with these tables, field by field, and finds
+*what* is wrong and *where*.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import msgspec
 
 
 class Span(msgspec.Struct, frozen=True):
-    """How many octets: counted by an integer in front, always the same, all that is left, or up to other octets."""
+    """Extent of a value: counted by an integer in front, fixed, the rest of the run, or to a terminator."""
 
     kind: Literal["prefix", "fixed", "rest", "until"]
     octets: int = 0
@@ -34,16 +35,16 @@ class Keyword(msgspec.Struct, frozen=True):
 
 
 class Integer(msgspec.Struct, frozen=True):
-    """An unsigned big-endian integer; `members` are the values that it may have, empty for any."""
+    """Unsigned big-endian integer. `members` are its allowed values; empty allows any value."""
 
     octets: int
     members: tuple[int, ...] = ()
 
 
 class Text(msgspec.Struct, frozen=True):
-    """UTF-8 text; `pattern` (over octets) and a NUL at the end are demanded under strict only.
+    """UTF-8 text. Only strict decoding requires `pattern` (over octets) and a NUL at the end.
 
-    `padding`: the octet that fills a text of fixed length behind its content.
+    `padding` is the octet that fills a text of fixed length after its content.
     """
 
     span: Span
@@ -53,7 +54,7 @@ class Text(msgspec.Struct, frozen=True):
 
 
 class Octets(msgspec.Struct, frozen=True):
-    """Opaque octets, at least `minimum`, at most `maximum`."""
+    """Opaque octets: at least `minimum` and at most `maximum` of them."""
 
     span: Span
     minimum: int = 0
@@ -61,27 +62,27 @@ class Octets(msgspec.Struct, frozen=True):
 
 
 class Padding(msgspec.Struct, frozen=True):
-    """So many octets that mean nothing, written as `fill`."""
+    """Octets without meaning, written as `fill`."""
 
     octets: int
     fill: bytes
 
 
 class Size(msgspec.Struct, frozen=True):
-    """How many octets follow in the run; each form is a tag and the octets of the integer after it.
+    """Number of octets that follow in the run. Each form is a tag and the width of the integer after it.
 
-    A form without a tag is what begins as none of the others.
+    A form without a tag applies if no tag of another form matches.
     """
 
     forms: tuple[tuple[bytes, int], ...]
 
 
 class Json(msgspec.Struct, frozen=True):
-    """UTF-8 JSON text up to the end of the run; strict demands an object."""
+    """UTF-8 JSON text up to the end of the run; strict decoding requires an object."""
 
 
 class ListOf(msgspec.Struct, frozen=True):
-    """A count, then so many elements; with `count_octets` 0 elements up to the end of the run."""
+    """Count, then that many elements. With `count_octets` 0, elements up to the end of the run."""
 
     count_octets: int
     element: Element
@@ -89,9 +90,10 @@ class ListOf(msgspec.Struct, frozen=True):
 
 
 class Pairs(msgspec.Struct, frozen=True):
-    """A count, then so many names and values; with `split` one text, divided at its first or last ``=``.
+    """Count, then that many names and values; with `split`, each pair is one text.
 
-    With `count_octets` 0 the pairs go on to the end of the run.
+    The text is split at its first or last ``=``. With `count_octets` 0, the pairs extend to the end
+    of the run.
     """
 
     count_octets: int
@@ -99,12 +101,12 @@ class Pairs(msgspec.Struct, frozen=True):
     value: Text | Octets | None = None
     split: Literal["first", "last"] | None = None
     rule: str | None = None
-    """The grammar's rule for one entry, where it has a name."""
+    """Grammar rule of one entry, if it has a name."""
     minimum: int = 0
 
 
 class Record(msgspec.Struct, frozen=True):
-    """A run of fields inside another; the value is an instance of the class `class_name`."""
+    """Run of fields inside another; the value is an instance of the class `class_name`."""
 
     class_name: str
     fields: tuple[Field, ...]
@@ -112,7 +114,7 @@ class Record(msgspec.Struct, frozen=True):
 
 
 class Union(msgspec.Struct, frozen=True):
-    """One of several records, told apart by the octets (`tags`) that each begins with."""
+    """One of several records, told apart by the octets (`tags`) with which each begins."""
 
     options: tuple[Record, ...]
     tags: tuple[bytes, ...]
@@ -123,7 +125,7 @@ Type = Constant | Keyword | Padding | Size | Json | Element
 
 
 class Field(msgspec.Struct, frozen=True):
-    """A value in a frame: its name in errors, the attribute of the message, the rule of the grammar."""
+    """Value in a frame: its name in errors, the message's attribute, and the grammar rule."""
 
     name: str
     attribute: str
@@ -132,16 +134,16 @@ class Field(msgspec.Struct, frozen=True):
     flags: bool = False
     """The field is the octet whose bits announce parts."""
     optional: bool = False
-    """The run may end before it; the value is None then, and that of every field behind it."""
+    """The run may end before this field; then it and every later field of the run are None."""
 
     @property
     def implied(self) -> bool:
-        """Whether the octets follow from the other fields: no attribute of the class."""
+        """Whether the octets are computed from other fields, so the class has no such attribute."""
         return isinstance(self.type, Constant | Padding | Size)
 
 
 class Presence(msgspec.Struct, frozen=True):
-    """When a part is there: always, when ``flags & mask == value``, or when there are frames enough."""
+    """Condition for a part: always, if ``flags & mask == value``, or if there are enough frames."""
 
     kind: Literal["always", "announced", "counted"] = "always"
     mask: int = 0
@@ -161,7 +163,7 @@ class Frame(msgspec.Struct, frozen=True):
 
 
 class Stack(msgspec.Struct, frozen=True):
-    """Frames up to an empty delimiter."""
+    """Frames up to an empty delimiter frame."""
 
     name: str
     field: Field
@@ -170,7 +172,7 @@ class Stack(msgspec.Struct, frozen=True):
 
 
 class Rest(msgspec.Struct, frozen=True):
-    """All frames that are left."""
+    """All remaining frames."""
 
     name: str
     field: Field
@@ -180,10 +182,11 @@ Part = Frame | Stack | Rest
 
 
 class MessageLayout(msgspec.Struct, frozen=True):
-    """One message: the grammar's name, its tags (what the selectors find in it), its parts.
+    """One message: its name in the grammar, its tags (the octets at the selectors) and its parts.
 
-    `patterns` are there instead of tags where messages are told apart by how their first frame begins: octets
-    in hexadecimal, ``??`` for any; the message is the one whose longest pattern fits.
+    `patterns` replace the tags if messages are told apart by how their first frame begins. A
+    pattern is octets in hexadecimal, with ``??`` for any octet. The message with the longest
+    matching pattern is chosen.
     """
 
     name: str
@@ -194,11 +197,12 @@ class MessageLayout(msgspec.Struct, frozen=True):
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """What a message looks like: how its first frames begin (octets, and whether that is all), and their number.
+    """Shape of a message: how its first frames begin, whether that is all of them, and their number.
 
-    `senders` are the roles that send the message; frames that another role sent are not it. With `by_octets` the
-    frames alone tell it from other messages: then frames of an unknown sender are it, too. There are no `senders`
-    where `decode` takes none. (Packages of specwire 0.1 have senders only where only these tell messages apart.)
+    `senders` are the roles that send the message; frames from other roles do not match. With
+    `by_octets`, the frames alone distinguish the message, so frames of an unknown sender match too.
+    `senders` is empty if `decode` accepts no sender. (Packages of specwire 0.1 have senders only
+    where they are the only difference.)
     """
 
     frames: tuple[tuple[str, bool], ...]
@@ -209,16 +213,17 @@ class Shape(msgspec.Struct, frozen=True):
 
     @property
     def needs_sender(self) -> bool:
-        """Whether only the sender tells the message from another."""
+        """Whether only the sender distinguishes the message from another."""
         return bool(self.senders) and not self.by_octets
 
 
 class ProtocolLayout(msgspec.Struct, frozen=True):
-    """All messages; `selectors` are the slices (frame, octets or None for all) that tell them apart.
+    """Layout of all messages of a protocol.
 
-    `announcing` are the bits of the flags octet that announce parts. A protocol without selectors has `shapes`:
-    a class and what it looks like, those that fix most first. `roles` are the letters of all senders that there
-    are; it is empty where `decode` takes no sender.
+    `selectors` are the slices (frame, octets or None for all) that tell messages apart. A protocol
+    without selectors has `shapes` instead: classes and their shapes, the most specific first.
+    `announcing` holds the bits of the flags octet that announce parts. `roles` are the letters of
+    all senders; it is empty if `decode` accepts no sender.
     """
 
     protocol: str
@@ -231,5 +236,5 @@ class ProtocolLayout(msgspec.Struct, frozen=True):
 
     @property
     def takes_sender(self) -> bool:
-        """Whether `decode` takes the sender: some messages are told apart by nothing else."""
+        """Whether `decode` accepts the sender because nothing else distinguishes some messages."""
         return any(shape.needs_sender for _, shape in self.shapes)

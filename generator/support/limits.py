@@ -1,7 +1,8 @@
-"""How much a decoder takes at once, and frames in the form that decoders read: `bytes`, or views where nothing is copied.
+"""Limits of the decoders, and conversion of frames to the form that decoders read.
 
-The limits bound what a peer can make a program hold and look at; a program that knows its peers better gives
-its own. They are checked before anything is decoded.
+Frames become `bytes`, or views if nothing is copied. The limits bound the memory and time that a
+peer can make a program spend on one message. They are checked before decoding; the caller can pass
+others.
 """
 
 from __future__ import annotations
@@ -14,20 +15,20 @@ from specwire.generated.layout import ProtocolLayout
 from specwire.generated.words import number_of, octets_word
 
 MAX_FRAMES = 65_536
-"""The most frames of one message, unless the caller says otherwise."""
+"""Default for the largest number of frames of one message."""
 
 MAX_OCTETS = 2**31
-"""The most octets of all frames of one message together, unless the caller says otherwise."""
+"""Default for the largest number of octets of one message, all frames together."""
 
 if TYPE_CHECKING:
 
     class _Buffer(Protocol):
-        """What gives its octets as a buffer."""
+        """Object that supports the buffer protocol."""
 
         def __buffer__(self, flags: int, /) -> memoryview: ...
 
     class _Frame(Protocol):
-        """What `zmq.Frame` is to a type checker, which cannot see that it is a buffer too."""
+        """`zmq.Frame` for type checkers, whose stubs do not show that it is a buffer."""
 
         @property
         def buffer(self) -> memoryview: ...
@@ -35,7 +36,7 @@ if TYPE_CHECKING:
     Frames = Sequence[_Buffer | _Frame]
 else:
     Frames = Sequence[bytes | bytearray | memoryview]
-"""The ZeroMQ frames of one message, without the routing id of a ROUTER."""
+"""ZeroMQ frames of one message, without the routing id of a ROUTER."""
 
 
 def admit(
@@ -46,13 +47,15 @@ def admit(
     max_octets: int,
     heads: tuple[int, ...] = (),
 ) -> Sequence[Any]:
-    """Return `frames` as decoders read them: each `bytes`, or, without `copy`, a read-only view on what is none.
+    """Return `frames` in the form that decoders read: `bytes`, or read-only views without `copy`.
 
-    The frames at `heads` are `bytes` in any case: they say which message this is, and hold no octets to lend.
+    The frames at `heads` are always returned as `bytes`: they identify the message and hold no
+    field that could be a view.
 
     Raises:
-        DecodeError: the frames are over a limit.
-        TypeError: they are no sequence (an iterator can be read only once), or one is not octets.
+        DecodeError: the frames exceed a limit.
+        TypeError: `frames` is no sequence (an iterator can be read only once), or an item is not
+            octets.
     """
     if (type(frames) is list or type(frames) is tuple) and len(frames) <= max_frames:
         left = max_octets
@@ -74,7 +77,7 @@ def _convert(
     max_octets: int,
     heads: tuple[int, ...],
 ) -> Sequence[Any]:
-    """What `admit` does with frames that cannot be taken as they are."""
+    """Return frames that `admit` cannot pass through unchanged."""
     if not isinstance(frames, Sequence):
         raise TypeError(f"a sequence of frames wanted, not {type(frames).__name__}")
     if len(frames) > max_frames:
@@ -95,7 +98,7 @@ def _convert(
 
 
 def _lent(view: memoryview) -> memoryview | bytes:
-    """A read-only view of single octets; a copy where the octets do not stand one after another."""
+    """Return a read-only view of single octets; a copy if the octets are not contiguous."""
     if view.format == "B" and view.ndim == 1 and view.c_contiguous:
         return view.toreadonly()
     if view.nbytes and view.c_contiguous:

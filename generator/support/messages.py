@@ -1,12 +1,12 @@
-"""What every generated message can do, whatever its protocol and whichever build made it.
+"""Base classes of all generated messages and records, for both builds of a package.
 
-A package exists in two builds: Python over msgspec, and C. Their classes have nothing in common but what is
-here: `Record` and `Message`, which say what is promised, and the functions that make the promises hold across
-builds. So messages of either build are equal, hash alike, print alike, and are pickled under one name, the
-package's; whoever reads the pickle gets the class of the build that is active there.
+A package has two builds: Python on msgspec, and C. `Record` and `Message` define their common
+interface; the functions here make both builds behave alike. Messages of either build are equal,
+have the same hash and print alike. They are pickled under one name, that of the package, and
+unpickling creates the class of the build that is active there.
 
-Octets may be views on a frame that the program still holds (``decode(frames, copy=False)``). A message shows,
-hashes and pickles them as the octets that they are.
+With ``decode(frames, copy=False)``, octets may be views on frames that the program still holds.
+Printing, hashing and pickling use the octets of the view.
 """
 
 from __future__ import annotations
@@ -22,9 +22,10 @@ from specwire.generated.field_docs import FieldDocs
 
 
 class Record:
-    """A run of fields: immutable, comparable, hashable, picklable; fields in wire order.
+    """Run of fields: immutable, comparable, hashable, picklable. Fields are in wire order.
 
-    `NAME` is the grammar's name. Of a record that is one of several in its place, `TAGGED` is true.
+    `NAME` is the name in the grammar. `TAGGED` is true for a record that is one of several
+    alternatives.
     """
 
     __slots__ = ()
@@ -36,7 +37,7 @@ class Record:
         __match_args__: ClassVar[tuple[str, ...]]
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with `changes` made.
+        """Return a copy with `changes` applied.
 
         Raises:
             TypeError: a name in `changes` is not a field.
@@ -44,9 +45,10 @@ class Record:
         return type(self)(**{**dict(self._items()), **changes})
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the fields by name, in wire order; other values than records are as in the message.
+        """Return the fields by name, in wire order.
 
-        Records inside are dictionaries too; with ``_type``, the grammar's name, where there is a choice.
+        Nested records become dictionaries as well. If a record is one of several alternatives, its
+        dictionary has the name in the grammar as ``_type``. Other values are unchanged.
         """
         return {name: _plain(value) for name, value in self._items()}
 
@@ -74,18 +76,18 @@ class Record:
         return restore, (kind.__module__, kind.__qualname__, tuple(map(_owned, self._values())))
 
     def _values(self) -> tuple[Any, ...]:
-        """The values of the fields in wire order."""
+        """Return the values of the fields in wire order."""
         return tuple(getattr(self, name) for name in type(self).__match_args__)
 
     def _items(self) -> Iterator[tuple[str, Any]]:
-        """Names and values in wire order."""
+        """Yield names and values in wire order."""
         return zip(type(self).__match_args__, self._values(), strict=True)
 
 
 class Message(Record):
-    """A message: a record that goes over the wire by itself, such as ``ICANHAZ-OK``.
+    """Record that is sent as one message, such as ``ICANHAZ-OK``.
 
-    `PROTOCOL` is the package's name.
+    `PROTOCOL` is the name of the package.
     """
 
     __slots__ = ()
@@ -96,33 +98,33 @@ class Message(Record):
         """Return the ZeroMQ frames of the message.
 
         Args:
-            strict: write the letter of the specification instead of what deployed peers read.
+            strict: follow the specification to the letter instead of what deployed peers accept.
 
         Raises:
-            EncodeError: a field's value cannot be put on the wire.
+            EncodeError: the value of a field cannot be encoded.
         """
         raise TypeError(f"{type(self).__name__} is not a message of any protocol")
 
 
 def hash_values(name: str, values: tuple[Any, ...]) -> int:
-    """Return the hash of a record with the grammar's `name`: of its name and its values, the same in both builds.
+    """Return the hash of a record's `name` in the grammar and its values; both builds use it.
 
     Raises:
-        TypeError: a value cannot be hashed, such as a list that stands where a tuple belongs.
+        TypeError: a value cannot be hashed, such as a list in place of a tuple.
     """
     try:
         return hash((name, *values))
     except (TypeError, ValueError):
-        # What a view looks at may refuse to be hashed; its octets do not.
+        # The object behind a view may be unhashable; its octets are not.
         return hash((name, *map(_owned, values)))
 
 
 def restore(package: str, class_name: str, values: tuple[Any, ...]) -> Record:
-    """Return the message or record that was pickled, of the build of `package` that is active here.
+    """Return an unpickled message or record, as a class of the build of `package` that is active here.
 
     Raises:
-        ImportError, AttributeError: there is no such package, or it has lost the class.
-        TypeError: the class has other fields now.
+        ImportError, AttributeError: the package does not exist, or no longer has the class.
+        TypeError: the fields of the class have changed.
     """
     class_: type[Record] = getattr(import_module(package), class_name)
     names = class_.__match_args__
@@ -134,12 +136,13 @@ def restore(package: str, class_name: str, values: tuple[Any, ...]) -> Record:
 
 
 class KeywordOnly(msgspec.StructMeta):
-    """The type of classes that take keywords only: msgspec gives them no order for patterns, we do.
+    """Metaclass of classes that accept keywords only; gives them positional pattern matching.
 
-    Python 3.11 calls classes of a type like this one on a longer way: their messages take 90 ns more to make.
+    msgspec sets no ``__match_args__`` for them. On Python 3.11, creating an instance of such a
+    class takes 90 ns longer.
     """
 
-    if not TYPE_CHECKING:  # The stubs have an attribute there, which a class sets for itself.
+    if not TYPE_CHECKING:  # The stubs have a property there, which a class sets itself.
 
         @property
         def __match_args__(cls) -> tuple[str, ...]:
@@ -147,13 +150,13 @@ class KeywordOnly(msgspec.StructMeta):
 
 
 class PureRecord(Record, msgspec.Struct, frozen=True, gc=False):
-    """A record of the build in Python."""
+    """Record of the Python build."""
 
     if TYPE_CHECKING:
         __match_args__: ClassVar[tuple[str, ...]]
 
     def __init_subclass__(cls) -> None:
-        """Give a class of a package's codec the name under which the package exports it, and its fields docs."""
+        """Name the class after the package that exports it, and attach the docstrings of its fields."""
         home = cls.__module__
         package, _, module = home.rpartition(".")
         if module == "codec" and "NAME" in vars(cls):
@@ -165,7 +168,7 @@ class PureRecord(Record, msgspec.Struct, frozen=True, gc=False):
         return super().__repr__() if "<memory at " in text else text
 
     def replace(self, **changes: Any) -> Self:
-        """Return a copy with `changes` made.
+        """Return a copy with `changes` applied.
 
         Raises:
             TypeError: a name in `changes` is not a field.
@@ -177,14 +180,14 @@ class PureRecord(Record, msgspec.Struct, frozen=True, gc=False):
 
 
 class PureMessage(Message, PureRecord, frozen=True, gc=False):
-    """A message of the build in Python."""
+    """Message of the Python build."""
 
     if TYPE_CHECKING:
         __match_args__: ClassVar[tuple[str, ...]]
 
 
 def _owned(value: Any) -> Any:
-    """A value with octets of its own where it has views on those of others."""
+    """Return a value with views replaced by copies of their octets."""
     if isinstance(value, memoryview):
         return bytes(value)
     if isinstance(value, tuple):
@@ -193,7 +196,7 @@ def _owned(value: Any) -> Any:
 
 
 def _plain(value: Any) -> Any:
-    """A value of a field with its records as dictionaries."""
+    """Return the value of a field with its records as dictionaries."""
     if isinstance(value, Record):
         return {"_type": value.NAME} | value.to_dict() if value.TAGGED else value.to_dict()
     if isinstance(value, tuple) and value and isinstance(value[0], Record | tuple):

@@ -1,8 +1,8 @@
-"""Where a conversation is in the tables of its dialog: a monitor for each reading.
+"""Position of a conversation in the tables of its dialog: one monitor for each reading.
 
-A monitor goes on with each label that is allowed and stays where it is at any other. Advancing takes constant
-time. Memory is bounded too: a place keeps at most `open_limit` keys, and beyond that forgets the one that has
-been silent longest.
+A monitor advances with each allowed label and stays unchanged at any other. Advancing takes
+constant time. Memory is bounded: a place keeps at most `open_limit` keys. Beyond that it forgets
+the key that has been inactive longest.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ Key = tuple[object, ...]
 
 
 class Memory(msgspec.Struct, frozen=True):
-    """All that a monitor knows of its conversation, as plain values that can be stored.
+    """State of a monitor, as plain values that can be stored.
 
     Attributes:
-        state: name of the state, in the concurrent reading of the phase.
-        blamed: who did last what is not allowed, None for nobody.
-        tokens: by place, the keys of requests that wait for a reply, each with how many.
+        state: name of the state; in the concurrent reading, of the phase.
+        blamed: role that committed the last violation; None for nobody.
+        tokens: for each place, the keys of requests that wait for a reply, each with their number.
     """
 
     state: str
@@ -33,7 +33,7 @@ class Memory(msgspec.Struct, frozen=True):
 
 
 class StrictMonitor:
-    """Where a conversation is in the rule as written."""
+    """Position of a conversation in the rule as written."""
 
     __slots__ = ("_dialog", "state")
 
@@ -43,11 +43,11 @@ class StrictMonitor:
 
     @property
     def closed(self) -> bool:
-        """Whether the rule is complete and nothing may follow."""
+        """Whether the rule is complete and no message may follow."""
         return not self._dialog.strict[self.state]
 
     def advance(self, label: str, message: object) -> bool:
-        """Go on with `label`; return False, and stay, where it is not allowed."""
+        """Advance with `label`; return False and change nothing if it is not allowed."""
         state = step(self._dialog, self.state, label)
         if state is None:
             return False
@@ -55,31 +55,31 @@ class StrictMonitor:
         return True
 
     def blame(self, sender: str) -> None:
-        """Do nothing: the rule as written knows no answer to a violation."""
+        """Do nothing: the rule as written has no answer to a violation."""
 
     def expected(self) -> tuple[str, ...]:
         """Return the labels allowed now."""
         return tuple(self._dialog.strict[self.state])
 
     def waiting(self) -> dict[str, int]:
-        """Return nothing: the state says what is waited for."""
+        """Return an empty dictionary: the state shows what is awaited."""
         return {}
 
     def memory(self) -> Memory:
-        """Return where the conversation is."""
+        """Return the monitor's state."""
         return Memory(self.state)
 
     def recall(self, memory: Memory) -> None:
-        """Go on where a monitor of the same dialog was."""
+        """Restore the state of a monitor of the same dialog."""
         self.state = memory.state
 
     def copy(self) -> Self:
-        """Return a monitor that goes on from here by itself."""
+        """Return an independent copy."""
         return copy(self)
 
 
 class ConcurrentMonitor:
-    """Where a conversation is when its sides do not wait for each other."""
+    """Position of a conversation whose sides do not wait for each other."""
 
     __slots__ = ("_blamed", "_dialog", "_open_limit", "_tokens", "state")
 
@@ -92,11 +92,11 @@ class ConcurrentMonitor:
 
     @property
     def closed(self) -> bool:
-        """Whether nothing may follow."""
+        """Whether no message may follow."""
         return self._dialog.phases[self.state].closed
 
     def advance(self, label: str, message: object) -> bool:
-        """Go on with `label`; return False, and stay, where it is not allowed."""
+        """Advance with `label`; return False and change nothing if it is not allowed."""
         phase = self._dialog.phases[self.state]
         if not phase.closed and self._take_reply(label, message):
             return True
@@ -111,32 +111,32 @@ class ConcurrentMonitor:
         return self._take_answer(label)
 
     def blame(self, sender: str) -> None:
-        """Remember that `sender` did what is not allowed: the other side may answer with an error."""
+        """Record a violation by `sender`: the other side may answer it with an error message."""
         self._blamed = sender
 
     def expected(self) -> tuple[str, ...]:
-        """Return the labels allowed now, replies with any of the open keys."""
+        """Return the labels allowed now; for replies, with any of the open keys."""
         phase = self._dialog.phases[self.state]
         replies = () if self.closed else self._open_replies()
         return tuple(dict.fromkeys((*phase.moves, *replies, *phase.starts)))
 
     def waiting(self) -> dict[str, int]:
-        """Return for each place how many requests wait in it for a reply."""
+        """Return, for each place, how many requests wait there for a reply."""
         return {place: sum(keys.values()) for place, keys in self._tokens.items() if keys}
 
     def memory(self) -> Memory:
-        """Return where the conversation is and what waits for a reply, the longest silent first."""
+        """Return the monitor's state; keys that wait for a reply are ordered from longest inactive."""
         tokens = {place: tuple(keys.items()) for place, keys in self._tokens.items() if keys}
         return Memory(self.state, self._blamed, tokens)
 
     def recall(self, memory: Memory) -> None:
-        """Go on where a monitor of the same dialog was."""
+        """Restore the state of a monitor of the same dialog."""
         self.state = memory.state
         self._blamed = memory.blamed
         self._tokens = {place: OrderedDict(keys) for place, keys in memory.tokens.items()}
 
     def copy(self) -> Self:
-        """Return a monitor that goes on from here by itself."""
+        """Return an independent copy."""
         twin = copy(self)
         twin._tokens = {place: keys.copy() for place, keys in self._tokens.items()}
         return twin
@@ -146,7 +146,7 @@ class ConcurrentMonitor:
         return tuple(label for label, takes in replies if any(self._tokens.get(place) for place, _ in takes))
 
     def _take_reply(self, label: str, message: object) -> bool:
-        """Move the token that `label` replies to, if there is one; a reply without a key cannot be paired."""
+        """Move the token that `label` replies to, if there is one; a reply without a key matches none."""
         takes = self._dialog.replies.get(label)
         if takes is None:
             return False
@@ -175,7 +175,7 @@ class ConcurrentMonitor:
             keys.popitem(last=False)
 
     def _take_answer(self, label: str) -> bool:
-        """Close on an error that answers a violation of another side."""
+        """Close the dialog on an error message that answers a violation of another side."""
         sender = label.partition(":")[0]
         if self._blamed in (None, sender) or label not in self._dialog.errors:
             return False

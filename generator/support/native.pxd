@@ -1,10 +1,10 @@
-"""What the compiled messages of all packages share, as the compiled codecs see it; native.pyx has the words."""
+"""Declarations of native.pyx for the compiled codecs; native.pyx has the documentation."""
 
 from cpython.object cimport PyObject
 
 
 cdef class Signature:
-    """The fields of a class as its constructor takes them."""
+    """Fields of a class in the order of its constructor."""
 
     cdef str name
     cdef tuple fields
@@ -16,7 +16,7 @@ cdef class Signature:
 
 
 cdef class NativeRoot:
-    """What is C in every message; `kept__` holds all values as they were given where one fits no C member."""
+    """C part of every message. `kept__` holds all values as passed if one does not fit its C member."""
 
     cdef tuple kept__
     cdef tuple values__(self)

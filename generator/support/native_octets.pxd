@@ -1,8 +1,8 @@
 """Octets in memory for the compiled codecs: frames, numbers, texts.
 
-Nothing here raises. What is refused gives None (or -1, False); the caller then lets the pure codec decide, which
-raises the error or finds that there is none. So an error that Python set on the way, such as that of octets which
-are not UTF-8, is dropped here.
+No function here raises. For a value that it refuses, a function returns None, -1 or False. The caller then runs
+the pure codec, which accepts the value or raises the error. So a Python error set on the way, for example for
+octets that are not UTF-8, is cleared here.
 """
 
 from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_CheckExact, PyBytes_FromStringAndSize, PyBytes_GET_SIZE
@@ -28,7 +28,7 @@ cdef extern from "Python.h":
 
 
 cdef struct Run:
-    # Octets that are still to be read.
+    # Octets that are not read yet.
     const uint8_t* at
     const uint8_t* end
 
@@ -36,7 +36,7 @@ cdef struct Run:
 # Frames
 
 cdef inline Py_ssize_t plain_count(object frames, Py_ssize_t most, Py_ssize_t most_octets) noexcept:
-    """The number of frames in a list or tuple of bytes, -1 for anything else and beyond the limits."""
+    """Return the number of frames in a list or tuple of bytes; -1 for other types or beyond the limits."""
     cdef Py_ssize_t count, index, octets = 0
     cdef bint listed = PyList_CheckExact(frames)
     cdef PyObject* frame
@@ -57,7 +57,7 @@ cdef inline Py_ssize_t plain_count(object frames, Py_ssize_t most, Py_ssize_t mo
 
 
 cdef inline bytes frame_at(object frames, Py_ssize_t index):
-    """A frame of a list or tuple, held; None where there is none (a list can change while Python runs)."""
+    """Return a new reference to a frame; None if it is missing (a list can change while Python runs)."""
     cdef object frame = None
     if PyList_CheckExact(frames):
         if 0 <= index < PyList_GET_SIZE(frames):
@@ -72,7 +72,7 @@ cdef inline const uint8_t* octets_of(bytes frame) noexcept:
 
 
 cdef inline Run run_of(bytes frame) noexcept:
-    """All octets of a frame that somebody holds."""
+    """Return all octets of a frame to which the caller holds a reference."""
     cdef Run run
     run.at = octets_of(frame)
     run.end = run.at + PyBytes_GET_SIZE(frame)
@@ -95,10 +95,10 @@ cdef inline Py_ssize_t left(const Run* run) noexcept nogil:
     return run.end - run.at
 
 
-# Numbers in network order; the caller has seen that the octets are there
+# Numbers in network order; the caller has checked that the octets exist
 
 cdef inline uint64_t number(const uint8_t* at, int octets) noexcept nogil:
-    """An unsigned integer of 1 to 8 octets; compilers turn the loop into one load where the width is known."""
+    """Return an unsigned integer of 1 to 8 octets; for a known width, compilers emit a single load."""
     cdef uint64_t value = 0
     cdef int index
     for index in range(octets):
@@ -113,7 +113,7 @@ cdef inline void put_number(uint8_t* at, uint64_t value, int octets) noexcept no
 
 
 cdef inline bint fits(PyObject* given, uint64_t most, uint64_t* value) noexcept:
-    """Whether an object is an integer, of no subclass, up to `most`; `value` is set then."""
+    """Return whether an object is an int (no subclass) from 0 to `most`; if so, set `value`."""
     if not PyLong_CheckExact(<object>given):
         return False
     value[0] = PyLong_AsUnsignedLongLong(given)
@@ -126,7 +126,7 @@ cdef inline bint fits(PyObject* given, uint64_t most, uint64_t* value) noexcept:
 # Texts and octets
 
 cdef inline bint is_utf8(const uint8_t* at, const uint8_t* end) noexcept nogil:
-    """Whether octets are UTF-8 as Python reads it: shortest forms, no surrogates, up to U+10FFFF."""
+    """Return whether octets are UTF-8 as in Python: shortest forms, no surrogates, up to U+10FFFF."""
     cdef uint64_t eight
     cdef uint8_t first
     cdef Py_ssize_t more
@@ -159,7 +159,7 @@ cdef inline bint is_utf8(const uint8_t* at, const uint8_t* end) noexcept nogil:
 
 
 cdef inline str text_of(const uint8_t* at, Py_ssize_t octets):
-    """The text that octets are, None where they are not UTF-8."""
+    """Return octets as text, None if they are not UTF-8."""
     cdef PyObject* text = PyUnicode_DecodeUTF8(<const char*>at, octets, NULL)
     if text == NULL:
         PyErr_Clear()
@@ -174,7 +174,7 @@ cdef inline bytes bytes_of(const uint8_t* at, Py_ssize_t octets):
 
 
 cdef inline const uint8_t* utf8_of(object text, Py_ssize_t* octets) noexcept:
-    """The UTF-8 octets of a text, which keeps them; NULL where it is no `str` or has surrogates."""
+    """Return the UTF-8 octets, owned by the text; NULL if it is no `str` or has surrogates."""
     cdef const char* found
     if not PyUnicode_CheckExact(text):
         return NULL
@@ -185,7 +185,7 @@ cdef inline const uint8_t* utf8_of(object text, Py_ssize_t* octets) noexcept:
 
 
 cdef inline const uint8_t* content_of(object octets, Py_ssize_t* count) noexcept:
-    """The octets of `bytes`; NULL for anything else, views and byte arrays too."""
+    """Return the octets of `bytes`; NULL for any other type, including views and byte arrays."""
     if not PyBytes_CheckExact(octets):
         return NULL
     count[0] = PyBytes_GET_SIZE(octets)
@@ -193,14 +193,14 @@ cdef inline const uint8_t* content_of(object octets, Py_ssize_t* count) noexcept
 
 
 cdef inline bytes frame_of_text(object text):
-    """A text as a frame of its own, None where it is none that can be written."""
+    """Return a text as a frame, None if it cannot be encoded."""
     cdef Py_ssize_t octets
     cdef const uint8_t* at = utf8_of(text, &octets)
     return None if at == NULL else bytes_of(at, octets)
 
 
 cdef inline const uint8_t* find(const uint8_t* at, const uint8_t* end, const char* octets, Py_ssize_t count) noexcept nogil:
-    """Where `octets` stand first, NULL where they do not."""
+    """Return the address of the first `octets`, NULL if there are none."""
     while end - at >= count:
         at = <const uint8_t*>memchr(at, (<const uint8_t*>octets)[0], end - at - count + 1)
         if at == NULL:
@@ -212,7 +212,7 @@ cdef inline const uint8_t* find(const uint8_t* at, const uint8_t* end, const cha
 
 
 cdef inline bytes frame_of_terminated(object text):
-    """A text in which no NUL can stand as a frame of its own, None where it is none that can be written."""
+    """Return a text without NUL as a frame, None if it contains NUL or cannot be encoded."""
     cdef Py_ssize_t octets
     cdef const uint8_t* at = utf8_of(text, &octets)
     return None if at == NULL or (octets and memchr(at, 0, octets) != NULL) else bytes_of(at, octets)

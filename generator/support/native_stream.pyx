@@ -1,8 +1,8 @@
 # cython: language_level=3, boundscheck=False, wraparound=False, auto_pickle=False, binding=True
-"""Parts to octets of a stream and back, compiled: what `specwire.generated.stream` does with messages that are well formed.
+"""Compiled framing of well-formed messages on a byte stream, for `specwire.generated.stream`.
 
-Whatever is not (a magic that is none, a size that runs past the end, a message that is not whole yet or longer than it
-may be, parts that are not bytes) is left to the same in Python, which raises the errors.
+Everything else is left to the Python code, which raises the errors: a wrong magic, a size beyond the end, an
+incomplete or too long message, parts that are not bytes.
 """
 
 cimport cython
@@ -10,12 +10,12 @@ from cpython.bytes cimport PyBytes_AS_STRING, PyBytes_FromStringAndSize, PyBytes
 from libc.string cimport memcmp, memcpy
 
 BUILD = "parts 3"
-"""Changed with this source: `specwire.generated.stream` takes no other."""
+"""Version of this module, changed with its source; `specwire.generated.stream` accepts no other."""
 
 
 @cython.final
 cdef class QuickParts:
-    """The framing of `PartFraming`; `native` is the magic that is written."""
+    """Fast path of `PartFraming`. `native` is the magic that is written."""
 
     cdef tuple magics
     cdef bytes native
@@ -58,7 +58,7 @@ cdef class QuickParts:
         return octets
 
     def cut(self, bytes given, Py_ssize_t max_octets):
-        """Return where the messages that are whole end, and the parts of each."""
+        """Return where the complete messages end, and the parts of each."""
         cdef list messages = []
         cdef list parts
         cdef Py_ssize_t at = 0
@@ -67,7 +67,7 @@ cdef class QuickParts:
         return at, messages
 
     cdef list next(self, bytes given, Py_ssize_t* place, Py_ssize_t max_octets):
-        """Return the parts of the message at `place`, which moves behind it; or None."""
+        """Return the parts of the message at `place` and advance `place` past it; or None."""
         cdef Py_ssize_t at = place[0]
         cdef const unsigned char* octets = <const unsigned char*>PyBytes_AS_STRING(given)
         cdef Py_ssize_t held = PyBytes_GET_SIZE(given), size
@@ -103,7 +103,7 @@ cdef class QuickParts:
 
 
 cdef char* put(char* out, Py_ssize_t value, int octets) noexcept:
-    """Write a big-endian integer; return what is behind it."""
+    """Write a big-endian integer; return the address after it."""
     cdef int at
     for at in range(octets - 1, -1, -1):
         out[at] = <char>(value & 0xFF)
@@ -112,7 +112,7 @@ cdef char* put(char* out, Py_ssize_t value, int octets) noexcept:
 
 
 cdef Py_ssize_t number(const unsigned char* octets, int count) noexcept:
-    """Return a big-endian integer; one that no length can be is negative."""
+    """Return a big-endian integer; negative if it is too large for a length."""
     cdef Py_ssize_t value = 0
     cdef int at
     for at in range(count):

@@ -1,4 +1,4 @@
-"""Where the slow path of decoding is: the frame, the run, the field, its path, for the error that may come."""
+"""Current position of the slow path of decoding: frame, run, field and path, for error messages."""
 
 from __future__ import annotations
 
@@ -12,59 +12,59 @@ from specwire.generated.words import octets_word
 
 @dataclass(slots=True)
 class Place:
-    """A place in the frames of one message."""
+    """Position in the frames of one message."""
 
     layout: ProtocolLayout
     message: MessageLayout
     frames: list[bytes]
     strict: bool
     index: int = 0
-    """The frame, from 0."""
+    """Index of the frame, from 0."""
     end: int = 0
-    """The octet of the frame at which the innermost run ends."""
+    """Offset in the frame at which the innermost run ends."""
     field: Field | None = None
     path: str = ""
-    """The field as errors name it: ``headers[1]``."""
+    """Path of the field as in errors, for example ``headers[1]``."""
     rule: str | None = None
-    """The rule of the entry, where it is another than the field's."""
+    """Rule of the entry, if it differs from the field's rule."""
     divided: int | None = None
-    """In a text that holds a name and a value: the octet between the two."""
+    """In a text with a name and a value: offset of the octet between them."""
 
     @property
     def frame(self) -> bytes:
-        """The octets of the frame."""
+        """Octets of the current frame."""
         return self.frames[self.index]
 
     @property
     def rule_name(self) -> str:
-        """The rule that is not kept to here."""
+        """Name of the rule that is violated here."""
         return self.rule or (self.field.rule if self.field else self.message.name)
 
     def enter(self, field: Field | None, path: str) -> None:
-        """Go on to another field, or to none."""
+        """Move to another field, or to none."""
         self.field, self.path, self.rule, self.divided = field, path, None, None
 
     def open(self, field: Field | None, path: str) -> None:
-        """Go on to a field at the start of the frame."""
+        """Move to a field at the start of the frame."""
         self.enter(field, path)
         self.end = len(self.frame)
 
     def take(self, at: int, octets: int) -> bytes:
-        """Return so many octets from octet `at` of the frame on.
+        """Return `octets` octets from offset `at` of the frame.
 
         Raises:
-            DecodeError: the run ends before.
+            DecodeError: the run ends earlier.
         """
         if octets > self.end - at:
             self.refuse("length", octets_word(octets), str(self.end - at), at)
         return self.frame[at : at + octets]
 
     def peek(self, at: int, octets: int) -> bytes:
-        """Return so many octets from octet `at` of the frame on, fewer where the run ends before."""
+        """Return `octets` octets from offset `at` of the frame, fewer if the run ends earlier."""
         return self.frame[at : min(at + octets, self.end)]
 
     def refuse(self, kind: Kind, expected: str, found: str, at: int | None) -> NoReturn:
-        """Raise the DecodeError for a fault at octet `at` of the frame, None where no octet is meant."""
+        """Raise DecodeError for a fault at offset `at` of the frame; None if no octet is at fault."""
         path = self.path
         if self.divided is not None and at is not None:
             path += ".name" if at < self.divided else ".value"

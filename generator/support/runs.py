@@ -1,8 +1,9 @@
-"""Runs of fields and the values that hold others, for the slow path of decoding.
+"""Checks of runs of fields and of nested values, for the slow path of decoding.
 
-A run is one value directly after the other: the fields of a frame, or those of a record inside one. It ends
-with the frame, or where a `Size` in it says; `Place.end` is the end of the innermost run, and no value reaches
-beyond it. Types do not hold themselves, so the depth of the walk is that of the grammar, not of the octets.
+A run is a sequence of adjacent values: the fields of a frame, or of a record inside one. It ends
+with the frame, or where a `Size` in it says. `Place.end` is the end of the innermost run, and no
+value extends beyond it. Types do not contain themselves, so the depth of the walk is bounded by the
+grammar, not by the octets.
 """
 
 from __future__ import annotations
@@ -52,7 +53,7 @@ def check_value(place: Place, type: Type, at: int) -> int:
 
 
 def _check_record(place: Place, type: Record, at: int) -> int:
-    """Check the fields of a record; its own run ends where its size says."""
+    """Check the fields of a record; its run ends where its size says."""
     whole, path, outer, bounded = place.field, place.path, place.end, False
     for field in type.fields:
         place.enter(field, f"{path}.{field.name}")
@@ -77,8 +78,8 @@ def _check_record(place: Place, type: Record, at: int) -> int:
 
 
 def _read_size(place: Place, type: Size, at: int) -> tuple[int, int, int]:
-    """Where the integer of a size begins, its value, and where what it counts begins."""
-    # A form without a tag is what no other begins as.
+    """Return where the integer of a size begins, its value, and where the counted octets begin."""
+    # A form without a tag must not begin like any other form.
     for tag, octets in sorted(type.forms, key=lambda form: not form[0]):
         if place.peek(at, len(tag)) == tag:
             at += len(tag)
@@ -88,7 +89,7 @@ def _read_size(place: Place, type: Size, at: int) -> tuple[int, int, int]:
 
 
 def _option(place: Place, type: Union, at: int) -> Record:
-    """The record that begins at octet `at`."""
+    """Return the record that begins at octet `at`."""
     for tag, option in zip(type.tags, type.options, strict=True):
         if place.peek(at, len(tag)) == tag:
             return option
@@ -139,7 +140,7 @@ def _check_pair(place: Place, type: Pairs, at: int) -> int:
 
 
 def _check_divided(place: Place, type: Pairs, at: int) -> int:
-    """Name and value in one text; a fault belongs to the side of the ``=`` that it is on."""
+    """Check name and value in one text; a fault is assigned to its side of the ``=``."""
     start, raw = spanned(place, type.name.span, at)
     equals = raw.find(b"=") if type.split == "first" else raw.rfind(b"=")
     place.divided = start + equals if equals >= 0 else None
@@ -151,7 +152,10 @@ def _check_divided(place: Place, type: Pairs, at: int) -> int:
 
 
 def _count(place: Place, type: ListOf | Pairs, at: int) -> tuple[int | None, int]:
-    """The number of entries, each of which takes an octet or more, and where they begin; None: to the run's end."""
+    """Return the number of entries and where they begin; None means up to the end of the run.
+
+    Each entry has at least one octet.
+    """
     octets = type.count_octets
     if not octets:
         return None, at

@@ -1,4 +1,4 @@
-"""What the Spark schemas of all packages share; the twin of ``specwire.generated.columns``."""
+"""Spark types that the schemas of all packages share; the twin of ``specwire.generated.columns``."""
 
 from __future__ import annotations
 
@@ -17,10 +17,10 @@ from pyspark.sql.types import (
 )
 
 PAIRS = ArrayType(StructType([StructField("name", StringType()), StructField("value", StringType())]))
-"""A dictionary: pairs in wire order, repeated names included."""
+"""Type of a dictionary: pairs in wire order, repeated names included."""
 
 BINARY_PAIRS = ArrayType(StructType([StructField("name", StringType()), StructField("value", BinaryType())]))
-"""A dictionary whose values are octets."""
+"""Type of a dictionary whose values are octets."""
 
 ERROR = StructType(
     [
@@ -45,24 +45,24 @@ COMMON = (
         {"comment": "The raw frames of a message that does not decode."},
     ),
 )
-"""The columns that every protocol has."""
+"""Columns that every protocol has."""
 
 
 def flag(name: str, of: str, mask: int, comment: str) -> StructField:
-    """Return a table's column for one bit of the column `of`."""
+    """Return the table column for one bit of the column `of`."""
     return StructField(name, BooleanType(), True, {"comment": comment, "of": of, "mask": mask})
 
 
 def json(name: str, of: str, comment: str) -> StructField:
-    """Return a table's column for the JSON value in the column `of`."""
+    """Return the table column for the JSON value in the column `of`."""
     return StructField(name, VariantType(), True, {"comment": comment, "of": of})
 
 
 def table(fields: StructType, required: Collection[str], *derived: StructField) -> StructType:
-    """Return the columns of a message's table: its fields, then those that follow from them.
+    """Return the columns of a message's table: its fields, then the derived columns.
 
-    The `required` fields are never null, nor is a bit of one. A derived column has the ``abnf`` and ``source`` of the
-    field that it is made of.
+    The `required` fields are never null, nor are the bits of one. A derived column has the ``abnf``
+    and ``source`` of its field.
     """
     own = [StructField(f.name, f.dataType, f.name not in required, f.metadata) for f in fields]
     more = [StructField(d.name, d.dataType, _nullable(d, required), _provenance(fields, d)) for d in derived]

@@ -1,8 +1,9 @@
-"""Which message frames are, in a protocol whose messages are told apart by what they look like as a whole.
+"""Message selection by the shape of the whole message.
 
-A shape says how each of the first frames begins and how many frames there are. The first of the protocol's
-shapes that fits is meant: they stand in the order of how much they fix. A shape of a message that the sender
-does not send is passed over. Where two messages have the same shape, who sent the frames decides.
+A shape says how each of the first frames begins, and how many frames there are. The shapes of a
+protocol are ordered from most to least specific, and the first that matches is chosen. Shapes of
+messages that the sender does not send are skipped. If two messages have the same shape, the sender
+decides.
 """
 
 from __future__ import annotations
@@ -17,12 +18,14 @@ from specwire.generated.words import frames_word, one_of, show
 
 
 def class_of(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None = None) -> str:
-    """Return the name of the class that `frames` look like.
+    """Return the name of the class that `frames` match.
 
-    A `sender` that is no role of the protocol excludes no message, and is not enough where one is needed.
+    A `sender` that is no role of the protocol excludes no message, and does not count as a known
+    sender.
 
     Raises:
-        LookupError: they look like no message that `sender` sends, or only the sender says which, and is not known.
+        LookupError: the frames match no message that `sender` sends, or only a known sender could
+            decide.
     """
     is_role = sender in layout.roles
     for class_name, shape in layout.shapes:
@@ -35,7 +38,7 @@ def class_of(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None
 
 
 def explain_shape(layout: ProtocolLayout, frames: Sequence[bytes], sender: str | None) -> DecodeError:
-    """Return the error for frames that look like no message: where the nearest shapes stop fitting."""
+    """Return the error for frames that match no message: where the nearest shapes fail."""
     fitting = list(_sent(layout, frames))
     if fitting:
         expected = " or ".join(f"{' or '.join(senders)} for {name}" for name, senders in fitting)
@@ -54,7 +57,7 @@ def explain_shape(layout: ProtocolLayout, frames: Sequence[bytes], sender: str |
 
 
 def _sent(layout: ProtocolLayout, frames: Sequence[bytes]) -> Iterator[tuple[str, list[str]]]:
-    """Yield the classes that `frames` are, each with the senders for which they are it."""
+    """Yield the classes that `frames` match, each with the senders for which they do."""
     known: set[str] = set()
     for class_name, shape in layout.shapes:
         senders = [sender for sender in shape.senders if sender not in known]
@@ -71,7 +74,7 @@ def _error(layout: ProtocolLayout, kind: Kind, frame: int | None, expected: str,
 
 
 def fits(shape: Shape, frames: Sequence[bytes]) -> bool:
-    """Whether frames look as a shape says, whoever sent them."""
+    """Return whether frames match a shape, whoever sent them."""
     count = len(frames)
     if count < shape.least or (shape.most is not None and count > shape.most):
         return False
@@ -79,7 +82,7 @@ def fits(shape: Shape, frames: Sequence[bytes]) -> bool:
 
 
 def _good(shape: Shape, frames: Sequence[bytes]) -> int:
-    """How many frames of a shape fit, from the first on."""
+    """Return how many frames of a shape match, from the first on."""
     for number, ((octets, whole), frame) in enumerate(zip(shape.frames, frames, strict=False)):
         if not _begins(octets, whole, frame):
             return number
@@ -92,12 +95,12 @@ def _begins(octets: str, whole: bool, frame: bytes) -> bool:
 
 @cache
 def _expression(octets: str, whole: bool) -> re.Pattern[bytes]:
-    """How a frame begins, as a regular expression."""
+    """Return how a frame begins, as a regular expression."""
     pieces = (octets[at : at + 2] for at in range(0, len(octets), 2))
     text = "".join("." if piece == "??" else f"\\x{piece}" for piece in pieces)
     return re.compile((text + r"\Z" * whole).encode(), re.DOTALL)
 
 
 def _constants(octets: str) -> bytes:
-    """The octets that a head begins with."""
+    """Return the fixed octets at the start of a head."""
     return bytes.fromhex(octets.partition("??")[0])

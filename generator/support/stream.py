@@ -1,15 +1,16 @@
-"""Messages on a byte stream, framed in one of two ways.
+"""Decoder for messages on a byte stream, with two kinds of framing.
 
-`PartFraming`: each part with its size, all parts with a magic and a length in front. A part shorter than the
-escape value has its size in one octet; a longer one has the escape octet, then its size as a big-endian
-integer. A size that could have been short is accepted in its long form too. `UnitFraming`: messages of one
-part follow each other, and each says itself how long it is.
+`PartFraming`: a magic, the length of all parts, then each part preceded by its size. A part shorter
+than the escape value has its size in one octet. A longer part has the escape octet, then its size
+as a big-endian integer. A short size in the long form is accepted as well.
 
-`MessageStream` takes octets as they come, however they are cut, and gives whole messages; it holds no more
-than the longest message of an unfinished one, whatever length the peer announces.
+`UnitFraming`: consecutive messages of one part, each of which contains its own length.
 
-Parts are put together and taken apart by `specwire.generated.native_stream` where that is compiled, as `builds` says of
-packages; what it does not understand is looked at here.
+`MessageStream` accepts octets in chunks of any size and returns whole messages. It buffers at most
+`max_octets` of an unfinished message, whatever length the peer announces.
+
+If compiled, `specwire.generated.native_stream` joins and splits the parts; see `builds` for when it
+is used. What it does not handle is done here.
 """
 
 from __future__ import annotations
@@ -37,7 +38,7 @@ class Framing(ABC):
 
     Attributes:
         protocol: name of the package.
-        edition: the specification, for errors.
+        edition: edition of the specification, for errors.
     """
 
     protocol: str
@@ -45,7 +46,10 @@ class Framing(ABC):
 
     @property
     def quick_cut(self) -> QuickCut | None:
-        """What returns where the first messages that are whole and well formed end, and their parts, if there is such."""
+        """Compiled function that returns the leading whole, well-formed messages; None if unavailable.
+
+        It returns where they end, and their parts.
+        """
         return None
 
     @abstractmethod
@@ -54,10 +58,10 @@ class Framing(ABC):
 
     @abstractmethod
     def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
-        """Return where the message that begins at `at` ends, and its parts; None while it is not whole.
+        """Return where the message at offset `at` ends, and its parts; None if it is incomplete.
 
         Raises:
-            DecodeError: the octets begin no message, or one that is longer than it may be.
+            DecodeError: the octets do not begin a message, or the message is too long.
         """
 
     def error(self, kind: Kind, expected: str, found: str, offset: int) -> DecodeError:
@@ -70,13 +74,14 @@ class Framing(ABC):
 
 @dataclass(frozen=True, slots=True)
 class PartFraming(Framing):
-    """Parts with their sizes, behind a magic and the length of all of them.
+    """Framing by parts with their sizes, after a magic and the length of all parts.
 
     Attributes:
-        magics: the octets that a message may begin with; the first is big-endian, the second its reverse.
-        length_octets: octets of the length of all parts together.
-        escape: the size octet that says a long size follows.
-        long_octets: octets of a long size.
+        magics: octets with which a message may begin; the first is big-endian, the second its
+            reverse.
+        length_octets: width of the length of all parts together.
+        escape: size octet that announces a long size.
+        long_octets: width of a long size.
     """
 
     magics: tuple[bytes, ...]
@@ -101,7 +106,7 @@ class PartFraming(Framing):
 
     @property
     def native(self) -> bytes:
-        """The magic as peers of this machine write it."""
+        """Magic in the octet order of this machine."""
         return self.magics[-1] if sys.byteorder == "little" else self.magics[0]
 
     def frame(self, parts: Sequence[bytes]) -> bytes:
@@ -125,7 +130,7 @@ class PartFraming(Framing):
         """Return the parts in the octets after magic and length.
 
         Raises:
-            DecodeError: a size runs past the end, or there is no part at all.
+            DecodeError: a size exceeds the octets that are left, or there is no part.
         """
         parts: list[bytes] = []
         at, end, escape = 0, len(body), self.escape
@@ -147,7 +152,7 @@ class PartFraming(Framing):
         return parts
 
     def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
-        """See `Framing.cut`; the longest message is one whose parts and their sizes take `max_octets`."""
+        """See `Framing.cut`. `max_octets` limits the parts together with their sizes."""
         sized = at + len(self.magics[0])
         if buffer[at:sized] not in self.magics:
             self._check_beginning(bytes(buffer[at:sized]))
@@ -162,19 +167,20 @@ class PartFraming(Framing):
         return (end, self.split(bytes(buffer[start:end]))) if len(buffer) >= end else None
 
     def _check_beginning(self, magic: bytes) -> None:
-        """Raise DecodeError unless `magic` can become one."""
+        """Raise DecodeError unless `magic` can still become a magic."""
         if not any(known.startswith(magic) for known in self.magics):
             expected = " or ".join(known.hex(" ") for known in self.magics)
-            # Up to the first octet that is wrong: what came behind it depends on how the stream is cut.
+            # Report octets up to the first wrong one: those after it depend on how the stream was
+            # split.
             wrong = max(_common(known, magic) for known in self.magics)
             raise self.error("constant", expected, magic[: wrong + 1].hex(" "), 0)
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """How a message begins: with `prefix`, then, `skip` octets later, a size of `size_octets` octets.
+    """Beginning of a message: `prefix`, then, `skip` octets later, a size of `size_octets` octets.
 
-    The size counts what follows it. A message without a size has `octets` octets in all.
+    The size counts what follows it. A message without a size has `octets` octets in total.
     """
 
     prefix: bytes
@@ -185,10 +191,10 @@ class Head:
 
 @dataclass(frozen=True, slots=True)
 class UnitFraming(Framing):
-    """Messages of one part, each of which says itself how long it is.
+    """Framing of messages of one part, each of which contains its own length.
 
     Attributes:
-        heads: how messages begin; no prefix begins with another.
+        heads: beginnings of messages; no prefix begins with another.
     """
 
     heads: tuple[Head, ...]
@@ -199,7 +205,7 @@ class UnitFraming(Framing):
         return part
 
     def cut(self, buffer: bytearray, at: int, max_octets: int) -> tuple[int, list[bytes]] | None:
-        """See `Framing.cut`; the longest message is one that takes `max_octets` in all."""
+        """See `Framing.cut`. `max_octets` limits the whole message."""
         head = self._head(buffer, at)
         if head is None:
             return None
@@ -220,7 +226,7 @@ class UnitFraming(Framing):
         return (end, [bytes(buffer[at:end])]) if len(buffer) >= end else None
 
     def _head(self, buffer: bytearray, at: int) -> Head | None:
-        """The head that the octets from `at` begin with; None while that is open."""
+        """Return the head that matches the octets at `at`; None if more octets are needed."""
         for head in self.heads:
             if buffer.startswith(head.prefix, at):
                 return head
@@ -232,12 +238,12 @@ class UnitFraming(Framing):
             return None
         nearest = [prefix[wrong:] for prefix, same in zip(prefixes, common, strict=True) if same == wrong]
         kind: Kind = "constant" if len({prefix[wrong : wrong + 1] for prefix in prefixes}) == 1 else "tag"
-        # The one octet that is wrong: what came behind it depends on how the stream is cut.
+        # Report the one wrong octet: those after it depend on how the stream was split.
         raise self.error(kind, one_of(dict.fromkeys(nearest)), show(octets[wrong : wrong + 1]), wrong)
 
 
 def _common(prefix: bytes, octets: bytes) -> int:
-    """How many octets both begin with."""
+    """Return how many leading octets both have in common."""
     return next(
         (at for at, (a, b) in enumerate(zip(prefix, octets, strict=False)) if a != b),
         min(len(prefix), len(octets)),
@@ -245,14 +251,14 @@ def _common(prefix: bytes, octets: bytes) -> int:
 
 
 class MessageStream(Generic[M]):
-    """Cuts a stream of octets, however they come, into messages.
+    """Decoder from a stream of octets, in chunks of any size, to messages.
 
-    A fault ends the stream: there is no way to find the next message. What was complete before it is still
-    given out, so that the same octets give the same messages however they are cut; the fault is then what
-    the next call raises, and `fault` until then.
+    A fault ends the stream, because the start of the next message cannot be found. Messages that
+    were complete before the fault are still returned, so the result does not depend on the chunks.
+    The call that returns them sets `fault`, and the next call raises it.
 
     Attributes:
-        fault: why the stream cannot go on, None as long as it can.
+        fault: error that ended the stream; None while there is none.
     """
 
     def __init__(self, framing: Framing, decode: Callable[[list[bytes]], M], max_octets: int) -> None:
@@ -265,10 +271,10 @@ class MessageStream(Generic[M]):
         self.fault: DecodeError | None = None
 
     def feed(self, octets: bytes) -> list[M]:
-        """Take octets of any number; return every message that they complete.
+        """Accept the next octets; return every message that they complete.
 
         Raises:
-            DecodeError: the stream is not made of messages, or one is longer than it may be.
+            DecodeError: the stream is not made of messages, or a message is too long.
         """
         messages: list[M] = []
         if self.fault is None:
@@ -282,7 +288,7 @@ class MessageStream(Generic[M]):
         return messages
 
     def _take(self, octets: bytes, messages: list[M]) -> None:
-        """Add every message that is whole; what is left begins the next."""
+        """Append every whole message to `messages`; keep the rest for the next call."""
         buffer, decode, most = self._buffer, self._decode, self._max_octets
         if buffer:
             buffer += octets
@@ -291,13 +297,13 @@ class MessageStream(Generic[M]):
                 return
             at, parts = found
             messages.append(decode(parts))
-            octets = bytes(buffer[at:])  # no more than has just come
+            octets = bytes(buffer[at:])  # at most what was just received
             buffer.clear()
         at = 0
         if self._quick_cut is not None:
             at, cut = self._quick_cut(octets, most)
             for parts in cut:
-                messages.append(decode(parts))  # one by one: those before a fault are kept
+                messages.append(decode(parts))  # one by one, to keep the messages before a fault
             if at == len(octets):
                 return
         buffer += octets[at:]
@@ -308,10 +314,10 @@ class MessageStream(Generic[M]):
         del buffer[:at]
 
     def eof(self) -> None:
-        """Say that no more octets will come.
+        """Signal the end of the stream.
 
         Raises:
-            DecodeError: a message has begun and not ended, or the stream had a fault before.
+            DecodeError: the last message is incomplete, or the stream had a fault before.
         """
         if self.fault is not None:
             raise self.fault

@@ -1,6 +1,6 @@
-"""The values that have no values inside, for the slow path of decoding: each is checked where it stands.
+"""Checks of simple values, for the slow path of decoding.
 
-A value ends where its type says, or with its run: at `Place.end`.
+A value ends where its type says, or at the end of its run, `Place.end`.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specwire.generated.selection import spellings
 from specwire.generated.words import either, octets_word, one_of, show
 
 Scalar = Constant | Keyword | Padding | Integer | Text | Octets | Json
-"""A type whose values have no values inside."""
+"""Type whose values contain no other values."""
 
 
 def check_scalar(place: Place, type: Scalar, at: int) -> int:
@@ -51,7 +51,7 @@ def check_words(place: Place, type: Keyword | Constant) -> None:
 
 
 def spanned(place: Place, span: Span, at: int) -> tuple[int, bytes]:
-    """Return where a value's octets begin, and the octets."""
+    """Return where the octets of a value begin, and the octets."""
     if span.kind == "rest":
         return at, place.take(at, place.end - at)
     if span.kind == "fixed":
@@ -77,7 +77,7 @@ def _check_constant(place: Place, type: Constant, at: int) -> int:
 
 
 def _unlike(type: Constant, found: bytes) -> tuple[str, str]:
-    """A constant and what is there instead, in words; where it is a text behind its length, both without that."""
+    """Return the expected constant and what was found, in words; omit the length prefix of a text."""
     text = type.words.strip("'").encode()
     length = type.octets.removesuffix(text)
     if length in (b"", type.octets):
@@ -123,7 +123,7 @@ def _check_utf8(place: Place, raw: bytes, at: int) -> None:
 
 
 def _check_json(place: Place, raw: bytes, start: int) -> None:
-    """JSON text is UTF-8; the letter wants a JSON object, and a NUL may end it."""
+    """Check JSON text, which must be UTF-8; strict requires an object and allows a NUL at the end."""
     _check_utf8(place, raw, start)
     if not place.strict:
         return

@@ -1,4 +1,4 @@
-"""How octets and numbers read in the sentences of errors."""
+"""Wording of octets and numbers in error messages."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 
 
 def number_of(number: int, thing: str) -> str:
-    """Return a number with what it counts, in the plural unless it is one."""
+    """Return a number and what it counts, in the plural unless the number is one."""
     return f"{number} {thing}{'' if number == 1 else 's'}"
 
 
@@ -21,18 +21,18 @@ def frames_word(frames: Sequence[object]) -> str:
 
 
 def one_of(options: Iterable[bytes]) -> str:
-    """Return the octets that may stand in a place."""
+    """Return the alternatives for octets as words."""
     return either(map(show, options))
 
 
 def either(words: Iterable[str]) -> str:
-    """Return words with "or" before the last, and commas between the others."""
+    """Return words joined by commas, with "or" before the last."""
     *several, last = words
     return f"{', '.join(several)} or {last}" if several else last
 
 
 def show(octets: bytes) -> str:
-    """Return octets as a person reads them: in quotes where they are text, else hexadecimal, never long."""
+    """Return octets in readable form, shortened: quoted if they are text, else hexadecimal."""
     if not octets:
         return "nothing"
     if len(octets) > 2 and all(0x20 <= octet <= 0x7E for octet in octets):

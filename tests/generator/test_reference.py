@@ -108,7 +108,7 @@ def test_mended_rules_show_both_texts() -> None:
     section = page_of("filemq").partition('id="rule-operation"')[2].partition("</article>")[0]
     words = "".join(Page(f"<article><h3{section}</article>").texts)
     assert "operation = create / delete" in words and "operation       = create | delete" in words
-    assert "mended in filemq/profile.toml, line 14" in words
+    assert "corrected in filemq/profile.toml, line 14" in words
     assert "Why: RFC 5234 writes alternatives with a slash." in words
 
 
@@ -124,14 +124,16 @@ def test_names_that_only_the_document_has_lead_nowhere(tmp_path: Path) -> None:
 def test_added_rules_say_why() -> None:
     """Flux's dialog is in the profile only, with its reason; magic is published and needs none."""
     reasons = {rule.name: rule.reason for rule in book_of(compilation("flux")).rules}
-    assert reasons["flux-dialog"].startswith("The prose describes requests answered by responses")
+    assert reasons["flux-dialog"].startswith(
+        "In the prose, responses with the same matchtag answer a request"
+    )
     assert reasons["magic"] == ""
 
 
 def test_presence_and_defaults_are_told() -> None:
     """Flux: the topic is there when its flag is set, the letter requires it; USERID_UNKNOWN is a default."""
     words = "".join(Page(page_of("flux")).texts)
-    assert "There when TOPIC (0x01) is set. The letter of the specification requires it." in words
+    assert "Present if TOPIC (0x01) is set. The letter of the specification requires it." in words
     assert "USERID_UNKNOWN = 4294967295" in words
     assert "FF EE 00 12 or 12 00 EE FF" in words
     assert "Beginning" not in words and "A size" not in words
@@ -143,7 +145,7 @@ def test_assumptions_are_listed(tmp_path: Path) -> None:
     assert any(warning.code == "W401" for warning in found.warnings)
     words = "".join(Page(page(found)).texts)
     assert "W401" in words and "demo/grammar.abnf, line 2" in words
-    assert "Nothing: grammar and profile say everything." in "".join(Page(page_of("flux")).texts)
+    assert "None: grammar and profile specify everything." in "".join(Page(page_of("flux")).texts)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -241,7 +243,13 @@ def test_protocol_without_anything_more_than_one_message(tmp_path: Path) -> None
     reader = Page(text)
     assert reader.faults == []
     sections = [title for level, title in reader.headings if level == 2]
-    assert sections == ["Contents", "Messages", "Rules", "Grammar as published", "What the compiler assumed"]
+    assert sections == [
+        "Contents",
+        "Messages",
+        "Rules",
+        "Grammar as published",
+        "Assumptions of the compiler",
+    ]
 
 
 def test_rules_as_large_and_deep_as_the_compiler_takes(tmp_path: Path) -> None:

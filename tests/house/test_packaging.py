@@ -187,7 +187,7 @@ def test_installed_packages_choose_their_build(unpacked: Path, tmp_path: Path) -
     reasons = json.loads(run.stdout.partition("\n")[2])
     assert reasons.pop(COMPILED) == ""
     assert reasons.pop(BROKEN) == "not compiled"
-    assert set(reasons.values()) == {"compiled before the package was generated anew"}
+    assert set(reasons.values()) == {"compiled before the package was regenerated"}
     code = f"import sys; sys.path.insert(0, {str(unpacked)!r}); from specwire.generated import {COMPILED} as package;"
     code += "print(package.ACCELERATED, package.decode([bytes.fromhex('aaa106020001')]))"
     for pure, told in (("0", "True"), ("1", "False")):

@@ -212,7 +212,7 @@ def test_under_plain_messages_can_be_read(packets: dict[str, list[Shown]]) -> No
 
 
 def test_older_editions_are_refused_by_name_and_3_0_is_read(packets: dict[str, list[Shown]]) -> None:
-    assert faults(packets["ZMTP 2"]) == ["a greeting of another edition than ZMTP 3"]
+    assert faults(packets["ZMTP 2"]) == ["a greeting of another version than ZMTP 3"]
     assert names(packets["ZMTP 3.0"], "filemq") == NAMES
     assert faults(packets["ZMTP 3.0"]) == []
 
@@ -228,7 +228,7 @@ def test_a_capture_that_begins_late_needs_the_port(packets: dict[str, list[Shown
 @pytest.mark.parametrize("name", ["not ZMTP any more", "a size beyond belief"])
 def test_what_is_no_unit_is_flagged_and_ends_there(packets: dict[str, list[Shown]], name: str) -> None:
     assert faults(packets[name]) == [
-        "no unit of ZMTP begins so, or it is larger than the limit of the preferences"
+        "these octets begin no ZMTP unit, or the unit exceeds the limit in the preferences"
     ]
 
 

@@ -1,17 +1,17 @@
-"""The reference page of a protocol: one HTML file with tables and drawings, for people.
+"""Emitter of a protocol's reference page: one HTML file with tables and drawings.
 
-Everything on it comes from the IR, the rules and what the compiler remarked; the words are those of our
-grammars and profiles. `page` puts it together, the other modules make its parts:
+All content comes from the IR, the rules, and the remarks of the compiler; the wording is that of
+the grammars and profiles. `page` assembles it from the parts made by the other modules:
 
-    messages, wording, snippets     what is in a message, as a table and as a call in Python
-    columns                         what it becomes on Spark
-    boxes, octets, envelope         the same as drawings of octets and frames
-    dialogs, graph, layered         who may send what when, as tables and drawings
-    rules, railroads, book          the rules, as text with links and as railroad diagrams
-    facts                           numbers, timers, answers; what the compiler assumed
+    messages, wording, snippets     content of a message, as a table and as a call in Python
+    columns                         its columns on Spark
+    boxes, octets, envelope         drawings of octets and frames
+    dialogs, graph, layered         dialogs, as tables and drawings
+    rules, railroads, book          rules, as text with links and as railroad diagrams
+    facts                           numbers, timers, answers, assumptions of the compiler
 
-The page needs no network and no script. It is drawn with two libraries of the extra ``docs``:
-`railroad-diagrams` and, to place the states, `grandalf`.
+The page needs no network and no script. The drawings need two libraries of the extra ``docs``:
+`railroad-diagrams` and, for the layout of states, `grandalf`.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from specwire.generator.emit.write import Emitter, compilation
 
 def emit(protocol: ir.Protocol) -> str:
     """Return the page of a protocol."""
-    # Every run of the generator loads every emitter: what this one needs is imported where it is used.
+    # Every run loads all emitters, so import the dependencies of this one on use.
     from specwire.generator.emit.reference.book import book_of
     from specwire.generator.emit.reference.page import reference_page
 

@@ -1,7 +1,7 @@
-"""What the page needs beyond the IR: the rules as text, the files that they stand in, and what was remarked.
+"""Rules as text, their files, and the compiler's remarks: the page's input besides the IR.
 
-Everything is plain text with its place, so that it could be printed, compared, or read by another program;
-places name a file by its folder and name, never by where it is on a machine.
+Everything is plain text with its position, so another program can print, compare or read it.
+Positions name a file by its folder and name, never by its path on a machine.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class GrammarRule(msgspec.Struct, frozen=True):
-    """A rule as the compiler read it, in one line of ABNF; `published` is what it was where it was mended."""
+    """Rule as read, in one line of ABNF; `published` is its original text if it was corrected."""
 
     name: str
     role: str | None
@@ -36,11 +36,11 @@ class GrammarRule(msgspec.Struct, frozen=True):
     mended_at: str = ""
     """File and line of the erratum."""
     reason: str = ""
-    """Why the profile mends the rule, or adds it; empty for a rule that is as published."""
+    """Why the profile corrects or adds the rule; empty for a rule as published."""
 
 
 class Remark(msgspec.Struct, frozen=True):
-    """A warning or assumption of the compiler, with its place."""
+    """Warning or assumption of the compiler, with its position."""
 
     code: str
     file: str
@@ -50,14 +50,14 @@ class Remark(msgspec.Struct, frozen=True):
 
 
 class File(msgspec.Struct, frozen=True):
-    """A published grammar, unchanged."""
+    """Published grammar, unchanged."""
 
     name: str
     text: str
 
 
 class Book(msgspec.Struct, frozen=True):
-    """The rules of a protocol in their order, the files they stand in, and the compiler's remarks."""
+    """Rules of a protocol in order, the files that contain them, and the compiler's remarks."""
 
     rules: tuple[GrammarRule, ...]
     files: tuple[File, ...]
@@ -65,7 +65,7 @@ class Book(msgspec.Struct, frozen=True):
 
 
 def book_of(compilation: Compilation) -> Book:
-    """Return what a compilation knows beyond its IR."""
+    """Return what a compilation contains besides its IR."""
     rules = compilation.grammar.rules
     return Book(
         tuple(_rule(rule) for rule in rules),
@@ -92,7 +92,7 @@ def _rule(rule: Rule) -> GrammarRule:
 
 @lru_cache(maxsize=8)
 def _reasons(source: Source) -> Mapping[int, str]:
-    """Return for each line of a profile that holds a rule, or a mended one, why the profile has it."""
+    """Return the reason for each line of a profile that corrects or adds a rule."""
     if not source.path.endswith(".toml"):
         return {}
     profile = tomllib.loads(source.text)

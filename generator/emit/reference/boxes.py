@@ -1,8 +1,8 @@
-"""What a value is on the wire, as boxes: the one description that drawings and tables are made from.
+"""Wire format of values as boxes: the common description behind drawings and tables.
 
-A `Box` is a run of octets, of known size or not; a `Group` is boxes that belong together, once, several
-times, or one instead of another. The `match` in `boxes_of` knows every type of the IR: a new one is an
-error of the type checker here, not a gap on a page.
+A `Box` is a run of octets of known or unknown size. A `Group` is a sequence of boxes, which occurs
+once or several times, or a choice between them. The `match` in `boxes_of` covers every type of the
+IR, so the type checker reports a missing case.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ Kind = Literal["constant", "value", "size", "padding"]
 
 @dataclass(frozen=True, slots=True)
 class Box:
-    """Octets that stand together; `octets` None: as many as `note` says."""
+    """Octets that belong together. If `octets` is None, `note` describes their number."""
 
     label: str
     octets: int | None
@@ -28,9 +28,9 @@ class Box:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Boxes one after the other, or one of them where they are `alternatives`.
+    """Boxes in sequence, or a choice of one of them if they are `alternatives`.
 
-    `times` says how often they come where that is not once.
+    `times` says how often the group occurs if that is not once.
     """
 
     label: str
@@ -40,7 +40,7 @@ class Group:
 
     @property
     def caption(self) -> str:
-        """What stands above the group."""
+        """Caption above the group."""
         return f"{self.label} {self.times}".strip()
 
 
@@ -48,7 +48,7 @@ Item = Box | Group
 
 
 def boxes_of(name: str, type: ir.Type) -> tuple[Item, ...]:
-    """Return the boxes of a value; `name` is what the page calls it."""
+    """Return the boxes of a value; `name` is its name on the page."""
     match type:
         case ir.ConstantType():
             return (Box(f"{name} = {constant_text(type)}", len(type.octets), "constant"),)
@@ -82,7 +82,7 @@ def boxes_of(name: str, type: ir.Type) -> tuple[Item, ...]:
 
 
 def run_of(fields: Iterable[ir.Field]) -> tuple[Item, ...]:
-    """Return the boxes of fields that stand one after the other."""
+    """Return the boxes of consecutive fields."""
     found: list[Item] = []
     for field in fields:
         items = boxes_of(field.name, field.type)
@@ -91,14 +91,14 @@ def run_of(fields: Iterable[ir.Field]) -> tuple[Item, ...]:
 
 
 def constant_text(type: ir.ConstantType) -> str:
-    """Return a constant as a person writes it: a word in quotes, or its octets."""
+    """Return a constant in readable form: a quoted word, or its octets."""
     if type.text is not None:
         return f"“{type.text}”"
     return hex_text(type.octets)
 
 
 def hex_text(octets: bytes, most: int = 8) -> str:
-    """Return octets as ``AA A3``; more than `most` of them, cut: ``00 00 00 00 …``."""
+    """Return octets as ``AA A3``; more than `most` are shortened: ``00 00 00 00 …``."""
     if not octets:
         return "nothing"
     if len(octets) > most:
@@ -107,7 +107,7 @@ def hex_text(octets: bytes, most: int = 8) -> str:
 
 
 def fixed_octets(items: Iterable[Item]) -> int | None:
-    """Return how many octets the boxes take together, None where that differs."""
+    """Return the total number of octets of the boxes, None if it varies."""
     total = 0
     for item in items:
         if isinstance(item, Box):
@@ -121,7 +121,7 @@ def fixed_octets(items: Iterable[Item]) -> int | None:
 
 
 def flat(items: Iterable[Item], path: str = "") -> tuple[Box, ...]:
-    """Return boxes of fixed size without the groups around them, which stay in their names."""
+    """Return boxes of fixed size without the groups around them; their names include the groups."""
     found: list[Box] = []
     for item in items:
         if isinstance(item, Group):
@@ -162,7 +162,7 @@ def _size_form(name: str, form: ir.SizeForm) -> tuple[Box, ...]:
 def _counted(name: str, count: int, items: tuple[Item, ...]) -> tuple[Item, ...]:
     match items:
         case (Group(items=inner, times="", alternatives=False),):
-            items = inner  # one frame around what repeats is enough
+            items = inner  # one frame around a repetition is enough
     if not count:
         return (Group(name, items, times="(as many as there are)"),)
     return (Box("count", count, "size"), Group(name, items, times="(count times)"))

@@ -1,4 +1,4 @@
-"""The table that a message becomes on Spark: its columns as the schema has them, for people."""
+"""Table of a message's columns on Spark, as in the schema."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ _TYPES: dict[Scalar, str] = {
 
 
 def view_columns(message: ir.Message, protocol: ir.Protocol) -> Table:
-    """Return the columns of a message's table; those of the capture, which all tables have, are left out."""
+    """Return the columns of a message's table, without the capture columns that all tables have."""
     rows = [*map(_row, columns(message, protocol)), *map(_derived_row, derived(message, protocol))]
     return Table(
         f"Columns of {message.class_name}", ("Column", "Type", "Null", "Unit", "Comment"), tuple(rows)
@@ -41,14 +41,14 @@ def view_columns(message: ir.Message, protocol: ir.Protocol) -> Table:
 
 def _row(column: Column) -> tuple[str, ...]:
     about = dict(column.metadata)
-    null = "never" if column.required else "where it is absent"
+    null = "never" if column.required else "if absent"
     return (column.name, _type(column.kind), null, about.get("unit", ""), about.get("comment", ""))
 
 
 def _derived_row(column: Derived) -> tuple[str, ...]:
     kind = "boolean" if column.mask else "variant"
-    null = "never" if column.mask else "where it is none"
-    return (column.name, kind, null, "", f"{column.comment} Follows from {column.of}.".strip())
+    null = "never" if column.mask else "if it is no JSON"
+    return (column.name, kind, null, "", f"{column.comment} Derived from {column.of}.".strip())
 
 
 def _type(kind: Kind) -> str:

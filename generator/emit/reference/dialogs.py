@@ -1,8 +1,8 @@
-"""The dialogs of a protocol as tables and as drawings, one for each role and reading.
+"""Dialogs of a protocol as tables and drawings, one for each role and reading.
 
-Both are made from the IR's tables, which the generated machine has as well; what is drawn is the `Drawing`
-that `specwire show machine` writes as text. For a role, its own messages
-are sent and all others received; which is which is written, not only coloured.
+Both are generated from the IR's tables, like the generated machine. The drawing is the `Drawing`
+that `specwire show machine` prints as text. From the view of a role, its own messages are sent and
+all others received. The direction is written as text, not only coloured.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from specwire.generator.emit.diagram import Drawing, Edge, draw
 from specwire.generator.emit.reference.graph import Arrow, Graph, Line, Node, draw_graph
 from specwire.generator.emit.reference.rules import rule_anchor
 
-_TOO_LARGE = Markup("<p>Too many states to draw; the table below says it all.</p>")
+_TOO_LARGE = Markup("<p>Too many states to draw; see the table below.</p>")
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One row of a table: in a state, on a message of a sender, what becomes of it."""
+    """Row of a table: a state, a message with its sender, and the result."""
 
     state: str
     sender: str
@@ -34,7 +34,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A drawing with its caption."""
+    """Drawing with its caption."""
 
     caption: str
     drawing: Markup
@@ -52,7 +52,7 @@ class Reading:
 
 @dataclass(frozen=True, slots=True)
 class DialogView:
-    """A dialog as the page shows it."""
+    """Dialog for the page."""
 
     name: str
     rule: str
@@ -65,13 +65,13 @@ class DialogView:
 
 @dataclass(frozen=True, slots=True)
 class _Words:
-    """What the protocol calls things: messages by class name, roles by letter."""
+    """Names that the protocol uses: messages by class name, roles by letter."""
 
     messages: Mapping[str, str]
     roles: Mapping[str, str]
 
     def line(self, label: str, role: str, data: Mapping[str, str], more: str = "") -> Line:
-        """Return a label as `role` sees it."""
+        """Return a label from the view of `role`."""
         sender, _, class_name = label.partition(":")
         kind = "send" if sender == role else "receive"
         word = "send" if sender == role else "recv"
@@ -79,14 +79,14 @@ class _Words:
         return Line(text, kind, f"#message-{class_name}", (("label", label), *data.items()))
 
     def step(self, state: str, label: str, result: str) -> Step:
-        """Return a label as a row of a table."""
+        """Return a label as a table row."""
         sender, _, class_name = label.partition(":")
         message = self.messages.get(class_name, class_name)
         return Step(state, self.roles.get(sender, sender), message, class_name, result)
 
 
 def view_dialogs(protocol: ir.Protocol) -> tuple[DialogView, ...]:
-    """Return every dialog of the protocol, drawn."""
+    """Return every dialog of the protocol with its drawings."""
     words = _Words(
         {message.class_name: message.name for message in protocol.messages},
         {role.letter: role.name for role in protocol.roles},
@@ -109,11 +109,11 @@ def _dialog(dialog: Dialog, words: _Words) -> DialogView:
 
 def _notes(dialog: Dialog) -> Iterable[str]:
     if dialog.key:
-        yield f"A reply belongs to the request that has the same {' and '.join(dialog.key)}."
+        yield f"A reply belongs to the request with the same {' and '.join(dialog.key)}."
     for name, value in dialog.keyless:
-        yield f"A {name} of {value} is no key: such a request is not followed, such a reply is let through."
+        yield f"A {name} of {value} is no key: such a request is not tracked, and such a reply is always allowed."
     for name, value in dialog.unanswered:
-        yield f"A request with the bits 0x{value:02x} of {name} set wants no reply."
+        yield f"A request with the bits 0x{value:02x} of {name} set needs no reply."
 
 
 def _strict(dialog: Dialog, words: _Words) -> Reading:
@@ -130,7 +130,7 @@ def _strict(dialog: Dialog, words: _Words) -> Reading:
         for state in dialog.strict
         for transition in state.transitions
     ]
-    doc = f"The rule to the letter: {_count(len(dialog.strict), 'state')}, one message after the other."
+    doc = f"The rule as written: {_count(len(dialog.strict), 'state')}, one message after the other."
     return Reading("strict", doc, tuple(figures), tuple(steps))
 
 
@@ -147,16 +147,14 @@ def _concurrent(dialog: Dialog, words: _Words) -> Reading:
             graph = exchanges_graph(drawing, role, words)
             drawn = _drawn(graph, dialog, role, "exchanges")
             figures.append(Figure(f"{dialog.name}, exchanges in use, {seen}", drawn))
-    doc = (
-        "What peers do that do not wait for each other: phases, and in them exchanges that run side by side."
-    )
+    doc = "For peers that do not wait for each other: phases, and concurrent exchanges inside them."
     return Reading("concurrent", doc, tuple(figures), tuple(_concurrent_steps(dialog.concurrent, words)))
 
 
 def states_graph(
     drawing: Drawing, role: str, words: _Words, waiting: frozenset[tuple[str, str]] = frozenset()
 ) -> Graph:
-    """Return states or phases as `role` sees them; a message that is `waiting` for a reply says so."""
+    """Return states or phases from the view of `role`; mark the labels in `waiting` as such."""
     numbers = {node.name: number for number, node in enumerate(drawing.nodes)}
     inside: dict[str, tuple[Line, ...]] = {}
     arrows: list[Arrow] = []
@@ -176,7 +174,7 @@ def states_graph(
 
 
 def exchanges_graph(drawing: Drawing, role: str, words: _Words) -> Graph:
-    """Return what waits for a reply, what makes it wait and what ends it, as `role` sees them."""
+    """Return the states of waiting for a reply, from the view of `role`, and the messages between them."""
     edges = [edge for exchange in drawing.exchanges for edge in exchange]
     places = dict.fromkeys(end for edge in edges for end in (edge.source, edge.target) if end)
     numbers = {place: number for number, place in enumerate(places)}

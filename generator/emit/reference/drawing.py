@@ -1,8 +1,8 @@
-"""SVG as elements: text is escaped by the library that writes them, and every drawing has a name.
+"""SVG drawings as element trees: the library escapes text, and every drawing has an accessible name.
 
-Colours and fonts are left to the page's style sheet, which knows light, dark and paper; a drawing says
-by classes what its shapes are. Sizes are in pixels. Text is set in a monospace font, so that its width
-is known here: `text_width`.
+Colours and fonts come from the style sheet of the page, which supports light, dark and print; a
+drawing sets classes only. Sizes are in pixels. Text is in a monospace font, so its width can be
+computed: `text_width`.
 """
 
 from __future__ import annotations
@@ -14,21 +14,21 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 from markupsafe import Markup
 
 CHARACTER = 7.25
-"""The width of a character at 12 pixels, in the widest of the usual monospace fonts."""
+"""Width of a character at 12 pixels, in the widest of the usual monospace fonts."""
 
 SMALLEST = 0.75
-"""How much of its size a drawing keeps on a narrow page."""
+"""Smallest scale of a drawing on a narrow page."""
 
 Attributes = Mapping[str, str | float]
 
 
 def text_width(text: str) -> float:
-    """Return how wide a text is; characters of East Asia take two places."""
+    """Return the width of a text; East Asian characters count twice."""
     return sum(2 if unicodedata.east_asian_width(c) in "WF" else 1 for c in text) * CHARACTER
 
 
 def shortened(text: str, width: float) -> str:
-    """Return the text, cut with an ellipsis where it is wider than `width`."""
+    """Return the text, shortened with an ellipsis if it is wider than `width`."""
     if text_width(text) <= width:
         return text
     while text and text_width(text) > width - CHARACTER:
@@ -37,7 +37,7 @@ def shortened(text: str, width: float) -> str:
 
 
 def drawing(width: float, height: float, name: str, *, kind: str, links: bool = False) -> Element:
-    """Return an empty drawing; `name` is read aloud. With `links`, its parts can be reached as well."""
+    """Return an empty drawing with the accessible name `name`; with `links`, its parts are accessible."""
     return Element(
         "svg",
         {
@@ -53,7 +53,7 @@ def drawing(width: float, height: float, name: str, *, kind: str, links: bool = 
 
 
 def least_width(width: float) -> str:
-    """Return the style of a drawing that shrinks where room is scarce, as long as it can be read."""
+    """Return the style of a drawing that shrinks on narrow pages while it remains readable."""
     return f"min-width:{number(width * SMALLEST)}px"
 
 
@@ -66,7 +66,7 @@ def add(parent: Element, tag: str, attributes: Attributes, text: str = "") -> El
 
 
 def add_text(parent: Element, x: float, y: float, text: str, width: float, *, kind: str) -> Element:
-    """Append a text around `x`, cut to `width`; what was cut shows when the pointer rests on it."""
+    """Append a text centred at `x`, shortened to `width`; the full text is its tooltip."""
     shown = shortened(text, width)
     child = add(parent, "text", {"x": x, "y": y, "class": kind}, shown)
     if shown != text:
@@ -76,10 +76,10 @@ def add_text(parent: Element, x: float, y: float, text: str, width: float, *, ki
 
 
 def written(drawing: Element) -> Markup:
-    """Return the drawing as text that stands in a page as it is."""
+    """Return the drawing as markup that needs no escaping."""
     return Markup(tostring(drawing, encoding="unicode"))
 
 
 def number(value: float) -> str:
-    """Return a coordinate with two decimals at most, the same on every machine."""
+    """Return a coordinate with at most two decimals, the same on every machine."""
     return f"{round(value, 2):.10g}"

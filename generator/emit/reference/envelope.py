@@ -1,7 +1,7 @@
-"""Draw a message of several frames: the frames from left to right, each with when it is there.
+"""Drawing of a message of several frames: frames from left to right, each with its condition.
 
-A frame with one field shows that field's octets, one with more of them its name only: it has a drawing of
-its own.
+A frame with one field shows that field's octets. A frame with several fields shows only its name,
+as it has its own drawing.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ def _frame(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> Item:
 
 
 def _when(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> str:
-    """Return in few words when a part is there; nothing where it always is."""
+    """Return a short condition for a part; empty if it is always present."""
     presence = ir.Always() if isinstance(part, ir.Rest) else part.presence
     match presence:
         case ir.Always():
@@ -53,4 +53,4 @@ def _when(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> str:
             bits = [f"{'' if value & f.value else 'not '}{f.name}" for f in flags if mask & f.value]
             return f"(if {' and '.join(bits)})"
         case ir.Counted():
-            return "(may be left out)"
+            return "(optional)"

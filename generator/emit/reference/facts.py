@@ -1,4 +1,4 @@
-"""What a protocol fixes beside its messages: roles, numbers, timers, answers, framing, and the remarks."""
+"""Facts of a protocol besides its messages: roles, numbers, timers, answers, framing, and remarks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specwire.generator.emit.reference.book import Remark
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """A table of texts with a caption; the first column names the row."""
+    """Table of texts with a caption; the first column is the row header."""
 
     caption: str
     head: tuple[str, ...]
@@ -21,7 +21,7 @@ class Table:
 
 @dataclass(frozen=True, slots=True)
 class RemarkView:
-    """A remark, once for all the places that it is made of."""
+    """Remark, shown once with all its positions."""
 
     code: str
     message: str
@@ -30,7 +30,7 @@ class RemarkView:
 
 
 def numbers(protocol: ir.Protocol) -> tuple[Table, ...]:
-    """Return flags, constants and enumerations, those that there are."""
+    """Return the tables of flags, constants and enumerations that exist."""
     tables = [
         Table(
             "Bits of the flags octet",
@@ -59,9 +59,9 @@ def numbers(protocol: ir.Protocol) -> tuple[Table, ...]:
 
 
 def roles(protocol: ir.Protocol) -> Table:
-    """Return the sides of the dialogs."""
+    """Return the roles."""
     rows = ((role.letter, role.name, role.socket, role.doc) for role in protocol.roles)
-    return Table("Roles", ("Letter", "Name", "ZeroMQ socket", "What it does"), tuple(rows))
+    return Table("Roles", ("Letter", "Name", "ZeroMQ socket", "Task"), tuple(rows))
 
 
 def timers(protocol: ir.Protocol) -> Table:
@@ -71,7 +71,7 @@ def timers(protocol: ir.Protocol) -> Table:
 
 
 def answers(protocol: ir.Protocol) -> tuple[Table, ...]:
-    """Return what is answered to messages that do not decode, and to those out of turn."""
+    """Return the answers to messages that do not decode, and to messages out of turn."""
     names = {message.class_name: message.name for message in protocol.messages}
     letters = {role.letter: role.name for role in protocol.roles}
     malformed = (
@@ -87,17 +87,17 @@ def answers(protocol: ir.Protocol) -> tuple[Table, ...]:
     unexpected = ((letters.get(role, role), names.get(reply, reply)) for role, reply in protocol.unexpected)
     tables = (
         Table(
-            "Answers to a message that does not decode; the first row that fits applies",
-            ("Who answers", "Message", "Field", "What is wrong", "Answer"),
+            "Answers to a message that does not decode; the first matching row applies",
+            ("Role", "Message", "Field", "Fault", "Answer"),
             tuple(malformed),
         ),
-        Table("Answers to a message out of turn", ("Who answers", "Answer"), tuple(unexpected)),
+        Table("Answers to a message out of turn", ("Role", "Answer"), tuple(unexpected)),
     )
     return tuple(table for table in tables if table.rows)
 
 
 def framing(protocol: ir.Protocol) -> tuple[str, ...]:
-    """Return how messages are framed on a byte stream, in sentences; none where they are not."""
+    """Return sentences on the framing on a byte stream; none if there is no framing."""
     match protocol.stream:
         case None:
             return ()
@@ -105,33 +105,33 @@ def framing(protocol: ir.Protocol) -> tuple[str, ...]:
             return _framing(stream)
         case ir.UnitStream(heads=heads):
             told = (f"{_prefix(head)}: {_unit(head)}." for head in heads)
-            return ("Messages follow each other; each says itself how long it is.", *told)
+            return ("Messages follow each other; each contains its own length.", *told)
         case _:
             assert_never(protocol.stream)
 
 
 def _framing(stream: ir.Stream) -> tuple[str, ...]:
     magics = " or ".join(map(_hex, stream.magics))
-    long = f"from there on the octet {stream.escape} and {_octets(stream.long_octets)}"
+    long = f"from that size on, the octet {stream.escape} and {_octets(stream.long_octets)}"
     return (
-        f"A message begins with {magics}; all spellings are read.",
+        f"A message begins with {magics}; all of these are accepted.",
         f"Then {_octets(stream.length_octets)} count the octets that follow, as an integer in network order.",
-        f"Then each frame with its size in front: one octet below {stream.escape}; {long}.",
+        f"Then each frame, preceded by its size: one octet below {stream.escape}; {long}.",
     )
 
 
 def assumptions(remarks: Iterable[Remark]) -> tuple[RemarkView, ...]:
-    """Return what the compiler assumed of the layout (W4xx)."""
+    """Return the compiler's assumptions about the layout (W4xx)."""
     return tuple(_grouped(remark for remark in remarks if remark.code.startswith("W4")))
 
 
 def other_remarks(remarks: Iterable[Remark]) -> tuple[RemarkView, ...]:
-    """Return what else it remarked: notation and names, each once with its places."""
+    """Return the other remarks, on notation and names, each once with its positions."""
     return tuple(_grouped(remark for remark in remarks if not remark.code.startswith("W4")))
 
 
 def _grouped(remarks: Iterable[Remark]) -> Iterator[RemarkView]:
-    """Yield the remarks; of those about notation (W1xx) one stands for all of its code."""
+    """Yield the remarks; those on notation (W1xx) are grouped by code."""
     groups: dict[tuple[str, str], list[Remark]] = {}
     for remark in remarks:
         about = "" if remark.code.startswith("W1") else remark.message
@@ -156,6 +156,6 @@ def _prefix(head: ir.UnitHead) -> str:
 
 def _unit(head: ir.UnitHead) -> str:
     if not head.size_octets:
-        return f"{_octets(head.octets)} in all"
+        return f"{_octets(head.octets)} in total"
     skipped = f"{_octets(head.skip)}, then " if head.skip else ""
     return f"{skipped}a size of {_octets(head.size_octets)} that counts what follows it"

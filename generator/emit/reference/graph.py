@@ -1,8 +1,8 @@
-"""Draw a graph of states; what leads from one to the next stands in a box on the way.
+"""Drawing of a graph of states, with labels in boxes on the arrows.
 
-A `Graph` is states with the lines written in them, and arrows with the lines written on them. What stays
-in its state stands inside it, as UML writes internal transitions, and needs no arrow.
-`specwire.generator.emit.reference.layered` gives every box its place.
+A `Graph` has states with lines inside, and arrows with lines on them. A transition that stays in
+its state is written inside it, like an internal transition in UML, and needs no arrow.
+`specwire.generator.emit.reference.layered` computes the position of every box.
 """
 
 from __future__ import annotations
@@ -23,27 +23,27 @@ HEAD = 24.0
 _MARGIN = 16.0
 START = 12.0
 WIDEST = 945.0
-"""A drawing that would be wider goes from top to bottom, unless that is wider still."""
+"""A drawing wider than this runs from top to bottom, unless that is wider still."""
 LARGEST = 120
-"""More boxes than this are no picture that anybody could read."""
+"""Largest number of boxes of a readable drawing."""
 
 Shape = Literal["state", "place", "begin", "end"]
 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A line of text in a box: who does it (``send``, ``receive`` or empty), and where it leads."""
+    """Line of text in a box: direction (``send``, ``receive`` or empty), message, and target state."""
 
     text: str
     kind: str = ""
     href: str | None = None
     data: tuple[tuple[str, str], ...] = ()
-    """Attributes that say to programs what the line says to people."""
+    """Data attributes with the content of the line, for programs."""
 
 
 @dataclass(frozen=True, slots=True)
 class Node:
-    """A state: its name and what may happen in it; `double` where the dialog may end here."""
+    """State: its name and internal transitions; `double` if the dialog may end here."""
 
     name: str
     lines: tuple[Line, ...] = ()
@@ -54,7 +54,7 @@ class Node:
 
 @dataclass(frozen=True, slots=True)
 class Arrow:
-    """From one state to another, by number, on any of `lines`."""
+    """Arrow between two states, by number, labelled with `lines`."""
 
     source: int
     target: int
@@ -63,20 +63,20 @@ class Arrow:
 
 @dataclass(frozen=True, slots=True)
 class Graph:
-    """States, the first the start, and the arrows between them."""
+    """States, the first being the start, and the arrows between them."""
 
     nodes: tuple[Node, ...]
     arrows: tuple[Arrow, ...]
 
     @property
     def drawable(self) -> bool:
-        """Whether a picture of it can be read."""
+        """Whether the drawing is small enough to be readable."""
         return len(self.nodes) + len(self.arrows) <= LARGEST
 
 
 @dataclass(frozen=True, slots=True)
 class _Placed:
-    """Boxes and ways in their places, layers to the right; `down` turns the picture, so that they go down."""
+    """Boxes and routes with positions, layers to the right; with `down`, layers go down."""
 
     boxes: list[Box]
     labels: list[Box]
@@ -91,14 +91,14 @@ class _Placed:
         return width + _MARGIN, max(box.y + box.height / 2 for box in boxes) + _MARGIN
 
     def turned(self, box: Box) -> Box:
-        """Return a box as it is drawn."""
+        """Return a box as drawn."""
         return Box(box.height, box.width, box.y, box.x) if self.down else box
 
 
 def draw_graph(graph: Graph, name: str) -> Markup:
-    """Return the drawing, from left to right or, where that is too wide, from top to bottom.
+    """Return the drawing, from left to right or, if that is too wide, from top to bottom.
 
-    `name` is read aloud.
+    `name` is its accessible name.
     """
     placed = _place(graph, down=False)
     if placed.size[0] > WIDEST:
@@ -116,7 +116,7 @@ def draw_graph(graph: Graph, name: str) -> Markup:
 
 
 def _place(graph: Graph, *, down: bool) -> _Placed:
-    """Give everything its place, with a margin around it that has room for the mark of the start."""
+    """Compute all positions, with a margin that has room for the start marker."""
     placed = _Placed([], [], [], down)
     placed.boxes.extend(placed.turned(_node_box(node)) for node in graph.nodes)
     placed.labels.extend(placed.turned(_label_box(arrow.lines)) for arrow in graph.arrows)
@@ -145,7 +145,7 @@ def _label_box(lines: Sequence[Line]) -> Box:
 
 
 def _draw_way(svg: Element, points: Sequence[tuple[float, float]], *, down: bool) -> None:
-    """Draw a way with its head; what goes to the right in `points` goes down in the drawing where `down`."""
+    """Draw a route with its arrowhead; with `down`, the x direction of `points` is drawn downwards."""
     add(svg, "path", {"class": "arrow", "d": _curve(points, down=down)})
     (before, _), (x, y) = points[-2:]
     back = -6 if before <= x else 6
@@ -154,7 +154,7 @@ def _draw_way(svg: Element, points: Sequence[tuple[float, float]], *, down: bool
 
 
 def _points(source: Box, target: Box, way: Route) -> list[tuple[float, float]]:
-    """Return the way from the side of one box to the facing side of the other, as (x, y)."""
+    """Return the route from the side of one box to the facing side of the other, as (x, y)."""
     middle = way.points[1:-1]
     if middle and abs(middle[0][0] - source.x) > abs(middle[-1][0] - source.x):
         middle.reverse()
@@ -165,7 +165,7 @@ def _points(source: Box, target: Box, way: Route) -> list[tuple[float, float]]:
 
 
 def _curve(points: Sequence[tuple[float, float]], *, down: bool) -> str:
-    """Return a path through the points that leaves and enters each of them along the layers' direction."""
+    """Return a path through the points that enters and leaves each along the direction of the layers."""
     path = f"M{_point(*points[0], down)}"
     for (x1, y1), (x2, y2) in pairwise(points):
         middle = (x1 + x2) / 2

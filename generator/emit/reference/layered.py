@@ -1,9 +1,9 @@
-"""Give the states of a graph their places, layer by layer from left to right.
+"""Layered layout of a graph of states, from left to right.
 
-The work is `grandalf`'s, an optional library, imported where the first graph is drawn: it puts states in
-layers, orders each layer so that few lines cross, and sends long lines around the boxes. It lays its layers
-out from top to bottom, so a box is handed over lying on its side. An arrow's label is a box like a state's,
-between the two: so no text ever lies on another.
+The optional library `grandalf` does the work and is imported for the first graph. It assigns states
+to layers, orders each layer to reduce crossings, and routes long lines around boxes. Its layers run
+from top to bottom, so boxes are passed with width and height exchanged. The label of an arrow is a
+box between two states, so texts never overlap.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BETWEEN_BOXES = 14.0
 
 @dataclass(slots=True)
 class Box:
-    """A box and, once it is placed, its middle; on its side, what `grandalf` calls a view."""
+    """Box and, once placed, its centre; with axes exchanged, the view object of `grandalf`."""
 
     width: float
     height: float
@@ -27,17 +27,17 @@ class Box:
 
     @property
     def w(self) -> float:
-        """How much of its layer the box takes."""
+        """Extent of the box within its layer."""
         return self.height
 
     @property
     def h(self) -> float:
-        """How deep its layer must be for it."""
+        """Depth of the box across the layers."""
         return self.width
 
     @property
     def xy(self) -> tuple[float, float]:
-        """The middle, lying on its side."""
+        """Centre, with axes exchanged."""
         return self.y, self.x
 
     @xy.setter
@@ -52,26 +52,26 @@ class Box:
 
 @dataclass(slots=True)
 class Route:
-    """The way of a line between two boxes, from middle to middle, as (x, y)."""
+    """Route of a line between two boxes, from centre to centre, as (x, y)."""
 
     points: list[tuple[float, float]] = field(default_factory=list)
 
     def setpath(self, points: Sequence[tuple[float, float]]) -> None:
-        """Take the way, lying on its side; called by the layout."""
+        """Set the route, with axes exchanged; called by the layout."""
         self.points = [(x, y) for y, x in points]
 
     def move(self, right: float, down: float) -> None:
-        """Move the way."""
+        """Move the route."""
         self.points = [(x + right, y + down) for x, y in self.points]
 
 
 def place(
     boxes: Sequence[Box], labels: Sequence[Box], ends: Sequence[tuple[int, int]]
 ) -> list[tuple[Route, Route]]:
-    """Give every box its place, the first box leftmost; return the ways to each label and on from it.
+    """Place every box, the first leftmost; return the routes to and from each label.
 
-    `ends` are, for each label, the boxes that its arrow leads from and to. States that do not hang together
-    are placed below each other.
+    For each label, `ends` holds the boxes at both ends of its arrow. Unconnected parts are placed
+    below each other.
     """
     from grandalf.graphs import Edge, Graph, Vertex
 
@@ -96,9 +96,9 @@ def place(
 
 
 def _ranks(count: int, ends: Sequence[tuple[int, int]]) -> list[int]:
-    """Return an order of the states in which every arrow leads onwards but those that close a loop.
+    """Return an order of the states in which only arrows that close a loop lead backwards.
 
-    A walk in depth leaves a state after all that it leads to; the order is that of leaving, last first.
+    This is the reverse postorder of a depth-first search.
     """
     following: dict[int, list[int]] = {}
     for source, target in ends:
@@ -124,7 +124,7 @@ def _ranks(count: int, ends: Sequence[tuple[int, int]]) -> list[int]:
 
 
 def _place_component(component: Any, backwards: Sequence[Any], below: float) -> float:
-    """Lay out the states that hang together, under what is placed already; return where they end."""
+    """Lay out connected states below those already placed; return where they end."""
     from grandalf.layouts import SugiyamaLayout
 
     vertices = sorted(component.V(), key=lambda vertex: vertex.data)

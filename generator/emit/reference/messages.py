@@ -1,4 +1,4 @@
-"""The messages of a protocol as the page shows them: a drawing and a table for each of their frames."""
+"""Messages of a protocol for the page: a drawing and a table for each of their frames."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from specwire.generator.emit.reference.wording import (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """A field: every column as text; `depth` counts the records that it stands in."""
+    """Field, with every column as text; `depth` is the number of records around it."""
 
     offset: str
     name: str
@@ -46,10 +46,10 @@ class Row:
 
 @dataclass(frozen=True, slots=True)
 class PartView:
-    """A frame, or frames, of a message: a section of its table, and a drawing where there is more to see."""
+    """Frame or frames of a message: a section of its table, and a drawing if it has details."""
 
     title: str
-    """Empty where the message is this one frame."""
+    """Title; empty if the message consists of this frame."""
     name: str
     presence: str
     drawing: Markup
@@ -58,7 +58,7 @@ class PartView:
 
 @dataclass(frozen=True, slots=True)
 class MessageView:
-    """A message of the protocol."""
+    """Message of the protocol."""
 
     name: str
     anchor: str
@@ -69,9 +69,9 @@ class MessageView:
     doc: str
     senders: str
     told_by: tuple[str, ...]
-    """What tells it from the other messages, one for each spelling."""
+    """What distinguishes it from other messages, one text for each spelling."""
     overview: Markup
-    """All frames in their order; empty where there is one."""
+    """Drawing of all frames in order; empty if there is one."""
     parts: tuple[PartView, ...]
     units: bool
     specials: bool
@@ -80,7 +80,7 @@ class MessageView:
     python: str
     left_out: tuple[str, ...]
     table: Table
-    """What it becomes on Spark."""
+    """Its table on Spark."""
 
 
 def view_messages(protocol: ir.Protocol) -> tuple[MessageView, ...]:
@@ -119,7 +119,7 @@ def _is_one_frame(message: ir.Message) -> bool:
 
 
 def _parts(message: ir.Message, protocol: ir.Protocol) -> Iterator[PartView]:
-    sure = True  # whether the frame's number in the message does not depend on the message
+    sure = True  # whether the frame's index is the same in every message of this type
     alone = _is_one_frame(message)
     for number, part in enumerate(message.parts, 1):
         name = message.name if alone else f"{message.name}, {part.name}"
@@ -152,7 +152,7 @@ def _rows(fields: Iterable[ir.Field], protocol: ir.Protocol) -> Iterator[Row]:
 
 
 def _inner_rows(field: ir.Field, depth: int, protocol: ir.Protocol) -> Iterator[Row]:
-    """Yield the fields of the records in a field, in lists and alternatives as well."""
+    """Yield the fields of the records in a field, including those in lists and unions."""
     for record in _records(field.type):
         for inner in record.fields:
             yield _row(inner, None, depth, f"{record.name}.", protocol)

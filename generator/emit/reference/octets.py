@@ -1,7 +1,7 @@
-"""Draw the octets of a frame: a grid in the manner of RFCs, four octets to the row, while sizes are fixed.
+"""Drawing of a frame's octets: a grid as in RFCs, four octets to the row, while sizes are fixed.
 
-From the first value of variable size on, offsets depend on the message: each field then has a row of its
-own, not to scale, with its length or count in front of it and what repeats in a frame of its own.
+After the first value of variable size, offsets depend on the message. Each later field then has its
+own row, not to scale, after its length or count. Repeated parts have a border.
 """
 
 from __future__ import annotations
@@ -20,29 +20,29 @@ from specwire.generator.emit.reference.drawing import add, add_text, drawing, te
 ROW_OCTETS = 4
 BIT = 20.0
 LEFT = 44.0
-"""Where the grid begins; the offsets stand left of it."""
+"""Left edge of the grid; the offsets are left of it."""
 RULER = 24.0
 CELL = 38.0
 GAP = 8.0
 WIDTH = ROW_OCTETS * 8 * BIT
 _DRAWN_ROWS = 4
-"""A value that fills more rows than this is drawn as one row that says how many octets it is."""
+"""A value of more rows is drawn as one row with its number of octets."""
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A part of a box inside one row of the grid: the offset of its first octet, and how many octets."""
+    """Part of a box inside one row of the grid: offset of its first octet, and number of octets."""
 
     box: Box
     offset: int
     octets: int
     squeezed: bool = False
-    """One row stands for many."""
+    """One row that represents many."""
 
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """What is drawn: pieces of the grid, then rows of variable size, each with the offset where known."""
+    """Content of the drawing: pieces of the grid, then rows of variable size, with offsets if known."""
 
     pieces: tuple[Piece, ...]
     rows: tuple[tuple[int | None, tuple[Item, ...]], ...]
@@ -67,7 +67,7 @@ def plan_frame(fields: Sequence[ir.Field]) -> Plan:
 
 
 def draw_frame(fields: Sequence[ir.Field], name: str) -> Markup:
-    """Return the drawing of a frame's octets; `name` is read aloud."""
+    """Return the drawing of a frame's octets; `name` is its accessible name."""
     if not any(field.type != ir.ConstantType("") for field in fields):
         return _draw(Plan((), ((0, (Box("empty", 0, note="no octets"),)),)), name)
     return _draw(plan_frame(fields), name)
@@ -79,7 +79,7 @@ def draw_rows(rows: Sequence[tuple[Item, ...]], name: str) -> Markup:
 
 
 def _cut(box: Box, offset: int) -> list[Piece]:
-    """Return the pieces of a box of fixed size that begins at `offset`, a row at most each."""
+    """Return the pieces of a box of fixed size at `offset`, each at most one row."""
     left = box.octets or 0
     first = min(left, ROW_OCTETS - offset % ROW_OCTETS)
     whole = (left - first) // ROW_OCTETS
@@ -114,7 +114,7 @@ def _draw(plan: Plan, name: str) -> Markup:
 
 
 def _lines(pieces: Sequence[Piece]) -> list[int]:
-    """Return for each piece the line of the grid that it stands in."""
+    """Return the line of the grid for each piece."""
     lines: list[int] = []
     for before, piece in pairwise((None, *pieces)):
         if before is None:
@@ -146,14 +146,14 @@ def _draw_grid(svg: Element, pieces: Sequence[Piece], lines: Sequence[int], top:
 
 
 def _place(piece: Piece, line: int, top: float) -> tuple[float, float, float]:
-    """Return left and upper edge of a piece, and its width."""
+    """Return the left and upper edges of a piece, and its width."""
     column = piece.offset % ROW_OCTETS
     width = min(piece.octets, ROW_OCTETS) * 8 * BIT
     return LEFT + column * 8 * BIT, top + line * CELL, width
 
 
 def _draw_pieces(svg: Element, placed: Sequence[tuple[Piece, float, float, float]]) -> None:
-    """Draw one box: its pieces, an outline around them, its name in the middle one of the widest."""
+    """Draw one box: its pieces, an outline around them, and its name in a widest piece near the middle."""
     first = placed[0][0]
     octets = sum(piece.octets for piece, *_ in placed)
     data: dict[str, str | float] = {"data-field": first.box.label, "data-offset": first.offset}
@@ -177,7 +177,7 @@ def _draw_pieces(svg: Element, placed: Sequence[tuple[Piece, float, float, float
 
 
 def _outline(spots: Sequence[Sequence[float]]) -> str:
-    """Return the edge around pieces that stand in rows below each other, without the lines between them."""
+    """Return the outline of pieces in consecutive rows, without the lines between them."""
     path = ""
     for before, (x, y, width), after in zip((None, *spots[:-1]), spots, (*spots[1:], None), strict=True):
         path += f"M{x:g} {y:g}v{CELL:g}M{x + width:g} {y:g}v{CELL:g}"
@@ -195,13 +195,13 @@ def _draw_offset(svg: Element, offset: int | None, y: float) -> None:
 
 
 def octets_text(count: int | None) -> str:
-    """Return ``1 octet``, ``8 octets``; nothing where the number is not fixed."""
+    """Return ``1 octet``, ``8 octets``; empty if the number varies."""
     return "" if count is None else f"{count} octet{'' if count == 1 else 's'}"
 
 
 @dataclass(frozen=True, slots=True)
 class _Shape:
-    """A box or group with the size that it is drawn in."""
+    """Box or group with its drawn size."""
 
     item: Item
     inner: tuple[_Shape, ...]
@@ -209,7 +209,7 @@ class _Shape:
     height: float
 
     def draw(self, parent: Element, x: float, y: float) -> None:
-        """Draw it with its corner at `x`, `y`."""
+        """Draw the item with its upper left corner at `x`, `y`."""
         if isinstance(self.item, Box):
             _draw_box(parent, self.item, x, y, self.width, self.height)
             return
@@ -231,7 +231,7 @@ _HEAD = 22.0
 
 
 def _stretched(items: Sequence[Item]) -> _Shape:
-    """Return a row, as wide as the grid where it is narrower, what is variable taking the room."""
+    """Return a row at least as wide as the grid; variable items are widened."""
     row = _shape(Group("", tuple(items)))
     return _widened(row, max(row.width, WIDTH))
 
@@ -254,7 +254,7 @@ def _shape(item: Item) -> _Shape:
 
 
 def _widened(shape: _Shape, width: float) -> _Shape:
-    """Return the shape stretched to `width`: what has no fixed size takes the room, else all alike."""
+    """Return the shape widened to `width`: variable items are widened, or all equally if there are none."""
     if isinstance(shape.item, Box):
         return replace(shape, width=width)
     room = width - (2 * _PAD if shape.item.caption else 0)

@@ -1,7 +1,7 @@
-"""Put the page together: the IR and the book of rules in, one HTML file out.
+"""Assembly of the page: one HTML file from the IR and the book of rules.
 
-The templates escape what they are given, drawings excepted. A ``>`` is always escaped, so no text can end the
-comment that opens a page.
+The templates escape all values except drawings. A ``>`` is always escaped, so no text can end the
+comment at the start of a page.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from specwire.generator.emit.reference.rules import view_rules
 from specwire.generator.emit.write import notice, render
 
 _UNSEEN = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069\ud800-\udfff\ufffe\uffff]")
-"""Characters that HTML may not hold, or that would set the text around them in another order."""
+"""Characters that HTML forbids, or that change the direction of the text around them."""
 
 
 @dataclass(frozen=True, slots=True)
 class Link:
-    """A line of the list of contents."""
+    """Entry of the table of contents."""
 
     text: str
     anchor: str
@@ -35,7 +35,7 @@ class Link:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A line of the index: a protocol and the address of its page."""
+    """Entry of the index: a protocol and the address of its page."""
 
     name: str
     href: str
@@ -48,14 +48,14 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Body:
-    """The sections of a page, for who puts them into a page of another look; `contents` lists them."""
+    """Sections of a page, for embedding in another page; `contents` lists them."""
 
     html: str
     contents: tuple[Link, ...]
 
 
 def reference_page(protocol: ir.Protocol, book: Book) -> str:
-    """Return the reference page of a protocol, whole: no other file, no network, no script."""
+    """Return the complete reference page of a protocol, without other files, network or script."""
     view = _view(protocol, book, {})
     told = notice(protocol)
     page = render("reference.html.j2", notice=told, protocol=protocol, contents=_contents(view), **view)
@@ -63,7 +63,7 @@ def reference_page(protocol: ir.Protocol, book: Book) -> str:
 
 
 def reference_body(protocol: ir.Protocol, book: Book, examples: Mapping[str, Table]) -> Body:
-    """Return the sections alone; `examples` has octets of messages, explained, by the class of the message."""
+    """Return only the sections; `examples` has annotated octets of messages, by message class."""
     view = _view(protocol, book, examples)
     return Body(_clean(render("reference_body.html.j2", **view)), _contents(view))
 
@@ -85,7 +85,7 @@ def _view(protocol: ir.Protocol, book: Book, examples: Mapping[str, Table]) -> M
 
 
 def index_page(protocols: Sequence[ir.Protocol]) -> str:
-    """Return the page that links the reference pages of all protocols of a run."""
+    """Return the index page of all protocols of a run."""
     entries = [
         Entry(
             name=protocol.name,
@@ -102,7 +102,7 @@ def index_page(protocols: Sequence[ir.Protocol]) -> str:
 
 
 def _contents(view: Mapping[str, Any]) -> tuple[Link, ...]:
-    """Return the sections that the page has, and what is in the long ones."""
+    """Return the sections of the page, and the entries of the long ones."""
     named = tuple(Link(item.name, item.anchor) for item in view["messages"])
     talks = tuple(Link(item.name, item.anchor) for item in view["dialogs"])
     rules = tuple(Link(item.name, item.anchor) for item in view["rules"].rules)
@@ -116,7 +116,7 @@ def _contents(view: Mapping[str, Any]) -> tuple[Link, ...]:
         ("Answers to faults", "answers", view["answers"], ()),
         ("Rules", "rules", True, rules),
         ("Grammar as published", "grammar", True, ()),
-        ("What the compiler assumed", "remarks", True, ()),
+        ("Assumptions of the compiler", "remarks", True, ()),
     )
     return tuple(Link(text, anchor, inside) for text, anchor, there, inside in sections if there)
 

@@ -1,7 +1,7 @@
-"""Rules as railroad diagrams: every way along the rails is a text that the rule describes.
+"""Railroad diagrams of rules: every path along the rails is a text that the rule matches.
 
-Drawn by `railroad-diagrams`, an optional library, which is imported where the first diagram is made.
-Rounded boxes are octets and quoted words; square ones are other rules, and link to them.
+Drawn by the optional library `railroad-diagrams`, which is imported for the first diagram. Rounded
+boxes are octets and quoted words. Square boxes are other rules and link to them.
 """
 
 from __future__ import annotations
@@ -30,14 +30,14 @@ if TYPE_CHECKING:
     from railroad import DiagramItem
 
 Link = Callable[[Reference], str | None]
-"""Gives the address of the rule that a reference means, None where the page has none."""
+"""Function that returns the address of a referenced rule, None if the page lacks it."""
 
 WIDEST = 820.0
-"""A sequence that would be wider goes on in a line below."""
+"""A wider sequence continues on a new line."""
 
 
 def draw_rule(definition: Element, name: str, link: Link) -> Markup:
-    """Return the diagram of a rule's definition; `name` is read aloud."""
+    """Return the diagram of a rule's definition; `name` is its accessible name."""
     from railroad import Diagram
 
     diagram = Diagram(_item(definition, link), type="complex")
@@ -73,7 +73,7 @@ def _item(element: Element, link: Link) -> DiagramItem:
 
 
 def _sequence(items: Sequence[DiagramItem]) -> DiagramItem:
-    """Return the items in a row, or in rows below each other where they are too wide for one."""
+    """Return the items in a row, or in several rows if they are too wide for one."""
     from railroad import Sequence as Row
     from railroad import Stack
 
@@ -106,7 +106,7 @@ def _repetition(element: Repetition, link: Link) -> DiagramItem:
 
 
 def _times(least: int, most: int | None) -> str:
-    """Return how often an element comes, nothing where the rails say it themselves."""
+    """Return how often an element occurs; empty if the rails show it."""
     if most is None:
         return f"{least} or more" if least > 1 else ""
     if least == most:
@@ -126,7 +126,7 @@ def _reference(reference: Reference, link: Link) -> DiagramItem:
 
 
 def _linked(item: DiagramItem, address: str) -> DiagramItem:
-    """Return the item as a link; the library's own links set their text twice."""
+    """Return the item as a link; links of the library itself draw their text twice."""
     item.name = "a"
     item.attrs["href"] = address
     return item

@@ -1,7 +1,7 @@
-"""The rules of a grammar as the page shows them: linked text, railroad diagrams, and who uses whom.
+"""Rules of a grammar for the page: linked text, railroad diagrams, and cross-references.
 
-A name in a rule is a link to the rule that it means. The published files are shown as they are, faults
-included, each line with an address of its own, names in them linked as well.
+A name in a rule links to that rule. The published files are shown unchanged, faults included. Each
+line has an address, and names in it are links too.
 """
 
 from __future__ import annotations
@@ -26,13 +26,13 @@ _TOKENS = re.compile(r';.*|"[^"\n]*"|<[^>\n]*>|%[^\s]*|(?:[A-Za-z]:)?[A-Za-z][A-
 _NOWHERE = Span(Source("", ""), 1, 1, 1, 1)
 CORE = "core-rules"
 LARGEST = 4000
-"""Characters of the longest rule that is drawn."""
-_TOO_LARGE = Markup("<p>Too large to draw; the text below says it all.</p>")
+"""Largest number of characters of a rule that is drawn."""
+_TOO_LARGE = Markup("<p>Too large to draw; see the text below.</p>")
 
 
 @dataclass(frozen=True, slots=True)
 class RuleView:
-    """One rule: its text and drawing, where it stands, and the rules that use it."""
+    """Rule: its text and drawing, its position, and the rules that use it."""
 
     name: str
     anchor: str
@@ -45,12 +45,12 @@ class RuleView:
     mended_at: str
     reason: str
     used_by: tuple[tuple[str, str], ...]
-    """Names and addresses."""
+    """Names and addresses of the rules that use it."""
 
 
 @dataclass(frozen=True, slots=True)
 class LineView:
-    """A line of a published file: its number, its address, its text with links."""
+    """Line of a published file: its number, address, and text with links."""
 
     number: int
     anchor: str
@@ -59,7 +59,7 @@ class LineView:
 
 @dataclass(frozen=True, slots=True)
 class FileView:
-    """A published grammar."""
+    """Published grammar."""
 
     name: str
     lines: tuple[LineView, ...]
@@ -67,27 +67,27 @@ class FileView:
 
 @dataclass(frozen=True, slots=True)
 class RulesView:
-    """All of the grammar."""
+    """The whole grammar."""
 
     rules: tuple[RuleView, ...]
     core: Table
-    """The core rules of RFC 5234 that the rules use, each with its definition."""
+    """Core rules of RFC 5234 that the rules use, each with its definition."""
     files: tuple[FileView, ...]
 
 
 def rule_anchor(name: str, role: str | None = None) -> str:
-    """Return the address of a rule on the page; names are compared without case, ``-`` and ``_`` alike."""
+    """Return the anchor of a rule; names are compared without case, and ``-`` equals ``_``."""
     folded = name.lower().replace("_", "-")
     return f"rule-{role.upper()}:{folded}" if role else f"rule-{folded}"
 
 
 def line_anchor(file: str, line: int) -> str:
-    """Return the address of a line of a published file."""
+    """Return the anchor of a line of a published file."""
     return f"{file}-L{line}"
 
 
 def view_rules(book: Book) -> RulesView:
-    """Return the rules as the page shows them."""
+    """Return the rules for the page."""
     trees = [_tree(rule) for rule in book.rules]
     grammar = Grammar(tuple(tree for tree in trees if tree is not None))
     core = tuple(_core(grammar))
@@ -102,13 +102,13 @@ def view_rules(book: Book) -> RulesView:
 
 
 def _tree(rule: GrammarRule) -> Rule | None:
-    """Return the syntax of a rule; its text was written by us, so it can be read."""
+    """Return the syntax tree of a rule; the compiler wrote its text, so it can be parsed."""
     parsed = parse_grammar(Source(rule.file, rule.text), dialect="zeromq", diagnostics=Diagnostics())
     return parsed.rules[0] if parsed.rules else None
 
 
 def _linker(grammar: Grammar, core: frozenset[str]) -> Callable[[Reference], str | None]:
-    """Return what gives the address of a rule; `core` are the core rules that the page shows."""
+    """Return the function that maps a rule to its address; `core` are the core rules on the page."""
 
     def link(reference: Reference) -> str | None:
         rule = grammar.find(reference)
@@ -148,7 +148,7 @@ def _draw(definition: Element, name: str, link: Callable[[Reference], str | None
 
 
 def _used_by(grammar: Grammar) -> dict[Key, list[Rule]]:
-    """Return for each rule those that name it, each once, in their order."""
+    """Return for each rule the rules that refer to it, each once, in order."""
     used: dict[Key, dict[Key, Rule]] = {}
     for rule in grammar.rules:
         for reference in references(rule.definition):
@@ -182,7 +182,7 @@ def _file(file: File, link: Callable[[Reference], str | None]) -> FileView:
 
 
 def _linked(text: str, link: Callable[[Reference], str | None]) -> Markup:
-    """Return ABNF text with a link at each name of a rule; comments are set apart."""
+    """Return ABNF text with links at rule names and with comments marked."""
     written: list[Markup] = []
     for token in _TOKENS.findall(text):
         if token.startswith(";"):

@@ -1,6 +1,6 @@
-"""How a message is built in Python: the constructor with what must be given, and what would else be absent.
+"""Example of how to build a message in Python: required arguments, and optional ones that would be absent.
 
-The values only show the kind of thing that is wanted; they are such that the message can be encoded.
+The values only illustrate the types; they are valid, so the message can be encoded.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from specwire.generator import ir
 
 
 def construct(protocol: ir.Protocol, message: ir.Message) -> str:
-    """Return the call that makes a message, one argument to the line where there are several."""
+    """Return the call that creates a message, one argument on each line if there are several."""
     arguments = [f"{field.attribute}={_many(field.type, many, protocol)}" for field, many in _given(message)]
     call = f"{protocol.name}.{message.class_name}"
     if len(arguments) < 2:
@@ -22,16 +22,16 @@ def construct(protocol: ir.Protocol, message: ir.Message) -> str:
 
 
 def left_out(message: ir.Message) -> tuple[str, ...]:
-    """Return the attributes that the call leaves out."""
+    """Return the attributes that the call omits."""
     given = [field for field, _ in _given(message)]
     return tuple(field.attribute for field in message.fields if not field.implied and field not in given)
 
 
 def _given(message: ir.Message) -> list[tuple[ir.Field, bool]]:
-    """Return the fields that the call gives, and which of them hold several frames.
+    """Return the fields that the call passes, and which of them hold several frames.
 
-    Of frames that shut each other out, because one bit announces them by different values, the first; none
-    that the letter of the specification forbids.
+    Of frames that exclude each other, because different values of one bit announce them, it
+    includes the first. It includes none that the specification forbids.
     """
     found: list[tuple[ir.Field, bool]] = []
     announced = 0

@@ -1,4 +1,4 @@
-"""What tells a message from the others of its protocol, in words: octets, or how its frames look."""
+"""Description of what distinguishes a message from others: octets, or the shape of its frames."""
 
 from __future__ import annotations
 
@@ -9,17 +9,17 @@ from specwire.generator import ir
 from specwire.generator.emit.reference.boxes import hex_text
 
 LONGEST = 16
-"""Known octets in a row that are all shown."""
+"""Largest number of consecutive known octets that are shown in full."""
 
 
 def told_by(message: ir.Message, roles: Mapping[str, str]) -> tuple[str, ...]:
-    """Return what tells the message from others, one text for each spelling; `roles` are names by letter."""
+    """Return what distinguishes the message, one text for each spelling; `roles` are names by letter."""
     tags = tuple(pattern_text(tag) for tag in message.tags if tag)
     return tags or tuple(", ".join(_shape(shape, roles)) for shape in message.shapes)
 
 
 def pattern_text(pattern: str) -> str:
-    """Return a pattern of octets as people read it: ``04 ?? 05 52``, ``FF (any 8) 7F``."""
+    """Return a pattern of octets in readable form: ``04 ?? 05 52``, ``FF (any 8) 7F``."""
     pairs = [pattern[at : at + 2] for at in range(0, len(pattern), 2)]
     parts: list[str] = []
     for known, run in groupby(pairs, lambda pair: "?" not in pair):

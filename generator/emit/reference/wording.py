@@ -1,6 +1,7 @@
 """Types, presence and defaults in words, for the tables of the page.
 
-As in `boxes`, every `match` knows all there is: a type that the IR gains is an error of the type checker.
+As in `boxes`, every `match` covers all types, so the type checker reports a missing case for a new
+IR type.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from specwire.generator.emit.reference.boxes import Box, Item, boxes_of, constan
 
 
 def type_words(type: ir.Type) -> str:
-    """Return what kind of value it is: ``unsigned integer``, ``text``."""
+    """Return the kind of a value: ``unsigned integer``, ``text``."""
     match type:
         case ir.ConstantType():
             return f"always {constant_text(type)}" if type.octets else "always empty"
@@ -33,7 +34,7 @@ def type_words(type: ir.Type) -> str:
         case ir.ListType(element=element, minimum=minimum):
             return f"list of {type_words(element)}{_at_least(minimum)}"
         case ir.PairsType(split=split, minimum=minimum):
-            divided = f", divided at the {split} “=”" if split else ""
+            divided = f", split at the {split} “=”" if split else ""
             return f"dictionary{divided}{_at_least(minimum)}"
         case ir.RecordType(name=name, fields=fields):
             return f"record {name}: {', '.join(field.name for field in fields)}"
@@ -44,29 +45,29 @@ def type_words(type: ir.Type) -> str:
 
 
 def octets_words(name: str, type: ir.Type) -> str:
-    """Return how many octets a value has: ``8``, ``1 + length``, ``4 + count · (1 + length)``."""
+    """Return the size of a value: ``8``, ``1 + length``, ``4 + count · (1 + length)``."""
     return _sum(boxes_of(name, type))
 
 
 def presence_words(part: ir.Part, flags: tuple[ir.FlagBit, ...]) -> str:
-    """Return when the part is in a message, as a sentence; nothing where it always is."""
+    """Return the condition of a part as a sentence; empty if it is always present."""
     if isinstance(part, ir.Rest):
-        return "All frames that are left, none or more."
+        return "All remaining frames, none or more."
     match part.presence:
         case ir.Always(mask=0):
             return ""
         case ir.Always(mask=mask, value=value):
-            return f"In every message; the flags say so: {_bits(mask, value, flags)}."
+            return f"In every message, announced by the flags: {_bits(mask, value, flags)}."
         case ir.Announced(mask=mask, value=value):
-            return f"There when {_bits(mask, value, flags)}."
+            return f"Present if {_bits(mask, value, flags)}."
         case ir.Counted():
-            return "There when the message has as many frames."
+            return "Present if the message has enough frames."
         case _:
             assert_never(part.presence)
 
 
 def letter_words(part: ir.Part) -> str:
-    """Return what the specification demands of the part, beyond what deployed peers keep to."""
+    """Return what the specification requires of the part, beyond what deployed peers follow."""
     letter = None if isinstance(part, ir.Rest) else part.letter
     match letter:
         case None:
@@ -80,7 +81,7 @@ def letter_words(part: ir.Part) -> str:
 
 
 def default_words(field: ir.Field, constants: tuple[ir.Constant, ...]) -> str:
-    """Return the value of a field that is left out; what must be given says so."""
+    """Return the value of a field that is omitted, or that the field is required."""
     if field.implied:
         return "fixed" if field.constant else "derived"
     if field.required:
@@ -124,7 +125,7 @@ def _integer(type: ir.IntegerType) -> str:
 
 def _text(type: ir.TextType) -> str:
     if type.padding is not None:
-        return f"text, filled up with 0x{type.padding}"
+        return f"text, padded with 0x{type.padding}"
     return "text (strict: NUL at its end)" if type.terminated else "text"
 
 
@@ -139,7 +140,7 @@ def _at_least(minimum: int) -> str:
 
 
 def _sum(items: tuple[Item, ...]) -> str:
-    """Return the sizes of boxes as a sum, what is fixed added up."""
+    """Return the sizes of boxes as a sum, with fixed sizes added up."""
     fixed = 0
     terms: list[str] = []
     for item in items:

@@ -1,14 +1,14 @@
-"""Writes ``<protocol>.lua``: a dissector for Wireshark and tshark, one file that needs no other.
+"""Emitter of ``<protocol>.lua``: a self-contained dissector for Wireshark and tshark.
 
-The file has the layout of the messages as tables, and what walks over them: the same walk as the slow path of
-decoding, so that what is wrong with a message is told in the same words. It also brings ZMTP, the framing of
-ZeroMQ on TCP, from the grammar of that name which comes with specwire; the file for ``zmtp`` has nothing else.
-docs/how-to/wireshark.md tells how to use it.
+The file contains the layout of the messages as tables, and the code that walks over them. That walk
+is the same as in the slow path of decoding, so faults have the same error texts. The file also
+contains ZMTP, the framing of ZeroMQ on TCP, generated from the grammar ``zmtp`` of specwire; the
+dissector for ``zmtp`` contains nothing else. See docs/how-to/wireshark.md for its use.
 
     lua         values and comments of Lua
-    fields      the names that Wireshark filters by
+    fields      names of Wireshark filter fields
     layout      messages as tables
-    templates/wireshark     the dissector, written by hand: octets, places, values, runs, walk, tree, ZMTP
+    templates/wireshark     handwritten part: octets, places, values, runs, walk, tree, ZMTP
 """
 
 from __future__ import annotations
@@ -30,15 +30,15 @@ or name it on the command line: tshark -X lua_script:{name}.lua. Connections are
 a capture begins later, name the port: -o {name}.ports:5555, or Decode As ZMTP."""
 
 CARRYING = {"more": "message-more", "last": "message-last"}
-"""The messages of ZMTP's grammar that are frames of what it carries: with others behind them, and without."""
+"""Messages of ZMTP's grammar that carry frames: with more frames to follow, and the last."""
 
 COMMAND = "command"
-"""The message of ZMTP's grammar that is a command of any name."""
+"""Message of ZMTP's grammar that is a command of any name."""
 
 
 def emit(protocol: ir.Protocol) -> dict[str, str]:
     """Return the dissector of a protocol."""
-    # Every run of the generator loads every emitter: what this one needs is imported where it is used.
+    # Every run loads all emitters, so import the dependencies of this one on use.
     from specwire.generator.emit.wireshark.layout import protocol_table
     from specwire.generator.emit.wireshark.lua import comment, literal
 
@@ -57,7 +57,7 @@ def emit(protocol: ir.Protocol) -> dict[str, str]:
 
 @cache
 def _zmtp() -> ir.Protocol:
-    """The protocol that frames all others."""
+    """Return the protocol that frames all others."""
     from specwire.generator.pipeline import compile_protocol
 
     with resources.as_file(resources.files("specwire") / "grammars" / "zmtp") as folder:
@@ -65,7 +65,7 @@ def _zmtp() -> ir.Protocol:
 
 
 def _framing(zmtp: ir.Protocol) -> dict[str, Lua]:
-    """How units begin on the stream, and which of them carry frames."""
+    """Return how units begin on the stream, and which of them carry frames."""
     assert isinstance(zmtp.stream, ir.UnitStream)
     heads: list[Lua] = [
         {
@@ -82,7 +82,7 @@ def _framing(zmtp: ir.Protocol) -> dict[str, Lua]:
 
 
 def _only_message(zmtp: ir.Protocol, prefix: str) -> int | None:
-    """The number of the message that a unit which begins so is in any case."""
+    """Return the number of the only message that begins with `prefix`, None if there are several."""
     numbers = [
         number
         for number, message in enumerate(zmtp.messages, 1)

@@ -1,8 +1,8 @@
-"""The fields that Wireshark filters by: one for each name, as long as all messages mean the same by it.
+"""Filter fields for Wireshark: one for each name, if all messages give it the same meaning.
 
-A field is called by the grammar's name behind the protocol's: ``filemq.credit``. Inside dictionaries and records
-the path goes on (``filemq.headers.name``). Where another message has a field of the same name and another type,
-the later one is called by its message, too: ``zmtp.ready.id``.
+A field has the protocol's name and the grammar's name: ``filemq.credit``. Fields inside
+dictionaries and records have longer paths: ``filemq.headers.name``. If two messages have fields of
+the same name and different types, the later one includes the message name: ``zmtp.ready.id``.
 """
 
 from __future__ import annotations
@@ -16,14 +16,14 @@ RESERVED = frozenset((
     "frame", "malformed", "message_name", "opaque", "reply_in", "reply_time", "request_in", "sender", "strange", "surplus",
     "unread",
 ))  # fmt: skip
-"""Names below a protocol's that every dissector has."""
+"""Names below the protocol's name that every dissector uses."""
 
 WIDEST = 8
-"""Octets of the widest integer that Wireshark shows as a number."""
+"""Largest width of an integer that Wireshark shows as a number."""
 
 
 class Fields:
-    """The fields of one protocol, numbered from 1 in the order of their first use."""
+    """Fields of one protocol, numbered from 1 in order of first use."""
 
     def __init__(self, protocol: ir.Protocol) -> None:
         self._enums = {enum.name: enum for enum in protocol.enums}
@@ -33,11 +33,11 @@ class Fields:
         self._names: dict[str, dict[int, str]] = {}
 
     def rows(self) -> list[Lua]:
-        """Return the fields as the dissector makes them."""
+        """Return the fields as the arguments with which the dissector creates them."""
         return [row | {"names": self._named(name)} for name, row in self._rows.items()]
 
     def integer(self, field: ir.Field, type: ir.IntegerType, path: str, message: ir.Message) -> int:
-        """Return the number of an integer's field; the values of an enumeration have names."""
+        """Return the number of an integer field; values of an enumeration have names."""
         name, number = self._add(
             path, message, kind="integer", octets=type.octets, doc=field.doc, hex=type.bitmask
         )
@@ -62,9 +62,9 @@ class Fields:
         ]
 
     def constant(self, type: ir.ConstantType, path: str, message: ir.Message, doc: str) -> int:
-        """Return the number of the field for octets that are always the same.
+        """Return the number of the field for constant octets.
 
-        One whose number tells messages apart has their names for its values.
+        If the constant tells messages apart, its values have the names of the messages.
         """
         octets = len(type.octets)
         if type.text is not None:
@@ -84,7 +84,7 @@ class Fields:
     def plain(
         self, kind: str, path: str, message: ir.Message, doc: str = "", octets: int | None = None
     ) -> int:
-        """Return the number of a field that is ``text``, ``octets``, a ``group`` of others, or a counting ``integer``."""
+        """Return the number of a field of kind ``text``, ``octets``, ``group`` or counting ``integer``."""
         return self._add(path, message, kind=kind, doc=doc, octets=octets)[1]
 
     def _add(self, path: str, message: ir.Message, *, doc: str, **row: Lua) -> tuple[str, int]:

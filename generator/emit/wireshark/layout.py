@@ -1,6 +1,6 @@
-"""The layout of messages as the tables that a dissector walks: the twin of ``layout.py`` for Lua.
+"""Layout of messages as Lua tables for the dissector: the twin of ``layout.py``.
 
-Octets are hexadecimal text. What only ``strict`` asks for is left out, as it is where messages are decoded.
+Octets are hexadecimal text. As in decoding, data that only ``strict`` needs is omitted.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Table = dict[str, Lua]
 
 
 def protocol_table(protocol: ir.Protocol) -> Table:
-    """Return all that a dissector knows of a protocol."""
+    """Return the table with everything that a dissector needs for a protocol."""
     fields = Fields(protocol)
     patterned = any(selector.pattern for selector in protocol.selectors)
     messages = [
@@ -48,7 +48,7 @@ def protocol_table(protocol: ir.Protocol) -> Table:
 
 
 def _shapes(protocol: ir.Protocol) -> Iterator[Table]:
-    """Yield the shapes, with `senders` only if they matter and the sockets of all of them are known."""
+    """Yield the shapes; `senders` only if they matter and the sockets of all roles are known."""
     declared = {role.letter for role in protocol.roles} if takes_sender(protocol) else set()
     rows = [
         (number, shape) for number, message in enumerate(protocol.messages, 1) for shape in message.shapes
@@ -64,7 +64,7 @@ def _shapes(protocol: ir.Protocol) -> Iterator[Table]:
 
 
 def _dialog(dialog: Dialog, protocol: ir.Protocol) -> Table:
-    """Which messages want a reply, which are replies, and the fields that pair them."""
+    """Return which messages need a reply, which are replies, and the fields that pair them."""
     names = {message.class_name: message.name for message in protocol.messages}
 
     def messages(labels: Iterable[str]) -> list[Lua]:
@@ -81,7 +81,7 @@ def _dialog(dialog: Dialog, protocol: ir.Protocol) -> Table:
 
 
 def _tag_rows(protocol: ir.Protocol) -> Iterator[Table]:
-    """For each constant that the selectors cover, all that may stand there; the last is the message's own."""
+    """Yield the possible values of each constant that a selector covers; the last is the message number."""
     rows = list(zip(*(list(_tags(protocol, message)) for message in protocol.messages), strict=False))
     for number, row in enumerate(rows, 1):
         frame, at, whole, field, message, _ = row[0]
@@ -120,7 +120,7 @@ def _spellings(type: ir.Type) -> list[str]:
 
 
 class _Messages:
-    """Makes the tables of one message; what it shows is entered in `fields`."""
+    """Builder of the table of one message; adds the fields that it shows to `fields`."""
 
     def __init__(self, protocol: ir.Protocol, fields: Fields, message: ir.Message) -> None:
         self._protocol = protocol
@@ -128,7 +128,7 @@ class _Messages:
         self._message = message
 
     def table(self, patterns: tuple[str, ...]) -> Table:
-        """Return the message: what it is told by, and its parts."""
+        """Return the message: how it is identified, and its parts."""
         message = self._message
         needed = list(_required_after(message.parts))
         return {
@@ -141,7 +141,7 @@ class _Messages:
         }
 
     def _flags(self) -> Table | None:
-        """Where the octet stands whose bits announce parts."""
+        """Return the position of the octet whose bits announce parts."""
         parts = self._message.parts
         for position, part in enumerate(parts):
             at = 0
@@ -241,7 +241,7 @@ class _Messages:
                 }
 
     def _sizes(self, forms: Iterable[ir.SizeForm], path: str) -> list[Lua]:
-        """A field for each width: the first has the plain name."""
+        """Return a field for each width; the first has the plain name."""
         widths = dict.fromkeys(form.octets for form in forms)
         names = {width: path if number == 0 else f"{path}_{width}" for number, width in enumerate(widths)}
         doc = "Octets that follow."
@@ -264,7 +264,7 @@ class _Messages:
         }
 
     def _sentinels(self, field: ir.Field) -> Table | None:
-        """Names by value; a number as a key would count from 1."""
+        """Return names by value; as a table with explicit keys, since a plain list would count from 1."""
         values = {constant.name: constant.value for constant in self._protocol.constants}
         return {f"n{values[name]}": name.lower() for name in field.sentinels} or None
 
@@ -309,7 +309,7 @@ class _Messages:
 
 
 def _tagged_first(forms: Iterable[ir.SizeForm]) -> list[ir.SizeForm]:
-    """A form without a tag is what no other begins as."""
+    """Return the forms, with one without a tag last, as it applies if no tag matches."""
     return sorted(forms, key=lambda form: not form.tag)
 
 
@@ -328,7 +328,7 @@ def _presence(presence: ir.Presence) -> Table:
 
 
 def _required_after(parts: tuple[ir.Part, ...]) -> Iterator[int]:
-    """For each part, how many frames the parts after it need at least."""
+    """Yield, for each part, the minimum number of frames of the parts after it."""
     for number in range(len(parts)):
         behind = parts[number + 1 :]
         yield sum(not isinstance(part, ir.Rest) and isinstance(part.presence, ir.Always) for part in behind)

@@ -1,7 +1,7 @@
-"""Lua source: values as literals that every release of Lua reads alike, and comments.
+"""Lua source: literals that every version of Lua reads alike, and comments.
 
-A literal is ASCII whatever the value holds, so nothing in a specification's words can end a string or turn the
-direction of the text around it.
+Literals are ASCII, whatever the value. So no text of a specification can end a string or change the
+direction of the surrounding text.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import re
 from collections.abc import Mapping, Sequence
 
 Lua = str | int | bool | None | Sequence["Lua"] | Mapping[str, "Lua"] | Mapping[int, "Lua"]
-"""A value: a mapping with names or numbers for keys is a table, a sequence one that counts from 1."""
+"""Lua value: a mapping is a table with keys, a sequence a table that counts from 1."""
 
 WIDTH = 110
 _NAME = re.compile(r"[A-Za-z_][A-Za-z0-9_]*\Z")
@@ -21,9 +21,9 @@ _KEYWORDS = frozenset((
 
 
 def literal(value: Lua, indent: int = 0) -> str:
-    """Return a value as an expression; what does not fit in a line is laid out below each other.
+    """Return a value as an expression, wrapped if it does not fit on a line.
 
-    What a table would hold as nil is left out.
+    Entries that would be nil are omitted.
     """
     items: list[tuple[str, Lua]]
     match value:
@@ -50,7 +50,7 @@ def literal(value: Lua, indent: int = 0) -> str:
 
 
 def string(text: str) -> str:
-    """Return a text as a string literal; octets beyond ASCII by their numbers."""
+    """Return a text as a string literal, with escapes for octets beyond ASCII."""
     octets = text.encode("utf-8", "surrogateescape")
     return '"' + "".join(map(_character, octets)) + '"'
 

@@ -1,8 +1,8 @@
-"""Columns before they are Arrow arrays: positions and numbers, for the rows that have them.
+"""Columns before they become Arrow arrays: positions and numbers of the rows that have them.
 
-A column can be spread over more slots, those of other messages or of records that are not there: only
-positions move. `build` makes the Arrow array; only then are octets copied, and texts looked at. It returns the
-slots whose texts are in doubt as well; where there are any, the array is not to be used.
+A column can be spread over more slots, for rows of other messages or absent records; only positions
+move. `build` creates the Arrow array. Only then are octets copied and texts checked. It also
+returns the slots whose texts are doubtful; if there are any, the array must not be used.
 """
 
 from __future__ import annotations
@@ -21,31 +21,31 @@ from specwire.generated.columns.frames import Mask, Octets, Positions
 from specwire.generated.columns.texts import holds_nul, not_utf8
 
 Built: TypeAlias = "tuple[pa.Array[Any], Mask | None]"
-"""An array, and the slots that are in doubt."""
+"""An array, and the mask of doubtful slots."""
 
 
 class Column(Protocol):
-    """Values of some slots, in columns of a `type`."""
+    """Values of some slots, for a column of Arrow type `type`."""
 
     @property
     def type(self) -> ArrowType: ...
 
     def spread(self, slots: Positions, count: int) -> Column:
-        """Return the column of `count` slots that has these values in `slots`, and null elsewhere."""
+        """Return a column of `count` slots that has these values in `slots` and null elsewhere."""
         ...
 
     def build(self) -> Built:
-        """Return the Arrow array, and the slots in doubt."""
+        """Return the Arrow array and the mask of doubtful slots."""
         ...
 
 
 def spread(column: Column, slots: Positions, count: int) -> Column:
-    """Return `column` in `slots` of `count`, without any work where there are none."""
+    """Return `column` spread over `slots` of `count`; the column itself if no slot is missing."""
     return column.spread(slots, count) if len(slots) else Nulls(count, column.type)
 
 
 def scattered(values: NDArray[Any], slots: Positions, count: int) -> NDArray[Any]:
-    """Return `count` values, those of `slots` as they are, the others zero."""
+    """Return `count` values: `values` at `slots`, zero elsewhere."""
     found = np.zeros(count, values.dtype)
     found[slots] = values
     return found
@@ -59,7 +59,7 @@ def _there(valid: Mask | None, slots: Positions, count: int) -> Mask:
 
 @dataclass(frozen=True, slots=True)
 class Nulls:
-    """Nothing in any slot."""
+    """Null in every slot."""
 
     count: int
     type: ArrowType
@@ -75,7 +75,7 @@ class Nulls:
 
 @dataclass(frozen=True, slots=True)
 class Numbers:
-    """Integers; `valid` None says that none is null, here and below."""
+    """Integers. `valid` is None if no slot is null; this holds for the other classes too."""
 
     values: NDArray[Any]
     type: ArrowType
@@ -94,16 +94,16 @@ class Numbers:
 
 
 WIDE = np.dtype([("low", "<u8"), ("high", "<u8")])
-"""A decimal of 128 bits."""
+"""Layout of a 128-bit decimal."""
 
 
 def storage(type: ArrowType) -> np.dtype[Any]:
-    """Return what numpy calls the values of a column of integers."""
+    """Return the numpy type that stores the values of an integer column."""
     return WIDE if pa.types.is_decimal(type) else np.dtype(f"i{type.bit_width // 8}")
 
 
 def store(array: NDArray[Any], where: Any, values: NDArray[Any]) -> None:
-    """Write integers into an array as of `storage`."""
+    """Store integers in an array whose type `storage` returned."""
     if array.dtype == WIDE:
         array["low"][where] = values
         array["high"][where] = 0
@@ -113,7 +113,7 @@ def store(array: NDArray[Any], where: Any, values: NDArray[Any]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Octets, or texts, that stand somewhere in a buffer, in the order of the slots."""
+    """Octets or texts, each a slice of one buffer, in slot order."""
 
     octets: Octets
     buffer: pa.Buffer
@@ -121,7 +121,7 @@ class Slices:
     size: Positions
     text: bool
     ended: bool = False
-    """No text may have a NUL."""
+    """Texts must not contain NUL."""
     valid: Mask | None = None
 
     @property
@@ -145,20 +145,20 @@ class Slices:
 
 
 def either(one: Mask | None, other: Mask | None) -> Mask | None:
-    """Return what either says."""
+    """Return the union of two masks."""
     return other if one is None else one if other is None else one | other
 
 
 def copied(
     octets: Octets, buffer: pa.Buffer, start: Positions, size: Positions
 ) -> tuple[NDArray[Any], Octets, bool]:
-    """Return slices behind each other: their offsets, their octets, and whether these are known to be ASCII."""
+    """Return slices joined together: offsets, octets, and whether all octets are known to be ASCII."""
     if native.KERNELS is not None:
         return native.copied(octets, start, size)
     count = len(start)
     begin, end = start, start + size
     if not size.all():
-        # What has no octets may be anywhere; it is put where the slot before it ends.
+        # Empty slices may point anywhere; give each the end of the previous slot.
         end = np.maximum.accumulate(np.where(size > 0, end, 0))
         begin = np.where(size > 0, start, end)
     bounds = np.empty(2 * count + 1, np.int32)
@@ -173,7 +173,7 @@ def copied(
 
 @dataclass(frozen=True, slots=True)
 class Many:
-    """Lists: so many elements in each slot, all elements in a column of their own."""
+    """Lists: the number of elements of each slot, and all elements in one column."""
 
     counts: Positions
     elements: Column
@@ -201,7 +201,7 @@ class Many:
 
 @dataclass(frozen=True, slots=True)
 class Struct:
-    """Records: a column for each field."""
+    """Records: one column for each field."""
 
     count: int
     columns: tuple[Column, ...]
@@ -221,7 +221,7 @@ class Struct:
 
 
 def build_all(columns: Sequence[Column]) -> tuple[list[pa.Array[Any]], Mask | None]:
-    """Return the arrays of columns of the same slots, and the slots in doubt."""
+    """Return the arrays of columns that cover the same slots, and the mask of doubtful slots."""
     arrays: list[pa.Array[Any]] = []
     doubt: Mask | None = None
     for column in columns:
@@ -233,7 +233,7 @@ def build_all(columns: Sequence[Column]) -> tuple[list[pa.Array[Any]], Mask | No
 
 @dataclass(frozen=True, slots=True)
 class Present:
-    """The column of what has no fields: always true."""
+    """Column of a class without fields: always true."""
 
     count: int
     valid: Mask | None = None

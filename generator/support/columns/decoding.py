@@ -1,12 +1,13 @@
-"""Arrays of messages to columns: all rows of a message together, what is left one by one.
+"""Decoder from arrays of messages to columns.
 
-Some thousand rows at a time: which message each is, then for each message where every value stands, in all of
-its rows at once. A row that does not fit is taken out and the others are read again, so that a column is made
-of good rows only; this happens a few times at most, however many rows are bad. Rows that are no message, and
-the odd one that is cheaper by itself, are decoded by the row codec at the end and put in their places.
+Works on a few thousand rows at a time. First it determines each row's message type, then finds the
+position of every value in all rows of that type at once. Rows that do not fit are removed and the
+rest are read again, so a column is built from good rows only. This repeats a few times at most,
+however many rows are bad. Rows that are no message, and single rows that are cheaper alone, are
+decoded by the row codec at the end and inserted at their positions.
 
-There is no Python work for a row on this way, and no memory is taken by a number that a peer wrote: positions
-are noted for what has been found in the octets, not for what they announce.
+No Python code runs for each row on this path. Memory is never allocated from a number that a peer
+sent: positions are recorded for octets that exist, not for octets that are announced.
 """
 
 from __future__ import annotations
@@ -29,11 +30,11 @@ from specwire.generated.layout import Frame, ProtocolLayout
 from specwire.generated.messages import Message
 
 BLOCK = 1 << 12
-"""Rows that the row codec decodes before they become Arrow arrays."""
+"""Number of rows that the row codec decodes before they are converted to Arrow arrays."""
 
 
 class ColumnDecoder:
-    """The decoder of one protocol's arrays."""
+    """Decoder for the arrays of one protocol."""
 
     def __init__(
         self,
@@ -44,7 +45,10 @@ class ColumnDecoder:
         *,
         by_sender: bool = False,
     ) -> None:
-        """Make the readers; `decode` is the row codec, which takes a `sender` where messages differ `by_sender`."""
+        """Create the readers.
+
+        `decode` is the row codec. It accepts `sender` if messages are told apart `by_sender`.
+        """
         self.schema = schema
         self.row_codec = decode
         self.attributes = attributes
@@ -63,8 +67,8 @@ class ColumnDecoder:
 
         Raises:
             TypeError: `array` holds no messages.
-            ValueError: there are `senders`, and not as many as messages; or a column is larger than an Arrow
-                array can be.
+            ValueError: `senders` and `array` differ in length, or a column exceeds the size of an
+                Arrow array.
         """
         if senders is not None and len(senders) != len(array):
             raise ValueError(f"{len(senders)} senders of {len(array)} messages")
@@ -79,7 +83,7 @@ class ColumnDecoder:
 
 
 class Decoding:
-    """The decoding of one array: `chosen` is the number of each row's message, -1 where that is not known yet."""
+    """State of decoding one array. `chosen` holds each row's message number, -1 while unknown."""
 
     def __init__(self, decoder: ColumnDecoder, count: int, senders: Senders | None) -> None:
         self.decoder = decoder
@@ -89,7 +93,7 @@ class Decoding:
         self.gathered: dict[int, GatheredMessage] = {}
 
     def read_together(self, lists: pa.Array[Any], begin: int) -> None:
-        """Read the messages of an array whose first row is row `begin`, all rows of a message at once."""
+        """Decode `lists`, whose first row is row `begin`, one message type at a time."""
         source = open_source(lists)
         low = 0
         while low < len(source):
@@ -113,7 +117,7 @@ class Decoding:
     def _read_message(
         self, frames: Frames, rows: Positions | None, number: int, low: int
     ) -> Positions | None:
-        """Read the rows of a message, None for all; return those that are good."""
+        """Read the rows of a message (None: all rows); return the good ones."""
         if number not in self.gathered:
             self.gathered[number] = GatheredMessage(self.decoder.types[number], self.count)
         while rows is None or len(rows):
@@ -130,7 +134,7 @@ class Decoding:
         return rows
 
     def finish(self, lists: Sequence[pa.Array[Any]]) -> pa.RecordBatch:
-        """Return the batch, once the rows that are left are decoded one by one."""
+        """Decode the remaining rows one by one and return the batch."""
         left = np.flatnonzero(self.chosen < 0)
         single = self._read_singly(lists, left) if len(left) else None
         there = {number: self.chosen == number for number in self.gathered}
@@ -148,7 +152,7 @@ class Decoding:
         return self._batch(columns)
 
     def _read_singly(self, lists: Sequence[pa.Array[Any]], left: Positions) -> pa.RecordBatch:
-        """Decode the rows that are left one by one, some thousand at a time."""
+        """Decode the remaining rows one by one, in blocks."""
         decoder, blocks = self.decoder, []
         starts = np.cumsum([0, *map(len, lists)])
         for low in range(0, len(left), BLOCK):
@@ -167,7 +171,7 @@ class Decoding:
         return pa.RecordBatch.from_arrays(columns, schema=decoder.schema)
 
     def _names(self) -> pa.Array[Any]:
-        """The class of each row's message."""
+        """Return the class name of each row's message."""
         names, chosen = self.decoder.names, self.chosen
         first = int(chosen[0]) if self.count else -1
         if first >= 0 and bool((chosen == first).all()):
@@ -175,7 +179,7 @@ class Decoding:
         return taken(pa.array(names, pa.string()), chosen, chosen < 0)
 
     def _batch(self, columns: dict[str, pa.Array[Any]]) -> pa.RecordBatch:
-        """The batch with these columns; all others are null, and share what that takes."""
+        """Return the batch with these columns; all other columns are null and share one buffer."""
         schema = self.decoder.schema
         absent = [field for field in schema if field.name not in columns]
         columns |= {

@@ -1,9 +1,10 @@
-"""Columns of messages back to arrays of frames: the inverse of a package's ``columns.decode``.
+"""Encoder from columns of messages to arrays of frames: the inverse of ``columns.decode``.
 
-A batch is written some thousand rows at a time. Each message column that has values in these rows is written as a
-whole (`specwire.generated.columns.writing_parts`), raw frames of rows that did not decode are kept as they are, and
-the rows are put in order by one ``take``. Rows that the column writers are not sure of go through the row codec, one
-by one: it refuses them with its own error, or writes them. So no check here has to be as fine as the row codec's.
+A batch is written a few thousand rows at a time. Each message column with values in these rows is
+written as a whole (see `specwire.generated.columns.writing_parts`). Raw frames of rows that did not
+decode are copied, and one ``take`` puts all rows in order. Rows that the column writers doubt go
+through the row codec one by one, which writes them or raises its own error. So checks here may be
+stricter than those of the row codec.
 """
 
 from __future__ import annotations
@@ -51,12 +52,12 @@ from specwire.generated.layout import (
 )
 
 MOST_ROWS = 65_536
-"""How many rows are written at once: their arrays stay in the processor's cache."""
+"""Number of rows written at once, so that their arrays fit the processor's cache."""
 MOST_BEFORE = 2**24
-"""How many octets of columns are written at once, so that what is made on the way stays small."""
+"""Number of octets of column data written at once, which bounds intermediate arrays."""
 
 _COMMON: Mapping[str, Type] = {"_message": Text(Span("rest")), "_frames": ListOf(0, Octets(Span("rest")))}
-"""The columns that are not messages and mean something here, with what they hold."""
+"""Columns other than messages that the encoder reads, with their types."""
 
 
 @overload
@@ -70,18 +71,18 @@ def encode_columns(
 def encode_columns(
     batch: pa.RecordBatch | pa.Table, layout: ProtocolLayout, home: ModuleType, *, strict: bool = False
 ) -> pa.ListArray[Any] | pa.ChunkedArray[Any]:
-    """Return the frames of the messages in `batch`, a row for a row; of a table in chunks.
+    """Return the frames of the messages in `batch`, one row for each row; chunked for a table.
 
     Args:
-        batch: the columns of decoded messages.
-        layout: of the protocol.
-        home: the module that has the classes of messages and records.
-        strict: write the letter of the specification.
+        batch: columns of decoded messages.
+        layout: layout of the protocol.
+        home: module with the classes of messages and records.
+        strict: follow the specification to the letter.
 
     Raises:
-        EncodeError: a row cannot be put on the wire, or all rows have more octets than one array can hold.
-        TypeError: `batch` is neither of the two, or a column has a type that holds something else.
-        ValueError: a column is none of the protocol's, or is there twice.
+        EncodeError: a row cannot be encoded, or all rows together exceed the size of one array.
+        TypeError: `batch` is neither a record batch nor a table, or a column has the wrong type.
+        ValueError: a column is unknown or occurs twice.
     """
     if not isinstance(batch, pa.RecordBatch | pa.Table):
         raise TypeError(f"a RecordBatch or Table wanted, not {type(batch).__name__}")
@@ -106,16 +107,16 @@ def encode_columns(
 
 @dataclass(frozen=True, slots=True)
 class _Encoder:
-    """Writes rows of one protocol."""
+    """Writer for rows of one protocol."""
 
     layout: ProtocolLayout
     home: ModuleType
     writer: Writer
 
     def chunks(self, batch: pa.RecordBatch, first: int) -> Iterator[tuple[pa.ListArray[Any], int]]:
-        """Yield the frames of rows, the first of which is number `first`, and how many octets they have.
+        """Yield the frames of rows and their number of octets; `first` is the number of the first row.
 
-        It is one array where that can hold them.
+        Yields one array if it can hold all frames.
         """
         frames, known = in_order(self._rows(batch, first))
         total = int(frames.sizes.sum())
@@ -144,7 +145,7 @@ class _Encoder:
         return rows
 
     def _said(self, rows: Rows, batch: pa.RecordBatch) -> None:
-        """Doubt rows that say by name that they are another message."""
+        """Mark as doubtful the rows whose ``_message`` names another message."""
         said = plain(batch.column("_message")) if "_message" in batch.schema.names else None
         if said is None or said.null_count == len(said):
             return
@@ -153,7 +154,7 @@ class _Encoder:
         rows.doubtful |= there(said) & (other != rows.which)
 
     def _messages(self, rows: Rows, number: int, entry: MessageLayout, column: pa.Array[Any]) -> None:
-        """Write the rows of one message."""
+        """Write the rows of one message type."""
         if column.null_count == len(column):
             return
         now = there(column)
@@ -168,7 +169,7 @@ class _Encoder:
             rows.doubtful[places[wrong]] = True
 
     def _raw(self, rows: Rows, batch: pa.RecordBatch) -> None:
-        """Keep the frames of rows that did not decode."""
+        """Copy the frames of rows that did not decode."""
         if "_frames" not in batch.schema.names:
             if "_error" in batch.schema.names:
                 rows.doubtful |= there(plain(batch.column("_error"))) & (rows.which < 0)
@@ -183,7 +184,7 @@ class _Encoder:
         """Write the doubtful rows with the row codec.
 
         Raises:
-            EncodeError: the first that cannot be written.
+            EncodeError: a row cannot be encoded; the first such row is reported.
         """
         places = np.flatnonzero(rows.doubtful)
         found: list[list[bytes]] = []
@@ -202,7 +203,7 @@ class _Encoder:
         rows.add(Frames(Pieces(starts_of(sizes)[starts_of(counts)], octets), counts, sizes), places)
 
     def _check_one(self, batch: pa.RecordBatch, place: int, first: int) -> None:
-        """Refuse a row that is not one message, or says that it is another one."""
+        """Raise if a row is not exactly one message, or names another one."""
         names = [entry.class_name for entry in self.layout.messages] + ["_frames"]
         held = [name for name in names if name in batch.schema.names and batch.column(name)[place].is_valid]
         if len(held) > 1:
@@ -229,7 +230,7 @@ def _check_columns(schema: pa.Schema, layout: ProtocolLayout, names: dict[str, s
 
 
 def _fields(entry: MessageLayout) -> list[Expected]:
-    """The columns of a message."""
+    """Return the columns of a message."""
     found: list[Expected] = []
     for part in entry.parts:
         many = not isinstance(part, Frame)
@@ -238,7 +239,7 @@ def _fields(entry: MessageLayout) -> list[Expected]:
 
 
 def _slices(table: pa.Table) -> Iterator[pa.RecordBatch]:
-    """Rows in portions of a good size."""
+    """Yield the rows of a table in batches of suitable size."""
     for batch in table.to_batches(max_chunksize=MOST_ROWS):
         step = max(1, batch.num_rows * MOST_BEFORE // max(batch.nbytes, MOST_BEFORE))
         for start in range(0, batch.num_rows, step):
@@ -246,7 +247,7 @@ def _slices(table: pa.Table) -> Iterator[pa.RecordBatch]:
 
 
 def _option_classes(layout: ProtocolLayout) -> set[str]:
-    """The classes of the records that stand in a place of several."""
+    """Return the classes of records that are alternatives of a union."""
     found: set[str] = set()
 
     def look(type: Type) -> None:

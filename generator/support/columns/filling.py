@@ -1,7 +1,7 @@
-"""Columns that say the same in every row, which cost next to nothing: one word, or null.
+"""Columns with the same value in every row: one word, or null.
 
-The columns of messages that do not occur are null throughout. They share one stretch of zeros that the
-operating system maps when somebody looks at it, so they take neither time nor memory, however many there are.
+Columns of message types that do not occur are null throughout. They share one block of zeros, which
+the operating system maps only when it is read. So they cost almost no time or memory.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from specwire.generated.columns.arrow import ArrowType, allocated, buffer_of
 
 BLOCK = 1 << 12
 WIDEST = 16
-"""Octets that a row takes in a buffer at most: a decimal of 128 bits."""
+"""Largest number of octets that a row uses in a buffer: a 128-bit decimal."""
 
 
 def repeated(word: str, count: int) -> pa.Array[Any]:
-    """Return a column that has the same word in every row."""
+    """Return a column with `word` in every row."""
     octets = np.frombuffer(word.encode(), np.uint8)
     size = len(octets)
     offsets = allocated(count + 1, np.dtype(np.int32))

@@ -1,7 +1,7 @@
-"""The columns of a whole array, gathered from those of some thousand rows at a time.
+"""Columns of a whole array, collected from blocks of a few thousand rows.
 
-Integers go straight into their place in one array for all rows; other columns are put together at the end.
-Slots of other messages are null. What Arrow cannot hold in one array is refused, not wrapped around.
+Integers are written directly into one array for all rows. Other columns are concatenated at the
+end. Slots of other messages are null. A column larger than one Arrow array raises ValueError.
 """
 
 from __future__ import annotations
@@ -25,27 +25,27 @@ from specwire.generated.columns.building import Column, Nulls, Numbers, either, 
 from specwire.generated.columns.frames import Mask, Positions
 
 LARGEST = 2**31 - 1
-"""Octets, or elements, that one column can have: its offsets are signed numbers of 32 bits."""
+"""Largest number of octets, or elements, of one column: its offsets are signed 32-bit integers."""
 
 
 class Gathered(Protocol):
     """One column of all rows."""
 
     def put(self, low: int, piece: Any) -> None:
-        """Take a piece that `prepare` made, for the slots from `low` on."""
+        """Store a piece that `prepare` returned in the slots from `low` on."""
         ...
 
     def prepare(self, column: Column) -> tuple[Any, Mask | None]:
-        """Return what `put` takes, and the slots that are in doubt."""
+        """Return the argument for `put`, and the mask of doubtful slots."""
         ...
 
     def array(self, valid: pa.Buffer | None) -> pa.Array[Any]:
-        """Return the column; `valid` is for one that has no nulls of its own."""
+        """Return the column; `valid` is the validity bitmap of a column that records no nulls itself."""
         ...
 
 
 class GatheredNumbers:
-    """A column of integers."""
+    """Column of integers."""
 
     def __init__(self, type: ArrowType, count: int) -> None:
         self.type = type
@@ -78,7 +78,7 @@ class GatheredNumbers:
         return pa.Array.from_buffers(self.type, len(self.values), [own, buffer_of(self.values)])
 
     def _fill(self, low: int) -> None:
-        """Nothing for the rows since the last piece."""
+        """Fill the rows since the last piece with nulls."""
         if low > self.filled:
             store(self.values, slice(self.filled, low), np.zeros(1, np.int64))
             if self.valid is None:
@@ -88,7 +88,7 @@ class GatheredNumbers:
 
 
 class GatheredArrays:
-    """A column of any other type."""
+    """Column of any other type."""
 
     def __init__(self, type: ArrowType, count: int) -> None:
         self.type = type
@@ -101,7 +101,7 @@ class GatheredArrays:
         return (None, None) if isinstance(column, Nulls) else column.build()
 
     def put(self, low: int, piece: pa.Array[Any] | None) -> None:
-        """See `Gathered`; None is nulls, which are made once it is known how many follow each other."""
+        """See `Gathered`. None means nulls, which are created once their number is known."""
         if piece is None:
             return
         self._fill(low)
@@ -115,14 +115,14 @@ class GatheredArrays:
         return concatenated(pieces)
 
     def _fill(self, low: int) -> None:
-        """Nulls for the rows since the last piece."""
+        """Fill the rows since the last piece with nulls."""
         if low > self.filled:
             self.pieces.append(nulls_of(self.type, low - self.filled))
             self.filled = low
 
 
 class GatheredMessage:
-    """The struct of one message."""
+    """Struct column of one message."""
 
     def __init__(self, type: ArrowType, count: int) -> None:
         self.type = type
@@ -135,7 +135,7 @@ class GatheredMessage:
         ]
 
     def put(self, low: int, columns: Sequence[Column]) -> Mask | None:
-        """Take the columns of the slots from `low` on, or return the slots whose texts are in doubt."""
+        """Store the columns of the slots from `low` on, or return the mask of slots with doubtful texts."""
         doubt: Mask | None = None
         pieces: list[Any] = []
         for gathered, column in zip(self.columns, columns, strict=True):
@@ -148,17 +148,17 @@ class GatheredMessage:
         return doubt
 
     def array(self, there: Mask) -> pa.Array[Any]:
-        """Return the struct, null where the message is not `there`."""
+        """Return the struct, null where `there` is false."""
         valid = None if there.all() else bitmap(there)
         columns = [gathered.array(valid) for gathered in self.columns]
         return pa.Array.from_buffers(self.type, len(there), [valid], children=columns)
 
 
 def concatenated(arrays: Sequence[pa.Array[Any]]) -> pa.Array[Any]:
-    """Return arrays of one type as one.
+    """Return arrays of one type as one array.
 
     Raises:
-        ValueError: that is more than one array can hold.
+        ValueError: the result would exceed the size of one array.
     """
     if len(arrays) == 1:
         return arrays[0]
@@ -181,7 +181,7 @@ def _check_extent(type: ArrowType, arrays: Sequence[pa.Array[Any]]) -> None:
 
 
 def _extent(array: pa.Array[Any]) -> int:
-    """How far the offsets of an array go."""
+    """Return the last offset of an array."""
     buffer = array.buffers()[1]
     if buffer is None or not len(array):
         return 0
@@ -190,7 +190,7 @@ def _extent(array: pa.Array[Any]) -> int:
 
 
 def merged(array: pa.Array[Any] | None, some: pa.Array[Any], slots: Positions, count: int) -> pa.Array[Any]:
-    """Return `array`, or nulls where it is None, with the values of `some` in `slots`."""
+    """Return `array` (None: nulls) with the values of `some` in `slots`."""
     if array is None:
         indices = np.zeros(count, np.int64)
         there = np.zeros(count, bool)

@@ -1,8 +1,9 @@
-"""Which Arrow types a column may have, and how its values are taken out of any of them.
+"""Arrow types that a column may have, and conversion of its values from any of them.
 
-A column holds what `columns.SCHEMA` says, in that type or in another that loses nothing: integers of any width or
-decimals without fraction, text and octets with offsets of any size, dictionary or run-end encoded, lists of any
-kind. Types are checked before any value is looked at, so a wrong one is told whatever the rows hold.
+A column has the type in `columns.SCHEMA` or any other that loses nothing. These are integers of any
+width, decimals without fraction, text and octets with offsets of any size, dictionary or run-end
+encoding, and lists of any kind. Types are checked before values, so a wrong type is always
+reported.
 """
 
 from __future__ import annotations
@@ -41,12 +42,12 @@ _LISTS: Any = (
 )
 
 Names = Mapping[str, str]
-"""The grammar's name of each class: what the columns of a union are called."""
+"""Name in the grammar for each class; union columns have these names."""
 
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """A column that a struct may have; with `many` it holds lists of values of the type."""
+    """A column that a struct may have. With `many`, it holds lists of values of the type."""
 
     name: str
     type: Type
@@ -54,11 +55,11 @@ class Expected:
 
 
 def check_fields(fields: Sequence[Expected], found: pa.DataType, path: str, names: Names) -> None:
-    """Check the type of a struct: every field is one of `fields`, and can hold its values.
+    """Check the type of a struct: every field is one of `fields` and can hold its values.
 
     Raises:
-        TypeError: it is no struct, or a field has a type that holds something else.
-        ValueError: a field is none of these, or is there twice.
+        TypeError: `found` is no struct, or a field has the wrong type.
+        ValueError: a field is unknown or occurs twice.
     """
     found = _bare(found)
     if pa.types.is_null(found):
@@ -81,11 +82,11 @@ def check_fields(fields: Sequence[Expected], found: pa.DataType, path: str, name
 
 
 def check_type(type: Type, found: pa.DataType, path: str, names: Names) -> None:
-    """Check that a column of an Arrow type can hold the values of a type.
+    """Check that a column of an Arrow type can hold the values of `type`.
 
     Raises:
-        TypeError: it holds something else.
-        ValueError: a struct has a field that is not known.
+        TypeError: the column has the wrong type.
+        ValueError: a struct has an unknown field.
     """
     found = _bare(found)
     if pa.types.is_null(found):
@@ -115,10 +116,10 @@ def check_type(type: Type, found: pa.DataType, path: str, names: Names) -> None:
 
 
 def list_values(found: pa.DataType, path: str) -> pa.DataType:
-    """Return the type of the elements of a list type.
+    """Return the element type of a list type.
 
     Raises:
-        TypeError: it is none.
+        TypeError: `found` is no list type.
     """
     found = _bare(found)
     if pa.types.is_null(found):
@@ -131,12 +132,12 @@ def list_values(found: pa.DataType, path: str) -> pa.DataType:
 
 
 def valued(fields: Sequence[Field], *, many: bool = False) -> list[Expected]:
-    """Return what the columns of fields are; octets that follow from others have none."""
+    """Return the columns of `fields`, skipping fields that are computed from others."""
     return [Expected(field.name, field.type, many) for field in fields if not field.implied]
 
 
 def plain(array: pa.Array[Any]) -> pa.Array[Any]:
-    """Return an array without encodings around its values, and without views."""
+    """Return an array without dictionary or run-end encoding and without views."""
     if isinstance(array, pa.ExtensionArray):
         return plain(array.storage)
     if isinstance(array, pa.DictionaryArray):
@@ -154,21 +155,21 @@ def plain(array: pa.Array[Any]) -> pa.Array[Any]:
 
 
 def there(array: pa.Array[Any]) -> Mask:
-    """Return where an array is not null."""
+    """Return the mask of slots that are not null."""
     if array.null_count in (0, len(array)):
         return np.full(len(array), not array.null_count)
     return np.asarray(array.is_valid().to_numpy(zero_copy_only=False), np.bool_)
 
 
 def field_of(array: pa.Array[Any], name: str) -> pa.Array[Any]:
-    """Return a field of a struct array without nulls; one that it does not have is null in every row."""
+    """Return a field of a struct array without nulls; a missing field is null in every row."""
     if not isinstance(array, pa.StructArray) or array.type.get_field_index(name) < 0:
         return pa.nulls(len(array))
     return array.field(name)
 
 
 def elements(array: pa.Array[Any]) -> tuple[Whole, pa.Array[Any]]:
-    """Return where the elements of each list begin, and the elements; of any list array without nulls."""
+    """Return the offsets and the elements of any list array without nulls."""
     if pa.types.is_null(array.type):
         return np.zeros(1, np.int64), pa.nulls(0)
     counts = pc.list_value_length(array).to_numpy(zero_copy_only=False)
@@ -177,7 +178,7 @@ def elements(array: pa.Array[Any]) -> tuple[Whole, pa.Array[Any]]:
 
 
 def integers(array: pa.Array[Any], most: int) -> tuple[Whole, Mask | None]:
-    """Return the numbers of an array without nulls, and which are not from 0 to `most`, None where all are."""
+    """Return the integers of an array without nulls, and the mask of those above `most` (None: none)."""
     if pa.types.is_null(array.type):
         return np.zeros(0, np.uint64), None
     if pa.types.is_decimal(array.type):
@@ -186,7 +187,7 @@ def integers(array: pa.Array[Any], most: int) -> tuple[Whole, Mask | None]:
     values = values_in(array.buffers()[1], kind)[array.offset : array.offset + len(array)]
     wrong: Mask | None = None
     if np.iinfo(kind).max > most:
-        # A negative number is one of the largest unsigned ones.
+        # As an unsigned integer, a negative number exceeds any limit.
         wrong = values.view(f"u{kind.itemsize}") > most
     elif kind.kind == "i":
         wrong = values < 0
@@ -194,7 +195,7 @@ def integers(array: pa.Array[Any], most: int) -> tuple[Whole, Mask | None]:
 
 
 def _decimals(array: pa.Array[Any], most: int) -> tuple[Whole, Mask | None]:
-    """The lower eight octets of decimals, which hold what fits an integer of eight octets."""
+    """Return the lower eight octets of decimals, which hold every value of an eight-octet integer."""
     if array.type.bit_width != 128:
         array = array.cast(pa.decimal128(38, 0)) if array.type.bit_width < 128 else _narrowed(array)
     halves = values_in(array.buffers()[1], "<u8").reshape(-1, 2)[array.offset : array.offset + len(array)]
@@ -206,7 +207,7 @@ def _decimals(array: pa.Array[Any], most: int) -> tuple[Whole, Mask | None]:
 
 
 def _narrowed(array: pa.Array[Any]) -> pa.Array[Any]:
-    """Decimals of 256 bits as those of 128; what does not fit becomes a number that no integer field holds."""
+    """Return 256-bit decimals as 128-bit ones; values that do not fit become invalid for any field."""
     outside = pc.or_(
         pc.less(array, pa.scalar(0, array.type)), pc.greater(array, pa.scalar(2**64, array.type))
     )
@@ -215,7 +216,7 @@ def _narrowed(array: pa.Array[Any]) -> pa.Array[Any]:
 
 
 def _bare(found: pa.DataType) -> pa.DataType:
-    """A type without the encodings around it."""
+    """Return a type without the encodings around it."""
     if isinstance(found, pa.BaseExtensionType):
         return _bare(found.storage_type)
     if isinstance(found, pa.DictionaryType | pa.RunEndEncodedType):
@@ -234,7 +235,7 @@ def _is_binary(found: pa.DataType) -> bool:
 
 
 def _pair(found: pa.DataType) -> pa.DataType | None:
-    """The struct of name and value that an entry of a map is; None for another type."""
+    """Return the struct type of the entries of a map type, None for any other type."""
     if not isinstance(found, pa.MapType):
         return None
     return pa.struct([pa.field(PAIR[0], found.key_type), pa.field(PAIR[1], found.item_type)])

@@ -1,9 +1,10 @@
-"""Components of runs, one behind the other: the join that all column encoders end in.
+"""Joining the components of runs: the last step of all column encoders.
 
-Neighbours of fixed width are packed into one block first, so that the join has few pieces to copy. It is Arrow's
-``take``: of binary arrays laid one behind the other it takes the first elements of all, then the second, and the data
-of the result is what we want. Where `specwire.generated.columns.copying` was compiled, that does it several times
-as fast; ``SPECWIRE_PURE=1`` does without.
+Adjacent components of fixed width are first packed into one block, so that the join copies few
+pieces. The join is Arrow's ``take``. Given concatenated binary arrays, it takes the first element
+of each, then the second, and so on. The data of the result is the joined octets. The compiled
+`specwire.generated.columns.copying` does the same several times as fast; ``SPECWIRE_PURE=1``
+disables it.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ Copy = Callable[[list[Any], list[Any], NDArray[np.int32], NDArray[np.uint8]], No
 
 
 def _compiled() -> Copy | None:
-    """The join in C, None where it is not there, is another than we know, or is not wanted."""
+    """Return the compiled join, or None if it is missing, of another version, or disabled."""
     if os.environ.get(PURE) == "1":
         return None
     try:
@@ -46,7 +47,7 @@ _COPY = _compiled()
 
 
 def joined(components: Sequence[Component], count: int) -> Pieces:
-    """Return the components of `count` elements, one behind the other."""
+    """Return the joined components of each of `count` elements."""
     pieces = _packed(components, count)
     if len(pieces) == 1:
         return pieces[0]
@@ -65,7 +66,7 @@ def joined(components: Sequence[Component], count: int) -> Pieces:
 
 
 def concatenated(pieces: Sequence[Pieces]) -> pa.Array[Any]:
-    """Return the elements of all pieces in one binary array."""
+    """Return the elements of all pieces as one binary array."""
     arrays = [piece.array() for piece in pieces]
     small = all(array.type == pa.binary() for array in arrays)
     if not small or sum(len(piece.octets) for piece in pieces) > MOST_OCTETS:
@@ -74,7 +75,7 @@ def concatenated(pieces: Sequence[Pieces]) -> pa.Array[Any]:
 
 
 def _packed(components: Sequence[Component], count: int) -> list[Pieces]:
-    """The components with neighbours of fixed width in one."""
+    """Return the components, with adjacent ones of fixed width packed into one."""
     found: list[Pieces] = []
     fixed: list[Fixed] = []
     for component in components:
@@ -88,7 +89,7 @@ def _packed(components: Sequence[Component], count: int) -> list[Pieces]:
 
 
 def _block(fixed: Sequence[Fixed], count: int) -> list[Pieces]:
-    """One piece of what has a fixed width, none where that is nothing."""
+    """Return one piece that holds the fixed-width components; no piece if they are empty."""
     widths = [int(width_of(component)) for component in fixed]
     if not sum(widths):
         return []
@@ -106,7 +107,7 @@ def _block(fixed: Sequence[Fixed], count: int) -> list[Pieces]:
 
 
 def _put_numbers(rows: NDArray[np.uint8], at: int, numbers: Numbers) -> None:
-    """Write integers, whose bits beyond the octets that they have are left out, into rows from octet `at` on."""
+    """Write integers into rows at octet `at`; bits beyond their width are dropped."""
     octets = numbers.octets
     if octets in (1, 2, 4, 8) and len(rows):
         kind = np.dtype(f">u{octets}")

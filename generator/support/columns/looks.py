@@ -1,7 +1,7 @@
-"""Which encoded rows may look like another message: the column twin of the last checks in ``unfit.py``.
+"""Encoded rows that could be read as another message: the column version of the checks in ``unfit.py``.
 
-In a protocol whose messages are told apart by how their frames begin, octets of an open field can spell another
-message. Such a row is not refused here: the row codec has the last word.
+Where messages are told apart by how their frames begin, the octets of an open field can match
+another message. Such a row is marked as doubtful; the row codec decides.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from specwire.generated.patterns import fixed_octets
 
 
 def doubtful_looks(layout: ProtocolLayout, entry: MessageLayout, frames: Frames) -> Mask | None:
-    """Return which rows begin as other messages do; None where none does."""
+    """Return the mask of rows that begin like another message; None if there is none."""
     if layout.shapes:
         own = [shape for name, shape in layout.shapes if name == entry.class_name]
         rivals = [shape for shape in _before(layout, entry.class_name) if not _apart(shape, own)]
@@ -38,7 +38,7 @@ def doubtful_looks(layout: ProtocolLayout, entry: MessageLayout, frames: Frames)
 
 
 def _before(layout: ProtocolLayout, class_name: str) -> list[Shape]:
-    """The shapes of others that are looked at before the last of a class, and that one of its senders may send."""
+    """Return the shapes that are tried before the last shape of a class and share a sender with it."""
     names = [name for name, _ in layout.shapes]
     last = len(names) - names[::-1].index(class_name)
     senders = {one for name, shape in layout.shapes if name == class_name for one in shape.senders}
@@ -50,7 +50,7 @@ def _before(layout: ProtocolLayout, class_name: str) -> list[Shape]:
 
 
 def _apart(shape: Shape, own: Sequence[Shape]) -> bool:
-    """Whether frames that look as one of `own` cannot look as `shape`."""
+    """Return whether frames that match one of `own` can never match `shape`."""
     return all(
         (shape.most is not None and shape.most < mine.least)
         or (mine.most is not None and mine.most < shape.least)
@@ -62,7 +62,7 @@ def _apart(shape: Shape, own: Sequence[Shape]) -> bool:
 
 
 def _meet(one: str, other: str) -> bool:
-    """Whether octets can begin in both ways."""
+    """Return whether octets can begin in both ways."""
     pairs = zip(fixed_octets(one), fixed_octets(other), strict=False)
     return all(first is None or second is None or first == second for first, second in pairs)
 
@@ -79,7 +79,7 @@ def _fits(shape: Shape, frames: Frames) -> Mask:
 
 
 def _begins(octets: str, whole: bool, frames: Frames, index: int) -> Mask:
-    """Which rows have a frame of that index that begins so, and ends there where that is all."""
+    """Return the mask of rows whose frame `index` begins with `octets`, or equals them if `whole`."""
     fixed = fixed_octets(octets)
     places, sizes = _frame_places(frames, index)
     found = sizes == len(fixed) if whole else sizes >= len(fixed)
@@ -90,7 +90,7 @@ def _begins(octets: str, whole: bool, frames: Frames, index: int) -> Mask:
 
 
 def _frame_places(frames: Frames, index: int) -> tuple[Whole, Whole]:
-    """Where the frame of that index begins in each row's octets, and its size; -1 for rows that have none."""
+    """Return where frame `index` begins in each row's octets, and its size; -1 if the row has none."""
     first = starts_of(frames.counts)[:-1]
     begin = starts_of(frames.sizes) + int(frames.rows.offsets[0])
     there = frames.counts > index

@@ -1,7 +1,7 @@
-"""How the messages of a protocol are read as columns: readers made of its layout and its schema, once.
+"""Readers for the columns of a protocol, built once from its layout and schema.
 
-Fields of fixed size that stand next to each other become one reader. Constants that the choice of the message
-has looked at are not looked at again.
+Adjacent fields of fixed size become one reader. Constants that message selection has compared are
+not compared again.
 """
 
 from __future__ import annotations
@@ -46,11 +46,11 @@ from specwire.generated.layout import (
 )
 
 WIDEST = 64
-"""Values of more octets than this are not read together with those next to them."""
+"""Largest number of octets of a value that is read together with its neighbours."""
 
 
 def field_types(fields: Iterable[Field], type: ArrowType) -> Iterator[tuple[Field, ArrowType | None]]:
-    """Return the fields and the types of their columns in a struct; None for what is implied."""
+    """Yield each field with the type of its column in a struct; None for fields computed from others."""
     columns = iter([type.field(number).type for number in range(type.num_fields)])
     for field in fields:
         yield field, None if field.implied else next(columns)
@@ -59,12 +59,12 @@ def field_types(fields: Iterable[Field], type: ArrowType) -> Iterator[tuple[Fiel
 def make_steps(
     fields: Sequence[tuple[Field, ArrowType | None]], *, checked: int = 0, frame: bool = False
 ) -> Steps:
-    """Return what reads the fields of a run.
+    """Return the readers of the fields of a run.
 
     Args:
-        fields: the fields, and the types of their columns.
-        checked: of how many octets at the start the constants are known.
-        frame: the run is a whole frame, so every size in it counts all that is left.
+        fields: fields, each with the type of its column.
+        checked: number of octets at the start whose constants are already checked.
+        frame: the run is a whole frame, so every size in it counts all remaining octets.
     """
     steps: list[Step] = []
     packed: list[tuple[int, Fixed, ArrowType | None]] = []
@@ -101,7 +101,7 @@ def _fixed(type: Type) -> TypeGuard[Fixed]:
 
 
 def octets_of(type: Type) -> int:
-    """Return how many octets every value has, 0 where they differ."""
+    """Return the fixed number of octets of a type, 0 if values differ in size."""
     match type:
         case Constant(octets=octets):
             return len(octets)
@@ -117,7 +117,7 @@ def octets_of(type: Type) -> int:
 
 
 def make_reader(type: Type, arrow: ArrowType | None) -> Reader:
-    """Return what reads a value into a column of type `arrow`, None where it has no column."""
+    """Return the reader of a value into a column of type `arrow`; None if it has no column."""
     match type:
         case Text():
             return TextReader(type)

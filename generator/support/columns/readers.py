@@ -1,8 +1,8 @@
-"""Readers of values: each reads one kind of value in all rows of a run together, and goes on behind it.
+"""Readers of values: each reads one kind of value in all rows of a run, and advances past it.
 
-The counterpart of `specwire.generated.values` and `runs` for whole columns: the same checks, row by row the
-same answer, but no words. A row that does not fit is refused (`Run.refuse`) and left to the row codec, which
-says what is wrong with it.
+The counterpart of `specwire.generated.values` and `runs` for whole columns. Checks and results are
+the same, but without error messages. A row that does not fit is refused (`Run.refuse`) and left to
+the row codec, which raises the error.
 """
 
 from __future__ import annotations
@@ -24,24 +24,24 @@ from specwire.generated.layout import Text as TextType
 
 
 class Reader(Protocol):
-    """Reads a value in each row of a run."""
+    """Reader of one value in each row of a run."""
 
     def read(self, run: Run) -> Column:
-        """Return the column, and go on behind the values; of a run that is skimmed the column means nothing."""
+        """Return the column and advance past the values; for a skimmed run the column has no meaning."""
         ...
 
 
 class Step(Protocol):
-    """Reads some fields of a run in each row."""
+    """Reader of some fields in each row of a run."""
 
     def read_fields(self, run: Run) -> list[Column]:
-        """Return a column for each field that has one, and go on behind the fields."""
+        """Return a column for each field that has one, and advance past the fields."""
         ...
 
 
 @dataclass(frozen=True, slots=True)
 class TextReader:
-    """Text; whether it is UTF-8 is seen when the column is built."""
+    """Reader of text. UTF-8 is checked when the column is built."""
 
     type: TextType
 
@@ -54,7 +54,7 @@ class TextReader:
 
 
 def trimmed(run: Run, type: TextType, start: Positions, size: Positions) -> Positions:
-    """Return how many octets of texts are left without the padding, and without one NUL at the end."""
+    """Return the sizes of texts without their padding and without one NUL at the end."""
     octets = run.frames.octets
     if type.padding is not None:
         record = gather(octets, start, type.span.octets)
@@ -68,7 +68,7 @@ def trimmed(run: Run, type: TextType, start: Positions, size: Positions) -> Posi
 
 @dataclass(frozen=True, slots=True)
 class OctetsReader:
-    """Opaque octets."""
+    """Reader of opaque octets."""
 
     type: OctetsType
 
@@ -84,12 +84,12 @@ class OctetsReader:
 
 
 JSON = TextReader(TextType(Span("rest")))
-"""JSON text: nothing but UTF-8 is asked of it."""
+"""Reader of JSON text. Only UTF-8 is checked."""
 
 
 @dataclass(frozen=True, slots=True)
 class KeywordReader:
-    """One of several words that fill a frame; `known` where the choice of the message has seen to that."""
+    """Reader of one of several words that fill a frame; `known` if message selection checked the word."""
 
     options: tuple[bytes, ...]
     known: bool
@@ -108,14 +108,14 @@ class KeywordReader:
 
 
 Fixed = Constant | Integer | Padding | OctetsType | TextType
-"""A value that always has the same number of octets."""
+"""Value types of fixed size."""
 
 
 @dataclass(frozen=True, slots=True)
 class Packed:
-    """Fields of fixed size, one directly after the other, read at one go.
+    """Reader of adjacent fields of fixed size, all at once.
 
-    `checked`: the choice of the message has seen to the constants in so many of the octets.
+    `checked` is the number of octets whose constants message selection has already checked.
     """
 
     fields: tuple[tuple[int, Fixed, ArrowType | None], ...]
@@ -140,7 +140,7 @@ class Packed:
         return [column for column in found if column is not None]
 
     def _looked_at(self) -> bool:
-        """Whether any octet is: those of opaque values and padding are not."""
+        """Return whether any octet must be checked; opaque values and padding need no check."""
         return any(
             isinstance(type, Integer)
             or (isinstance(type, Constant) and offset + len(type.octets) > self.checked)
@@ -185,7 +185,7 @@ def _among(values: NDArray[Any], members: Sequence[int]) -> NDArray[np.bool_]:
 
 @dataclass(frozen=True, slots=True)
 class Single:
-    """A field with a reader of its own."""
+    """Reader of one field."""
 
     reader: Reader
 
@@ -196,7 +196,7 @@ class Single:
 
 @dataclass(frozen=True, slots=True)
 class Optional:
-    """A field that is not there where the run has ended."""
+    """Reader of a field that is absent if the run has ended."""
 
     step: Step
 
@@ -214,7 +214,10 @@ class Optional:
 
 @dataclass(frozen=True, slots=True)
 class Sized:
-    """How many octets follow in the run; it is `whole` where they are all that are left of it anyway."""
+    """Reader of a size that counts the octets that follow in the run.
+
+    It is `whole` if these are all remaining octets.
+    """
 
     forms: tuple[tuple[bytes, int], ...]
     whole: bool
@@ -223,7 +226,7 @@ class Sized:
         """See `Step`."""
         sizes = np.zeros(len(run), np.int64)
         todo = run.ok.copy()
-        # A form without a tag is what no other begins as.
+        # A form without a tag must not begin like any other form.
         for tag, octets in sorted(self.forms, key=lambda form: not form[0]):
             rows = np.flatnonzero(todo & run.begins(tag)) if tag else np.flatnonzero(todo)
             if len(rows):
@@ -242,7 +245,7 @@ class Sized:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """The fields of a frame or a record, in steps."""
+    """Reader of the fields of a frame or record, in steps."""
 
     steps: tuple[Step, ...]
 
@@ -253,7 +256,7 @@ class Steps:
 
 @dataclass(frozen=True, slots=True)
 class RecordReader:
-    """A run of fields inside another; `sized` where a size in it says where it ends."""
+    """Reader of a record inside another run; `sized` if a size in it determines its end."""
 
     steps: Steps
     type: ArrowType
@@ -271,7 +274,10 @@ class RecordReader:
 
 @dataclass(frozen=True, slots=True)
 class UnionReader:
-    """One of several records, told apart by how they begin; a column for each, null in the rows of the others."""
+    """Reader of one of several records, told apart by their first octets.
+
+    Each alternative has a column, null in the rows of the others.
+    """
 
     tags: tuple[bytes, ...]
     options: tuple[RecordReader, ...]

@@ -1,7 +1,8 @@
-"""Where many rows are at once: a run of octets in each, and how far it has been read.
+"""Positions of many rows at once: a run of octets in each, and how far it has been read.
 
-The counterpart of `specwire.generated.place` for whole columns. A row that does not fit is noted in `ok` and
-goes on from an empty run at octet 0, where reading does no harm; what is read of it then means nothing.
+The counterpart of `specwire.generated.place` for whole columns. A row that does not fit is recorded
+in `ok` and continues as an empty run at octet 0, where reading is safe. Values read from it
+afterwards have no meaning.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from specwire.generated.layout import Span
 class Run:
     """A run of octets in each of some rows, from `at` to `end`.
 
-    `skim` where only its end is wanted; `step` is how far apart the rows are, where that is known and even.
+    `skim` is true if only the run's end is needed. `step` is the distance between rows if it is
+    known and constant, else 0.
     """
 
     __slots__ = ("at", "end", "frames", "ok", "parked", "skim", "step")
@@ -33,18 +35,18 @@ class Run:
         self.step = step
         self.ok: Mask = np.ones(len(at), bool)
         self.parked = False
-        """Some row does not fit."""
+        """At least one row does not fit."""
 
     def __len__(self) -> int:
         return len(self.at)
 
     @property
     def left(self) -> Positions:
-        """How many octets are left."""
+        """Number of octets left in each row."""
         return self.end - self.at
 
     def refuse(self, mask: Mask) -> None:
-        """Note the rows of `mask` as not fitting."""
+        """Mark the rows of `mask` as not fitting."""
         if mask.any():
             self.ok = self.ok & ~mask
             self.at = np.where(mask, 0, self.at)
@@ -53,17 +55,17 @@ class Run:
             self.step = 0
 
     def refuse_at(self, rows: Positions) -> None:
-        """Note `rows`, by number, as not fitting."""
+        """Mark `rows`, by number, as not fitting."""
         mask = np.zeros(len(self), bool)
         mask[rows] = True
         self.refuse(mask)
 
     def part(self, rows: Positions, *, skim: bool | None = None) -> Run:
-        """Return the runs of some rows, to be joined again."""
+        """Return a separate run over some rows; `join` merges it back."""
         return Run(self.frames, self.at[rows], self.end[rows], skim=self.skim if skim is None else skim)
 
     def join(self, rows: Positions, part: Run) -> None:
-        """Go on in `rows` where `part` ends."""
+        """Continue in `rows` at the position of `part`."""
         at = self.at.copy()
         at[rows] = part.at
         self.at, self.step = at, 0
@@ -71,28 +73,28 @@ class Run:
             self.refuse_at(rows[~part.ok])
 
     def need(self, octets: int) -> None:
-        """Refuse rows with fewer octets left."""
+        """Refuse rows with fewer than `octets` octets left."""
         self.refuse(self.at + octets > self.end)
 
     def record(self, octets: int) -> Octets:
-        """Return the next octets of each row, one row of a matrix each, and go on behind them."""
+        """Return the next octets of each row as the rows of a matrix, and advance past them."""
         self.need(octets)
         found = gather(self.frames.octets, self.at, octets, self.step)
         self._pass(octets)
         return found
 
     def number(self, octets: int) -> NDArray[Any]:
-        """Return the unsigned big-endian integer that is next, and go on behind it."""
+        """Return the next unsigned big-endian integer and advance past it."""
         return integers(self.record(octets), 0, octets)
 
     def size(self, octets: int) -> Positions:
-        """Return the size that is next, at most the number of octets left behind it."""
+        """Return the next size; refuse rows where it exceeds the octets left after it."""
         found = self.number(octets)
         self.refuse(found > self.left.astype(np.uint64 if octets > 4 else np.int64))
         return np.where(self.ok, found, 0).astype(np.int64)
 
     def span(self, span: Span) -> tuple[Positions, Positions]:
-        """Return where a value begins and how many octets it has, and go on behind it."""
+        """Return the start and size of the next value and advance past it."""
         if span.kind == "prefix":
             size = self.size(span.octets)
         elif span.kind == "fixed":
@@ -107,14 +109,14 @@ class Run:
         return start, size
 
     def _pass(self, octets: int | Positions) -> None:
-        """Go on behind so many octets."""
+        """Advance past `octets` octets."""
         self.at = self.at + octets
         self.step = self.step if isinstance(octets, int) else 0
         if self.parked:
             self.at = np.where(self.ok, self.at, 0)
 
     def _until(self, octets: bytes) -> Positions:
-        """How many octets stand before `octets`, which have to be there."""
+        """Return the number of octets before `octets`; refuse rows without them."""
         found = places(self.frames.octets, octets)
         number = np.searchsorted(found, self.at)
         beyond = np.iinfo(np.int64).max - len(octets)
@@ -123,7 +125,7 @@ class Run:
         return np.where(self.ok, next_one - self.at, 0)
 
     def begins(self, octets: bytes) -> Mask:
-        """Return which rows go on with `octets`."""
+        """Return the mask of rows whose next octets are `octets`."""
         size = len(octets)
         fits = self.left >= size
         if not size or not fits.any():
@@ -132,9 +134,9 @@ class Run:
 
 
 def gather(octets: Octets, at: Positions, size: int, step: int = 0) -> Octets:
-    """Return `size` octets from each of the positions `at`; zeros where there are not so many at all.
+    """Return `size` octets from each of the positions `at`; zeros if the buffer is too short.
 
-    Positions that are `step` octets apart, all of them, need no copy.
+    Positions that are all `step` octets apart need no copy.
     """
     if len(octets) < size or not size:
         return np.zeros((len(at), size), np.uint8)
@@ -147,7 +149,7 @@ def gather(octets: Octets, at: Positions, size: int, step: int = 0) -> Octets:
 
 
 def integers(record: Octets, offset: int, octets: int) -> NDArray[Any]:
-    """Return the unsigned big-endian integers that stand at `offset` of each record."""
+    """Return the unsigned big-endian integers at `offset` of each record."""
     if octets == 1:
         return record[:, offset]
     if octets in (2, 4, 8):
@@ -158,7 +160,7 @@ def integers(record: Octets, offset: int, octets: int) -> NDArray[Any]:
 
 
 def differs(record: Octets, offset: int, octets: bytes) -> Mask:
-    """Return which records have something else than `octets` at `offset`."""
+    """Return the mask of records that do not have `octets` at `offset`."""
     found = np.zeros(len(record), bool)
     done = 0
     while done < len(octets):
@@ -170,7 +172,7 @@ def differs(record: Octets, offset: int, octets: bytes) -> Mask:
 
 
 def places(octets: Octets, wanted: bytes) -> Positions:
-    """Return where `wanted` stands in `octets`, overlaps included."""
+    """Return every position of `wanted` in `octets`, overlaps included."""
     count = max(0, len(octets) - len(wanted) + 1)
     found = octets[:count] == wanted[0]
     for number, octet in enumerate(wanted[1:], 1):

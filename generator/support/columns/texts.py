@@ -1,7 +1,7 @@
-"""Which of many texts are not what a text may be: octets that are not UTF-8, a NUL inside.
+"""Detection of invalid texts among many: octets that are not UTF-8, or a NUL inside.
 
-Texts lie one directly after the other in one buffer, with an offset for each. All are looked at together;
-only where something is wrong is it found out where.
+Texts are contiguous in one buffer, with an offset for each. All are checked together; they are
+examined one by one only if that check fails.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Offsets = NDArray[Any]
 
 
 def not_utf8(octets: Octets, offsets: Offsets) -> Mask | None:
-    """Return which texts are not UTF-8, None where all are."""
+    """Return the mask of texts that are not UTF-8, None if all are."""
     if not len(octets) or int(octets.max()) < 0x80:
         return None
     doubt = _begin_within(octets, offsets)
@@ -45,7 +45,7 @@ def _is_utf8(octets: memoryview) -> bool:
 
 
 def _begin_within(octets: Octets, offsets: Offsets) -> Mask:
-    """Texts that begin within a character, as all octets together are read, and those before them."""
+    """Return the texts that begin within a character of the joined octets, and those before them."""
     doubt = np.zeros(len(offsets) - 1, bool)
     starts = offsets[:-1]
     some = np.flatnonzero(starts < offsets[1:])
@@ -56,7 +56,7 @@ def _begin_within(octets: Octets, offsets: Offsets) -> Mask:
 
 
 def holds_nul(octets: Octets, offsets: Offsets) -> Mask | None:
-    """Return which texts have a NUL, None where none has."""
+    """Return the mask of texts that contain NUL, None if there is none."""
     if not len(octets) or int(octets.min()):
         return None
     found = np.zeros(len(offsets) - 1, bool)

@@ -1,6 +1,6 @@
-"""Rows that columns cannot be sure of, one by one: the row codec writes them, or says what is wrong with them.
+"""Encoding of doubtful rows one by one: the row codec writes them or raises the error.
 
-So the error of a row is that of the message that the row is, with the row's number.
+The error of a row is the error of its message, with the row's number added.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def encode_row(
     """Return the frames of one message, the only element of `row`; `home` has the classes.
 
     Raises:
-        EncodeError: the message cannot be put on the wire.
+        EncodeError: the message cannot be encoded.
     """
     fields = [
         (one, not isinstance(part, Frame))
@@ -70,7 +70,7 @@ def refuse(
     rule: str = "columns",
     row: int | None = None,
 ) -> NoReturn:
-    """Raise the EncodeError for a fault that only columns can have."""
+    """Raise EncodeError for a fault that only columns can have."""
     error = EncodeError(
         protocol=layout.protocol, message_name=name, field=field, frame=None, offset=None, kind=kind,
         expected=expected, found=found, rule=f"{layout.edition} {rule}",
@@ -80,7 +80,7 @@ def refuse(
 
 
 def _column(field: Field, many: bool, owner: pa.Array[Any], home: ModuleType) -> Any:
-    """The value of a field of a message or record, as the class takes it; with `many` a tuple of frames."""
+    """Return the value of a field for the constructor of its class; with `many`, a tuple of frames."""
     array = plain(field_of(owner, field.name))
     if not many or array.null_count:
         return _value(field.type, array, home)
@@ -88,7 +88,7 @@ def _column(field: Field, many: bool, owner: pa.Array[Any], home: ModuleType) ->
 
 
 def _value(type: Type, array: pa.Array[Any], home: ModuleType) -> Any:
-    """The value that is the only element of an array."""
+    """Return the value of the only element of an array."""
     array = plain(array)
     if array.null_count:
         return None
@@ -108,12 +108,12 @@ def _value(type: Type, array: pa.Array[Any], home: ModuleType) -> Any:
             return vars(home)[class_name](**values)
         case Union(options=options):
             return _option(options, array, home)
-    # What is not UTF-8 becomes text that UTF-8 cannot write, which the row codec refuses.
+    # Octets that are not UTF-8 become text that UTF-8 cannot encode, which the row codec refuses.
     return pieces_of(array).octets.tobytes().decode("utf-8", "surrogateescape")
 
 
 def _items(array: pa.Array[Any]) -> list[pa.Array[Any]]:
-    """The elements of the only list in an array, each as an array."""
+    """Return the elements of the only list in an array, each as an array."""
     lists: Any = array
     inside = plain(lists.flatten())
     return [inside.slice(index, 1) for index in range(len(inside))]
@@ -128,7 +128,7 @@ def _pair(name: Type, value: Type, item: pa.Array[Any], home: ModuleType) -> Any
 
 
 def _option(options: tuple[Record, ...], array: pa.Array[Any], home: ModuleType) -> Any:
-    """The one record that is there; several, or none, are as they come: no value of the field."""
+    """Return the only record that is present; several or none are returned as they are and do not fit."""
     found = {
         option.class_name: _value(option, field_of(array, vars(home)[option.class_name].NAME), home)
         for option in options

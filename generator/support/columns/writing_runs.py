@@ -1,8 +1,8 @@
-"""Columns of values with values inside to octets: runs of fields, lists, pairs, records, one of several records.
+"""Encoders of columns of nested values: runs of fields, lists, pairs, records, unions.
 
-The values of all elements are written at once, on each level: the entries of all lists first, then they are
-grouped, which moves no octets, because what was written one behind the other stays so. `Writer.value` is for
-columns that may hold nulls, which no value is; below it no array has any.
+Each level writes the values of all elements at once. The entries of all lists are written first and
+then grouped. Grouping moves no octets, because the entries are already in order. `Writer.value`
+accepts columns with nulls, which are wrong values; all other methods require arrays without nulls.
 """
 
 from __future__ import annotations
@@ -39,12 +39,12 @@ from specwire.generated.columns.writing import (
 from specwire.generated.layout import Field, ListOf, Pairs, Record, Size, Type, Union
 
 Columns = Callable[[str], "pa.Array[Any]"]
-"""The column of a field, by its name."""
+"""Function that returns the column of a field, by its name."""
 
 
 @dataclass(frozen=True, slots=True)
 class Writer:
-    """Writes columns; with `strict` the letter of the specification."""
+    """Writer of columns. With `strict`, it follows the specification to the letter."""
 
     names: Names
     strict: bool
@@ -77,7 +77,7 @@ class Writer:
         return Written(tuple(component for some in found for component in some), wrong)
 
     def value(self, type: Type, array: pa.Array[Any]) -> Written:
-        """Return the octets of the values in a column; one that is null is wrong."""
+        """Return the octets of the values of a column; a null is wrong."""
         array = plain(array)
         if not array.null_count:
             return self._value(type, array)
@@ -86,12 +86,12 @@ class Writer:
         return Written(written.components, either(~now, written.wrong))
 
     def present(self, type: Type, array: pa.Array[Any], now: Mask) -> Written:
-        """Return the octets of the values that are not null, `now`, and none for the others."""
+        """Return the octets of the values where `now` is true, and nothing elsewhere."""
         written = self._value(type, array.drop_null())
         return spread(written, now)
 
     def _left_out(self, type: Type, array: pa.Array[Any], now: Mask) -> Written:
-        """Values that may be left out; one without octets would be read as such."""
+        """Return values that may be omitted; one without octets is wrong, as it would be read as omitted."""
         written = self.present(type, array, now)
         empty = np.broadcast_to(np.asarray(total_width(written.components)) == 0, now.shape) & now
         return Written(written.components, either(written.wrong, empty))
@@ -107,7 +107,7 @@ class Writer:
             case Union():
                 return self._union(type, array)
             case Size():
-                return Written(())  # Known when what follows is.
+                return Written(())  # Known once the octets after it are.
             case _:
                 return write_scalar(type, array, self.strict)
 
@@ -131,7 +131,7 @@ class Writer:
         return Written((*first.components, *second.components), either(first.wrong, second.wrong))
 
     def _divided(self, type: Pairs, names: pa.Array[Any], values: pa.Array[Any]) -> Written:
-        """Name and value in one text; the one before the dividing ``=`` must not hold another."""
+        """Return name and value as one text; the side before the separator must not contain another ``=``."""
         now = there(names) & there(values)
         if not now.all():
             known = pa.array(now)
@@ -148,7 +148,7 @@ class Writer:
         return Written((Numbers(sizes, octets), name, b"=", value), either(wrong, sizes >= 256**octets))
 
     def _union(self, type: Union, array: pa.Array[Any]) -> Written:
-        """One of several records: that whose column is not null."""
+        """Return the octets of one of several records: the one whose column is not null."""
         columns = [plain(field_of(array, self.names[option.class_name])) for option in type.options]
         chosen = [there(column) for column in columns]
         wrong = np.sum(chosen, axis=0) != 1 if len(array) else np.zeros(0, np.bool_)
@@ -161,7 +161,7 @@ class Writer:
 
 
 def spread(written: Written, now: Mask, wrong: Mask | None = None) -> Written:
-    """Return what was written for the elements where `now` is true, and nothing for the others."""
+    """Return what was written for the elements where `now` is true, and nothing elsewhere."""
     if now.all():
         return Written(written.components, either(written.wrong, wrong))
     pieces = joined(written.components, int(np.count_nonzero(now))).spread(now)
@@ -173,7 +173,7 @@ def spread(written: Written, now: Mask, wrong: Mask | None = None) -> Written:
 
 
 def counted(type: ListOf | Pairs, starts: Whole, entries: Written) -> Written:
-    """Return the octets of lists, whose entries begin at `starts`."""
+    """Return the octets of lists whose entries begin at `starts`."""
     counts = np.diff(starts)
     pieces = joined(entries.components, int(starts[-1])).grouped(starts)
     wrong = None if entries.wrong is None else np.diff(starts_of(entries.wrong)[starts]) > 0
@@ -184,7 +184,7 @@ def counted(type: ListOf | Pairs, starts: Whole, entries: Written) -> Written:
 
 
 def _size(type: Size, behind: Whole) -> Written:
-    """The sizes of what follows, each in the first form that can hold it."""
+    """Return the sizes of the octets that follow, each in the first form that can hold it."""
     forms = [(tag, octets) for tag, octets in type.forms]
     spelled = [joined((tag, Numbers(behind, octets)), len(behind)) for tag, octets in forms]
     used = np.full(len(behind), -1)
@@ -202,7 +202,7 @@ def _size(type: Size, behind: Whole) -> Written:
 
 
 def _begins_as_another(numbers: Pieces, octets: int, tags: Sequence[bytes]) -> Mask:
-    """Where a size without a tag begins as one with."""
+    """Return the mask of sizes without a tag that begin like a form with one."""
     rows = numbers.octets.reshape(-1, octets)
     found = np.zeros(len(rows), np.bool_)
     for tag in tags:
@@ -212,6 +212,6 @@ def _begins_as_another(numbers: Pieces, octets: int, tags: Sequence[bytes]) -> M
 
 
 def _only(pieces: Pieces, now: Mask) -> Pieces:
-    """The pieces of some elements, none for the others."""
+    """Return the pieces of the elements where `now` is true, empty elsewhere."""
     rows = pieces.octets.reshape(len(now), -1)[now]
     return Pieces(np.arange(len(rows) + 1) * (rows.shape[1]), rows.reshape(-1)).spread(now)

@@ -8,11 +8,11 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 import org.apache.spark.sql.types.StructType;
 
-/** What decoded messages are in Spark: the columns of the package's {@code schema.DECODED}. */
+/** Spark columns of decoded messages, as in the package's {@code schema.DECODED}. */
 final class Columns {
     private Columns() {}
 
-    /** A column of that name, which may be null. */
+    /** A nullable column. */
     static StructField column(String name, DataType type) {
         return DataTypes.createStructField(name, type, true);
     }
@@ -40,7 +40,7 @@ final class Columns {
     }
 
     private static StructType struct(List<StructField> fields) {
-        // A struct must have a field.
+        // A struct needs at least one field.
         return DataTypes.createStructType(fields.isEmpty() ? List.of(column("_present", DataTypes.BooleanType)) : fields);
     }
 

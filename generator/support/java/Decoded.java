@@ -6,16 +6,16 @@ import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * The row of a captured message: what it is, or what is wrong with it.
+ * The row of a captured message: its values, or its error.
  *
- * <p>Most of the columns of a row are null, those of all the messages that it is not; so it has no array of them, and
- * Spark's compiled code asks for each by its number.
+ * <p>Most columns of a row are null, as they belong to other messages. So there is no array of columns; Spark's
+ * compiled code requests each by number.
  */
 final class Decoded extends GenericInternalRow {
-    /** The columns in front of those of the messages. */
+    /** Columns before those of the messages. */
     static final int COMMON = 3;
 
-    /** The columns behind them: the octets of all frames. */
+    /** Columns after those of the messages: the octets of all frames. */
     static final int COUNTED = 1;
 
     private static final long serialVersionUID = 1L;
@@ -24,12 +24,12 @@ final class Decoded extends GenericInternalRow {
     private static final int FRAMES = 2;
 
     private final int last;
-    /** The column of the message, -1 where it is none. */
+    /** Column of the message, -1 if there is none. */
     private final int own;
     private final UTF8String name;
-    /** The columns of the message, or the error. */
+    /** Columns of the message, or the error. */
     private final InternalRow struct;
-    /** The frames of what is no message. */
+    /** Frames of a row that is no message. */
     private final ArrayData frames;
     private final long octets;
 
@@ -42,7 +42,7 @@ final class Decoded extends GenericInternalRow {
         this.octets = octets;
     }
 
-    /** The row of a message of a protocol that has so many, with the values of its columns. */
+    /** The row of a message with the values of its columns. */
     static Decoded of(int messages, Message message, InternalRow values, long octets) {
         return new Decoded(messages, COMMON + message.number(), message.classNameUtf8(), values, null, octets);
     }

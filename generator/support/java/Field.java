@@ -1,6 +1,6 @@
 package specwire.generated.java;
 
-/** A value in a frame: its name in errors, the rule of the grammar, its type. */
+/** Value in a frame: its name in errors, its grammar rule, its type. */
 public final class Field {
     private final String name;
     private final String rule;
@@ -25,7 +25,7 @@ public final class Field {
         return new Field(name, rule, type, true, optional);
     }
 
-    /** The same field, before which the run may end; it is null then, and so is every field behind it. */
+    /** The same field, but the run may end before it; then it and all later fields are null. */
     public Field asOptional() {
         return new Field(name, rule, type, flags, true);
     }

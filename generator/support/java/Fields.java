@@ -3,14 +3,14 @@ package specwire.generated.java;
 import java.util.stream.Stream;
 
 /**
- * A run of fields, one value directly after the other: those of a frame, or those of a record inside one.
+ * A run of adjacent fields, of a frame or of a record inside one.
  *
- * <p>Types do not hold themselves, so the depth of a walk is that of the grammar, not of the octets.
+ * <p>Types do not contain themselves, so the grammar bounds the depth of the walk, not the octets.
  */
 final class Fields {
     private final Field[] fields;
     private final int columns;
-    /** What reads them in one go, null where that cannot be. */
+    /** Reader of all fields at once, null if that is impossible. */
     private final FixedFields together;
 
     Fields(Field... fields) {
@@ -31,7 +31,7 @@ final class Fields {
         return fields.length == 1;
     }
 
-    /** How many of the fields have a column. */
+    /** Number of fields with a column. */
     int columns() {
         return columns;
     }
@@ -61,7 +61,7 @@ final class Fields {
         }
     }
 
-    /** Reads the fields of a record, whose own run ends where its size says; {@code rule} is that of the record. */
+    /** Reads the fields of a record, whose run ends where its size says; {@code rule} is the record's rule. */
     Object[] readRecord(Place place, String rule) {
         Object[] values = new Object[Math.max(columns, 1)];
         Field whole = place.field;
@@ -94,7 +94,7 @@ final class Fields {
         return columns > 0 ? values : present();
     }
 
-    /** What stands for a message or a record that has no fields. */
+    /** Value of a message or record without fields. */
     static Object[] present() {
         return new Object[] {Boolean.TRUE};
     }

@@ -1,9 +1,9 @@
 package specwire.generated.java;
 
 /**
- * The fields of a frame that always has the same octets in the same places, read in one go.
+ * Fields of a frame whose values have fixed offsets, read at once.
  *
- * <p>It only finds out that something is wrong: {@link Fields} then finds what, field by field.
+ * <p>It only detects that something is wrong; {@link Fields} then finds the fault, field by field.
  */
 final class FixedFields {
     private final int size;
@@ -39,7 +39,7 @@ final class FixedFields {
         size = at;
     }
 
-    /** The fields of a frame where all of them are constants, integers and padding, else null. */
+    /** The fields of a frame if all are constants, integers and padding, else null. */
     static FixedFields of(Field[] fields) {
         for (Field field : fields) {
             Type type = field.type();
@@ -52,7 +52,7 @@ final class FixedFields {
         return new FixedFields(fields);
     }
 
-    /** Reads the frame at the place into {@code values}; returns whether it is as it should be. */
+    /** Reads the frame at the place into {@code values}; returns whether it is valid. */
     boolean read(Place place, Object[] values, int column) {
         byte[] frame = place.frame;
         if (frame.length != size) {

@@ -6,9 +6,9 @@ import java.util.List;
 import java.util.Map;
 import java.util.TreeSet;
 
-/** The octet that says which parts are there: where it stands, and what its bits may be. */
+/** The octet that says which parts are present: its position and its allowed bits. */
 final class Flags {
-    /** Bits that belong together, and what they may be, in ascending order. */
+    /** Bits that belong together, and their allowed values in ascending order. */
     private record Bits(int mask, int[] values) {
         boolean allow(int flags) {
             for (int value : values) {
@@ -26,7 +26,7 @@ final class Flags {
     private final int offset;
     private final List<Bits> allowed = new ArrayList<>();
     private int known;
-    /** For each octet, whether all bits that belong together are what they may be. */
+    /** For each octet value, whether all bits that belong together are allowed. */
     private final boolean[] good = new boolean[256];
 
     private Flags(Field field, int index, int offset, Part[] parts) {
@@ -55,7 +55,7 @@ final class Flags {
         }
     }
 
-    /** The flags among the fields of these parts, null where there are none. */
+    /** The flags among the fields of these parts, null if there are none. */
     static Flags of(Part[] parts) {
         for (int index = 0; index < parts.length; index++) {
             int offset = 0;
@@ -69,9 +69,9 @@ final class Flags {
         return null;
     }
 
-    /** Returns the octet, checked; the place is the first frame then. */
+    /** Returns the checked octet and moves the place to the first frame. */
     int read(Place place) {
-        // Flags that end the message are found from its end: how many frames come before is theirs to say.
+        // Flags at the end of a message are counted from its end: they determine how many frames precede.
         place.index = last ? place.frames.length - 1 : index;
         place.enter(field, field.name());
         if (place.index >= place.frames.length) {

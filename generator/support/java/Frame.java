@@ -6,7 +6,7 @@ public final class Frame extends Part {
     private final Fields fields;
     private final boolean whole;
 
-    /** A frame of that name, which its only field has too where there is one only. */
+    /** A frame; if it has only one field, both have the same name. */
     public Frame(String name, Presence presence, Field... fields) {
         super(presence);
         this.fields = new Fields(fields);

@@ -7,16 +7,16 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
 /**
- * A protocol's decoder as a function of Spark; the generated class adds the static method {@code invoke}, which Spark
- * finds by its name and calls with values as it has them itself, so nothing is converted on the way in or out.
+ * A protocol's decoder as a Spark function. The generated class adds the static method {@code invoke}, which Spark
+ * finds by name and calls with its internal values, so arguments and results are not converted.
  */
 public abstract class Function implements ScalarFunction<InternalRow> {
     private static final long serialVersionUID = 1L;
 
-    /** What decodes; there is one for each class. */
+    /** The decoder; one for each class. */
     protected abstract Decoder decoder();
 
-    /** Whether the sender is the second argument: it may decide which message frames are. */
+    /** Whether the sender is the second argument, because it can determine the message. */
     protected boolean takesSender() {
         return false;
     }
@@ -37,7 +37,7 @@ public abstract class Function implements ScalarFunction<InternalRow> {
         return false;
     }
 
-    /** Said to be false although it is true: Spark would decode again for each filter that it moves below. */
+    /** Returns false although decoding is deterministic: otherwise Spark decodes again for each pushed-down filter. */
     @Override
     public boolean isDeterministic() {
         return false;

@@ -11,7 +11,7 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 /**
  * The decoders of all protocols as a catalog of functions: {@code decode_flux(frames)} and so on.
  *
- * <p>A session has it once {@code spark.sql.catalog.specwire} names this class.
+ * <p>Set {@code spark.sql.catalog.specwire} to this class to use it in a session.
  */
 public final class Functions implements FunctionCatalog {
     private static final String PREFIX = "decode_";
@@ -40,7 +40,7 @@ public final class Functions implements FunctionCatalog {
             throw new NoSuchFunctionException(identifier);
         }
         String protocol = name.substring(PREFIX.length());
-        // A word that Java keeps for itself has an underline as the name of a package.
+        // A reserved word has an underscore in package names.
         for (String part : new String[] {protocol, protocol + "_"}) {
             try {
                 Class<?> found = Class.forName("specwire.generated." + part + ".Decode");

@@ -3,20 +3,20 @@ package specwire.generated.java;
 import java.util.List;
 import org.apache.spark.unsafe.types.UTF8String;
 
-/** One message: its parts, and what tells it from others. */
+/** One message: its parts, and the data that identify it. */
 public final class Message {
     private final String name;
     private final String className;
-    /** The class name as Spark's rows have it. */
+    /** The class name for Spark rows. */
     private final UTF8String classNameUtf8;
     private final List<Tag> tags;
     private final List<String> patterns;
     private final Part[] parts;
-    /** For each part, how many frames the parts behind it need at least. */
+    /** For each part, the minimum number of frames of the parts after it. */
     private final int[] after;
     private final Flags flags;
     private final int columns;
-    /** Which of the protocol's messages it is. */
+    /** Index among the protocol's messages. */
     private int number;
 
     /**
@@ -61,7 +61,7 @@ public final class Message {
         return number;
     }
 
-    /** Says which of the protocol's messages it is. */
+    /** Sets the index among the protocol's messages. */
     void setNumber(int number) {
         this.number = number;
     }
@@ -109,9 +109,9 @@ public final class Message {
         };
     }
 
-    /** Refuses a part whose first frame is not there, or that should be the last and is not. */
+    /** Refuses a part whose first frame is missing, or that must be last and is not. */
     private void admit(Place place, int number) {
-        // A header that is found from the end is no other part, however many or few frames there are.
+        // A header that is counted from the end stays the same part, however many frames there are.
         boolean header = place.protocol.hasHeaderLast();
         boolean last = number == parts.length - 1;
         int frames = place.frames.length;

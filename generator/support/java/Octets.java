@@ -3,7 +3,7 @@ package specwire.generated.java;
 import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 
-/** Opaque octets, at least {@code minimum}, at most {@code maximum}. */
+/** Opaque octets: at least {@code minimum} and at most {@code maximum} of them. */
 public final class Octets extends Type {
     private final Span span;
     private final int minimum;

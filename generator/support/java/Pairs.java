@@ -8,7 +8,7 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /** A dictionary: names and values in wire order, repeated names included. */
 public final class Pairs extends Entries {
-    /** Where one text that holds a name and a value is divided: at its first or its last {@code =}. */
+    /** Where a text with name and value is split: at its first or last {@code =}. */
     public enum Split { FIRST, LAST }
 
     private final Text name;
@@ -25,7 +25,7 @@ public final class Pairs extends Entries {
         split = null;
     }
 
-    /** Texts that hold a name and a value. */
+    /** Texts with a name and a value each. */
     public Pairs(int countOctets, Text both, Split split, String rule, int minimum) {
         super(countOctets, minimum);
         name = both;
@@ -64,7 +64,7 @@ public final class Pairs extends Entries {
         return pair(first, value.read(place));
     }
 
-    /** Reads name and value from one text; a fault belongs to the side of the {@code =} that it is on. */
+    /** Reads name and value from one text; a fault is assigned to its side of the {@code =}. */
     private Object divided(Place place) {
         name.span().open(place);
         byte[] frame = place.frame;

@@ -2,10 +2,10 @@ package specwire.generated.java;
 
 /** How a protocol tells its messages apart. */
 abstract class Selection {
-    /** The message that frames claim to be; throws {@link Refusal} where there is none. */
+    /** The message that frames claim to be; throws {@link Refusal} if there is none. */
     abstract Message find(Protocol protocol, Object[] frames, String sender);
 
-    /** A fault before it is known which message this is. */
+    /** A fault before the message is identified. */
     static Refusal refuse(
             Protocol protocol, String field, int frame, int offset, String kind, String expected, String found,
             String rule) {

@@ -2,7 +2,7 @@ package specwire.generated.java;
 
 import java.util.Arrays;
 
-/** Octets that tell messages apart: the first {@code octets} of a frame, or all of it where there is no such number. */
+/** Octets that tell messages apart: the first {@code octets} of a frame, or the whole frame. */
 public final class Selector {
     static final int ALL = -1;
 
@@ -14,7 +14,7 @@ public final class Selector {
         this.octets = octets;
     }
 
-    /** The first octets of a frame, which is counted from the end where its number is negative. */
+    /** The first octets of a frame; a negative index counts from the end. */
     public static Selector octets(int frame, int octets) {
         return new Selector(frame, octets);
     }
@@ -32,12 +32,12 @@ public final class Selector {
         return octets == ALL;
     }
 
-    /** Whether a constant at that offset is one of those that the selector looks at. */
+    /** Whether the selector covers a constant at this offset. */
     boolean covers(int offset) {
         return octets == ALL || offset < octets;
     }
 
-    /** The number of the frame among so many, -1 where there is none. */
+    /** Index of the frame, -1 if it is missing. */
     static int place(int frame, int count) {
         int place = frame < 0 ? frame + count : frame;
         return place >= 0 && place < count ? place : -1;

@@ -2,7 +2,7 @@ package specwire.generated.java;
 
 import java.util.List;
 
-/** What a message looks like: how its first frames begin, and their number. */
+/** Shape of a message: how its first frames begin, and their number. */
 public final class Shape {
     /** How a frame begins. */
     public static final class Head {
@@ -10,14 +10,14 @@ public final class Shape {
         private final short[] octets;
         private final boolean whole;
 
-        /** Octets in hexadecimal, {@code ??} for any, and whether the frame has no more than these. */
+        /** Octets in hexadecimal, {@code ??} for any, and whether they are the whole frame. */
         public Head(String pattern, boolean whole) {
             this.pattern = pattern;
             this.whole = whole;
             octets = PatternSelection.octets(pattern);
         }
 
-        /** The octets that the head fixes before the first that may be any. */
+        /** The fixed octets at the start of the head. */
         byte[] constants() {
             int open = pattern.indexOf("??");
             return Hex.octets(open < 0 ? pattern : pattern.substring(0, open));
@@ -48,8 +48,8 @@ public final class Shape {
      *
      * @param least the fewest frames
      * @param most the most frames, -1 for any number
-     * @param senders the roles that send the message, empty where that is not known
-     * @param needsSender whether only the sender tells the message from another
+     * @param senders the roles that send the message, empty if unknown
+     * @param needsSender whether only the sender distinguishes the message from another
      */
     public Shape(
             String className, int least, int most, List<String> senders, boolean needsSender, Head... heads) {
@@ -86,7 +86,7 @@ public final class Shape {
         return count >= least && (most < 0 || count <= most) && good(frames) == heads.length;
     }
 
-    /** How many frames fit, from the first on. */
+    /** Number of frames that match, from the first on. */
     int good(Object[] frames) {
         int count = Math.min(heads.length, frames.length);
         for (int number = 0; number < count; number++) {

@@ -1,18 +1,18 @@
 package specwire.generated.java;
 
-/** How many octets a value has: counted by an integer in front, always the same, all that is left, or up to others. */
+/** Extent of a value: counted by an integer in front, fixed, the rest of the run, or up to a terminator. */
 public abstract class Span {
     private Span() {}
 
-    /** Finds the content of the value at the place: sets its beginning, and moves behind it. */
+    /** Finds the content of the value at the place: sets its start and advances past it. */
     abstract void open(Place place);
 
-    /** How many octets it always is, -1 where that differs. */
+    /** The fixed number of octets, -1 if it varies. */
     int fixedSize() {
         return -1;
     }
 
-    /** As many as an integer of so many octets before them says. */
+    /** Counted by an integer in front. */
     public static Span prefix(int octets) {
         return new Span() {
             @Override
@@ -28,7 +28,7 @@ public abstract class Span {
         };
     }
 
-    /** Always so many. */
+    /** Fixed size. */
     public static Span fixed(int octets) {
         return new Span() {
             @Override
@@ -45,7 +45,7 @@ public abstract class Span {
         };
     }
 
-    /** All that is left of the run. */
+    /** The rest of the run. */
     public static Span rest() {
         return new Span() {
             @Override
@@ -56,7 +56,7 @@ public abstract class Span {
         };
     }
 
-    /** Up to where these octets stand first, which are the constant behind the value. */
+    /** Up to the first occurrence of these octets, the constant after the value. */
     public static Span until(String hex) {
         byte[] octets = Hex.octets(hex);
         return new Span() {

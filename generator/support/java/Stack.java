@@ -2,7 +2,7 @@ package specwire.generated.java;
 
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
 
-/** Frames up to an empty one that ends them, the top first. */
+/** Frames up to an empty one, the top of the stack first. */
 public final class Stack extends Part {
     private final Field field;
     private final boolean words;
@@ -41,7 +41,7 @@ public final class Stack extends Part {
         for (int number = 0; number < found.length; number++) {
             found[number] = element(place, field, number);
             if (words && place.frame.length == 1 && place.frame[0] == 0) {
-                // Without its NUL the frame would be the one that ends the stack.
+                // Without NUL, the frame would be the empty one that ends the stack.
                 throw place.refuse("length", "text before the NUL", "none", 0);
             }
             place.index++;

@@ -3,11 +3,11 @@ package specwire.generated.java;
 import java.util.Arrays;
 import java.util.List;
 
-/** Octets that tell one form from another, inside a run. */
+/** Octets that distinguish forms inside a run. */
 final class Tags {
     private Tags() {}
 
-    /** The fault that none of these octets stand at the place. */
+    /** The fault that the place has none of these octets. */
     static Refusal refuse(Place place, List<byte[]> tags, String kind) {
         int most = tags.stream().mapToInt(tag -> tag.length).max().orElse(0);
         byte[] found = Arrays.copyOfRange(place.frame, place.at, Math.min(place.end, place.at + most));

@@ -20,12 +20,12 @@ public final class Text extends Type {
         this.padding = padding;
     }
 
-    /** The same text, which a NUL may end. */
+    /** The same text, which may end with NUL. */
     public Text terminated() {
         return new Text(span, true, padding);
     }
 
-    /** The same text, filled up with an octet behind its content. */
+    /** The same text, padded with an octet after its content. */
     public Text padded(int octet) {
         return new Text(span, terminated, octet);
     }

@@ -7,7 +7,7 @@ import org.apache.spark.sql.types.DataType;
 import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.StructField;
 
-/** One of several records, told apart by the octets that each begins with: a struct with a column for each. */
+/** One of several records, told apart by their first octets: a struct with a column for each. */
 public final class Union extends Type {
     /** A record: its name, the octets (hexadecimal) that it begins with, its fields. */
     public static final class Option {

@@ -11,9 +11,9 @@ import org.apache.spark.sql.types.DataTypes;
 import org.apache.spark.sql.types.Decimal;
 
 /**
- * An unsigned big-endian integer of 1 to 8 octets; {@code members} are the values that it may have, empty for any.
+ * An unsigned big-endian integer of 1 to 8 octets; {@code members} are its allowed values, empty for any.
  *
- * <p>Spark has signed types only, so each takes the next wider one, and eight octets a decimal.
+ * <p>Spark has signed types only, so an integer becomes the next wider type, and eight octets a decimal.
  */
 public final class Unsigned extends Type {
     private static final int DIGITS = 20;
@@ -33,12 +33,12 @@ public final class Unsigned extends Type {
         return octets;
     }
 
-    /** Whether any value will do. */
+    /** Whether any value is allowed. */
     boolean takesAny() {
         return members.length == 0;
     }
 
-    /** The value of the octets at {@code at}, which are there, as Spark has it. */
+    /** The Spark value of the octets at {@code at}, which must exist. */
     Object value(byte[] frame, int at) {
         if (octets == 4) {
             return (int) INTEGERS.get(frame, at) & 0xffff_ffffL;
@@ -61,7 +61,7 @@ public final class Unsigned extends Type {
         return boxed(value, octets);
     }
 
-    /** The value of an integer of so many octets as Spark has it. */
+    /** The Spark value of an integer. */
     static Object boxed(long value, int octets) {
         return switch (octets) {
             case 1 -> (Object) (short) value;

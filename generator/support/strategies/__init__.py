@@ -1,9 +1,10 @@
-"""What the strategies of all packages are made of: hypothesis strategies for values, records and messages.
+"""Hypothesis strategies for values, records and messages, shared by the packages.
 
-The ``strategies`` module of a package says what each field may be; here stands how such values are drawn. What is
-drawn can be encoded, every value that can be encoded may come, those at a limit (a text of 255 octets where a
-length of one octet counts it) often, and what fails shrinks to little: empty texts, small numbers, no optional
-frames. Only these modules need hypothesis.
+The ``strategies`` module of a package says which values each field allows; this module draws them.
+Every value that is drawn can be encoded, and every value that can be encoded may be drawn. Values
+at a limit are drawn often, such as a text of 255 octets after a length of one octet. Failing
+examples shrink to empty texts, small numbers and no optional frames. Only these modules need
+hypothesis.
 """
 
 from __future__ import annotations
@@ -42,11 +43,11 @@ V = TypeVar("V")
 _WORDS = st.text(CHARACTERS)
 
 Given: TypeAlias = T | SearchStrategy[T] | EllipsisType
-"""What a field can be given as: a value, a strategy of values, or ``...`` for any that fits."""
+"""Argument for a field: a value, a strategy of values, or ``...`` for any value that fits."""
 
 
 def integers(octets: int, likely: Iterable[int] = ()) -> SearchStrategy[int]:
-    """Draw unsigned integers of so many octets; those of `likely`, which have a meaning of their own, often."""
+    """Draw unsigned integers of `octets` octets; draw the special values in `likely` often."""
     every = st.integers(0, 256**octets - 1)
     named = tuple(likely)
     return st.sampled_from((0, *named)) | every if named else every
@@ -58,17 +59,17 @@ def bits(octets: int, announcing: int) -> SearchStrategy[int]:
 
 
 def one_value_of(values: Sequence[T]) -> SearchStrategy[T]:
-    """Draw one of several values, the first when it shrinks."""
+    """Draw one of several values; shrink to the first."""
     return st.sampled_from(values)
 
 
 def one_of(choices: Iterable[SearchStrategy[Any]]) -> SearchStrategy[Any]:
-    """Draw from one of several strategies, from the first when it shrinks."""
+    """Draw from one of several strategies; shrink to the first."""
     return st.one_of(list(choices))
 
 
 def octets(least: int = 0, most: int | None = None, *, around: int | None = None) -> SearchStrategy[bytes]:
-    """Draw opaque octets; now and then `most` of them, or nearly `around`, where a size needs more octets."""
+    """Draw opaque octets; sometimes `most` of them, or nearly `around`, where a size changes its form."""
     most = None if most is not None and most > LARGEST else most
     some = st.binary(min_size=least, max_size=most)
     if around is not None:
@@ -80,7 +81,7 @@ def octets(least: int = 0, most: int | None = None, *, around: int | None = None
 
 
 def json_texts(least: int = 0, *, strict: bool = False) -> SearchStrategy[str]:
-    """Draw JSON texts: objects under `strict`, else anything that stands in the place of one."""
+    """Draw JSON texts: objects under `strict`, else any text that the field accepts."""
     plain = st.none() | st.booleans() | st.integers() | _WORDS
     objects = st.dictionaries(_WORDS, plain | st.lists(plain, max_size=3), max_size=4).map(json.dumps)
     return objects if strict else objects | texts(least=least)
@@ -89,7 +90,7 @@ def json_texts(least: int = 0, *, strict: bool = False) -> SearchStrategy[str]:
 def lists(
     element: SearchStrategy[T], least: int = 0, most: int | None = None, *, full: bool = True
 ) -> SearchStrategy[tuple[T, ...]]:
-    """Draw tuples of elements; with `full` as many as a count of one octet can say, now and then."""
+    """Draw tuples of elements; with `full`, sometimes as many as a count of one octet allows."""
     most = None if most is not None and most > LARGEST else most
     some = st.lists(element, min_size=least, max_size=most)
     if most is None or most > 255 or not full:
@@ -100,7 +101,7 @@ def lists(
 def pairs(
     names: SearchStrategy[N], values: SearchStrategy[V], least: int = 0, most: int | None = None
 ) -> SearchStrategy[tuple[tuple[N, V], ...]]:
-    """Draw dictionaries as the wire has them: pairs in their order, a name twice now and then."""
+    """Draw dictionaries as pairs in wire order, sometimes with a repeated name."""
     some = lists(st.tuples(names, values), least, most)
     return now_and_then(
         some, lambda items: items[:-1] + tuple((items[0][0], value) for _, value in items[-1:])
@@ -119,16 +120,18 @@ def instances(
 ) -> SearchStrategy[T]:
     """Draw records or messages.
 
-    Args:
-        make: their class.
-        fields: for each, what the caller gave, and what is drawn where that is ``...``.
-        readings: fields of which at most one is there: the others are None.
-        tails: fields that can be left out from one of them on: it and those behind it are None.
-        required: of these fields, those that must be there.
-        forbidden: of these fields, those that must not.
-        together: whether values that fit their fields can be too much together, or look as another message.
+    What the caller passed is used unchanged, and the drawn values adapt to it.
 
-    What the caller gave stands as it is, and what is drawn makes room for it.
+    Args:
+        make: class to instantiate.
+        fields: for each field, the caller's argument, and the strategy used if that is ``...``.
+        readings: groups of fields of which at most one is present; the others are None.
+        tails: groups of fields that may be omitted from any of them on: that field and all later
+            ones are None.
+        required: those of these fields that must be present.
+        forbidden: those of these fields that must be absent.
+        together: whether values that fit their fields can be too long together, or match another
+            message.
     """
     found = _instances(make, fields, readings, tails, required, forbidden)
     given = frozenset(name for name, (given, _) in fields.items() if given is not ...)
@@ -136,7 +139,7 @@ def instances(
 
 
 def _fits(made: Any, given: AbstractSet[str]) -> bool:
-    """Whether a message can be encoded, or cannot because of what the caller gave."""
+    """Return whether a message can be encoded, or fails only because of what the caller passed."""
     try:
         made.encode()
     except EncodeError as error:
@@ -170,7 +173,7 @@ def _instances(
 def _left_out(
     names: Sequence[str], found: Mapping[str, object], required: Sequence[str], forbidden: Sequence[str]
 ) -> SearchStrategy[list[str]]:
-    """Of several readings of one frame, those that are not drawn."""
+    """Draw, of several readings of one frame, those that are absent."""
     open_ = [name for name in names if name not in found]
     if any(found.get(name) is not None for name in names):
         return st.just(open_)
@@ -183,7 +186,7 @@ def _left_out(
 def _cut_off(
     names: Sequence[str], found: Mapping[str, object], required: Sequence[str], forbidden: Sequence[str]
 ) -> SearchStrategy[list[str]]:
-    """Of fields that can be left out at the end, those that are."""
+    """Draw, of the fields that may be omitted at the end, those that are absent."""
     there = [n for n, name in enumerate(names) if found.get(name) is not None or name in required]
     gone = [n for n, name in enumerate(names) if found.get(name, ...) is None or name in forbidden]
     least = max(there, default=-1) + 1
