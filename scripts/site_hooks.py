@@ -1,4 +1,4 @@
-"""Hooks of MkDocs: add the pages of protocols and of the Python API, remove notes for tests.
+"""Hooks of MkDocs: add the pages of protocols and of the Python API, adapt tables and drawings, remove notes for tests.
 
 Nothing here, or in ``mkdocs.yml``, fetches anything: the site is built and read without a network.
 """
@@ -14,6 +14,7 @@ from mkdocs.structure.pages import Page
 from mkdocs.structure.toc import get_toc
 
 import site_api
+import site_looks
 from site_protocols import FOLDER, body, drawing_styles, outline, source_pages
 
 DECISIONS = "explanation/decisions"
@@ -51,8 +52,9 @@ def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Fil
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> str:
-    """Add the sections of a protocol to its page."""
+    """Adapt a page to the style sheet, and add the sections of a protocol to its page."""
     place = PurePosixPath(page.file.src_uri)
+    html = site_looks.adapt(html, Path(config.docs_dir))
     if place.parent.name != FOLDER or place.stem == "index":
         return html
     made = body(place.stem)

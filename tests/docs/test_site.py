@@ -183,6 +183,31 @@ def test_api_pages_have_signatures_and_docstrings(site: Site) -> None:
         assert ":::" not in words and "mkdocstrings" not in words, page
 
 
+def test_tables_fit_or_scroll(site: Site) -> None:
+    """Those of protocols are inside what scrolls; those of more than six columns are set closer."""
+    for path in (site.folder / "protocols").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        scrolling = re.findall(r'<div class="scroll"[^>]*>\s*<table', text)
+        assert path.stem == "index" or len(scrolling) == len(re.findall("<table", text)) > 0, path.name
+    benchmarks = (site.folder / "explanation/benchmarks.html").read_text(encoding="utf-8")
+    assert '<table data-wide="">' in benchmarks
+    for table in re.findall(r"<table>.*?</table>", benchmarks, re.DOTALL):
+        assert len(re.findall("<th[ >]", table)) <= 6
+
+
+def test_prose_in_tables_is_labelled(site: Site) -> None:
+    """A narrow screen shows the table of commands as a list."""
+    text = (site.folder / "reference/command-line.html").read_text(encoding="utf-8")
+    assert text.count('data-label="what it does"') > 60
+
+
+def test_drawings_follow_the_scheme(site: Site) -> None:
+    """They are in the page: an image sees the system's scheme, and not the switch of the site."""
+    text = (site.folder / "index.html").read_text(encoding="utf-8")
+    assert '<svg xmlns="http://www.w3.org/2000/svg" class="pipeline"' in text
+    assert "pipeline.svg" not in text
+
+
 def test_notes_for_tests_are_not_shown(site: Site) -> None:
     """They are for tests."""
     assert [path.name for path in site.pages if "<!-- test:" in path.read_text(encoding="utf-8")] == []
