@@ -2,7 +2,7 @@
 
 .DEFAULT_GOAL := help
 .NOTPARALLEL:
-.PHONY: help setup run test generate drift docs jar lint types check bench fuzz fuzz-short soak dist walk clean
+.PHONY: help setup run test generate drift docs man jar lint types check bench fuzz fuzz-short soak dist walk clean
 
 # Programs of .venv, with the JAVA_HOME that set-up found necessary (usually none). Read when a recipe
 # starts, which is after set-up.
@@ -43,6 +43,9 @@ drift: setup ## fail when generated/ is not what grammars/ gives
 docs: setup ## the site, in build/site; needs no network
 	@NO_MKDOCS_2_WARNING=1 $(VENV)/mkdocs build --quiet
 	@echo build/site/index.html
+
+man: setup ## manual pages of the command line, in build/man; `man -l build/man/specwire.1` shows one
+	@$(VENV)/python scripts/man_pages.py build/man
 
 jar: setup ## compile the Java decoders for Spark into generated/java/decoders.jar
 	@$(VENV)/python -m specwire.runtime.spark.decoding.compile_jar

@@ -24,6 +24,11 @@ def public_modules() -> list[str]:
     return sorted(".".join(("specwire.runtime", *path.parent.relative_to(RUNTIME).parts)) for path in sources)
 
 
+def page_of(module: str) -> str:
+    """Return the name of the page that documents a public module: ``runtime-norfab-client``."""
+    return module.removeprefix("specwire.").replace(".", "-")
+
+
 def write_table() -> str:
     """Return a section for each module, with a row for each of its names."""
     return "\n".join("".join(_section(name)) for name in public_modules())
@@ -31,7 +36,7 @@ def write_table() -> str:
 
 def _section(name: str) -> Iterator[str]:
     module = import_module(name)
-    yield f"**`{name}`**\n\n| name | |\n|---|---|\n"
+    yield f"**[`{name}`](api/{page_of(name)}.md)**\n\n| name | |\n|---|---|\n"
     for word in module.__all__:
         cell = _first_sentence(getattr(module, word)).replace("|", "\\|")
         yield f"| `{word}` | {cell} |\n"

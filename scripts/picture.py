@@ -7,81 +7,70 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
 from html import escape
-from itertools import pairwise
 
-from structure import ROOT, Structure, direct_needs, levels, read_structure
+from structure import ROOT, Structure, levels, read_structure
 
 PICTURE = ROOT / "docs/images/pipeline.svg"
 
-TOP, LINE, GAP, MARGIN = 62, 19, 26, 14
-"""Where boxes begin, the height of a line of text, and the space between and around, all in pixels."""
-WIDTHS = (112, 150, 112)
-"""Of the columns grammars, generator and generated; that of runtime is as wide as its longest row."""
-PART_WIDTH, PART_HEIGHT = 97, 26
+WIDTH, MARGIN = 480, 12
+"""Of the picture and of its edge, in pixels: narrow enough that a telephone shows the text at a readable size."""
+HEAD, LINE, ARROW, PADDING = 26, 22, 34, 10
+"""Heights of a heading, of a line of words and of an arrow, and the space between a box and its content."""
+WORDS_A_LINE = 3
+PART_WIDTH, PART_HEIGHT = 104, 28
+PART_ACROSS, PART_STEP = 111, 38
+"""From one part to the next, across and down."""
+PARTS_A_ROW = 4
+
+COLOURS = """\
+:root { --ink: #1b1f24; --soft: #57606a; --paper: #fff; --tint: #f6f8fa; --line: #afb8c1; --value: #ddf4ff;
+  --link: #0969da }
+@media (prefers-color-scheme: dark) {
+:root { --ink: #e6edf3; --soft: #9198a1; --paper: #0d1117; --tint: #161b22; --line: #3d444d; --value: #0c2d6b;
+  --link: #4493f8 }
+}"""
+"""The names are those of docs/stylesheets/site.css: inside a page of the site, its colours are used instead."""
 
 STYLE = """\
-.page { fill: #fff }
-text { font: 13px system-ui, sans-serif; fill: #1b1f24 }
-.head { font-weight: 600; font-size: 15px }
-.note { font-size: 12px; fill: #57606a }
-.box { fill: #f6f8fa; stroke: #afb8c1 }
-.part { fill: #ddf4ff; stroke: #54aeff }
-.edge { fill: none; stroke: #8c959f }
-.flow { fill: none; stroke: #0969da; stroke-width: 2.5; marker-end: url(#tip) }
-.tip { fill: #0969da }
-@media (prefers-color-scheme: dark) {
-.page { fill: #0d1117 }
-text { fill: #e6edf3 } .note { fill: #9198a1 } .box { fill: #161b22; stroke: #3d444d }
-.part { fill: #0c2d6b; stroke: #388bfd } .edge { stroke: #768390 } .flow { stroke: #4493f8 } .tip { fill: #4493f8 }
-}"""
-
+.pipeline { max-width: 100% }
+.pipeline .page { fill: var(--paper) }
+.pipeline text { font: 15px system-ui, sans-serif; fill: var(--ink) }
+.pipeline .head { font-weight: 600; font-size: 17px }
+.pipeline .note { font-size: 14px; fill: var(--soft) }
+.pipeline .name { font-size: 14px }
+.pipeline .box { fill: var(--tint); stroke: var(--line) }
+.pipeline .part { fill: var(--value); stroke: var(--link) }
+.pipeline .flow { fill: none; stroke: var(--link); stroke-width: 2.5; marker-end: url(#pipeline-tip) }
+.pipeline .tip { fill: var(--link) }"""
 
 TIP = """\
-<defs><marker id="tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6" markerHeight="6" orient="auto">
+<defs><marker id="pipeline-tip" viewBox="0 0 8 8" refX="6" refY="4" markerWidth="6" markerHeight="6" orient="auto">
 <path class="tip" d="M0 0 8 4 0 8z"/></marker></defs>"""
 
 
-@dataclass(frozen=True)
-class Column:
-    """One of the four folders: where it is, what it is called, and what is said below its name."""
-
-    left: int
-    width: int
-    head: str
-    note: str
-
-    @property
-    def right(self) -> int:
-        """Its right edge."""
-        return self.left + self.width
-
-
 def draw(structure: Structure) -> str:
-    """Return the picture as SVG."""
-    heads = (
-        ("grammars/", "rules, a profile"),
-        ("generator/", "one arrow after another"),
-        ("generated/", "a package each"),
-        ("runtime/", "what stands on the packages; lines lead to what a part needs"),
+    """Return the picture as SVG: the four folders from top to bottom, an arrow from each to the next."""
+    lists = (
+        ("grammars/", "rules and a profile for each protocol", structure.protocols),
+        ("generator/", "steps, in this order", structure.steps),
+        ("generated/", "a package for each protocol, of these parts", structure.targets),
     )
-    columns, left = [], MARGIN
-    for width, (head, note) in zip((*WIDTHS, _width_of_runtime(structure)), heads, strict=True):
-        columns.append(Column(left, width, head, note))
-        left += width + GAP + 6
-    rows = max(len(structure.protocols), len(structure.steps), len(structure.targets))
-    height = rows * LINE + 20
-    shapes = [
-        *_lists(columns, structure, height),
-        *_runtime(columns[3], structure, height),
-        *_flow(columns, height),
-    ]
-    width, whole = columns[-1].right + MARGIN, TOP + height + MARGIN
+    shapes: list[str] = []
+    y = MARGIN
+    for head, note, words in lists:
+        below = y + HEAD + -(-len(words) // WORDS_A_LINE) * LINE + PADDING + 4
+        shapes += [*_heading(y, head, note), *_list(y + HEAD, below, words), _arrow(below)]
+        y = below + ARROW
+    below = y + HEAD + 2 * PADDING + PART_HEIGHT + len(_rows(structure)) * PART_STEP
+    shapes += [*_heading(y, "runtime/", "built from the bottom up"), *_runtime(y + HEAD, below, structure)]
+    height = below + MARGIN
+    size = f'viewBox="0 0 {WIDTH} {height}" width="{WIDTH}"'
     return "\n".join(
         [
-            f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {whole}" width="{width}" role="img">',
+            f'<svg xmlns="http://www.w3.org/2000/svg" class="pipeline" role="img" {size}>',
             "<title>From a published document to tables on Spark</title>",
+            f'<style class="colours">\n{COLOURS}\n</style>',
             f"<style>\n{STYLE}\n</style>",
             TIP,
             '<rect class="page" width="100%" height="100%"/>',
@@ -91,61 +80,52 @@ def draw(structure: Structure) -> str:
     )
 
 
-def _width_of_runtime(structure: Structure) -> int:
-    height_of = levels(structure.needs)
-    longest = max(sum(level == other for other in height_of.values()) for level in height_of.values())
-    return longest * (PART_WIDTH + 9) + 10
+def _heading(y: int, head: str, note: str) -> Iterator[str]:
+    yield _text(MARGIN, y + 17, head, "head")
+    yield _text(MARGIN + 110, y + 17, note, "note")
 
 
-def _lists(columns: Sequence[Column], structure: Structure, height: int) -> Iterator[str]:
-    """Draw the three columns that are lists of words, and all heads."""
-    for column in columns:
-        yield _text(column.left, 26, column.head, "head")
-        yield _text(column.left, 46, column.note, "note")
-    for column, words in zip(
-        columns, (structure.protocols, structure.steps, structure.targets), strict=False
-    ):
-        yield _box(column.left, TOP, column.width, height, "box")
-        for row, word in enumerate(words):
-            yield _text(column.left + 10, TOP + 24 + row * LINE, word)
+def _list(top: int, below: int, words: Sequence[str]) -> Iterator[str]:
+    """Draw a box of words, which are read row by row."""
+    yield _box(MARGIN, top, WIDTH - 2 * MARGIN, below - top, "box")
+    for number, word in enumerate(words):
+        row, column = divmod(number, WORDS_A_LINE)
+        x = MARGIN + PADDING + column * (WIDTH - 2 * MARGIN) // WORDS_A_LINE
+        yield _text(x, top + PADDING + 14 + row * LINE, word)
 
 
-def _runtime(column: Column, structure: Structure, height: int) -> Iterator[str]:
+def _arrow(y: int) -> str:
+    """Draw the arrow from a box to the heading of the next one."""
+    return f'<path class="flow" d="M{WIDTH // 2} {y + 4}V{y + ARROW - 4}"/>'
+
+
+def _runtime(top: int, below: int, structure: Structure) -> Iterator[str]:
     """Draw the parts of the runtime, each above what it needs, and the command line over all of them."""
-    yield _box(column.left, TOP, column.width, height, "box")
-    yield _box(column.left + 8, TOP + 8, column.width - 16, PART_HEIGHT, "part")
-    yield _text(column.left + 18, TOP + 25, "cli: the program specwire")
-    places = dict(_places(column, structure, height))
-    for part, need in direct_needs(structure.needs):
-        (x, y), (below_x, below_y) = places[part], places[need]
-        start, end = (x + PART_WIDTH // 2, y + PART_HEIGHT), (below_x + PART_WIDTH // 2, below_y)
-        bend = (end[1] - start[1]) // 2
-        yield (
-            f'<path class="edge" d="M{start[0]} {start[1]}C{start[0]} {start[1] + bend} '
-            f'{end[0]} {end[1] - bend} {end[0]} {end[1]}"/>'
-        )
-    for part, (x, y) in places.items():
+    inner = WIDTH - 2 * MARGIN
+    yield _box(MARGIN, top, inner, below - top, "box")
+    yield _box(MARGIN + PADDING, top + PADDING, inner - 2 * PADDING, PART_HEIGHT, "part")
+    yield _text(WIDTH // 2, top + PADDING + 19, "cli: the program specwire", "name", anchor="middle")
+    for part, (x, y) in _places(top + PADDING + PART_STEP, structure):
         yield _box(x, y, PART_WIDTH, PART_HEIGHT, "part")
-        yield _text(x + PART_WIDTH // 2, y + 17, part, anchor="middle")
+        yield _text(x + PART_WIDTH // 2, y + 19, part, "name", anchor="middle")
 
 
-def _places(column: Column, structure: Structure, height: int) -> Iterator[tuple[str, tuple[int, int]]]:
-    """Yield the place of each part: a row for each level, the parts of a level spread over its width."""
+def _rows(structure: Structure) -> list[list[str]]:
+    """Return the parts row by row, the highest level first; a level that is too wide has several rows."""
     height_of = levels(structure.needs)
-    top, count = TOP + PART_HEIGHT + 26, max(height_of.values()) + 1
-    step = (TOP + height - 10 - PART_HEIGHT - top) // max(count - 1, 1)
-    for level in range(count):
+    rows = []
+    for level in range(max(height_of.values()), -1, -1):
         parts = sorted(part for part, its in height_of.items() if its == level)
+        rows += [parts[start : start + PARTS_A_ROW] for start in range(0, len(parts), PARTS_A_ROW)]
+    return rows
+
+
+def _places(top: int, structure: Structure) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the place of each part; rows are centred."""
+    for row, parts in enumerate(_rows(structure)):
         for number, part in enumerate(parts):
-            middle = column.left + column.width * (2 * number + 1) // (2 * len(parts))
-            yield part, (middle - PART_WIDTH // 2, top + (count - 1 - level) * step)
-
-
-def _flow(columns: Sequence[Column], height: int) -> Iterator[str]:
-    """Draw the arrows from one column to the next."""
-    y = TOP + height // 2
-    for near, far in pairwise(columns):
-        yield f'<path class="flow" d="M{near.right + 3} {y}H{far.left - 5}"/>'
+            middle = WIDTH // 2 + (2 * number + 1 - len(parts)) * PART_ACROSS // 2
+            yield part, (middle - PART_WIDTH // 2, top + row * PART_STEP)
 
 
 def _box(x: int, y: int, width: int, height: int, kind: str) -> str:

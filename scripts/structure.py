@@ -61,20 +61,6 @@ def levels(needs: Mapping[str, frozenset[str]]) -> dict[str, int]:
     return found
 
 
-def direct_needs(needs: Mapping[str, frozenset[str]]) -> Iterator[tuple[str, str]]:
-    """Yield the pairs of a part and one that it needs, but for those that follow from the others."""
-    height = levels(needs)
-    down = {part: {need for need in wanted if height[need] < height[part]} for part, wanted in needs.items()}
-    for part, wanted in down.items():
-        for need in sorted(wanted):
-            if not any(need in _all_below(other, down) for other in wanted - {need}):
-                yield part, need
-
-
-def _all_below(part: str, down: Mapping[str, set[str]]) -> set[str]:
-    return down[part].union(*(_all_below(need, down) for need in down[part]))
-
-
 def _steps(module: ast.Module) -> Iterator[str]:
     """Yield the functions of the generator that the pipeline calls and goes on with, as words."""
     passes = {

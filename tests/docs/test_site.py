@@ -21,6 +21,9 @@ from tests.docs.session import ROOT
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("site")]  # it is built once
 
 pytest.importorskip("mkdocs", reason="the site is built with mkdocs, of the extra dev")
+site_api = pytest.importorskip(
+    "site_api", reason="its pages of the API are made by mkdocstrings, of the extra docs"
+)
 
 LOADS = {"script": "src", "img": "src", "link": "href", "iframe": "src", "source": "src"}
 """Elements that make a browser fetch, and the attribute that says what."""
@@ -141,6 +144,68 @@ def test_pages_of_protocols_are_whole(site: Site) -> None:
             assert pages[name].count(there) >= messages, (name, there)
         assert 'id="grammar"' in pages[name] and "railroad-diagram" in pages[name]
         assert pages[name].count("undefined") == 0
+
+
+def test_public_names_have_a_place(site: Site) -> None:
+    """Every name of a page of the API has its heading, which links lead to."""
+    for page in site_api.pages():
+        anchors = site.pages[site.folder / page.place.replace(".md", ".html")].anchors
+        for section in page.sections:
+            names = section.names or site_api.public_names(section.module)
+            assert len(names) > 0
+            assert [name for name in names if f"{section.module}.{name}" not in anchors] == [], section.module
+
+
+def test_public_modules_have_a_page(site: Site) -> None:
+    """That is, those which docs/reference/api.md lists."""
+    listed = re.findall(
+        r"^\*\*\[`([\w.]+)`\]", (ROOT / "docs/reference/api.md").read_text(encoding="utf-8"), re.MULTILINE
+    )
+    assert len(listed) > 10
+    assert set(listed) <= {section.module for page in site_api.pages() for section in page.sections}
+
+
+def test_api_pages_have_signatures_and_docstrings(site: Site) -> None:
+    """From the sources: arguments with their types and defaults, errors, fields."""
+    text = {
+        page.name: " ".join(
+            re.sub(
+                r"<[^>]+>", "", (site.folder / page.place.replace(".md", ".html")).read_text(encoding="utf-8")
+            ).split()
+        )
+        for page in site_api.pages()
+    }
+    assert "decode(" in text["generated-package"] and "max_octets: int" in text["generated-package"]
+    assert "Virtual path, complete or a prefix; starts with a slash." in text["generated-package"]
+    assert "close(" in text["runtime-capture"] and "segment_rows: int = 50000" in text["runtime-capture"]
+    assert "CodecError" in text["generated-support"] and "Protocol" in text["generator-ir"]
+    for page, words in text.items():
+        assert ":::" not in words and "mkdocstrings" not in words, page
+
+
+def test_tables_fit_or_scroll(site: Site) -> None:
+    """Those of protocols are inside what scrolls; those of more than six columns are set closer."""
+    for path in (site.folder / "protocols").glob("*.html"):
+        text = path.read_text(encoding="utf-8")
+        scrolling = re.findall(r'<div class="scroll"[^>]*>\s*<table', text)
+        assert path.stem == "index" or len(scrolling) == len(re.findall("<table", text)) > 0, path.name
+    benchmarks = (site.folder / "explanation/benchmarks.html").read_text(encoding="utf-8")
+    assert '<table data-wide="">' in benchmarks
+    for table in re.findall(r"<table>.*?</table>", benchmarks, re.DOTALL):
+        assert len(re.findall("<th[ >]", table)) <= 6
+
+
+def test_prose_in_tables_is_labelled(site: Site) -> None:
+    """A narrow screen shows the table of commands as a list."""
+    text = (site.folder / "reference/command-line.html").read_text(encoding="utf-8")
+    assert text.count('data-label="what it does"') > 60
+
+
+def test_drawings_follow_the_scheme(site: Site) -> None:
+    """They are in the page: an image sees the system's scheme, and not the switch of the site."""
+    text = (site.folder / "index.html").read_text(encoding="utf-8")
+    assert '<svg xmlns="http://www.w3.org/2000/svg" class="pipeline"' in text
+    assert "pipeline.svg" not in text
 
 
 def test_notes_for_tests_are_not_shown(site: Site) -> None:

@@ -1,14 +1,15 @@
-"""The picture of the README is drawn of the code: parts above what they need, and nothing left out."""
+"""The picture of the README is drawn from the code: parts above what they need, and nothing missing."""
 
 from __future__ import annotations
 
+import re
 from itertools import pairwise
 from xml.etree import ElementTree
 
 import pytest
 
 import picture
-from structure import direct_needs, levels, read_structure
+from structure import levels, read_structure
 
 NEEDS = {
     "transport": frozenset[str](),
@@ -28,16 +29,6 @@ def test_parts_that_need_each_other() -> None:
     """They get levels all the same."""
     found = levels({"a": frozenset({"b"}), "b": frozenset({"a"})})
     assert sorted(found.values()) == [0, 1]
-
-
-def test_lines_that_follow_from_others_are_left_out() -> None:
-    """`flux` leads to `transport` by way of `capture`, `job` to `capture` by way of `flux`."""
-    assert set(direct_needs(NEEDS)) == {
-        ("capture", "transport"),
-        ("flux", "capture"),
-        ("flux", "log"),
-        ("job", "flux"),
-    }
 
 
 def test_structure_is_of_this_repository() -> None:
@@ -68,6 +59,17 @@ def test_no_part_covers_another() -> None:
         rows.setdefault(str(part.get("y")), []).append(int(str(part.get("x"))))
     gaps = [right - left for row in rows.values() for left, right in pairwise(sorted(row))]
     assert gaps and min(gaps) > picture.PART_WIDTH
+
+
+def test_text_is_readable_on_a_telephone() -> None:
+    """At 358 pixels, the width of a page's content there, no text is smaller than 10 pixels; none is cut off."""
+    root = ElementTree.fromstring(picture.draw(read_structure()))
+    assert 14 * 358 / picture.WIDTH > 10
+    sizes = [int(size) for size in re.findall(r"(\d+)px", picture.STYLE)]
+    assert min(sizes) == 14
+    for element in root.iter():
+        if element.tag.endswith("}text") and element.get("text-anchor") != "middle":
+            assert int(str(element.get("x"))) + len(element.text or "") * 8 < picture.WIDTH, element.text
 
 
 def test_picture_is_current(capsys: pytest.CaptureFixture[str]) -> None:
