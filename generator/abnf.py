@@ -1,13 +1,13 @@
-"""Read ABNF: the text of a grammar to a tree of rules, each node with its place.
+"""ABNF parser: from the text of a grammar to a tree of rules, each node with its place.
 
-Two dialects share one grammar (abnf.lark). ``rfc5234`` is RFC 5234 with RFC 7405, to the letter but for
-three things that no reader of today misses: lines may end in LF, the last line may lack its end, and
-comments may hold any character. ``zeromq`` takes also what `specwire.generator.abnf_dialect` lists.
+Both dialects share one grammar (abnf.lark). ``rfc5234`` is RFC 5234 with RFC 7405, with three exceptions:
+lines may end in LF, the last line may have no line end, and comments may contain any character. ``zeromq``
+also accepts the notation listed in `specwire.generator.abnf_dialect`.
 
-The way of a grammar: `specwire.generator.abnf_lines` cuts it into rules, Lark (LALR) reads one rule at
-a time, `specwire.generator.abnf_tree` makes syntax nodes and checks what the grammar leaves open, and
-`specwire.generator.abnf_faults` words Lark's refusals. So each rule is read whatever is wrong with the
-others, and every fault of a file is reported at once.
+Steps: `specwire.generator.abnf_lines` splits the text into rules. Lark (LALR) parses one rule at a time.
+`specwire.generator.abnf_tree` builds syntax nodes and checks what abnf.lark does not.
+`specwire.generator.abnf_faults` turns Lark's errors into diagnostics. Each rule is parsed separately, so one
+run reports every fault of a file.
 """
 
 from __future__ import annotations
@@ -30,9 +30,9 @@ from specwire.generator.diagnostics import Diagnostics, Source
 from specwire.generator.syntax import Rule, Rulelist
 
 NOT_UTF8 = re.compile("[\udc80-\udcff]")
-"""Octets that are not UTF-8, as ``surrogateescape`` reads them."""
+"""Octets that are not UTF-8, as decoded with ``surrogateescape``."""
 MAX_FOREIGN = 20
-"""Runs of such octets that are reported one by one; a file with more of them is not text."""
+"""Runs of such octets that are reported separately; a file with more of them is not text."""
 SHOWN_OCTETS = 16
 
 
@@ -44,10 +44,11 @@ def parse_grammar(
     text: str | None = None,
     first_line: int = 1,
 ) -> Rulelist:
-    """Return the rules of `source` in order; rules with a syntax fault are reported and left out.
+    """Return the rules of `source` in order; rules with a syntax error are reported and omitted.
 
-    `text` is read in place of the source's text where only a part of the file is ABNF: the same lines and
-    columns from line `first_line` on, with blanks for the rest.
+    Args:
+        text: the text to parse, if only a part of the file is ABNF. It has the same lines and columns as the
+            source from line `first_line` on, with blanks in place of everything else.
     """
     whole = source.text if text is None else text
     places = Places(source, whole, first_line)
@@ -62,15 +63,19 @@ def parse_grammar(
     rules = [_parse_rule(rule, places, dialect, diagnostics) for rule in cut.rules]
     if not cut.rules and len(diagnostics) == before and not NOT_UTF8.search(whole):
         diagnostics.error(
-            "E100", places.span(0, 0), "the grammar holds no rule", "write one, such as 'NOM = signature %x07 credit'"
-        )  # fmt: skip
+            "E100",
+            places.span(0, 0),
+            "the grammar has no rule",
+            "write one, such as 'NOM = signature %x07 credit'",
+        )
     return Rulelist(tuple(rule for rule in rules if rule), cut.loose)
 
 
 def _report_foreign_octets(text: str, places: Places, diagnostics: Diagnostics) -> bool:
-    """Report what was not UTF-8 in the file, when that was read with ``errors="surrogateescape"``.
+    """Report octets that are not UTF-8 in a text decoded with ``errors="surrogateescape"``.
 
-    Return whether the file is text for the most part.
+    Returns:
+        False if there are so many of them that the file is not text.
     """
     runs = list(islice(re.finditer("[\udc80-\udcff]+", text), MAX_FOREIGN + 1))
     for run in runs[:MAX_FOREIGN]:
@@ -80,14 +85,16 @@ def _report_foreign_octets(text: str, places: Places, diagnostics: Diagnostics) 
         diagnostics.error("E129", places.span(*run.span()), message, "save the file as UTF-8")
     if len(runs) <= MAX_FOREIGN:
         return True
-    message = f"there are more than {MAX_FOREIGN} runs of octets that are not UTF-8, so this is no text"
-    diagnostics.error("E129", places.span(*runs[-1].span()), message, "name a file of ABNF, saved as UTF-8")
+    message = (
+        f"there are more than {MAX_FOREIGN} runs of octets that are not UTF-8, so this is not a text file"
+    )
+    diagnostics.error("E129", places.span(*runs[-1].span()), message, "pass a file of ABNF, saved as UTF-8")
     return False
 
 
 def _parse_rule(text: RuleText, places: Places, dialect: Dialect, diagnostics: Diagnostics) -> Rule | None:
     if NOT_UTF8.search(text.text):
-        return None  # told where the lines were read
+        return None  # reported by _report_foreign_octets
     try:
         tree = _parser().parse(text.text)
     except UnexpectedInput as error:
@@ -100,6 +107,6 @@ def _parse_rule(text: RuleText, places: Places, dialect: Dialect, diagnostics: D
 
 @cache
 def _parser() -> Lark:
-    """Build the parser once, when the first grammar is read: it takes longer than reading a grammar."""
+    """Build the parser on first use: building it takes longer than reading a grammar."""
     grammar = Path(__file__).with_name("abnf.lark").read_text(encoding="utf-8")
     return Lark(grammar, parser="lalr", lexer=RuleLexer, start="rule")

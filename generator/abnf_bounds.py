@@ -1,8 +1,7 @@
-"""How large a grammar may be, so that every file is read or refused within a second or so.
+"""Size limits of a grammar, so that every file is read or rejected within about a second.
 
-A tree in Python costs some microseconds for each word of a grammar. The bounds are ten times what anybody
-published (all grammars of the IETF that we know have 1,009 rules and 57,000 characters together; the longest
-of their rules has 5,000), and what is beyond them is something else: generated, or no grammar at all.
+The limits are ten times the largest published grammars. The IETF grammars that were measured have 1,009 rules
+and 57,000 characters together, and their longest rule has 5,000 characters.
 """
 
 from __future__ import annotations
@@ -17,21 +16,21 @@ MAX_CHARACTERS = 2_000_000
 MAX_LINES = 100_000
 MAX_RULES = 10_000
 MAX_RULE_CHARACTERS = 100_000
-"""Characters of one rule, its comments left out."""
+"""Characters of one rule, without its comments."""
 _MAX_OCTETS = 4 * MAX_CHARACTERS
-"""What has more has too many characters, too: a character of UTF-8 has at most four octets."""
+"""A longer file also has too many characters: a character of UTF-8 has at most four octets."""
 
 
 def read_grammar(stream: BinaryIO) -> str:
-    """Return a grammar's text; of one that is too large no more than shows that.
+    """Return the text of a grammar, or the beginning of a text that is too large.
 
-    Octets that are not UTF-8 stay what they are (``surrogateescape``), and the parser points at them.
+    Octets that are not UTF-8 are kept (``surrogateescape``), so that the parser can report their place.
     """
     return stream.read(_MAX_OCTETS + 1).decode("utf-8", "surrogateescape")
 
 
 def report_large_text(text: str, places: Places, diagnostics: Diagnostics) -> bool:
-    """Report (E139) and say whether a text is too large to be cut into rules."""
+    """Return whether a text is too large to be split into rules, and report it (E139)."""
     lines = text.count("\n") + 1
     if len(text) > MAX_CHARACTERS:
         _report("too many characters", f"{MAX_CHARACTERS:,}", 0, places, diagnostics)
@@ -46,7 +45,7 @@ def report_large_text(text: str, places: Places, diagnostics: Diagnostics) -> bo
 
 
 def report_long_rules(rules: Sequence[RuleText], places: Places, diagnostics: Diagnostics) -> bool:
-    """Report (E139) each rule that is too long, and say whether there is one."""
+    """Report (E139) each rule that is too long; return whether there is one."""
     long = [rule for rule in rules if len(rule.text) > MAX_RULE_CHARACTERS]
     for rule in long:
         much = f"a rule of {len(rule.text):,} characters"
@@ -56,6 +55,8 @@ def report_long_rules(rules: Sequence[RuleText], places: Places, diagnostics: Di
 
 def _report(much: str, bound: str, offset: int, places: Places, diagnostics: Diagnostics) -> None:
     diagnostics.error(
-        "E139", places.span(offset, offset + 1), f"the grammar has {much}; at most {bound} are read",
-        "divide it into protocols that stand on each other with `base`, or leave out what is no rule of this one",
-    )  # fmt: skip
+        "E139",
+        places.span(offset, offset + 1),
+        f"the grammar has {much}; at most {bound} are allowed",
+        "split it into protocols that extend each other with `base`, or remove text that is not a rule",
+    )

@@ -1,8 +1,8 @@
-"""Cut the text of a rule into tokens with one regular expression, white space left out on the way.
+"""Lexer for a rule: one regular expression that also skips white space.
 
-Lark's own lexer asks for a token at a time and looks again for white space between any two; with short
-tokens and a small grammar that is half of its work. The terminals, their order and what is ignored are
-Lark's: they come from abnf.lark.
+Lark's contextual lexer matches white space separately before each token. With short tokens and a
+small grammar that is half of its work. The terminals, their order and the ignored ones come from
+abnf.lark.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from lark.lexer import Lexer, TerminalDef
 
 
 class RuleLexer(Lexer):
-    """A lexer as Lark takes it for the argument `lexer`; tokens know their offsets, and no lines."""
+    """Lexer for Lark's argument `lexer`. Its tokens have offsets but no line numbers."""
 
     def __init__(self, conf: LexerConf) -> None:
         ignored = "|".join(t.pattern.to_regexp() for t in conf.terminals if t.name in conf.ignore)
         kept = sorted((t for t in conf.terminals if t.name not in conf.ignore), key=_rank)
         named = "|".join(f"(?P<{terminal.name}>{terminal.pattern.to_regexp()})" for terminal in kept)
-        skipped = f"(?>(?:{ignored})*)"  # never given back: a fault behind many blanks costs no more than one
+        skipped = f"(?>(?:{ignored})*)"  # atomic: no backtracking into long runs of blanks
         self._match = re.compile(f"{skipped}(?:{named}|\\Z)").match
         self._skip = re.compile(skipped).match
 
@@ -31,7 +31,7 @@ class RuleLexer(Lexer):
         """Yield the tokens of `text`.
 
         Raises:
-            UnexpectedCharacters: no terminal begins at some place.
+            UnexpectedCharacters: no terminal matches at some offset.
         """
         match, at, end = self._match, 0, len(text)
         while at < end:
@@ -48,6 +48,6 @@ class RuleLexer(Lexer):
 
 
 def _rank(terminal: TerminalDef) -> tuple[int, int, int, str]:
-    """Lark's order: by priority, then by the longest that a terminal can be, then by how it is written."""
+    """Return the sort key of Lark's order: priority, maximum width, length of the pattern, name."""
     pattern = terminal.pattern
     return -terminal.priority, -pattern.max_width, -len(pattern.value), terminal.name

@@ -1,15 +1,16 @@
-"""Cut the text of an ABNF grammar into rules, before any rule is read.
+"""Splitter of an ABNF grammar into rules, before any rule is parsed.
 
-RFC 5234 ends a rule by layout: the next rule begins in the column of the first, and every line in between
-is indented deeper. So the cutting needs no grammar, and a fault in one rule never hides the next.
-What comes out is the text of each rule with its comments replaced by blanks, so that offsets stay
-true, and the comments themselves with the rule they belong to:
+In RFC 5234 the layout ends a rule: every rule begins in the same column, and continuation lines are indented
+deeper. Splitting therefore needs no parser, and a fault in one rule never hides a fault in the next.
 
-- *leading*: comment lines directly above a rule, no empty line in between;
-- *trailing*: comments on the rule's lines, and lines that hold only a comment indented deeper than rules.
+Output: the text of each rule, with its comments replaced by blanks so that offsets stay correct, and the
+comments with the rule to which they belong:
 
-A comment between empty lines is about a section instead of a rule: it is *loose*.
-Lines end in LF or CRLF, the last one may lack it; indents are compared with tab stops every 8 columns.
+- *leading*: comment lines directly above a rule, without an empty line in between;
+- *trailing*: comments on the rule's lines, and comment lines that are indented deeper than rules.
+
+A comment between empty lines describes a section rather than a rule: it is *loose*. Lines end in LF or CRLF,
+which the last line may omit. Indents are compared with tab stops every 8 columns.
 """
 
 from __future__ import annotations
@@ -23,7 +24,7 @@ from specwire.generator.abnf_dialect import Dialect, Extension, report_extension
 from specwire.generator.diagnostics import Diagnostics, Source, Span
 from specwire.generator.syntax import Comment
 
-# Quoted text first: a ';' inside it begins no comment. None of the three goes on in the next line.
+# Quoted text first: a ';' inside it does not begin a comment. None of the three spans lines.
 _PIECE = re.compile(r"""\"[^"]*"?|<[^>]*>?|%[bdx]'[^']*'?|;.*|[^"<%;]+|%""", re.IGNORECASE | re.DOTALL)
 RULE_START = re.compile(
     r"^[ \t]*((?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*)[ \t]*(?:\r?\n[ \t]+)*:{0,2}=", re.MULTILINE
@@ -31,9 +32,9 @@ RULE_START = re.compile(
 
 
 class Places:
-    """Turns offsets into the parsed text to places in the source, where it begins in line `first_line`.
+    """Converter from offsets in the parsed text to places in the source.
 
-    Both have the same lines and columns.
+    The text begins at line `first_line` of the source. Both have the same lines and columns.
     """
 
     def __init__(self, source: Source, text: str, first_line: int = 1) -> None:
@@ -61,7 +62,7 @@ class Places:
 
 @dataclass(slots=True)
 class RuleText:
-    """One rule as text: `text` begins at offset `start` of the grammar, comments are blanks."""
+    """The text of one rule, with blanks for comments; it begins at offset `start` of the grammar."""
 
     start: int
     text: str
@@ -71,7 +72,7 @@ class RuleText:
 
 @dataclass(frozen=True, slots=True)
 class CutGrammar:
-    """Rules of a grammar as text, in order, and the comments that belong to none of them."""
+    """The texts of a grammar's rules, in order, and the comments that belong to no rule."""
 
     rules: list[RuleText]
     loose: tuple[Comment, ...]
@@ -79,7 +80,7 @@ class CutGrammar:
 
 @dataclass(frozen=True, slots=True)
 class _Line:
-    """A line of the grammar: offsets of its first character and behind its last, code and comment apart."""
+    """A line of the grammar, from offset `start` to `end` (exclusive), with code and comment separated."""
 
     start: int
     end: int
@@ -87,7 +88,7 @@ class _Line:
     indent: int
     comment: Comment | None
     empty: bool
-    """Not even white space: RFC 5234 lets a rule go on after a line of blanks, not after this."""
+    """Without even white space. In RFC 5234 a rule continues after a line of blanks, but not after this."""
 
 
 def cut_rules(text: str, places: Places, *, dialect: Dialect, diagnostics: Diagnostics) -> CutGrammar:
@@ -130,7 +131,7 @@ def _split_comment(body: str, start: int, places: Places) -> tuple[str, Comment 
 
 
 class _Cutter:
-    """Goes through the lines once; `found` holds the rules and where their last line of code ends."""
+    """State of the splitter; `found` holds each rule and the offset at which its last line of code ends."""
 
     def __init__(
         self,
@@ -183,10 +184,10 @@ class _Cutter:
         elif self._open and line.indent > self._margin:
             if self._gap:
                 self._report(Extension.GAP, span)
-            self._go_on(line)
+            self._continue(line)
         elif self._open and code[0] in "/|":
             self._report(Extension.MARGIN_ALTERNATIVE, _beginning(span, 1), code[0])
-            self._go_on(line)
+            self._continue(line)
         else:
             self._refuse(span)
 
@@ -200,7 +201,7 @@ class _Cutter:
         self._pending.clear()
         self._open, self._gap, self._apart, self._stray = True, False, False, False
 
-    def _go_on(self, line: _Line) -> None:
+    def _continue(self, line: _Line) -> None:
         rule, _ = self.found[-1]
         rule.trailing += [*self._pending, *([line.comment] if line.comment else [])]
         self.found[-1] = (rule, line.end)
@@ -213,7 +214,7 @@ class _Cutter:
                 "E102",
                 span,
                 "this line is neither a rule nor part of one",
-                "a rule is a name of letters, digits and '-', then '='; it goes on in lines indented deeper",
+                "write a rule as 'name = …', and indent the lines that continue it",
             )
         self._open, self._stray = False, True
         self._drop_pending()

@@ -1,6 +1,6 @@
-"""Write syntax nodes as ABNF text that reads back to the same nodes.
+"""Writer of syntax nodes as ABNF text that parses to the same nodes.
 
-Everything is RFC 5234 and RFC 7405 except what those cannot say: a role before a name, ``_`` in a name.
+The output is RFC 5234 with RFC 7405, except for roles in front of names and ``_`` in names.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from specwire.generator.syntax import (
 
 
 def write_grammar(rulelist: Rulelist) -> str:
-    """Return the rules with their comments, each rule in one line, its trailing comments behind and below."""
+    """Return the rules, each on one line, with their comments."""
     return "".join(_with_comments(rule) for rule in rulelist.rules)
 
 
@@ -64,7 +64,7 @@ def _grouped(element: Element, *kinds: type[Element]) -> str:
 def _write_repeat(repetition: Repetition, repeated: str) -> str:
     least, greatest = repetition.minimum, repetition.maximum
     if greatest == least:
-        # A nought alone would make a number of a name that begins with x: 0x0.
+        # A single 0 before a name that begins with x would read as a C number: 0x0.
         return "*0" if least == 0 and repeated[0] in "xX" else str(least)
     return f"{least or ''}*{'' if greatest is None else greatest}"
 

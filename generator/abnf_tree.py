@@ -1,9 +1,9 @@
-"""From Lark's tree of one rule to syntax nodes, reporting what RFC 5234 does not allow on the way.
+"""Conversion of Lark's tree of one rule to syntax nodes, with the checks that abnf.lark does not make.
 
-The grammar in abnf.lark is wider than ABNF. Here is what narrows it: white space stands between the
-elements of a concatenation and never behind a repeat count, ranges and counts are in order, and each
-addition of the dialect is reported. A fault costs one report, not the rule: reading goes on with the most
-likely meaning, so that one run shows every fault.
+abnf.lark accepts more than ABNF. This module checks that white space separates the elements of a
+concatenation and does not follow a repeat count, and that ranges and counts are in order. It
+reports each extension of the dialect. After a fault it continues with the most likely meaning, so
+that one run reports every fault.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ from specwire.generator.syntax import (
 )
 
 DEEPEST_NESTING = 64
-"""Groups inside groups beyond this are refused: later passes walk the tree by recursion."""
+"""Maximum nesting of groups: later passes walk the tree recursively."""
 
 Node = Tree[Token]
 
 
 class RuleReader:
-    """Reads the tree of one rule; offsets in the tree count from the start of the rule's text."""
+    """Converter of the tree of one rule; offsets in the tree count from the start of the rule's text."""
 
     def __init__(self, text: RuleText, *, places: Places, dialect: Dialect, diagnostics: Diagnostics) -> None:
         self._text = text
@@ -47,7 +47,7 @@ class RuleReader:
         self._depth = 0
 
     def rule(self, tree: Node) -> Rule:
-        """Return the rule that `tree` is."""
+        """Return the rule of `tree`."""
         name, defined_as, definition = tree.children
         assert isinstance(name, Token)
         reference = self._reference(name)
@@ -156,7 +156,7 @@ class RuleReader:
         span = self._span(tree)
         if self._depth == DEEPEST_NESTING:
             message = f"groups are nested more than {DEEPEST_NESTING} deep"
-            self._diagnostics.error("E138", span, message, "give the inner groups a rule of their own")
+            self._diagnostics.error("E138", span, message, "move the inner groups to separate rules")
             return NumVal((0,), span)
         self._depth += 1
         element = self._element(tree.children[1])
@@ -230,7 +230,7 @@ _VALUE_EXTENSIONS = {
 
 
 def _start(node: Node | Token) -> int:
-    """The offset of the first character; every tree begins and ends with a token, at most a few levels down."""
+    """Return the offset of the first character. Every tree begins and ends with a token."""
     while isinstance(node, Tree):
         node = node.children[0]
     assert node.start_pos is not None

@@ -1,8 +1,8 @@
-"""What is wrong with a specification, where, and what to do about it.
+"""Errors and warnings about a specification: the place, the message, and how to correct it.
 
-A pass that finds a fault adds a `Diagnostic` to a `Diagnostics` collection and goes on, so that a user
-sees every fault of a grammar at once. Whoever runs the passes calls `Diagnostics.raise_errors` between
-them: later passes may then assume that the earlier ones found nothing wrong.
+A pass that finds a fault adds a `Diagnostic` to a `Diagnostics` collection and continues, so that one run
+reports every fault of a grammar. The pipeline calls `Diagnostics.raise_errors` between passes: a pass may
+assume that the passes before it found no errors.
 
 Each diagnostic points into the file the user wrote and renders with the line and a caret::
 
@@ -11,8 +11,8 @@ Each diagnostic points into the file the user wrote and renders with the line an
                                     ^
          = help: RFC 5234 section 3.2 writes alternatives with '/'; record it in profile.toml
 
-Every code has a row in `specwire.generator.codes`, which says more about it; docs/reference/diagnostics.md and
-``specwire explain`` are made from the same rows.
+Every code has a row in `specwire.generator.codes`, with its meaning and an example. ``specwire explain`` and
+docs/reference/diagnostics.md are generated from these rows.
 """
 
 from __future__ import annotations
@@ -27,19 +27,22 @@ from typing import NamedTuple
 from specwire.generator.codes import CODES
 
 SHOWN_CHARACTERS = 160
-"""Characters of a line that are shown; of a longer one, so many from `SHOWN_BEFORE` in front of the place."""
+"""Maximum number of characters shown of a line.
+
+A longer line begins `SHOWN_BEFORE` characters before the place.
+"""
 SHOWN_BEFORE = 60
 TOLD_ONCE = ("W1", "W201")
-"""Codes of what a grammar does everywhere once it does it: the first place is shown, the others are listed."""
+"""Codes that usually occur many times in a grammar: the first place is shown, the others are listed."""
 MAX_ALIKE = 100
-"""Findings of one code in one file that are shown, before the rest is counted."""
+"""Findings of one code shown for one file; further findings are only counted."""
 MAX_RUNS = 12
-"""Runs of lines that are listed."""
+"""Maximum number of line ranges in the list of further places."""
 LONGEST_SENTENCE = 1_000
 
 
 class Severity(StrEnum):
-    """How much a diagnostic matters: an error stops generation, a warning does not."""
+    """Severity of a diagnostic: an error stops generation, a warning does not."""
 
     ERROR = "error"
     WARNING = "warning"
@@ -47,13 +50,13 @@ class Severity(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Source:
-    """A text that diagnostics point into: the path as the user would type it, and the whole text."""
+    """A text that diagnostics point into: its path as the user would type it, and the whole text."""
 
     path: str
     text: str
 
     def line(self, number: int) -> str:
-        """Return line `number` (from 1) without its end, or an empty string where there is none."""
+        """Return line `number` (from 1) without its line end, or an empty string if there is no such line."""
         lines = _split(self.text)
         return lines[number - 1].removesuffix("\r") if 0 < number <= len(lines) else ""
 
@@ -65,7 +68,7 @@ def _split(text: str) -> list[str]:
 
 
 class Span(NamedTuple):
-    """A place in a source: line and column from 1, the end exclusive, columns counted in characters."""
+    """A place in a source. Lines and columns count from 1, the end is exclusive, columns count characters."""
 
     source: Source
     line: int
@@ -83,7 +86,7 @@ class Span(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Diagnostic:
-    """One finding: its code (such as ``E201``), place, sentence, and what to do."""
+    """One finding: its code (such as ``E201``), place, message, and how to correct it."""
 
     severity: Severity
     code: str
@@ -92,11 +95,12 @@ class Diagnostic:
     help: str | None = None
 
     def render(self, note: str | None = None) -> str:
-        """Return the finding as text, with the line it is about and carets under the place.
+        """Return the finding as text, with the source line and carets under the place.
 
-        `note` is one more line at the end.
+        Octets of the file that are not UTF-8 are shown as ``?``, so that the text can be printed anywhere.
 
-        What was not UTF-8 in the file shows as ``?``, so that the text can be printed anywhere.
+        Args:
+            note: one more line at the end.
         """
         span = self.span
         lines = [f"{span}: {self.severity}[{self.code}]: {self.message}"]
@@ -110,7 +114,7 @@ class Diagnostic:
 
 
 def _excerpt(span: Span) -> tuple[str, str] | None:
-    """The line that a place begins in, of a long one what is around the place, and the carets below it."""
+    """Return the line in which the place begins, shortened around the place if it is long, and the carets."""
     line = span.source.line(span.line).rstrip()
     if not line:
         return None
@@ -120,7 +124,7 @@ def _excerpt(span: Span) -> tuple[str, str] | None:
     shown = line[first : first + SHOWN_CHARACTERS]
     head = "…" if first else ""
     tail = "…" if len(line) > first + SHOWN_CHARACTERS else ""
-    # Tabs stay tabs under the line, so that the caret stands where the eye expects it.
+    # Tabs are kept in the line of carets, so that a caret is below its character.
     pad = "".join("\t" if c == "\t" else " " for c in head + shown[: span.column - 1 - first])
     return head + shown + tail, pad + "^" * min(width, first + SHOWN_CHARACTERS - span.column + 1)
 
@@ -128,9 +132,9 @@ def _excerpt(span: Span) -> tuple[str, str] | None:
 def render_all(diagnostics: Iterable[Diagnostic]) -> str:
     """Return the findings as one text, each rendered, in the order given.
 
-    A grammar of the ZeroMQ family uses the same notation, and says the same rules again, dozens of times. Such
-    a warning (`TOLD_ONCE`) is shown where it is met first in a file, with the lines of the other places; other
-    findings of one code are shown up to `MAX_ALIKE` times in a file.
+    A ZeroMQ specification often uses the same notation, or repeats the same rule, dozens of times.
+    Such a warning (`TOLD_ONCE`) is shown once for each file, with the lines of the other places.
+    Findings of any other code are shown up to `MAX_ALIKE` times for each file.
     """
     found = list(diagnostics)
     places: dict[tuple[str, str], list[int]] = {}
@@ -153,7 +157,7 @@ def _kind(diagnostic: Diagnostic) -> tuple[str, str]:
 
 
 def _more_places(lines: list[int]) -> str | None:
-    """``and 3 more places, in lines 7 and 9-10``; None where there are none."""
+    """Return ``and 3 more places, in lines 7 and 9-10``, or None if there are none."""
     if not lines:
         return None
     numbered = enumerate(dict.fromkeys(sorted(lines)))
@@ -167,7 +171,10 @@ def _more_places(lines: list[int]) -> str | None:
 
 
 class SpecError(Exception):
-    """A specification or its profile cannot be compiled; `diagnostics` says why, errors and warnings."""
+    """Raised if a specification or its profile cannot be compiled.
+
+    `diagnostics` holds errors and warnings.
+    """
 
     def __init__(self, diagnostics: tuple[Diagnostic, ...]) -> None:
         super().__init__(render_all(diagnostics))
@@ -188,21 +195,21 @@ class Diagnostics:
         self._add(Severity.ERROR, code, span, message, help)
 
     def warning(self, code: str, span: Span, message: str, help: str | None = None) -> None:
-        """Add a warning: generation goes on."""
+        """Add a warning: generation continues."""
         self._add(Severity.WARNING, code, span, message, help)
 
     def _add(self, severity: Severity, code: str, span: Span, message: str, help: str | None) -> None:
         """Add a finding.
 
         Raises:
-            KeyError: there is no such code, or it is not one of this severity: a fault of ours.
+            KeyError: there is no such code, or it has another severity. This is a bug in the caller.
         """
         if CODES[code].severity != severity:
             raise KeyError(code)
         self.extend([Diagnostic(severity, code, span, _clip(message), help and _clip(help))])
 
     def extend(self, found: Iterable[Diagnostic]) -> None:
-        """Add findings made elsewhere."""
+        """Add findings of another collection; equal findings are kept once."""
         for diagnostic in found:
             self._made += 1
             if diagnostic not in self._found:
@@ -210,11 +217,11 @@ class Diagnostics:
                 self.faults += diagnostic.severity is Severity.ERROR
 
     def __len__(self) -> int:
-        """The number of findings, those that were made twice counted twice."""
+        """Return the number of findings added, duplicates included."""
         return self._made
 
     def __iter__(self) -> Iterator[Diagnostic]:
-        """Yield the findings in the order of their places, each once."""
+        """Yield each finding once, in the order of their places."""
         return iter(
             sorted(self._found, key=lambda d: (d.span.source.path, d.span.line, d.span.column, d.code))
         )
@@ -225,13 +232,13 @@ class Diagnostics:
         return tuple(d for d in self if d.severity is Severity.ERROR)
 
     def raise_errors(self) -> None:
-        """Raise `SpecError` with everything found so far if any of it is an error."""
+        """Raise `SpecError` with all findings if any of them is an error."""
         if self.faults:
             raise SpecError(tuple(self))
 
 
 def _clip(sentence: str) -> str:
-    """A sentence may quote what somebody wrote, which may be a megabyte."""
+    """Shorten a long sentence; it may quote a megabyte of the document."""
     if len(sentence) <= LONGEST_SENTENCE:
         return sentence
     return f"{sentence[: LONGEST_SENTENCE // 2]} … {sentence[-LONGEST_SENTENCE // 4 :]}"

@@ -1,8 +1,8 @@
-"""Turn a drawn dialog (``C: OPEN``, ``Repeat:``, ``...``) into the right-hand side of a dialog rule.
+"""Conversion of a drawn dialog (``C: OPEN``, ``Repeat:``, ``...``) to the definition of a dialog rule.
 
-Steps follow each other; the body of a repeat is any number of its exchanges, ``*( a / b )``. An exchange
-ends at ``...`` or at an empty line. Columns that stand side by side are read row by row: where both have the
-same shape, what one row holds are alternatives (``W:HUGZ / B:HUGZ``); else each column is a dialog of its own.
+Steps follow each other. The body of a repeat is any number of its exchanges, ``*( a / b )``. An
+exchange ends at ``...`` or at an empty line. If columns side by side have the same shape, the steps
+of a row are alternatives (``W:HUGZ / B:HUGZ``); otherwise each column is a separate dialog.
 """
 
 from __future__ import annotations
@@ -23,17 +23,17 @@ from specwire.generator.diagnostics import Diagnostics, Source, Span
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """`sender` sends `command`; more than one where columns were read together."""
+    """A step: the sender and the command, or several of them if columns were read together."""
 
     labels: tuple[tuple[str, str], ...]
     span: Span
     repeated: bool = False
-    """Any number of times, ``*PARTIAL``."""
+    """The step may occur any number of times, ``*PARTIAL``."""
 
 
 @dataclass(frozen=True, slots=True)
 class Repeat:
-    """Any number of the exchanges, in any order; an exchange is steps that follow each other."""
+    """Any number of exchanges in any order; an exchange is a sequence of steps."""
 
     exchanges: tuple[tuple[Item, ...], ...]
 
@@ -48,20 +48,20 @@ class DrawnDialog:
     items: tuple[Item, ...]
 
     def steps(self) -> Iterator[Step]:
-        """Yield every step, those inside repeats too."""
+        """Yield every step, including those inside repeats."""
         yield from _steps(self.items)
 
     def abnf(self) -> str:
-        """Return the right-hand side of the rule that the dialog is."""
+        """Return the dialog as the definition of a rule."""
         return _write(self.items)
 
     def renamed(self, new_name: Callable[[str], str]) -> DrawnDialog:
-        """Return the dialog with each command called what `new_name` gives for it."""
+        """Return the dialog with each command renamed by `new_name`."""
         return DrawnDialog(_renamed(self.items, new_name))
 
 
 def parse_dialog(source: Source, text: str, diagnostics: Diagnostics) -> tuple[DrawnDialog, ...]:
-    """Return the dialogs in `text`, one unless columns differ; none, and E705, where it cannot be read."""
+    """Return the dialogs in `text`, one unless columns differ; empty after E705 if it cannot be read."""
     text = "\n".join(without_titles(text.expandtabs(8).split("\n")))
     places = Places(source, text)
     try:
@@ -82,7 +82,7 @@ def parse_dialog(source: Source, text: str, diagnostics: Diagnostics) -> tuple[D
 
 
 def without_titles(lines: Sequence[str]) -> list[str]:
-    """Return the lines with those blank that are a title over a line of dashes, and the dashes."""
+    """Return the lines, with titles and the dashes below them replaced by empty lines."""
     kept = list(lines)
     for number, line in enumerate(lines[1:], start=1):
         if line.strip() and not line.strip().strip("-= \t") and "--" in line and lines[number - 1].strip():
@@ -99,8 +99,8 @@ def _line_span(text: str, line: int, places: Places) -> Span:
 
 
 def _refuse(span: Span, diagnostics: Diagnostics) -> None:
-    help = "a line is 'C: COMMAND', 'Repeat:' with an indented body, or '...'"
-    diagnostics.error("E705", span, "this dialog cannot be read from here on", help)
+    help = "write 'C: COMMAND', 'Repeat:' with an indented body, or '...' on each line"
+    diagnostics.error("E705", span, "this dialog cannot be read from this line on", help)
 
 
 class _Layout(Indenter):
@@ -126,7 +126,7 @@ def _parser() -> Lark:
 
 
 def _parse(column: str) -> Tree[Token]:
-    # What is indented as a whole (a block in a list, the second column) begins at its own margin.
+    # Remove the common indent of the column.
     written = [line for line in column.split("\n") if line.strip()]
     margin = min((len(line) - len(line.lstrip(" ")) for line in written), default=0)
     pushed = "\n".join(line[margin:] if line.strip() else "" for line in column.split("\n"))
@@ -138,7 +138,7 @@ def _parse(column: str) -> Tree[Token]:
 
 
 def _columns(text: str) -> list[str]:
-    """Return the columns of a dialog, each with blanks where another stands."""
+    """Return the columns of a dialog, each with blanks in place of the others."""
     lines = text.split("\n")
     ends = [gap.end() for line in lines for gap in re.finditer(r"(?<=\S) {2,}(?=\S)", line)]
     if not ends:
@@ -156,7 +156,7 @@ def _items(tree: Tree[Token], places: Places) -> tuple[Item, ...]:
 
 
 def _exchanges(block: Tree[Token], places: Places, *, divide: bool) -> list[tuple[Item, ...]]:
-    """Return the items of a block; with `divide` apart where ``...`` or an empty line stands between."""
+    """Return the items of a block; with `divide`, split at ``...`` and at empty lines."""
     exchanges: list[list[Item]] = [[]]
     last_line = 0
     for child in block.children:

@@ -1,4 +1,4 @@
-"""The dialog part of the IR: which role may send what, and when.
+"""The dialogs of the IR: which role may send which message, and when.
 
 A *label* is a message with its sender, ``C:Icanhaz``: the role's letter and the message's class name.
 Every dialog has two readings.
@@ -6,11 +6,11 @@ Every dialog has two readings.
 ``strict`` is the rule as written: a minimal finite automaton, one `State` after another, the first the
 start. A state without transitions ends the dialog.
 
-``concurrent`` is what peers do that do not wait for each other. It is a lifecycle of `Phase`s in which
-independent exchanges run side by side. A phase has `moves` to other phases (opening, closing, errors)
-and `starts`: messages that may come at any time in it. A message that wants an answer leaves a token
-in a *place*; a `Reply` takes a token from its place, and may put it into the next one. The number of
-tokens in a place is the number of requests without reply.
+``concurrent`` describes peers that do not wait for each other. It is a lifecycle of `Phase`s in
+which independent exchanges run side by side. A phase has `moves` to other phases (opening, closing,
+errors) and `starts`: messages that may come at any time in it. A message that expects a reply puts
+a token into a *place*. A `Reply` takes a token from its place and may put it into the next one. The
+number of tokens in a place is the number of requests without a reply.
 """
 
 from __future__ import annotations
@@ -19,28 +19,28 @@ import msgspec
 
 
 class DialogSettings(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One ``[[dialogs]]`` entry of a profile: where the dialog's rule is, and what ABNF cannot say of it."""
+    """One ``[[dialogs]]`` entry of a profile: the dialog's rule, and settings that ABNF cannot express."""
 
     name: str
     rule: str
     """The rule, of the grammar or of the profile: a regular expression over ``ROLE:message``."""
     roles: tuple[str, ...]
     error: str | None = None
-    """The rule whose messages are errors: in the concurrent reading enabled in every open phase, and closing."""
+    """The rule of error messages; in the concurrent reading, each closes the dialog in any open phase."""
     repeat: bool = False
     """The rule is one exchange of a dialog that never ends."""
     symmetric: bool = False
-    """Either side may start what the rule lets one side start."""
+    """Either side may start the exchanges that the rule allows one side to start."""
     key: tuple[str, ...] = ()
-    """The fields that pair a reply with its request."""
+    """The fields that match a reply to its request."""
     keyless: dict[str, int] = {}
-    """Field values that stand for "no key": such a request opens no exchange, such a reply is let through."""
+    """Field values that mean "no key": such requests open no exchange; such replies are always allowed."""
     unanswered: dict[str, int] = {}
     """For a field, the bits that ask for no reply: a request with all of them set opens no exchange."""
 
 
 class Transition(msgspec.Struct, frozen=True):
-    """On `label`, go to the state or phase named `target`."""
+    """A transition on `label` to the state or phase named `target`."""
 
     label: str
     target: str
@@ -55,9 +55,9 @@ class State(msgspec.Struct, frozen=True):
 
 
 class Start(msgspec.Struct, frozen=True):
-    """A message that may come at any time in a phase; then the lifecycle is in `phase`.
+    """A message that may come at any time in a phase; it moves the lifecycle to `phase`.
 
-    `place` is where the token goes that waits for a reply, None for a message that wants none.
+    `place` receives the token that waits for a reply; None for a message without a reply.
     """
 
     label: str
@@ -66,7 +66,7 @@ class Start(msgspec.Struct, frozen=True):
 
 
 class Phase(msgspec.Struct, frozen=True):
-    """A phase of the concurrent reading; `closed` where nothing more may come."""
+    """A phase of the concurrent reading; if it is `closed`, no more messages may come."""
 
     name: str
     closed: bool
@@ -75,7 +75,7 @@ class Phase(msgspec.Struct, frozen=True):
 
 
 class Reply(msgspec.Struct, frozen=True):
-    """On `label`, a token leaves `place` for `then`, or is gone where `then` is None."""
+    """A reply: on `label` a token moves from `place` to `then`, or is removed if `then` is None."""
 
     label: str
     place: str
@@ -101,7 +101,7 @@ class Dialog(msgspec.Struct, frozen=True):
     rule: str
     roles: tuple[str, ...]
     labels: tuple[str, ...]
-    """Every label that the concurrent reading knows, in the order of the rule; the strict one has no other."""
+    """All labels of the concurrent reading, in the order of the rule; the strict reading uses no others."""
     strict: tuple[State, ...]
     concurrent: Concurrent
     key: tuple[str, ...] = ()

@@ -1,9 +1,10 @@
-"""Mend the published rules as the profile's errata say, so that a fault of the document is read as mended.
+"""Correction of published rules by the errata of the profile.
 
-An erratum gives a rule's right-hand side as published (`was`) and as it ought to be (`now`). The published
-text is never changed: before it is parsed, each right-hand side that an erratum names is covered by a
-prose value of the same size, which no fault in it survives, and the parsed `now`, with its places in
-profile.toml, is put in afterwards. An erratum whose `was` is nowhere to be found is an error (E506).
+An erratum gives a rule's definition as published (`was`) and as corrected (`now`). The published
+text is never changed. Before it is parsed, each definition with an erratum is replaced by a prose
+value of the same size, so that its syntax errors are not reported. Then the parsed `now`, with its
+places in profile.toml, is inserted. An erratum whose `was` is not in the grammar is an error
+(E506).
 """
 
 from __future__ import annotations
@@ -24,14 +25,14 @@ from specwire.generator.toml_places import content_lines
 
 _HEAD = re.compile(r"((?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*)\s*:{0,2}=/?\s*")
 MAX_GUESSES = 500
-"""Rules that are compared with the name of an erratum that there is none of."""
+"""Maximum number of rules that are compared with an unknown name in an erratum."""
 NO_NEWS = "W104"
-"""Roles in front of names: what an erratum cannot do without where it mends a dialog."""
+"""Roles in front of names, which an erratum for a dialog needs."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Definition:
-    """The right-hand side of one published rule: the rule's name, the offset where it begins, its text."""
+    """The definition of one published rule: the rule's name, the offset at which it begins, and its text."""
 
     rule: str
     start: int
@@ -39,13 +40,16 @@ class _Definition:
 
 
 def read_published(source: Source, loaded: LoadedProfile, diagnostics: Diagnostics) -> Rulelist:
-    """Return the published rules, mended; what an erratum mends is not reported as well."""
+    """Return the published rules with errata applied.
+
+    Syntax errors in the replaced definitions are not reported.
+    """
     if not loaded.profile.errata:
         return parse_grammar(source, dialect="zeromq", diagnostics=diagnostics)
     places = Places(source, source.text)
     published = _published(source, places)
     covered = list(source.text)
-    mended: dict[tuple[int, int], Element] = {}
+    corrected: dict[tuple[int, int], Element] = {}
     for number, erratum in enumerate(loaded.profile.errata):
         named = published.get(_fold(erratum.rule), [])
         fitting = [found for found in named if _squeeze(found.text) == _squeeze(erratum.was)]
@@ -57,10 +61,10 @@ def read_published(source: Source, loaded: LoadedProfile, diagnostics: Diagnosti
             _cover(covered, found)
             span = places.span(found.start, found.start + 1)
             if element is not None:
-                mended[span.line, span.column] = element
+                corrected[span.line, span.column] = element
     rulelist = parse_grammar(source, dialect="zeromq", diagnostics=diagnostics, text="".join(covered))
     rules = tuple(
-        replace(rule, definition=mended.get(_start(rule.definition), rule.definition))
+        replace(rule, definition=corrected.get(_start(rule.definition), rule.definition))
         for rule in rulelist.rules
     )
     return replace(rulelist, rules=rules)
@@ -71,9 +75,9 @@ def _start(element: Element) -> tuple[int, int]:
 
 
 def _published(source: Source, places: Places) -> dict[str, list[_Definition]]:
-    """Return the right-hand sides of each rule; none where the text is too large to be read."""
+    """Return the definitions of each rule; empty if the text is too large to be read."""
     found: dict[str, list[_Definition]] = {}
-    unread = Diagnostics()  # what is wrong is told when the mended text is read
+    unread = Diagnostics()  # faults are reported when the corrected text is read
     if report_large_text(source.text, places, unread):
         return found
     for rule in cut_rules(source.text, places, dialect="zeromq", diagnostics=unread).rules:
@@ -85,7 +89,7 @@ def _published(source: Source, places: Places) -> dict[str, list[_Definition]]:
 
 
 def _cover(text: list[str], definition: _Definition) -> None:
-    """Write a prose value over the first line of a right-hand side, and blanks over the others."""
+    """Write a prose value over the first line of a definition, and blanks over the other lines."""
     first, *_ = definition.text.split("\n")
     size = len(first.rstrip())
     for offset, character in enumerate(definition.text, start=definition.start):
@@ -98,17 +102,19 @@ def _cover(text: list[str], definition: _Definition) -> None:
 def _read_now(
     number: int, erratum: Erratum, loaded: LoadedProfile, diagnostics: Diagnostics
 ) -> Element | None:
-    """Return what `now` says, each element with its place in the profile."""
+    """Return the element of `now`, with places in the profile."""
     place = loaded.places.get(("errata", number, "now"))
     lines = list(content_lines(loaded.source.text, place)) if place else []
     written = [line for line in lines if line.text.strip()]
     if not written:
         diagnostics.error(
-            "E513", loaded.place("errata", number), f"the erratum for '{erratum.rule}' has an empty `now`",
-            "give the right-hand side as it ought to be in `now`, or take the erratum out",
-        )  # fmt: skip
+            "E513",
+            loaded.place("errata", number),
+            f"the erratum for '{erratum.rule}' has an empty `now`",
+            "write the corrected definition in `now`, or remove the erratum",
+        )
         return None
-    # The head stands on the line above, and every line of `now` is indented: a rule that goes on.
+    # The name is on the line above, and every line of `now` is indented, so it continues that rule.
     first_line = max(written[0].line - 1, 1)
     text, at = f"{erratum.rule} =\n", first_line + 1
     for line in written:
@@ -134,19 +140,19 @@ def _report_stale(
     diagnostics: Diagnostics,
 ) -> None:
     named = published.get(_fold(erratum.rule))
-    help = "take it out, or give the text that the grammar has in `was`"
+    help = "remove it, or copy the text of the grammar to `was`"
     if named:
-        now = f"it is now '{_squeeze(named[0].text)}'"
+        now = f"the rule is now '{_squeeze(named[0].text)}'"
     else:
         now = "there is no such rule"
         close = get_close_matches(_fold(erratum.rule), list(islice(published, MAX_GUESSES)), n=1, cutoff=0.7)
-        help = (
-            f"did you mean '{published[close[0]][0].rule}'? Otherwise take it out" if close else "take it out"
-        )
+        help = f"did you mean '{published[close[0]][0].rule}'? Otherwise remove it" if close else "remove it"
     diagnostics.error(
-        "E506", loaded.place("errata", number, "was" if named else "rule"),
-        f"the erratum for '{erratum.rule}' mends nothing: {now}", help,
-    )  # fmt: skip
+        "E506",
+        loaded.place("errata", number, "was" if named else "rule"),
+        f"the erratum for '{erratum.rule}' corrects nothing: {now}",
+        help,
+    )
 
 
 def _squeeze(text: str) -> str:

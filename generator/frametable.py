@@ -1,7 +1,7 @@
-"""Read a frame table: the frames of one command, each described in a line, as a document has them.
+"""Parser for frame tables: the frames of one command, each described on one line of a document.
 
-What the lines say of themselves is kept with its place, so that contradictions can quote it: how many octets
-a constant has (``six bytes``), and which command it stands for (``representing POST``).
+Statements in the lines are kept with their places, so that contradictions can be quoted: the number
+of octets of a constant (``six bytes``), and the command that it represents (``representing POST``).
 """
 
 from __future__ import annotations
@@ -18,9 +18,24 @@ from specwire.generator.abnf_lines import Places
 from specwire.generator.diagnostics import Diagnostics, Source, Span
 
 _COUNTS = (
-    "zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten", "eleven", "twelve",
-    "thirteen", "fourteen", "fifteen", "sixteen",
-)  # fmt: skip
+    "zero",
+    "one",
+    "two",
+    "three",
+    "four",
+    "five",
+    "six",
+    "seven",
+    "eight",
+    "nine",
+    "ten",
+    "eleven",
+    "twelve",
+    "thirteen",
+    "fourteen",
+    "fifteen",
+    "sixteen",
+)
 _SIZE = re.compile(rf"\b(\d+|{'|'.join(_COUNTS)})[ \t-]+(?:bytes?|octets?)\b", re.IGNORECASE)
 _TEXT = re.compile(r"\b(?:printable|string|text|characters)\b", re.IGNORECASE)
 _OCTETS = re.compile(
@@ -34,34 +49,35 @@ _STANDS_FOR = re.compile(r"\brepresenting[ \t]+(?:the[ \t]+)?([A-Z][A-Z0-9_-]*)\
 class Frame:
     """One line of the table.
 
-    `constants` are the octets that the frame may be, empty where it is not constant; `label` is what the
-    line says before any parenthesis; `size_octets` and `stands_for` what it claims inside one.
+    `constants` are the possible octets of the frame, empty if it is not constant. `label` is the
+    text before any parenthesis; `size_octets` and `stands_for` are the statements inside the
+    parentheses.
     """
 
     number: int
     repeated: bool
     """``Frames 6:``, ``Frame 6+:``: this frame and perhaps more."""
     kind: str
-    """``empty``, ``constant``, ``text``, ``octets``; ``unknown`` where the line does not say."""
+    """``empty``, ``constant``, ``text``, ``octets``, or ``unknown`` if the line does not define it."""
     constants: tuple[bytes, ...]
     quoted: bool
     """The constants are written as text, not as numbers."""
     digits: bool
-    """The constant is written in zeros that are no octets by themselves: one octet each is meant, it seems."""
+    """The constant is written as a run of zeros without prefix; each zero is read as one octet."""
     conditional: bool
-    """The line says that the frame is not always there: ``if OK``, ``optional``."""
+    """The line states that the frame is not always present: ``if OK``, ``optional``."""
     label: str
     size_octets: int | None
     stands_for: str | None
     text: str
     span: Span
     name: str = ""
-    """What the document calls the frame, where it does so by a name of its own."""
+    """The name of the frame, if the document gives it one."""
 
 
 @dataclass(frozen=True, slots=True)
 class FrameTable:
-    """A table with its title, which is empty where the block has none."""
+    """A table with its title, which is empty if the block has none."""
 
     title: str
     frames: tuple[Frame, ...]
@@ -69,7 +85,7 @@ class FrameTable:
 
 
 def parse_frame_table(source: Source, text: str, diagnostics: Diagnostics) -> FrameTable | None:
-    """Return the table that `text` holds, at its lines in `source`; None, and E704, where it cannot be read."""
+    """Return the table in `text`, which has the lines of `source`; None after E704 if it cannot be read."""
     places = Places(source, text)
     try:
         tree = _parser().parse(text.rstrip() + "\n")
@@ -77,7 +93,7 @@ def parse_frame_table(source: Source, text: str, diagnostics: Diagnostics) -> Fr
         at = min(error.pos_in_stream or 0, max(len(text.rstrip()) - 1, 0))
         end = text.find("\n", at)
         message = "this line of a frame table cannot be read"
-        help = "a line is 'Frame N:', then 'Empty', \"text\", 0xNN, or a name with its kind in parentheses"
+        help = "write 'Frame N:', then 'Empty', \"text\", 0xNN, or a name with its type in parentheses"
         diagnostics.error("E704", places.span(at, max(end, at + 1)), message, help)
         return None
     title = next((_words(child) for child in tree.find_data("title")), "")
@@ -132,21 +148,21 @@ def _kind(content: Tree[Token], notes: str, size: re.Match[str] | None) -> str:
 
 
 def kind_of_words(words: str, size_octets: int | None) -> str:
-    """Return the kind of a frame that is said to be ``opaque binary`` or a ``printable string``."""
+    """Return the kind of a frame from words such as ``opaque binary`` or ``printable string``."""
     if _TEXT.search(words):
         return "text"
     return "octets" if size_octets is not None or _OCTETS.search(words) else "unknown"
 
 
 def size_of_words(words: str) -> int | None:
-    """Return the number of octets that ``four octets`` or ``16 bytes`` speak of."""
+    """Return the number of octets from words such as ``four octets`` or ``16 bytes``."""
     size = _SIZE.search(words)
     return _count(size[1]) if size else None
 
 
 def _octets(token: Token) -> bytes:
     if token.type == "QUOTED":
-        # A document that is not UTF-8 is read so that its octets are kept.
+        # Octets that are not UTF-8 are preserved.
         return str(token)[1:-1].encode("utf-8", "surrogateescape")
     return bytes(len(token)) if token.type == "ZEROS" else bytes.fromhex(token[2:])
 

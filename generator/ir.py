@@ -2,15 +2,15 @@
 
 Everything here is frozen, ordered as the specification orders it, and prints as JSON
 (``specwire show ir PROTOCOL --json``). A pass that builds it has checked everything an emitter relies
-on: an emitter never finds an impossible case.
+on, so an emitter never finds an impossible case.
 
 A *message* is a list of *parts*, the ZeroMQ frames in their order: a `Frame` with fields inside, a
 `Stack` of frames up to an empty delimiter, or a `Rest` of frames up to the end. Octets are written as
 lower-case hexadecimal text, so that the JSON form needs no encoding of its own.
 
-The fields of a frame are a *run*: one value directly after the other, the last up to the frame's end. A
-`RecordType` is a run inside another; it ends by itself, or a `SizeType` in it says where. A value without
-an end of its own (a `Length` or a count that is the rest) is the last of its run.
+The fields of a frame are a *run*: one value directly after the other, the last up to the frame's
+end. A `RecordType` is a run inside another run; its fields or a `SizeType` in it define its end. An
+open value (a `Length` or a count that is the rest) is the last of its run.
 """
 
 from __future__ import annotations
@@ -26,11 +26,12 @@ IR_VERSION = 3
 
 
 class Length(msgspec.Struct, frozen=True):
-    """How many octets a value has.
+    """Number of octets of a value.
 
-    ``prefix``: a big-endian unsigned integer of `octets` octets (1 to 8) stands before it and counts them;
-    ``fixed``: always `octets`; ``rest``: all that is left of the run (`octets` is 0); ``until``: up to where the
-    octets `until` (hexadecimal) stand first, which are the constant behind the value (text only).
+    ``prefix``: a big-endian unsigned integer of `octets` octets (1 to 8) before the value counts
+    them. ``fixed``: always `octets`. ``rest``: the rest of the run (`octets` is 0). ``until``: up
+    to the first occurrence of the octets `until` (hexadecimal), which are the constant after the
+    value (text only).
     """
 
     kind: Literal["prefix", "fixed", "rest", "until"]
@@ -39,7 +40,7 @@ class Length(msgspec.Struct, frozen=True):
 
 
 class ConstantType(msgspec.Struct, frozen=True, tag="constant", tag_field="type"):
-    """Octets that are always the same; `text` where they read as a word, `number` where as an integer."""
+    """Octets that are always the same; `text` or `number` is their value as a word or an integer."""
 
     hex: str
     text: str | None = None
@@ -60,8 +61,8 @@ class KeywordType(msgspec.Struct, frozen=True, tag="keyword", tag_field="type"):
 class IntegerType(msgspec.Struct, frozen=True, tag="integer", tag_field="type"):
     """An unsigned big-endian integer of `octets` octets, 1 to 8.
 
-    `enum` names the enumeration it must be of; `values` are those that it may have where they have no
-    names (``%x00 / %x01``), empty for any.
+    `enum` names the enumeration of the permitted values. `values` are permitted values without names
+    (``%x00 / %x01``); empty for any value.
     """
 
     octets: int
@@ -73,10 +74,11 @@ class IntegerType(msgspec.Struct, frozen=True, tag="integer", tag_field="type"):
 class TextType(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
     """UTF-8 text.
 
-    `pattern` is the grammar's character class as a regular expression over octets, applied under
-    ``strict`` only, to the octets without padding. `terminated`: the letter ends it with NUL; by default it
-    is read with or without and written without. `padding`: the octet that fills a text of fixed length
-    behind its content; the value is the text without the padding at its end.
+    `pattern` is the grammar's character class as a regular expression over octets; only ``strict``
+    decoding applies it, to the octets without padding. `terminated`: the specification ends the
+    text with NUL; by default it is read with or without the NUL and written without it. `padding`:
+    the octet after the content of a text of fixed length; the value is the text without this
+    padding.
     """
 
     length: Length
@@ -86,7 +88,7 @@ class TextType(msgspec.Struct, frozen=True, tag="text", tag_field="type"):
 
 
 class OctetsType(msgspec.Struct, frozen=True, tag="octets", tag_field="type"):
-    """Opaque octets, at least `minimum` of them and at most `maximum` (None: as many as there is room for)."""
+    """Opaque octets, at least `minimum` of them and at most `maximum` (None: no maximum)."""
 
     length: Length
     minimum: int = 0
@@ -94,38 +96,38 @@ class OctetsType(msgspec.Struct, frozen=True, tag="octets", tag_field="type"):
 
 
 class PaddingType(msgspec.Struct, frozen=True, tag="padding", tag_field="type"):
-    """Octets that mean nothing: read whatever they are, written as `octets` times the octet `fill`."""
+    """Octets without meaning: any value is read; `octets` times the octet `fill` is written."""
 
     octets: int
     fill: str = "00"
 
 
 class SizeForm(msgspec.Struct, frozen=True):
-    """One way to write a size: the octets `tag` (none where there is one form only), then an integer."""
+    """One form of a size: the octets `tag` (empty if there is only one form), then an integer."""
 
     tag: str
     octets: int
 
 
 class SizeType(msgspec.Struct, frozen=True, tag="size", tag_field="type"):
-    """How many octets follow in the run: all of them, no more and no fewer.
+    """Number of all the octets that follow in the run.
 
-    It is derived on encode, in the first of `forms` whose integer can hold it, and every form is read. No
-    two forms can be taken for each other: no tag begins with another.
+    Encoding computes the size and uses the first of `forms` whose integer can hold it; decoding
+    reads every form. Forms can be distinguished: no tag begins with another.
     """
 
     forms: tuple[SizeForm, ...]
 
 
 class JsonType(msgspec.Struct, frozen=True, tag="json", tag_field="type"):
-    """The rest of a frame as UTF-8 JSON text, kept as text; ``strict`` wants an object."""
+    """The rest of a frame as UTF-8 JSON text, kept as text; ``strict`` decoding requires an object."""
 
 
 class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
     """A count of `count_octets` octets, then so many elements; at least `minimum`.
 
-    Without a count (`count_octets` is 0) the elements go on to the end of the run. An element takes an
-    octet or more and says itself where it ends.
+    Without a count (`count_octets` is 0) the elements continue to the end of the run. An element
+    has at least one octet, and its layout defines its end.
     """
 
     count_octets: int
@@ -136,9 +138,9 @@ class ListType(msgspec.Struct, frozen=True, tag="list", tag_field="type"):
 class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
     """A dictionary: a count of `count_octets` octets, then so many (name, value) pairs in wire order.
 
-    Without a count (`count_octets` is 0) the pairs go on to the end of the run. With `split`, name and value
-    share one text, divided at its first or last ``=``, and `value` is None. `rule` is the grammar's rule
-    for one entry, None where it has no name.
+    Without a count (`count_octets` is 0) the pairs continue to the end of the run. With `split`,
+    name and value are one text, split at its first or last ``=``, and `value` is None. `rule` is
+    the grammar's rule for one entry, or None.
     """
 
     count_octets: int
@@ -150,10 +152,10 @@ class PairsType(msgspec.Struct, frozen=True, tag="pairs", tag_field="type"):
 
 
 class RecordType(msgspec.Struct, frozen=True, tag="record", tag_field="type"):
-    """A run of fields inside another: a value with fields of its own.
+    """A run of fields inside another run, as one value.
 
-    It has an end: no field is open, or a `SizeType` stands before the open one. `rule` is the grammar's
-    rule for it, None for a group in place.
+    Its end is defined: no field is open, or a `SizeType` precedes the open one. `rule` is the
+    grammar's rule for it; None for a group in place.
     """
 
     name: str
@@ -164,9 +166,9 @@ class RecordType(msgspec.Struct, frozen=True, tag="record", tag_field="type"):
 
 
 class UnionType(msgspec.Struct, frozen=True, tag="union", tag_field="type"):
-    """One of several records, told apart by the octets (`tags`, one for each option) that each begins with.
+    """One of several records, distinguished by the octets with which each begins.
 
-    No tag begins with another.
+    `tags` has one entry for each option. No tag begins with another.
     """
 
     name: str
@@ -175,7 +177,7 @@ class UnionType(msgspec.Struct, frozen=True, tag="union", tag_field="type"):
 
 
 Element = IntegerType | TextType | OctetsType | ListType | PairsType | RecordType | UnionType
-"""What a list can be made of."""
+"""The types of list elements."""
 
 Type = ConstantType | KeywordType | PaddingType | SizeType | JsonType | Element
 
@@ -185,9 +187,9 @@ Default = int | str | tuple[()] | None
 class Field(msgspec.Struct, frozen=True):
     """A value inside a frame.
 
-    `name` is the grammar's, in snake case; `attribute` the Python spelling, which differs where a
-    keyword or a method is in the way. `rule` is the grammar rule that gives the type, None for a
-    literal in place. `line` counts from 1 in grammar.abnf, 0 for what only the profile says.
+    `name` is the grammar's, in snake case. `attribute` is the Python spelling, which differs if the
+    name is a keyword or a method. `rule` is the grammar rule of the type; None for a literal in
+    place. `line` counts from 1 in grammar.abnf; 0 if only the profile defines the field.
     """
 
     name: str
@@ -202,14 +204,14 @@ class Field(msgspec.Struct, frozen=True):
     nullable: bool = False
     """May be None: the part that holds it can be absent."""
     sentinels: tuple[str, ...] = ()
-    """Names of constants that mean something special in this field."""
+    """Names of constants with a special meaning in this field."""
     optional: bool = False
-    """The frame may end before it, and before all fields behind it, which are optional too; None then.
+    """The frame may end before this field, which is then None; all fields after it are optional, too.
 
-    A value of no octets would not be there: it is refused on encode.
+    Encoding rejects an empty value, because it could not be distinguished from an absent one.
     """
     content: Literal["json"] | None = None
-    """What text or octets may hold, as far as tables are concerned; one NUL more may end it."""
+    """Format of text or octets for readers of tables; one NUL may follow the content."""
 
     @property
     def constant(self) -> bool:
@@ -218,31 +220,31 @@ class Field(msgspec.Struct, frozen=True):
 
     @property
     def implied(self) -> bool:
-        """Whether the octets follow from the rest of the message: no field of the class."""
+        """Whether the octets follow from the rest of the message, so that the class has no such field."""
         return isinstance(self.type, ConstantType | PaddingType | SizeType)
 
 
 class Always(msgspec.Struct, frozen=True, tag="always", tag_field="presence"):
-    """The part is in every message; ``flags & mask == value`` where a flag says so all the same."""
+    """The part is in every message; if a flag announces it anyway, ``flags & mask == value``."""
 
     mask: int = 0
     value: int = 0
 
 
 class Announced(msgspec.Struct, frozen=True, tag="announced", tag_field="presence"):
-    """The part is there when ``flags & mask == value``."""
+    """The part is present if ``flags & mask == value``."""
 
     mask: int
     value: int
 
 
 class Counted(msgspec.Struct, frozen=True, tag="counted", tag_field="presence"):
-    """The part is there when the message has frames enough: trailing parts may be left out."""
+    """The part is present if the message has enough frames: trailing parts are optional."""
 
 
 Presence = Always | Announced | Counted
 Letter = Literal["required", "forbidden"] | None
-"""What the prose of the specification demands of an announced part, checked under ``strict`` only."""
+"""Requirement of the specification's prose for an announced part, checked only by ``strict`` decoding."""
 
 
 class Frame(msgspec.Struct, frozen=True, tag="frame", tag_field="part"):
@@ -264,7 +266,7 @@ class Stack(msgspec.Struct, frozen=True, tag="stack", tag_field="part"):
 
 
 class Rest(msgspec.Struct, frozen=True, tag="rest", tag_field="part"):
-    """All frames that are left, none or more: one field, a tuple of the frames."""
+    """All remaining frames, possibly none: one field, a tuple of the frames."""
 
     name: str
     field: Field
@@ -274,17 +276,20 @@ Part = Frame | Stack | Rest
 
 
 class FrameHead(msgspec.Struct, frozen=True):
-    """How a frame begins: hexadecimal octets, ``??`` for any; with `whole` the frame has no more than these."""
+    """Beginning of a frame: hexadecimal octets, ``??`` for any.
+
+    With `whole` the frame has no other octets.
+    """
 
     octets: str
     whole: bool = False
 
 
 class Shape(msgspec.Struct, frozen=True):
-    """Shape of a message: how its first frames begin, and how many frames it has.
+    """Shape of a message: the beginnings of its first frames, and its number of frames.
 
     `senders` are the roles that send the message; frames of another role are not this message. With
-    `needs_sender`, only the sender tells it from another message with the same frames.
+    `needs_sender`, only the sender distinguishes it from another message with the same frames.
     """
 
     frames: tuple[FrameHead, ...]
@@ -308,11 +313,14 @@ class Message(msgspec.Struct, frozen=True):
     senders: tuple[str, ...]
     parts: tuple[Part, ...]
     tags: tuple[str, ...]
-    """The octets (hexadecimal) that the protocol's `Selector`s find in this message, one for each spelling."""
+    """The octets (hexadecimal) at the protocol's `Selector`s in this message, one for each spelling."""
     shadowed: bool = False
-    """Other messages' patterns or shapes are more of this one's: its values must not spell one of them."""
+    """Patterns or shapes of other messages are more specific: values of this message must not match them."""
     shapes: tuple[Shape, ...] = ()
-    """In a protocol without selectors: what tells the message from others; the one with most octets fixed is meant."""
+    """In a protocol without selectors, the shapes of the message.
+
+    If several fit, that with most constant octets.
+    """
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -324,11 +332,13 @@ class Message(msgspec.Struct, frozen=True):
 
 
 class Selector(msgspec.Struct, frozen=True):
-    """Where the octets stand that tell messages apart: a slice of a frame (negative: from the last).
+    """Place of the octets that identify a message: a slice of a frame (negative: from the last).
 
-    A protocol without any is one whose messages have `Shape`s. `octets` None is the whole frame. With `pattern` the tags are patterns of how the frame begins, ``??`` for
-    any octet, and a message is the one whose longest pattern fits: ``Command`` with its name still open is
-    what no command with a name of its own is. Such a protocol has one selector, and `octets` is 0.
+    Messages of a protocol without selectors have `Shape`s. If `octets` is None, the slice is the
+    whole frame. With `pattern`, the tags are patterns of the beginning of the frame, with ``??``
+    for any octet, and the longest pattern that fits identifies the message: ``Command``, whose name
+    is open, is any command that has no pattern. Such a protocol has one selector, and `octets` is
+    0.
     """
 
     frame: int
@@ -337,7 +347,7 @@ class Selector(msgspec.Struct, frozen=True):
 
 
 class NamedRule(msgspec.Struct, frozen=True):
-    """A rule of the grammar with a layout of its own: a value, a run of fields, or one of other rules."""
+    """A rule of the grammar with its layout: a value, a run of fields, or one of other rules."""
 
     name: str
     line: int
@@ -347,7 +357,7 @@ class NamedRule(msgspec.Struct, frozen=True):
 
 
 class FlagBit(msgspec.Struct, frozen=True):
-    """One bit of the flags octet; `announces` names the part that it says is there."""
+    """One bit of the flags octet; `announces` names the part whose presence it shows."""
 
     name: str
     value: int
@@ -381,7 +391,7 @@ class Role(msgspec.Struct, frozen=True):
 
 
 class Answer(msgspec.Struct, frozen=True):
-    """What a role replies to a message that does not decode; the first row that fits applies.
+    """Reply of a role to a message that does not decode; the first row that fits applies.
 
     `message`, `field` and `kind` are those of the DecodeError, None fits any. `reply` is a message
     class name; None is silence.
@@ -397,9 +407,8 @@ class Answer(msgspec.Struct, frozen=True):
 class Stream(msgspec.Struct, frozen=True, tag="parts", tag_field="stream"):
     """Framing of messages on a byte stream: magic, length, then each part with its size.
 
-    A size below `escape` takes one octet; otherwise the octet `escape` and a big-endian integer of
-    `long_octets`. `magics` are read alike; `native` names the one that is written where the host is
-    little-endian, the first elsewhere.
+    A size below `escape` has one octet; a larger one is the octet `escape` and a big-endian integer
+    of `long_octets`. Every one of `magics` is accepted.
     """
 
     magics: tuple[str, ...]
@@ -409,10 +418,10 @@ class Stream(msgspec.Struct, frozen=True, tag="parts", tag_field="stream"):
 
 
 class UnitHead(msgspec.Struct, frozen=True):
-    """How a message on a stream begins, and how long it is.
+    """Beginning and length of a message on a stream.
 
-    It begins with the octets `prefix`; then, `skip` octets later, a size of `size_octets` octets counts what
-    follows it; without a size the message has `octets` octets in all.
+    The message begins with the octets `prefix`. After `skip` more octets, a size of `size_octets`
+    octets counts the rest. Without a size, the message has `octets` octets in total.
     """
 
     prefix: str
@@ -422,7 +431,7 @@ class UnitHead(msgspec.Struct, frozen=True):
 
 
 class UnitStream(msgspec.Struct, frozen=True, tag="units", tag_field="stream"):
-    """Messages of one frame that follow each other on a byte stream, each saying itself how long it is.
+    """Messages of one frame that follow each other on a byte stream, each with its length or a fixed size.
 
     No head begins with another's prefix.
     """
@@ -449,6 +458,6 @@ class Protocol(msgspec.Struct, frozen=True):
     timers: tuple[tuple[str, float], ...]
     answers: tuple[Answer, ...]
     unexpected: tuple[tuple[str, str], ...]
-    """For a role's letter, the message class it sends in answer to an unexpected command."""
+    """For a role's letter, the message class that it sends in reply to an unexpected command."""
     dialogs: tuple[Dialog, ...]
     stream: Stream | UnitStream | None = None

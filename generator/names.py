@@ -15,26 +15,82 @@ METHODS = frozenset({"encode", "replace", "to_dict", "wire_flags"})
 MODULES = frozenset({"codec", "columns", "constructs", "machine", "schema", "strategies"})
 PACKAGE_NAMES = frozenset(
     {
-        "ACCELERATED", "Any", "AnyMessage", "Callable", "ClassVar", "DecodeError", "EDITION", "EncodeError",
-        "Flags", "Frames", "Given", "IntEnum", "IntFlag", "KeywordOnly", "LAYOUT", "MAX_FRAMES",
-        "MAX_OCTETS", "MESSAGES", "Mapping", "MappingProxyType", "Message", "OCTETS", "PureMessage", "PureRecord",
-        "SearchStrategy", "Sequence", "StreamDecoder", "Struct", "StructError", "TYPE_CHECKING",
-        "UNEXPECTED", "Violation", "answer", "decode",
+        "ACCELERATED",
+        "Any",
+        "AnyMessage",
+        "Callable",
+        "ClassVar",
+        "DecodeError",
+        "EDITION",
+        "EncodeError",
+        "Flags",
+        "Frames",
+        "Given",
+        "IntEnum",
+        "IntFlag",
+        "KeywordOnly",
+        "LAYOUT",
+        "MAX_FRAMES",
+        "MAX_OCTETS",
+        "MESSAGES",
+        "Mapping",
+        "MappingProxyType",
+        "Message",
+        "OCTETS",
+        "PureMessage",
+        "PureRecord",
+        "SearchStrategy",
+        "Sequence",
+        "StreamDecoder",
+        "Struct",
+        "StructError",
+        "TYPE_CHECKING",
+        "UNEXPECTED",
+        "Violation",
+        "answer",
+        "decode",
     }
-)  # fmt: skip
+)
 """What a package and its codec name themselves."""
 _CONSTRUCT_NAMES = frozenset(
     {
-        "Any", "AtLeast", "Divided", "FLAGS", "MESSAGES", "Mapping", "MappingProxyType", "Sequence", "Stack", "Trailing",
-        "Unterminated", "Until", "build", "build_frames", "cs", "frame", "message", "parse", "parse_frames",
+        "Any",
+        "AtLeast",
+        "Divided",
+        "FLAGS",
+        "MESSAGES",
+        "Mapping",
+        "MappingProxyType",
+        "Sequence",
+        "Stack",
+        "Trailing",
+        "Unterminated",
+        "Until",
+        "build",
+        "build_frames",
+        "cs",
+        "frame",
+        "message",
+        "parse",
+        "parse_frames",
     }
-)  # fmt: skip
+)
 """What a package's constructs module holds beside the declarations."""
 PARAMETERS = frozenset(
     {
-        "as_octets", "frames", "index_of", "padded", "self", "sized", "strict", "terminated", "unsigned", "view_of", "without_nul",
+        "as_octets",
+        "frames",
+        "index_of",
+        "padded",
+        "self",
+        "sized",
+        "strict",
+        "terminated",
+        "unsigned",
+        "view_of",
+        "without_nul",
     }
-)  # fmt: skip
+)
 """Names that the methods of messages use themselves."""
 _TAKEN = (
     PARAMETERS

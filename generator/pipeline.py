@@ -1,9 +1,9 @@
-"""A protocol's folder to its IR, and the IR to a package: the whole way, top to bottom.
+"""Compilation of a protocol's folder to its IR, and of the IR to a package.
 
     profile.toml, grammar.abnf --read--> rules --resolve--> Grammar --types, layout--> messages
         --dialog--> automata --> Protocol --emit--> sources --format--> files
 
-Each step's faults are collected and raised before the next step that would trip over them.
+The faults of each step are collected, and raised before the next step that depends on them.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ from specwire.generator.syntax import Rule
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """A protocol that compiled, with the warnings that it gave on the way."""
+    """A compiled protocol with its warnings."""
 
     protocol: ir.Protocol
     grammar: Grammar
@@ -168,7 +168,7 @@ def _answers(answers: Sequence[ir.Answer], replies: Mapping[str, str], names: Na
 
 
 def _digest(loaded: LoadedProfile) -> str:
-    """SHA-256 over all that decides a package: grammars, profiles, templates of its modules and the IR's version."""
+    """Return the SHA-256 of all inputs of a package: grammars, profiles, templates, IR version."""
     digest = hashlib.sha256(f"IR {ir.IR_VERSION}\n".encode())
     for level in loaded.levels:
         grammar = level.folder / GRAMMAR

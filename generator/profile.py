@@ -35,7 +35,7 @@ class SourceDocument(_Table, frozen=True):
 
 
 class Erratum(_Table, frozen=True):
-    """A fault in the published grammar: the right-hand side as published, what it becomes, and why."""
+    """A fault in the published grammar: the definition as published, the corrected one, and the reason."""
 
     rule: str
     was: str
@@ -61,11 +61,12 @@ class RoleTable(_Table, frozen=True):
 class TypeHint(_Table, frozen=True):
     """Declared meaning of a rule that is a value.
 
-    `constant` fixes the value. `members` makes an integer an enumeration. `split` selects the ``=`` at which a
-    pair is divided. `presence` names the flag rules that announce the part. `frame` makes the rule a separate
-    ZeroMQ frame. `padding` is the octet that fills a text of fixed length after its content. `scope` declares
-    what a size counts: the ``next`` value, the ``rest`` of its rule, or nothing in the layout (``none``).
-    `content` declares the format of text or octets for readers of tables; the layout does not use it.
+    `constant` fixes the value. `members` makes an integer an enumeration. `split` selects the ``=``
+    at which a pair is divided. `presence` names the flag rules that announce the part. `frame`
+    makes the rule a separate ZeroMQ frame. `padding` is the octet that fills a text of fixed length
+    after its content. `scope` declares what a size counts: the ``next`` value, the ``rest`` of its
+    rule, or nothing in the layout (``none``). `content` declares the format of text or octets for
+    readers of tables; the layout does not use it.
     """
 
     type: Literal["integer", "text", "octets", "json", "padding"] | None = None
@@ -102,9 +103,9 @@ class MessageTable(_Table, frozen=True):
 class StreamTable(_Table, frozen=True):
     """How messages travel on a byte stream.
 
-    The first four say how parts are framed (see `specwire.generator.ir.Stream`). ``units`` says whether
-    messages of one frame follow each other as they are, each telling its own length; None leaves it to the
-    layouts.
+    The first four keys define the framing of parts (see `specwire.generator.ir.Stream`). ``units``
+    declares whether messages of one frame follow each other without framing, each with its own
+    length; None infers it from the layouts.
     """
 
     magics: tuple[str, ...] = ()
@@ -115,10 +116,10 @@ class StreamTable(_Table, frozen=True):
 
 
 class PayloadTable(_Table, frozen=True):
-    """Payloads of one kind that have a schema of their own, in a file beside the profile.
+    """Payloads of one kind with a JSON Schema in a file beside the profile.
 
-    No package depends on it: those who read tables make columns of them (`specwire.runtime.schemas.payloads`).
-    `topic` is what the field `by` says, with ``*`` for any run of characters.
+    Packages do not use it; `specwire.runtime.schemas.payloads` derives table columns from it.
+    `topic` is the value of the field `by`, with ``*`` for any characters.
     """
 
     topic: str
@@ -132,8 +133,8 @@ class PayloadTable(_Table, frozen=True):
 class ProseStatement(_Table, frozen=True):
     """Words of the document's prose about something that the grammar does not show.
 
-    ``specwire import`` writes the table, and ``specwire check`` compares it with the layouts until it is removed.
-    `line` is the line of the document, from 1; 0 if it is unknown.
+    ``specwire import`` writes the table, and ``specwire check`` compares it with the layouts until
+    it is removed. `line` is the line of the document, from 1; 0 if it is unknown.
     """
 
     text: str
@@ -144,8 +145,8 @@ class ProseStatement(_Table, frozen=True):
 class Profile(_Table, frozen=True):
     """The whole file.
 
-    With ``case = "exact"``, quoted strings of the grammar are case-sensitive. With `single_frame`, each message
-    is one frame although the document mentions more.
+    With ``case = "exact"``, quoted strings of the grammar are case-sensitive. With `single_frame`,
+    each message is one frame although the document mentions more.
     """
 
     name: str
@@ -173,7 +174,7 @@ class Profile(_Table, frozen=True):
 
 @dataclass(frozen=True)
 class LoadedProfile:
-    """A profile with its text, which diagnostics point into, its folder, and its base where it has one."""
+    """A profile with its text, into which diagnostics point, its folder, and its base if it has one."""
 
     profile: Profile
     source: Source
@@ -182,7 +183,7 @@ class LoadedProfile:
 
     @property
     def levels(self) -> Iterator[LoadedProfile]:
-        """This profile, the one it stands on, and so on."""
+        """This profile, the one that it extends, and so on."""
         level: LoadedProfile | None = self
         while level is not None:
             yield level
@@ -190,14 +191,14 @@ class LoadedProfile:
 
     @cached_property
     def places(self) -> dict[toml_places.Path, toml_places.Place]:
-        """Where the keys of the file stand."""
+        """The places of the keys in the file."""
         return toml_places.find_places(self.source.text)
 
     def place(self, *path: str | int) -> Span:
-        """Return the place of a key, in the file that has most of its path: this one or a base's.
+        """Return the place of a key in the file, of this profile or a base, that has most of its path.
 
-        ``("types", "credit", "unit")`` is the word ``unit`` in ``[types.credit]``; where there is no such
-        key, the table that would hold it; without any, the first line.
+        ``("types", "credit", "unit")`` is the word ``unit`` in ``[types.credit]``. If there is no
+        such key, the place of the table is returned; if there is no table, the first line.
         """
         for length in range(len(path), 0, -1):
             for level in self.levels:
@@ -215,7 +216,7 @@ class LoadedProfile:
     def span_of(self, *words: str) -> Span:
         """Return the place of the first line that holds all `words`, else the first line.
 
-        For what is known by its words only, in this file or a base's; `place` is exact.
+        The search covers this file and its bases. Use `place` if the path of the key is known.
         """
         for level in self.levels:
             for number, line in enumerate(level.source.text.splitlines(), start=1):

@@ -1,13 +1,13 @@
-"""Read ``profile.toml``: every fault of the file at once, each where it stands.
+"""Reader of ``profile.toml`` that reports every fault of the file, each at its place.
 
     E501  the file cannot be read, or is not TOML
-    E502  a key that there is none of, or a value of the wrong kind
-    E503  a protocol's name that cannot name a package
-    E504  a base that cannot be stood on
-    E510  a value of the right kind that cannot be meant
+    E502  an unknown key, or a value of the wrong type
+    E503  an invalid protocol name
+    E504  a base that cannot be extended
+    E510  an invalid value
 
-Whether the profile speaks of rules and messages that exist is asked later, when they are known
-(`specwire.generator.passes.declarations`).
+`specwire.generator.passes.declarations` checks later whether the rules and messages that the
+profile names exist.
 """
 
 from __future__ import annotations
@@ -33,21 +33,22 @@ from specwire.generator.profile_values import check_values
 PROFILE = "profile.toml"
 NAME = re.compile(r"[a-z][a-z0-9_]*\Z")
 MAX_CHARACTERS = 200_000
-"""Characters of a profile; the longest of ours has a tenth of it."""
+"""Characters of a profile, ten times the longest one in this repository."""
 _MAX_OCTETS = 4 * MAX_CHARACTERS
-"""What has more has too many characters, too: a character of UTF-8 has at most four octets."""
-_BASE_HELP = "name a protocol of the same folder that does not stand on this one, or take `base` out"
+"""A longer file also has too many characters: a character of UTF-8 has at most four octets."""
+_BASE_HELP = "name a protocol in the same folder that does not extend this one, or remove `base`"
 _KIND_HELP = "docs/reference/grammars.md shows every key with a value"
-_NAME_HELP = "use lower-case letters, digits and '_', a letter first"
+_NAME_HELP = "use lower-case letters, digits and '_', beginning with a letter"
 
 
 def load_profile(folder: Path, diagnostics: Diagnostics, *, shown: str) -> LoadedProfile:
-    """Read ``folder/profile.toml``; a missing file is the empty profile of a protocol named as the folder.
+    """Read ``folder/profile.toml``; a missing file is an empty profile with the name of the folder.
 
-    `shown` is the folder as diagnostics print it.
+    Args:
+        shown: the folder as diagnostics print it.
 
     Raises:
-        SpecError: the file, or one that it stands on, says something that cannot be.
+        SpecError: the file, or the profile of a base, has errors.
     """
     loaded = _load(folder, diagnostics, shown, ())
     if loaded is None or diagnostics.errors:
@@ -56,7 +57,7 @@ def load_profile(folder: Path, diagnostics: Diagnostics, *, shown: str) -> Loade
 
 
 def _load(folder: Path, diagnostics: Diagnostics, shown: str, above: tuple[str, ...]) -> LoadedProfile | None:
-    """Return the profile in `folder`; `above` are the names of those that stand on it."""
+    """Return the profile in `folder`; `above` are the names of the protocols that extend it."""
     source = _read(folder / PROFILE, f"{shown}/{PROFILE}", diagnostics)
     if source is None:
         return None
@@ -65,13 +66,13 @@ def _load(folder: Path, diagnostics: Diagnostics, shown: str, above: tuple[str, 
         return None
     loaded = LoadedProfile(profile, source, folder=folder)
     if not NAME.match(profile.name):
-        message = f"{profile.name!r} cannot name a package"
+        message = f"{profile.name!r} is not a valid protocol name"
         diagnostics.error("E503", loaded.place("name"), message, _NAME_HELP)
     check_values(loaded, diagnostics)
     _check_payloads(loaded, diagnostics)
     if profile.base is None:
         return loaded
-    if not _may_stand_on(profile.base, loaded, (*above, folder.name), diagnostics):
+    if not _may_extend(profile.base, loaded, (*above, folder.name), diagnostics):
         return None
     base_shown = (PurePath(shown).parent / profile.base).as_posix()
     base = _load(folder.parent / profile.base, diagnostics, base_shown, (*above, folder.name))
@@ -86,13 +87,13 @@ def _check_payloads(loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
             diagnostics.error("E510", place, message, "name a file with the JSON Schema of the payload")
 
 
-def _may_stand_on(base: str, loaded: LoadedProfile, above: tuple[str, ...], diagnostics: Diagnostics) -> bool:
+def _may_extend(base: str, loaded: LoadedProfile, above: tuple[str, ...], diagnostics: Diagnostics) -> bool:
     place = loaded.place("base")
     if not NAME.match(base):
-        diagnostics.error("E504", place, f"{base!r} is not the name of a protocol", _NAME_HELP)
+        diagnostics.error("E504", place, f"{base!r} is not a valid protocol name", _NAME_HELP)
     elif base in above:
         chain = " -> ".join((*above[above.index(base) :], base))
-        diagnostics.error("E504", place, f"protocol {base!r} stands on itself: {chain}", _BASE_HELP)
+        diagnostics.error("E504", place, f"protocol {base!r} extends itself: {chain}", _BASE_HELP)
     elif not (loaded.folder.parent / base / PROFILE).is_file():
         diagnostics.error("E504", place, f"base protocol {base!r} has no profile", _BASE_HELP)
     else:
@@ -111,19 +112,19 @@ def _read(path: Path, shown: str, diagnostics: Diagnostics) -> Source | None:
             Source(shown, ""),
             f"cannot be read: {error.strerror}",
             diagnostics,
-            "make it a readable file, or take it away",
+            "make the file readable, or remove it",
         )
         return None
     # Line ends as TOML reads them; `tomllib.loads` refuses a carriage return on its own.
     source = Source(shown, octets.decode("utf-8", "surrogateescape").replace("\r\n", "\n"))
     if len(octets) > _MAX_OCTETS or len(source.text) > MAX_CHARACTERS:
-        much = f"the profile has more than {MAX_CHARACTERS:,} characters, and no more are read"
-        _unreadable(source, much, diagnostics, "leave out what the grammar says by itself")
+        much = f"the profile has more than {MAX_CHARACTERS:,} characters, which is the maximum"
+        _unreadable(source, much, diagnostics, "remove entries that the grammar already defines")
         return None
     foreign = re.search("[\udc80-\udcff]", source.text)
     if foreign:
         span = LoadedProfile(Profile(""), source).span(*foreign.span())
-        diagnostics.error("E501", span, "this is not UTF-8", "save the file as UTF-8")
+        diagnostics.error("E501", span, "the file is not UTF-8", "save the file as UTF-8")
         return None
     return source
 
@@ -140,13 +141,13 @@ def _parse(source: Source, folder_name: str, diagnostics: Diagnostics) -> Profil
         return None
     except (ValueError, RecursionError):
         # A number of thousands of digits, or arrays inside arrays without end.
-        message = "not TOML that can be read: a value is too large or too deep"
-        _unreadable(source, message, diagnostics, "numbers have 64 bits; nothing in a profile is nested deep")
+        message = "the profile cannot be read: a value is too large or nested too deeply"
+        _unreadable(source, message, diagnostics, "use numbers of at most 64 bits, and do not nest arrays")
         return None
     if not table:
         return Profile(name=folder_name)
     if "name" not in table:
-        message = "profile: it does not say the protocol's `name`"
+        message = "profile: the protocol's `name` is missing"
         diagnostics.error("E502", Span(source, 1, 1, 1, 2), message, f'write: name = "{folder_name}"')
         table["name"] = folder_name
     return _convert(table, source, diagnostics)
@@ -159,13 +160,14 @@ def _report_toml(source: Source, message: str, diagnostics: Diagnostics) -> None
     line, column = (int(found[1]), int(found[2])) if found and found[1] else (len(lines), len(lines[-1]) + 1)
     span = Span(source, line, column, line, column + 1)
     help = (
-        "write key = value: texts in double quotes, lists in [ ]; a table begins with [name] on its own line"
+        "write key = value, with texts in double quotes and lists in [ ]; begin a table with [name] on "
+        "a separate line"
     )
     diagnostics.error("E501", span, f"not TOML: {sentence}", help)
 
 
 def _convert(table: dict[str, Any], source: Source, diagnostics: Diagnostics) -> Profile | None:
-    """Return the profile of a TOML table; each entry that is at fault is reported for itself."""
+    """Return the profile of a TOML table; report each faulty entry separately."""
     loaded = LoadedProfile(Profile(""), source)
     fields = {name: field.type for name, field in _fields(Profile).items()}
     values: dict[str, Any] = {}
@@ -187,7 +189,7 @@ def _convert(table: dict[str, Any], source: Source, diagnostics: Diagnostics) ->
 def _faults(
     value: object, type: Any, path: toml_places.Path
 ) -> Iterator[tuple[toml_places.Path, str, str | None]]:
-    """Yield place, message and help of what is wrong with a value, entry by entry."""
+    """Yield place, message and help of each fault in a value."""
     inner = get_args(type)
     if isinstance(value, dict) and inner and getattr(type, "__origin__", None) is dict:
         for key, entry in value.items():

@@ -1,7 +1,7 @@
-"""Values of a profile that have the right kind and cannot be meant: E510.
+"""Invalid values of a profile that have the right type: E510.
 
-Every text ends up in generated Python, in JSON and in tables, so none holds a control character, and what
-is a name or a title is one line. Every number has to fit 64 bits.
+Texts are written to generated Python, JSON and tables, so they must not contain control characters,
+and names and titles must be one line. Numbers have at most 64 bits.
 """
 
 from __future__ import annotations
@@ -24,15 +24,15 @@ _HEX = re.compile(r"([0-9a-f]{2})+\Z")
 _PARAGRAPHS = frozenset({"text", "why", "was", "now", "doc"})
 """Keys whose text may be several lines."""
 _TITLES = frozenset({"title", "edition", "document", "name", "socket", "unit"})
-"""Keys whose text stands as it is in the sentences of generated modules."""
+"""Keys whose text is inserted unchanged into docstrings of generated modules."""
 WIDTHS = (1, 2, 4, 8)
-"""Octets of the integers that stand in front of a value and say how long it is."""
+"""Permitted octets of length fields."""
 
 Fault = tuple[toml_places.Path, str, str | None]
 
 
 def check_values(loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
-    """Report every value of the profile (not of its base) that cannot be meant."""
+    """Report every invalid value of the profile, not of its base."""
     for path, message, help in (*_walk(msgspec.to_builtins(loaded.profile), ()), *_named(loaded)):
         diagnostics.error("E510", loaded.place(*path), message, help)
 
@@ -47,15 +47,15 @@ def _walk(value: object, path: toml_places.Path) -> Iterator[Fault]:
                 yield from _walk(inner, (*path, number))
         case str():
             if _CONTROL.search(value):
-                yield path, "the text holds a control character", "take it out"
+                yield path, "the text contains a control character", "remove it"
             elif "\n" in value and path[-1] not in _PARAGRAPHS:
-                yield path, "the text is more than one line", "write it in one line"
+                yield path, "the text has more than one line", "write it on one line"
             elif path[-1] in _TITLES and re.search(r'["\\]', value):
-                yield path, "the text holds a double quote or a backslash", "write it without"
+                yield path, "the text contains a double quote or a backslash", "remove it"
         case int() if not -(2**63) <= value < 2**64:
             yield path, "the number has more than 64 bits", "write a number below 2^64"
         case float() if not math.isfinite(value):
-            yield path, f"{value} is no number to work with", "write digits, such as 1.0"
+            yield path, f"{value} is not a finite number", "write a number such as 1.0"
 
 
 def _named(loaded: LoadedProfile) -> Iterator[Fault]:
@@ -65,7 +65,7 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
             yield (
                 ("roles", letter),
                 f"{letter!r} is not a role",
-                "a role is the one letter in front of ':' in the grammar",
+                "use the single letter in front of ':' in the grammar",
             )
     for name, seconds in profile.timers.items():
         if not _LOWER_NAME.match(name):
@@ -74,7 +74,7 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
             yield (
                 ("timers", name),
                 f"timer '{name}' is {seconds:g} s",
-                "a timer is a number of seconds above 0",
+                "write a number of seconds above 0",
             )
     for name in profile.constants:
         if not _MODULE_NAME.match(name):
@@ -91,7 +91,11 @@ def _named(loaded: LoadedProfile) -> Iterator[Fault]:
                 "use letters, digits, '-' and '_'",
             )
         if hint.padding is not None and not 0 <= hint.padding <= 0xFF:
-            yield ("types", rule, "padding"), f"{hint.padding} is no octet", "an octet is from 0 to 255"
+            yield (
+                ("types", rule, "padding"),
+                f"{hint.padding} is not an octet",
+                "write a number from 0 to 255",
+            )
         for member in hint.members:
             if not _WORD.match(member):
                 yield (
@@ -108,23 +112,27 @@ def _stream(loaded: LoadedProfile) -> Iterator[Fault]:
         return
     if stream.units is not None:
         if stream != StreamTable(units=stream.units):
-            message = "`units` is for messages that follow each other as they are, the other keys for parts with sizes"
-            yield ("stream", "units"), message, "leave out one or the others"
+            message = "`units` cannot be combined with the other keys, which describe parts with sizes"
+            yield ("stream", "units"), message, "remove `units` or the other keys"
         return
     if not stream.magics or not all(_HEX.match(magic) for magic in stream.magics):
         yield (
             ("stream", "magics"),
-            "a magic is octets in lower-case hexadecimal",
+            "a magic must be octets in lower-case hexadecimal",
             'write: magics = ["ffee0012"]',
         )
     elif len({len(magic) for magic in stream.magics}) > 1:
-        yield ("stream", "magics"), "the magics are not equally long", "write as many digits for each"
+        yield (
+            ("stream", "magics"),
+            "the magics have different lengths",
+            "write the same number of digits for each",
+        )
     for key, width in (("length_octets", stream.length_octets), ("long_octets", stream.long_octets)):
         if width not in WIDTHS:
-            yield ("stream", key), f"an integer of {width} octets", "lengths have 1, 2, 4 or 8 octets"
+            yield ("stream", key), f"a length of {width} octets is not supported", "write 1, 2, 4 or 8"
     if not 1 <= stream.escape <= 255:
         yield (
             ("stream", "escape"),
-            f"{stream.escape} is no octet that a size can begin with",
-            "it is from 1 to 255",
+            f"{stream.escape} is not an octet from 1 to 255",
+            "write a number from 1 to 255",
         )

@@ -1,9 +1,9 @@
-"""The grammar of a protocol as the passes read it: published rules, mended, with the profile's own.
+"""The rules of a protocol: published rules, corrected by errata, with the rules of the profile.
 
-A protocol is a folder with ``grammar.abnf`` and ``profile.toml``. `read_rules` mends the published rules
-by the profile's errata (`specwire.generator.errata`), parses them, and adds the profile's rules, which are
-read where they stand in the TOML file. A protocol that stands on another takes the other's rules first;
-its own replace those of the same name.
+A protocol is a folder with ``grammar.abnf`` and ``profile.toml``. `read_rules` applies the errata
+of the profile (`specwire.generator.errata`), parses the published rules, and adds the profile's
+rules, with their places in the TOML file. A protocol that extends another one inherits its rules,
+except those with the name of a rule that it defines.
 """
 
 from __future__ import annotations
@@ -23,16 +23,15 @@ from specwire.generator.syntax import Rulelist
 from specwire.generator.toml_places import ContentLine, content_lines
 
 GRAMMAR = "grammar.abnf"
-_GRAMMAR_HELP = (
-    "write the rules there, or make it from the document: specwire import DOCUMENT --protocol NAME"
-)
+_GRAMMAR_HELP = "write the rules there, or import the document: specwire import DOCUMENT --protocol NAME"
 DEFINED = re.compile(r"^[ \t]*(?:[A-Za-z]:)?([A-Za-z][\w-]*)[ \t]*=", re.MULTILINE | re.ASCII)
 
 
 def read_rules(loaded: LoadedProfile, diagnostics: Diagnostics, *, shown: str) -> list[Rulelist]:
-    """Return the rule lists of a protocol, the base's first.
+    """Return the rule lists of a protocol, those of its base first.
 
-    `shown` is the protocol's folder as diagnostics print it.
+    Args:
+        shown: the protocol's folder as diagnostics print it.
     """
     inherited: list[Rulelist] = []
     if loaded.base is not None:
@@ -48,7 +47,7 @@ def read_rules(loaded: LoadedProfile, diagnostics: Diagnostics, *, shown: str) -
 
 
 def unread_names(faults: Iterable[Diagnostic]) -> list[str]:
-    """Return the names that the texts with a fault define, rules that could not be parsed included."""
+    """Return the names defined in the texts with faults, including rules that could not be parsed."""
     texts = {fault.span.source.text for fault in faults}
     return [name for text in texts for name in DEFINED.findall(text)]
 
@@ -75,17 +74,19 @@ def _added(loaded: LoadedProfile, diagnostics: Diagnostics) -> Iterator[Rulelist
         lines = list(content_lines(loaded.source.text, place)) if place else []
         span = loaded.place("rules", number, "text")
         if not rules.text.strip():
-            diagnostics.error("E513", span, "these [[rules]] hold no rule", "take them out")
+            diagnostics.error("E513", span, "these [[rules]] contain no rule", "remove them")
         elif any("\n" in line.text for line in lines):
             diagnostics.error(
-                "E513", span, "these [[rules]] have line ends inside a line of the file",
-                "write each rule on a line of its own, between ''' and '''",
-            )  # fmt: skip
+                "E513",
+                span,
+                "these [[rules]] have line ends inside a line of the file",
+                "write each rule on a separate line, between ''' and '''",
+            )
         else:
             found = Diagnostics()
             text = _laid_out(lines)
             yield parse_grammar(loaded.source, dialect="zeromq", diagnostics=found, text=text)
-            diagnostics.extend(found.errors)  # a profile is written for us: its dialect is no news
+            diagnostics.extend(found.errors)  # a profile may use the dialect without warnings
 
 
 def _laid_out(lines: list[ContentLine]) -> str:
@@ -96,7 +97,7 @@ def _laid_out(lines: list[ContentLine]) -> str:
         text.append("\n" * (line.line - number))
         number = line.line
         if line.joined and line.text:
-            # A line that goes on with the one above: as comment, or deeper than the rule begins.
+            # A line that continues the one above: a comment, or indented deeper than the rule.
             text.append("; " if in_comment else " " * max(line.column - 1, indent + 1))
         else:
             text.append(" " * (line.column - 1))

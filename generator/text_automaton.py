@@ -1,9 +1,9 @@
-"""Match a text against an expression in one walk over the text, whatever the expression.
+"""Matching of a text against an expression in one pass over the text.
 
-`build_automaton` makes Thompson's automaton: nodes, silent steps between them, and runs, each of which
-takes characters of one class and leads to a node. A `Walk` follows all ways through it at once, so an
-ambiguous grammar costs no more than another: a character looks at each node and each run at most once,
-and there is no way back.
+`build_automaton` makes Thompson's automaton: nodes, silent steps between them, and runs, each of
+which takes characters of one class and leads to a node. A `Walk` follows all paths through it at
+once, so ambiguity costs nothing: each character visits each node and each run at most once, without
+backtracking.
 
 A run counts (``4*8DIGIT`` is one run), and several walkers may be inside it with different counts. They
 all take the next character or all fall out, so it is enough to keep where each began; the oldest has the
@@ -11,8 +11,8 @@ highest count. That is the counting-set automaton of Turoňová, Holík, Lengál
 Vojnar ("Regex Matching with Counting-Set Automata", 2020): begins are added at one end and dropped at the
 other, each once.
 
-No expression is empty of texts, so every node can still reach the end: where the walk stands after the
-longest prefix it could take, that prefix is the longest that any continuation can make a match of.
+Every expression matches some text, so every node can still reach the end. The longest prefix that
+the walk accepts is therefore the longest prefix that some continuation can complete to a match.
 """
 
 from __future__ import annotations
@@ -46,7 +46,10 @@ class Automaton:
     edges: tuple[Edge, ...]
     final: int
     calls: tuple[tuple[tuple[str, int], ...], ...]
-    """For each node the rules that are called there, each with the node it leads to; no `Walk` makes calls."""
+    """For each node the rules that are called there, each with the node it leads to.
+
+    No `Walk` makes calls.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,7 +91,7 @@ class Walk:
         self._enter([0])
 
     def advance(self, character: str) -> bool:
-        """Take a character; return False, and stay as before, where no way goes on with it."""
+        """Take a character; return False, without a change, if no path allows it."""
         edges, code = self._automaton.edges, ord(character)
         taking = [number for number in self._open() if edges[number].characters.holds(code)]
         if not taking:
@@ -113,7 +116,10 @@ class Walk:
                 yield number
 
     def _is_long_enough(self, number: int) -> bool:
-        """Drop the walkers that took too many characters, and say whether the oldest left may go on."""
+        """Drop the walkers that took too many characters.
+
+        Return whether the oldest remaining one may continue.
+        """
         edge, begins = self._automaton.edges[number], self._begun[number]
         while edge.maximum is not None and self._position - begins[0] > edge.maximum:
             begins.popleft()

@@ -1,9 +1,10 @@
-"""Regular expressions over characters: what a rule that describes text comes to.
+"""Regular expressions over characters, compiled from rules that describe text.
 
-An expression is made by the functions below, which keep it small: alternatives of one character become one
-class, and a counted repetition of a class stays one `Run` with two numbers, so that ``999999999OCTET``
-costs as much as ``OCTET``. What repeats longer things is spelled out later, copy by copy; each expression
-knows how many runs that will make (`size`), and nobody need build it to find that it is too large.
+The functions below build expressions and keep them small. Alternatives of one character become one
+class, and a counted repetition of a class stays one `Run` with two numbers, so that
+``999999999OCTET`` costs as much as ``OCTET``. Repetitions of longer elements are expanded later.
+Each expression knows the number of runs after expansion (`size`), so an expression that is too
+large is found before it is built.
 
 Expressions share their parts (a rule used twice is one object), so they are compared by identity and
 must not be walked without a bound: the walk is as long as `size` says.

@@ -1,12 +1,13 @@
-"""Match a text against rules that contain themselves.
+"""Matching of a text against rules that contain themselves.
 
-Each such rule has an automaton of its own, in which it and the others are called by name. The way of Earley
-("An Efficient Context-Free Parsing Algorithm", 1970), with automata in place of dotted rules: at each position
-of the text stand all states (rule, node, where the rule was begun) that the text so far allows. A call
-begins its rule at the position, and what waits for it goes on wherever the rule ends. Left recursion and
-ambiguity are nothing special, there is no way back, and no Python function calls itself.
+Each such rule has a separate automaton, which calls recursive rules by name. The algorithm is that
+of Earley ("An Efficient Context-Free Parsing Algorithm", 1970), with automata instead of dotted
+rules. For each position of the text it keeps all states (rule, node, start of the rule) that the
+text so far allows. A call starts its rule at the position, and the waiting states continue wherever
+the rule ends. Left recursion and ambiguity need no special case, and there is neither backtracking
+nor recursion in Python.
 
-Most grammars cost time in proportion to the text, nested ones a little more, and the worst the cube of it:
+Most grammars take time proportional to the text, nested ones a little more, and the worst ones its cube:
 `TooManyReadings` ends those. As in `specwire.generator.text_automaton`, every state can still reach the end,
 because the expressions hold only rules that end: where the walk stops, no continuation can make a match.
 """
@@ -27,7 +28,7 @@ RunState = tuple[str, int, int]
 
 
 class TooManyReadings(Exception):
-    """The text can be read in more ways than anybody waits for."""
+    """Raised if matching takes more than `MAX_STEPS`."""
 
 
 def match_recursive(automata: Mapping[str, Automaton], root: str, text: str) -> Match:
@@ -50,7 +51,7 @@ class _Walk:
         self._root = root
         self._position = 0
         self._waiting: list[dict[str, dict[State, None]]] = []
-        """For each position, the states that go on where a rule that was begun there ends."""
+        """For each position, the states that wait for a rule that was started there."""
         self._begun: dict[RunState, list[int]] = {}
         """The runs under way, each with the positions where it was entered, oldest first."""
         self._left = MAX_STEPS
@@ -58,7 +59,7 @@ class _Walk:
         self._enter([(root, 0, 0)])
 
     def advance(self, character: str) -> bool:
-        """Take a character; return False, and stay as before, where no way goes on with it."""
+        """Take a character; return False, without a change, if no state allows it."""
         code = ord(character)
         taking = [state for state in self._open() if self._edge(state).characters.holds(code)]
         if not taking:

@@ -1,4 +1,4 @@
-"""Rules that describe text, compiled to matchers: is this text a ``topic``, and if not, how far did it get?
+"""Matchers compiled from rules that describe text: whether a text is a ``topic``, and if not, where it fails.
 
 A rule that is not recursive is a regular expression over characters, and matched as such; one that contains
 itself calls itself by name (`specwire.generator.text_recursion`). Rules are read as RFC 5234 means it:
@@ -6,10 +6,10 @@ a quoted string is compared without case unless ``%s`` stands before it (RFC 740
 character of that code point, up to 10FFFF, and alternatives have no order: a text matches if any way
 through the rule takes the whole of it.
 
-What describes no text is reported where it stands, if and only if the rule is made of it: a prose value
-(E602), an external type such as ``FRAME`` (E603), a rule that comes to more than `MAX_SIZE` runs of characters
-(E604), a rule that never ends (E605), a name that nothing defines (E201). A text that has too many readings
-by a recursive rule is an error too (E601).
+Elements that do not describe text are reported at their places, if the rule uses them: a prose
+value (E602), an external type such as ``FRAME`` (E603), a rule of more than `MAX_SIZE` runs of
+characters (E604), a rule that never ends (E605), an undefined name (E201). A text with too many
+readings by a recursive rule is an error, too (E601).
 
 Rules are followed without recursion and each is read once; groups inside one rule are bounded by the parser.
 """
@@ -53,9 +53,12 @@ from specwire.generator.text_expressions import (
 from specwire.generator.text_recursion import TooManyReadings, match_recursive
 
 MAX_SIZE = 50_000
-"""Runs of characters in one rule with all rules it is made of; the largest of the IETF's, RFC 9116's, has 14,773."""
+"""Runs of characters in one rule with all rules it is made of.
+
+The largest of the IETF's, RFC 9116's, has 14,773.
+"""
 MAX_COPIED = 20
-"""Runs of a rule that is copied wherever it is used, when copies of all rules come to more than `MAX_SIZE`."""
+"""Maximum runs of a rule that is expanded at each use, if all rules together exceed `MAX_SIZE`."""
 MAX_ELEMENTS = 300_000
 """Elements and ranges that are read before a grammar is given up."""
 MAX_FAULTS = 20
@@ -65,7 +68,7 @@ MAX_GUESSES = 5_000
 LITERAL_SHOWN = 40
 """Characters of a literal or a prose value that are shown."""
 EXTERNAL_WORDS: Mapping[External, str] = MappingProxyType(
-    {"frame": "one ZeroMQ frame", "messages": "all frames that follow", "json": "JSON text"}
+    {"frame": "one ZeroMQ frame", "messages": "all the following frames", "json": "JSON text"}
 )
 
 
@@ -91,9 +94,11 @@ class TextRule:
         except TooManyReadings:
             found = Diagnostics()
             found.error(
-                "E601", self.place, f"a text of {len(text):,} characters has too many readings by rule '{self.name}'",
-                "match a shorter text, or write what repeats with '*' in place of a rule that contains itself",
-            )  # fmt: skip
+                "E601",
+                self.place,
+                f"a text of {len(text):,} characters has too many readings by rule '{self.name}'",
+                "match a shorter text, or write the repetition with '*' instead of recursion",
+            )
             raise SpecError(found.errors) from None
 
 
@@ -113,7 +118,7 @@ def compile_text_rule(grammar: Grammar, reference: Reference, diagnostics: Diagn
 
 
 class _GivenUp(Exception):
-    """Enough was reported; what is left of the grammar is not looked at."""
+    """Raised when enough faults were reported; the rest of the grammar is not examined."""
 
 
 class _Reader:
@@ -231,43 +236,45 @@ class _Reader:
             return
         self._known[name] = EMPTY
         if external := self._grammar.external(reference):
-            message = f"'{reference}' stands for {EXTERNAL_WORDS[external]}, which no rule describes"
+            message = f"'{reference}' is read as {EXTERNAL_WORDS[external]}, which no rule describes"
             self._error(
-                "E603", reference.span, message, "define it, or match a rule that is made of characters"
+                "E603", reference.span, message, "define the rule, or match a rule that describes characters"
             )
             return
         names = {str(rule).lower(): str(rule) for rule in self._grammar.rules[:MAX_GUESSES]}
         names |= {core.lower(): core for core in core_rules()}
         close = get_close_matches(str(reference).lower(), names, n=1, cutoff=0.7)
         help = f"did you mean '{names[close[0]]}'? Otherwise define it" if close else "define it"
-        self._error("E201", reference.span, f"rule '{reference}' is used but never defined", help)
+        self._error("E201", reference.span, f"rule '{reference}' is not defined", help)
 
     def _ends(self, element: Element) -> bool:
-        """Whether some text fits the element: no way is worth taking that never comes to an end."""
+        """Whether some text matches the element; alternatives that never end are skipped."""
         return element_ends(self._grammar, element, self._ending)
 
     def _report_endless(self) -> None:
         rule = self._grammar.find(self._root)
         self._error(
-            "E605", rule.name_span if rule else self._root.span,
-            f"no text matches rule '{self._root}': every way through it comes back to a rule that never ends",
-            "add an alternative that ends, or put the recursion into brackets: '[ ]'",
-        )  # fmt: skip
+            "E605",
+            rule.name_span if rule else self._root.span,
+            f"no text matches rule '{self._root}': every alternative leads back to a rule that never ends",
+            "add an alternative that ends, or write the recursive element in brackets: '[ ]'",
+        )
 
     def _report_prose(self, prose: ProseVal) -> None:
         shown = prose.text if len(prose.text) <= LITERAL_SHOWN else f"{prose.text[:LITERAL_SHOWN]}…"
-        message = f"the prose value <{shown}> says in words what no text can be matched against"
-        self._error("E602", prose.span, message, "write the rule that it describes")
+        message = f"no text can be matched against the prose value <{shown}>"
+        self._error("E602", prose.span, message, "write a rule for the text that it describes")
 
     def _report_size(self, much: str) -> None:
         """Report that the whole is too large, where the rule that was asked for is defined."""
         rule = self._grammar.find(self._root)
         self._error(
-            "E604", rule.name_span if rule else self._root.span,
-            f"rule '{self._root}' comes to more than {much}",
-            "repeat one class of characters, as 1*65535OCTET does, or with no upper bound: "
-            "what else repeats is copied",
-        )  # fmt: skip
+            "E604",
+            rule.name_span if rule else self._root.span,
+            f"rule '{self._root}' expands to more than {much}",
+            "repeat a single class of characters, such as 1*65535OCTET, or omit the upper bound: "
+            "any other repetition is expanded",
+        )
 
 
 def _named(name: str, expression: Expression) -> Expression:

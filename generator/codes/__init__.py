@@ -1,7 +1,7 @@
-"""Every diagnostic code, with what it means and what to write instead.
+"""Table of all diagnostic codes, with their meanings and corrected examples.
 
-One row a code, in one module for each group. `specwire.generator.diagnostics` refuses a code that has no row
-here; docs/reference/diagnostics.md and ``specwire explain`` are made from the rows.
+Each module holds the rows of one group. `specwire.generator.diagnostics` rejects a code that has no row.
+docs/reference/diagnostics.md and ``specwire explain`` are generated from the rows.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ GROUPS: Mapping[str, tuple[Code, ...]] = MappingProxyType(
         "Targets and templates": TARGETS,
     }
 )
-"""The rows by the heading under which people read them."""
+"""The rows of each group, by the heading of the group."""
 
 CODES: Mapping[str, Code] = MappingProxyType({row.code: row for rows in GROUPS.values() for row in rows})
-"""The rows by their code."""
+"""The rows, by code."""

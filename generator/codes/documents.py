@@ -1,33 +1,101 @@
-"""E7xx and W7xx: what ``specwire import`` finds in a document."""
+"""E7xx and W7xx: findings of ``specwire import`` in a document."""
 
 from __future__ import annotations
 
 from specwire.generator.codes.row import Code
 
 DOCUMENTS = (
-    Code("E700", "A protocol's name", "The name given to the protocol cannot name a package."),
-    Code("E701", "Not a text", "The document holds NUL octets, or is not UTF-8."),
-    Code("E702", "No grammar", "The document holds neither rules nor frame tables."),
-    Code("E703", "A document too large", "The document has more text or more rules than any specification."),
-    Code("E704", "A frame table that cannot be read", "A line of the table is none of the forms that frame tables have."),
-    Code("E705", "A dialog that cannot be read", "A line of the dialog is none of the forms that dialogs have."),
+    Code("E700", "An invalid protocol name", "The protocol name is not a valid package name."),
+    Code("E701", "Not a text", "The document contains NUL octets or is not UTF-8."),
+    Code("E702", "No grammar", "The document contains neither ABNF rules nor frame tables."),
+    Code(
+        "E703",
+        "A document that is too large",
+        "The document has more text or more rules than specwire reads.",
+    ),
+    Code(
+        "E704",
+        "A frame table that cannot be read",
+        "A line of the table does not have the form of a frame definition.",
+    ),
+    Code(
+        "E705",
+        "A dialog that cannot be read",
+        "A line of the dialog does not have the form of a dialog line.",
+    ),
     Code("W701", "A block that is never closed", "The block is read up to the end of the document."),
-    Code("W702", "Another number of frames", "The sentence above a table and the table disagree."),
-    Code("W703", "The label of another command", "A table repeats what another command's table says."),
-    Code("W704", "A frame that says nothing", "It is read as octets."),
-    Code("W705", "Another number of octets", "What is written and how long it is said to be disagree."),
-    Code("W706", "A frame out of order", "The rule has the frames in the order of their lines."),
-    Code("W707", "One name, two rules", "Each block has names of its own; the later rule gets another name."),
-    Code("W708", "An erratum that mends nothing any more", "The new edition does not have the text that the erratum mends."),
-    Code("W709", "A command that nothing defines", "A dialog names a command without a table."),
-    Code("W710", "A command without a name", "The document does not name it; it is called after its section."),
-    Code("W711", "One name, two commands", "Two sections have a command of the name each; each is called after its section."),
-    Code("W712", "A rule name with a blank", "It is written with a hyphen, and so where it is used."),
-    Code("W713", "A sender that is none", "A message is defined with a sender, and used with another; the name loses it."),
-    Code("W714", "A rule without a name", "A line says who sends what and names nothing; it is left out."),
-    Code("W715", "A slip", "A name that nothing defines is taken for the one that it resembles; an erratum says so."),
-    Code("W716", "A sign that ABNF does not have", "Typographic quotes and dashes, or the comments of another language."),
-    Code("W717", "Names from elsewhere", "The document uses names that it does not define; another specification may."),
-    Code("W719", "Prose about something that the grammar does not show", "Prose or a diagram mentions more frames, another kind of number or other letters. The profile keeps the words under [[prose]], and `specwire check` compares them with the layouts."),
-    Code("W718", "A sender by its name", "No dialog says who sends a request or a reply: the client the one, the server the other."),
-)  # fmt: skip
+    Code(
+        "W702",
+        "A different number of frames",
+        "The sentence above a table and the table state different numbers of frames.",
+    ),
+    Code(
+        "W703",
+        "A table that repeats another command",
+        "A frame table repeats the command label of another table.",
+    ),
+    Code("W704", "A frame without a description", "The frame is read as octets."),
+    Code("W705", "A different number of octets", "The value of a frame and its stated length disagree."),
+    Code("W706", "A frame out of order", "The frames of the rule are in the order of their lines."),
+    Code(
+        "W707",
+        "Two rules with one name",
+        "Two blocks define different rules with the same name. The later rule is renamed.",
+    ),
+    Code(
+        "W708", "An outdated erratum", "The new edition does not contain the text that the erratum corrects."
+    ),
+    Code("W709", "An undefined command", "A dialog names a command that has no table."),
+    Code(
+        "W710",
+        "A command without a name",
+        "The document does not name the command, so it is named after its section.",
+    ),
+    Code(
+        "W711",
+        "Two commands with one name",
+        "Two sections define a command with this name. Each command is named after its section.",
+    ),
+    Code(
+        "W712",
+        "A rule name with a space",
+        "The name is written with a hyphen in its definition and wherever it is used.",
+    ),
+    Code(
+        "W713",
+        "A sender that does not match",
+        "A message is defined with one sender and used with another. The sender is removed from its name.",
+    ),
+    Code(
+        "W714",
+        "A rule without a name",
+        "A line states who sends which messages but has no name. It is skipped.",
+    ),
+    Code(
+        "W715",
+        "A misspelled name",
+        "An undefined name is read as the similar name that is defined. An erratum records the correction.",
+    ),
+    Code(
+        "W716",
+        "A character that is not in ABNF",
+        "Typographic quotes and dashes and the comments of other languages are converted to ABNF.",
+    ),
+    Code(
+        "W717",
+        "Names from another specification",
+        "The document uses names that it does not define. Another specification may define them.",
+    ),
+    Code(
+        "W719",
+        "Prose about something that the grammar does not show",
+        "Prose or a diagram mentions more frames, another kind of number or other letters. The profile "
+        "keeps the words under [[prose]], and `specwire check` compares them with the layouts.",
+    ),
+    Code(
+        "W718",
+        "A sender assumed from the name",
+        "No dialog defines the sender of a request or a reply. Requests are assumed to be sent by the "
+        "client, replies by the server.",
+    ),
+)

@@ -1,7 +1,7 @@
-"""docs/reference/diagnostics.md: one section a code, in the order of the table.
+"""Writer of docs/reference/diagnostics.md: one section for each code, in the order of the table.
 
-``python -m specwire.generator.codes.page FILE`` writes it; with ``--check`` it compares, prints the difference
-and ends with status 1 where there is one.
+``python -m specwire.generator.codes.page FILE`` writes the page. With ``--check`` it compares the
+file with the table, prints the differences, and exits with status 1 if there are any.
 """
 
 from __future__ import annotations
@@ -17,14 +17,16 @@ from specwire.generator.codes.row import Code
 _HEAD = """\
 # Diagnostics
 
-For a person who reads a code in square brackets and wants to know more. `specwire explain E201` prints one
-section of this page. Written from the table in `generator/codes/`; change it there, and run `make generate`.
+Explains every code that specwire prints in square brackets, such as `error[E201]`. `specwire explain E201`
+prints the section of one code. This page is generated from `generator/codes/`: edit the table there and run
+`make generate`.
 
-A code that begins with E is an error: nothing is generated. One that begins with W is a warning: it says how
-something was read. W4xx are assumptions, which `specwire check --no-assumptions` counts as errors.
+- Codes that begin with E are errors: nothing is generated.
+- Codes that begin with W are warnings: they state how something was read.
+- W4xx are assumptions. `specwire check --no-assumptions` counts them as errors.
 """
 SHOWN_LINES = 16
-"""Lines of an example that are shown."""
+"""Maximum number of lines shown of an example."""
 SHOWN_CHARACTERS = 100
 
 
@@ -44,7 +46,7 @@ def _group(title: str, rows: tuple[Code, ...]) -> str:
 
 
 def _paragraphs(row: Code) -> Iterator[str]:
-    """Yield what the code means, then what differs between its two examples: the grammar, the profile, or both."""
+    """Yield the meaning of the code, then the files in which its two examples differ."""
     yield f"{row.meaning}\n"
     profiles_differ = row.wrong_profile != row.right_profile
     if row.wrong == row.right and profiles_differ:

@@ -1,4 +1,4 @@
-"""E5xx: profile.toml, and whether it fits the grammar."""
+"""E5xx: faults of profile.toml, and entries that do not fit the grammar."""
 
 from __future__ import annotations
 
@@ -10,29 +10,98 @@ _C = '[roles.C]\nname = "client"\nsocket = "DEALER"\n'
 
 
 def _row(code: str, title: str, meaning: str, wrong: str, right: str) -> Code:
-    """A row whose examples are profiles of a grammar without fault."""
+    """Return a row whose examples are profiles of a correct grammar."""
     return Code(code, title, meaning, _GRAMMAR, _GRAMMAR, wrong, right)
 
 
 PROFILES = (
-    _row("E501", "Not TOML", "The profile cannot be read.", 'name = "demo\n', _NAME),
-    _row("E502", "An unknown key, or a value of the wrong kind", "The keys of a profile are listed in docs/reference/grammars.md.", _NAME + 'titel = "Demo"\n', _NAME + 'title = "Demo"\n'),
-    _row("E503", "A name that cannot name a package", "A protocol is called by lower-case letters, digits and '_', a letter first.", 'name = "My-Protocol"\n', _NAME),
-    _row("E504", "A base that cannot be stood on", "There is no such protocol, or it stands on this one.", _NAME + 'base = "nowhere"\n', _NAME),
-    Code("E505", "No grammar", "The folder has no grammar.abnf, or it cannot be read.", "", _GRAMMAR, _NAME, _NAME),
+    _row("E501", "Not TOML", "The profile is not a valid TOML file.", 'name = "demo\n', _NAME),
     _row(
-        "E506", "An erratum that mends nothing", "The rule or the text that it mends is gone.",
+        "E502",
+        "An unknown key or a value of the wrong type",
+        "docs/reference/grammars.md lists the keys of a profile.",
+        _NAME + 'titel = "Demo"\n',
+        _NAME + 'title = "Demo"\n',
+    ),
+    _row(
+        "E503",
+        "An invalid protocol name",
+        "A protocol name consists of lower-case letters, digits and '_', and begins with a letter.",
+        'name = "My-Protocol"\n',
+        _NAME,
+    ),
+    _row(
+        "E504",
+        "A base that cannot be extended",
+        "There is no protocol of that name, or it extends this one.",
+        _NAME + 'base = "nowhere"\n',
+        _NAME,
+    ),
+    Code(
+        "E505",
+        "No grammar",
+        "The folder has no grammar.abnf, or the file cannot be read.",
+        "",
+        _GRAMMAR,
+        _NAME,
+        _NAME,
+    ),
+    _row(
+        "E506",
+        "An erratum that corrects nothing",
+        "The grammar does not contain the rule or the text that the erratum corrects.",
         _NAME + '[[errata]]\nrule = "x"\nwas = "8OCTET"\nnow = "4OCTET"\nwhy = "The prose says so."\n',
         _NAME + '[[errata]]\nrule = "x"\nwas = "2OCTET"\nnow = "4OCTET"\nwhy = "The prose says so."\n',
     ),
-    _row("E507", "A message without its rule", "`messages` lists what is no rule, or lists a rule twice.", _NAME + 'messages = ["B"]\n', _NAME + 'messages = ["A"]\n'),
-    Code("E508", "No message", "Neither the profile nor the grammar says which rules are messages.", "x = 2OCTET\n", _GRAMMAR, _NAME, _NAME),
     _row(
-        "E509", "An answer of a message that is none", "`answers` and `unexpected` name messages of the protocol.",
-        _NAME + _C + '[unexpected]\nC = "B"\n', _NAME + _C + '[unexpected]\nC = "A"\n',
+        "E507",
+        "A message without a rule",
+        "`messages` lists a name that is not a rule, or lists a rule twice.",
+        _NAME + 'messages = ["B"]\n',
+        _NAME + 'messages = ["A"]\n',
     ),
-    _row("E510", "A value that cannot be meant", "The value has the right kind, and makes no sense.", _NAME + "[timers]\nheartbeat = -1.0\n", _NAME + "[timers]\nheartbeat = 1.0\n"),
-    _row("E511", "A profile that speaks of nothing", "It names a rule, a message, a field or a role that does not exist.", _NAME + '[types.y]\nunit = "octets"\n', _NAME + '[types.x]\nunit = "octets"\n'),
-    _row("E512", "A default that does not fit", "The field cannot hold the value.", _NAME + "[types.x]\ndefault = 65536\n", _NAME + "[types.x]\ndefault = 65535\n"),
-    _row("E513", "Rules or errata without a text", "An erratum or [[rules]] is empty, or not one rule a line.", _NAME + '[[rules]]\nwhy = "The prose says so."\ntext = ""\n', _NAME),
-)  # fmt: skip
+    Code(
+        "E508",
+        "No message",
+        "Neither the profile nor the grammar defines which rules are messages.",
+        "x = 2OCTET\n",
+        _GRAMMAR,
+        _NAME,
+        _NAME,
+    ),
+    _row(
+        "E509",
+        "An answer with an unknown message",
+        "`answers` and `unexpected` must name messages of the protocol.",
+        _NAME + _C + '[unexpected]\nC = "B"\n',
+        _NAME + _C + '[unexpected]\nC = "A"\n',
+    ),
+    _row(
+        "E510",
+        "An invalid value",
+        "The value has the right type but is not allowed here.",
+        _NAME + "[timers]\nheartbeat = -1.0\n",
+        _NAME + "[timers]\nheartbeat = 1.0\n",
+    ),
+    _row(
+        "E511",
+        "A profile entry for something undefined",
+        "The profile names a rule, a message, a field or a role that does not exist.",
+        _NAME + '[types.y]\nunit = "octets"\n',
+        _NAME + '[types.x]\nunit = "octets"\n',
+    ),
+    _row(
+        "E512",
+        "A default that does not fit",
+        "The field cannot hold the value.",
+        _NAME + "[types.x]\ndefault = 65536\n",
+        _NAME + "[types.x]\ndefault = 65535\n",
+    ),
+    _row(
+        "E513",
+        "Rules or errata without a text",
+        "The text of an erratum or of [[rules]] is empty, or does not hold one rule per line.",
+        _NAME + '[[rules]]\nwhy = "The prose says so."\ntext = ""\n',
+        _NAME,
+    ),
+)

@@ -7,11 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """What a code stands for.
+    """A diagnostic code, with its title, its meaning and an example.
 
-    `wrong` is the shortest input that gives the diagnostic, `right` what to write instead; for a code of
-    the compiler both are a grammar, which `wrong_profile` and `right_profile` go with. A test compiles them:
-    the first gives the code, the second does not.
+    `wrong` is the shortest input that causes the diagnostic, and `right` is the corrected input.
+    For codes of the compiler both are grammars, compiled with `wrong_profile` and `right_profile`.
+    A test compiles both: only the first gives the code.
     """
 
     code: str
@@ -24,5 +24,5 @@ class Code:
 
     @property
     def severity(self) -> str:
-        """``error`` or ``warning``, as the first letter says."""
+        """``error`` if the code begins with E, else ``warning``."""
         return "error" if self.code.startswith("E") else "warning"

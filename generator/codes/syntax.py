@@ -1,4 +1,4 @@
-"""E1xx, faults of the syntax; and E1xx with W1xx, what ZeroMQ specifications write beyond RFC 5234."""
+"""E1xx: syntax errors. E1xx and W1xx: notation of ZeroMQ specifications that RFC 5234 does not allow."""
 
 from __future__ import annotations
 
@@ -7,77 +7,247 @@ from collections.abc import Iterator
 from specwire.generator.codes.row import Code
 
 SYNTAX = (
-    Code("E100", "No rule", "The text holds nothing but comments and blanks.", "; to do\n", 'greeting = "hello"\n'),
-    Code("E101", "Not expected here", "A character or a word stands where ABNF allows none such.", "a = b - c\n", "a = b c\n"),
     Code(
-        "E102", "A line outside of every rule",
-        "The line neither begins a rule nor is it indented deeper than the rule above it.",
-        'a = "x"\nand more\n', 'a = "x"\n    "and more"\n',
+        "E100",
+        "No rule",
+        "The text contains only comments and white space.",
+        "; to do\n",
+        'greeting = "hello"\n',
     ),
-    Code("E120", "A rule without definition", "Nothing stands behind the '='.", "a =\n", 'a = "x"\n'),
-    Code("E121", "An empty alternative", "Nothing stands between two '/', or beside one.", 'a = "x" /\n', 'a = [ "x" ]\n'),
-    Code("E122", "Brackets that do not match", "A bracket is never closed, or closed by another kind.", 'a = ( "x"\n', 'a = ( "x" )\n'),
-    Code("E123", "A repeat of nothing", "No element stands behind a repeat count.", "a = 4\n", "a = 4OCTET\n"),
-    Code("E124", "A string that is never closed", "A string ends in the line in which it begins.", 'a = "x\n', 'a = "x"\n'),
-    Code("E125", "A prose value that is never closed", "Words in '<' end with '>' in the same line.", "a = <words\n", "a = <words>\n"),
     Code(
-        "E126", "Not a number", "Behind '%x', '%d' or '%b' stands what is no number of that base.",
-        "a = %xZZ\n", "a = %xAA\n",
+        "E101",
+        "An unexpected character",
+        "ABNF does not allow this character or word here.",
+        "a = b - c\n",
+        "a = b c\n",
     ),
-    Code("E127", "A rule defined with ':'", "ABNF writes '=' alone.", 'a ::= "x"\n', 'a = "x"\n'),
     Code(
-        "E128", "A character that ABNF does not know",
-        "Outside of comments ABNF is ASCII: a dash or a quote may come from a word processor.",
-        "a = \u201cx\u201d\n", 'a = "x"\n',
+        "E102",
+        "A line outside every rule",
+        "The line neither begins a rule nor continues the rule above it. Indent continuation lines deeper "
+        "than the rule.",
+        'a = "x"\nand more\n',
+        'a = "x"\n    "and more"\n',
     ),
-    Code("E129", "Not UTF-8", "The file holds octets that are not UTF-8, or is no text at all.", "a = \udcff\n", "a = %xFF\n"),
-    Code("E130", "A value beyond the last character", "Number values go up to 10FFFF.", "a = %xFFFFFFFF\n", "a = %xFF.FF.FF.FF\n"),
-    Code("E131", "A range that runs backwards", "The lower value comes first.", "a = %x5A-41\n", "a = %x41-5A\n"),
-    Code("E132", "A repeat that runs backwards", "The lower count comes first.", "a = 4*2OCTET\n", "a = 2*4OCTET\n"),
-    Code("E133", "A repeat count too long to be meant", "Counts have at most 20 digits.", "a = 1*100000000000000000000000OCTET\n", "a = 1*OCTET\n"),
-    Code("E134", "Elements without white space between", "The elements of a concatenation are set apart.", 'a = "x""y"\n', 'a = "x" "y"\n'),
-    Code("E135", "White space behind a repeat count", "A count stands directly before its element.", "a = 4 OCTET\n", "a = 4OCTET\n"),
-    Code("E136", "A range of strings", "A range goes from one character to another.", 'a = "AB"-"CD"\n', "a = %x41-5A\n"),
+    Code("E120", "A rule without a definition", "Nothing follows the '='.", "a =\n", 'a = "x"\n'),
     Code(
-        "E137", "A character that no string may hold", "Strings are printable ASCII; other octets are number values.",
-        'a = "caf\u00e9"\n', 'a = "caf" %xC3.A9\n',
+        "E121",
+        "An empty alternative",
+        "Nothing stands before or after a '/'.",
+        'a = "x" /\n',
+        'a = [ "x" ]\n',
     ),
-    Code("E138", "Groups nested too deep", "Groups inside groups go 64 deep at most.", f"a = {'(' * 70}\"x\"{')' * 70}\n", 'a = "x"\n'),
     Code(
-        "E139", "A grammar too large",
-        "A grammar has at most 10,000 rules, 100,000 lines and 2,000,000 characters, and a rule 100,000 characters: "
-        "ten times what anybody published. Beyond that it is refused at once.",
-        f"a = {'OCTET ' * 20_000}\n", "a = 20000OCTET\n",
+        "E122",
+        "Brackets that do not match",
+        "A bracket is never closed, or is closed by another kind of bracket.",
+        'a = ( "x"\n',
+        'a = ( "x" )\n',
     ),
-)  # fmt: skip
-"""Read to the letter of the RFC."""
+    Code(
+        "E123",
+        "A repetition without an element",
+        "No element follows the repeat count.",
+        "a = 4\n",
+        "a = 4OCTET\n",
+    ),
+    Code(
+        "E124",
+        "A string that is never closed",
+        "A string must end on the line on which it begins.",
+        'a = "x\n',
+        'a = "x"\n',
+    ),
+    Code(
+        "E125",
+        "A prose value that is never closed",
+        "A prose value must end with '>' on the line on which it begins.",
+        "a = <words\n",
+        "a = <words>\n",
+    ),
+    Code(
+        "E126",
+        "Not a number",
+        "The text after '%x', '%d' or '%b' is not a number of that base.",
+        "a = %xZZ\n",
+        "a = %xAA\n",
+    ),
+    Code(
+        "E127", "A rule defined with ':'", "ABNF defines a rule with '=' alone.", 'a ::= "x"\n', 'a = "x"\n'
+    ),
+    Code(
+        "E128",
+        "A character that is not in ABNF",
+        "ABNF is ASCII, except in comments. Typographic dashes and quotes often come from a word processor.",
+        "a = \u201cx\u201d\n",
+        'a = "x"\n',
+    ),
+    Code(
+        "E129",
+        "Not UTF-8",
+        "The file contains octets that are not UTF-8, or is not a text file.",
+        "a = \udcff\n",
+        "a = %xFF\n",
+    ),
+    Code(
+        "E130",
+        "A value beyond the last character",
+        "A number value is at most 10FFFF, the last character of Unicode.",
+        "a = %xFFFFFFFF\n",
+        "a = %xFF.FF.FF.FF\n",
+    ),
+    Code(
+        "E131", "A range in reverse order", "The lower value comes first.", "a = %x5A-41\n", "a = %x41-5A\n"
+    ),
+    Code(
+        "E132",
+        "A repetition in reverse order",
+        "The lower count comes first.",
+        "a = 4*2OCTET\n",
+        "a = 2*4OCTET\n",
+    ),
+    Code(
+        "E133",
+        "A repeat count with too many digits",
+        "A repeat count has at most 20 digits.",
+        "a = 1*100000000000000000000000OCTET\n",
+        "a = 1*OCTET\n",
+    ),
+    Code(
+        "E134",
+        "No white space between elements",
+        "The elements of a concatenation are separated by white space.",
+        'a = "x""y"\n',
+        'a = "x" "y"\n',
+    ),
+    Code(
+        "E135",
+        "White space after a repeat count",
+        "A repeat count comes directly before its element.",
+        "a = 4 OCTET\n",
+        "a = 4OCTET\n",
+    ),
+    Code(
+        "E136",
+        "A range of strings",
+        "A range goes from one character to another.",
+        'a = "AB"-"CD"\n',
+        "a = %x41-5A\n",
+    ),
+    Code(
+        "E137",
+        "A character that is not allowed in a string",
+        "Strings are printable ASCII. Write other octets as number values.",
+        'a = "caf\u00e9"\n',
+        'a = "caf" %xC3.A9\n',
+    ),
+    Code(
+        "E138",
+        "Groups nested too deeply",
+        "Groups are nested at most 64 levels deep.",
+        f'a = {"(" * 70}"x"{")" * 70}\n',
+        'a = "x"\n',
+    ),
+    Code(
+        "E139",
+        "A grammar too large",
+        "A grammar has at most 10,000 rules, 100,000 lines and 2,000,000 characters, and a rule at most "
+        "100,000 "
+        "characters. These limits are ten times the largest published grammars.",
+        f"a = {'OCTET ' * 20_000}\n",
+        "a = 20000OCTET\n",
+    ),
+)
+"""Errors in either dialect."""
 
 _DIALECT = (
-    Code("103", "'|' between alternatives", "It is read as '/'.", 'a = "x" | "y"\n', 'a = "x" / "y"\n'),
-    Code("104", "A role in front of a name", "It is read as the message and who sends it.", 'a = C:b\nb = "x"\n', 'a = b\nb = "x"\n'),
-    Code("105", "'_' in a name", "'_' and '-' are read alike.", 'a_b = "x"\n', 'a-b = "x"\n'),
-    Code("106", "A hexadecimal value written as in C", "'0x' is read as '%x'.", "a = 0xFF.FF\n", "a = %xFF.FF\n"),
-    Code("107", "A number value without its base", "It is read as hexadecimal.", "a = %00\n", "a = %x00\n"),
-    Code("108", "Quotes inside a number value", "It is read as the octets of the characters.", "a = %d'M'\n", "a = %d77\n"),
-    Code("109", "A range of one-character strings", "It is read as the range of the two characters.", 'a = "A"-"Z"\n', "a = %x41-5A\n"),
-    Code("110", "'%' in front of a name", "It is read as the rule of that name.", 'a = %b-c\nb-c = "x"\n', 'a = b-c\nb-c = "x"\n'),
-    Code("111", "White space behind '*'", "The repeat and what follows are read together.", "a = * OCTET\n", "a = *OCTET\n"),
-    Code("112", "An option inside a repetition", "Either may be empty, so it is read as a repeated group.", "a = *[ OCTET ]\n", "a = *OCTET\n"),
-    Code("113", "An alternative at the margin", "It is read as one more alternative of the rule above.", 'a = "x"\n/ "y"\n', 'a = "x"\n  / "y"\n'),
-    Code("114", "A rule in another column", "It is read as a rule of its own.", 'a = "x"\n  b = "y"\n', 'a = "x"\nb = "y"\n'),
-    Code("115", "A rule that goes on after a gap", "It is read as part of the rule above.", 'a = "x"\n\n    "y"\n', 'a = "x"\n    "y"\n'),
-)  # fmt: skip
+    Code("103", "'|' between alternatives", "'|' is read as '/'.", 'a = "x" | "y"\n', 'a = "x" / "y"\n'),
+    Code(
+        "104",
+        "A role in front of a name",
+        "'C:HELLO' is read as the message HELLO, sent by C.",
+        'a = C:b\nb = "x"\n',
+        'a = b\nb = "x"\n',
+    ),
+    Code("105", "'_' in a name", "'_' and '-' are read as the same character.", 'a_b = "x"\n', 'a-b = "x"\n'),
+    Code(
+        "106", "A hexadecimal value in C notation", "'0x' is read as '%x'.", "a = 0xFF.FF\n", "a = %xFF.FF\n"
+    ),
+    Code(
+        "107",
+        "A number value without a base",
+        "The number is read as hexadecimal.",
+        "a = %00\n",
+        "a = %x00\n",
+    ),
+    Code(
+        "108",
+        "Quotes inside a number value",
+        "The value is read as the octets of the quoted characters.",
+        "a = %d'M'\n",
+        "a = %d77\n",
+    ),
+    Code(
+        "109",
+        "A range of one-character strings",
+        "The range is read as a range of the two characters.",
+        'a = "A"-"Z"\n',
+        "a = %x41-5A\n",
+    ),
+    Code(
+        "110",
+        "'%' in front of a name",
+        "The name is read as the rule of that name.",
+        'a = %b-c\nb-c = "x"\n',
+        'a = b-c\nb-c = "x"\n',
+    ),
+    Code(
+        "111",
+        "White space after '*'",
+        "'*' is read as applying to the next element.",
+        "a = * OCTET\n",
+        "a = *OCTET\n",
+    ),
+    Code(
+        "112",
+        "An option inside a repetition",
+        "Both the option and the repetition may be empty, so the option is read as a plain group.",
+        "a = *[ OCTET ]\n",
+        "a = *OCTET\n",
+    ),
+    Code(
+        "113",
+        "An alternative at the margin",
+        "The line is read as another alternative of the rule above.",
+        'a = "x"\n/ "y"\n',
+        'a = "x"\n  / "y"\n',
+    ),
+    Code(
+        "114",
+        "A rule in another column",
+        "The line is read as a new rule.",
+        'a = "x"\n  b = "y"\n',
+        'a = "x"\nb = "y"\n',
+    ),
+    Code(
+        "115",
+        "A rule that continues after a gap",
+        "The line is read as part of the rule above.",
+        'a = "x"\n\n    "y"\n',
+        'a = "x"\n    "y"\n',
+    ),
+)
 _ONLY_READ = {"112"}
-"""What the RFC allows, with a meaning that its author did not intend."""
+"""Notation that the RFC allows, but with a meaning that the author did not intend."""
 
 
 def _both(row: Code) -> Iterator[Code]:
-    """The row as the error of dialect ``rfc5234`` and as the warning of dialect ``zeromq``."""
+    """Yield the error of dialect ``rfc5234`` and the warning of dialect ``zeromq`` for one row."""
     if row.code not in _ONLY_READ:
-        meaning = "RFC 5234 does not allow it; dialect zeromq reads it."
+        meaning = "RFC 5234 does not allow this notation. The dialect zeromq does."
         yield Code(f"E{row.code}", row.title, meaning, row.wrong, row.right)
     yield Code(f"W{row.code}", row.title, row.meaning, row.wrong, row.right)
 
 
 DIALECT = tuple(code for row in _DIALECT for code in _both(row))
-"""Each is an error (E) where a grammar is read to the letter, and a warning (W) of the same number elsewhere."""
+"""Each is an error (E) in dialect ``rfc5234`` and a warning (W) of the same number in dialect ``zeromq``."""

@@ -1,4 +1,4 @@
-"""E6xx: rules that a text cannot be matched against with ``specwire match``; the examples ask for rule ``a``."""
+"""E6xx: rules that ``specwire match`` cannot match a text against; the examples match rule ``a``."""
 
 from __future__ import annotations
 
@@ -6,11 +6,38 @@ from specwire.generator.codes.row import Code
 
 TEXTS = (
     Code(
-        "E601", "Recursion that takes too long", "A text is matched against a rule that contains itself in bounded time; this text has too many readings.",
-        'a = a a a / [ a ] "x"\n', 'a = *"x"\n',
+        "E601",
+        "Recursion that takes too long",
+        "Matching a rule that contains itself is limited in time. This text has too many possible readings.",
+        'a = a a a / [ a ] "x"\n',
+        'a = *"x"\n',
     ),
-    Code("E602", "A prose value", "What is said in words cannot be compared with a text.", "a = <any name>\n", "a = 1*ALPHA\n"),
-    Code("E603", "An external type", "FRAME, msg and JSON stand for what no rule describes.", "a = FRAME\n", "a = *OCTET\n"),
-    Code("E605", "A rule that no text matches", "Every way through the rule comes back to a rule that never ends.", 'a = "x" a\n', 'a = "x" [ a ]\n'),
-    Code("E604", "A rule too large", "What repeats a group is copied; a class of characters is counted.", 'a = 99999( "x" "y" )\n', 'a = *( "x" "y" )\n'),
-)  # fmt: skip
+    Code(
+        "E602",
+        "A prose value",
+        "A prose value describes text in words, so no text can be matched against it.",
+        "a = <any name>\n",
+        "a = 1*ALPHA\n",
+    ),
+    Code(
+        "E603",
+        "An external type",
+        "FRAME, msg and JSON are defined outside the grammar, so no text can be matched against them.",
+        "a = FRAME\n",
+        "a = *OCTET\n",
+    ),
+    Code(
+        "E605",
+        "A rule that matches no text",
+        "Every alternative leads back to a rule that never ends.",
+        'a = "x" a\n',
+        'a = "x" [ a ]\n',
+    ),
+    Code(
+        "E604",
+        "A rule that is too large",
+        "Each repetition of a group is expanded. A repetition of a character class is counted instead.",
+        'a = 99999( "x" "y" )\n',
+        'a = *( "x" "y" )\n',
+    ),
+)

@@ -1,4 +1,4 @@
-"""What changed in what peers agree on beside messages: sockets, waiting times, answers, framing of streams."""
+"""Changes outside messages: sockets, timers, answers, framing of streams."""
 
 from __future__ import annotations
 
@@ -19,12 +19,12 @@ from specwire.generator.compare.comparison import (
 from specwire.generator.compare.context import Context
 from specwire.generator.compare.wording import count_octets
 
-_LOOKED_FOR = yes("octets that changed where a reader looks are told with the messages")
-_ROLE = depends("the messages are the same; an edition without the role has nobody who takes or sends them")
-_SOCKET = depends("the messages are the same; they arrive where the two socket types can be connected")
+_LOOKED_FOR = yes("changed octets at this place are listed with the messages")
+_ROLE = depends("the messages are the same; an edition without the role neither sends nor receives them")
+_SOCKET = depends("the messages are the same; they arrive if the two socket types can be connected")
 _WAIT = depends("the messages are the same; one peer may give up while the other still waits")
-_ANSWER = yes("the messages are the same; a faulty one is answered in another way")
-_FRAMED_OTHERWISE = no("a reader finds other ends of parts and messages")
+_ANSWER = yes("the messages are the same; a faulty one is answered differently")
+_FRAMED_OTHERWISE = no("a reader finds different ends of parts and messages")
 _NO_STREAM = no("a reader without the framing cannot read the stream")
 _STREAM_LEFT_OUT = depends(
     "messages on ZeroMQ sockets are the same; a reader without the framing cannot read the stream"
@@ -102,7 +102,7 @@ def _answers(context: Context) -> Iterator[Change]:
 
 
 def _rows(protocol: ir.Protocol, class_of: Rename, name_of: Rename) -> dict[str, str]:
-    """For each fault that has an answer, the message class that answers it, or silence."""
+    """Return the message class that answers each fault, or silence."""
     rows: dict[str, str] = {}
     for answer in protocol.answers:
         message = answer.message and name_of(answer.message)

@@ -1,9 +1,8 @@
-"""What a comparison of two editions says: changes, each with its judgements, and the verdict of the whole.
+"""Result of a comparison of two editions: the changes with their judgements, and the overall verdict.
 
-Two peers of different editions meet in two directions, and each change is judged in both: an *old reader
-of new data* (a peer or a program that was not regenerated), and a *new reader of old data* (one that was,
-and reads an old peer or a capture). `Verdict` says how far it reads what the other edition writes as it
-was meant. A third judgement is for rows that were written to tables before: `Effect`.
+Each change is judged in two directions. An *old reader of new data* is a peer or a program that was not regenerated; a
+*new reader of old data* was regenerated and reads an old peer or a capture. `Verdict` states whether the reader
+reads data of the other edition correctly. `Effect` is the judgement for rows already written to tables.
 """
 
 from __future__ import annotations
@@ -17,14 +16,14 @@ import msgspec
 from specwire.generator import ir
 
 FORMAT_VERSION = 1
-"""Raised whenever a reader of the JSON form would have to change."""
+"""Increased whenever readers of the JSON form must change."""
 
 
 class Verdict(StrEnum):
-    """Whether a reader of one edition reads what the other writes as it was meant.
+    """Whether a reader of one edition reads data of the other one correctly.
 
-    `DEPENDS`: where the condition that the sentence names holds; what does not meet it is refused or misread.
-    `NO`: there is no condition that a writer of that edition could keep to.
+    `DEPENDS`: only if the condition in the sentence holds; other data is rejected or misread. `NO`: there is no condition
+    under which it does.
     """
 
     YES = "yes"
@@ -33,10 +32,10 @@ class Verdict(StrEnum):
 
 
 class Effect(StrEnum):
-    """What a change asks of a table that holds rows of the old edition.
+    """Effect of a change on a table with rows of the old edition.
 
-    `APPEND`: new rows go in as they are. `COLUMN`: the table needs a column more (Parquet's and Delta's
-    merging of schemas adds it). `REWRITE`: a column has another type, or its values another meaning.
+    `APPEND`: new rows are appended unchanged. `COLUMN`: the table needs another column (schema merging of Parquet and
+    Delta adds it). `REWRITE`: a column has another type, or its values have another meaning.
     """
 
     APPEND = "safe to append"
@@ -46,17 +45,44 @@ class Effect(StrEnum):
 
 Overall = Literal["same", "compatible", "conditional", "breaking"]
 Subject = Literal[
-    "message", "part", "field", "flag", "enumeration", "constant", "selector",
-    "role", "dialog", "timer", "answer", "stream",
-]  # fmt: skip
+    "message",
+    "part",
+    "field",
+    "flag",
+    "enumeration",
+    "constant",
+    "selector",
+    "role",
+    "dialog",
+    "timer",
+    "answer",
+    "stream",
+]
 Kind = Literal[
-    "added", "removed", "renamed", "moved", "resized", "retyped", "value", "tag", "meaning", "characters",
-    "presence", "default", "letter", "sentinels", "unit", "socket", "framing", "key", "order",
-]  # fmt: skip
+    "added",
+    "removed",
+    "renamed",
+    "moved",
+    "resized",
+    "retyped",
+    "value",
+    "tag",
+    "meaning",
+    "characters",
+    "presence",
+    "default",
+    "letter",
+    "sentinels",
+    "unit",
+    "socket",
+    "framing",
+    "key",
+    "order",
+]
 
 
 class Judgement(msgspec.Struct, frozen=True):
-    """A verdict on one direction, and why."""
+    """A verdict on one direction, with the reason."""
 
     verdict: Verdict
     why: str
@@ -65,14 +91,14 @@ class Judgement(msgspec.Struct, frozen=True):
 T = TypeVar("T")
 
 Texts = tuple[str | None, str | None]
-"""What was and what is, in words."""
+"""The old and the new state, in words."""
 
 Readings = tuple[Judgement, Judgement]
-"""How the old reader reads new data, and how the new reader reads old data."""
+"""Verdicts of an old reader on new data, and of a new reader on old data."""
 
 
 class TableJudgement(msgspec.Struct, frozen=True):
-    """An effect on existing tables, and why."""
+    """An effect on existing tables, with the reason."""
 
     effect: Effect
     why: str
@@ -81,10 +107,9 @@ class TableJudgement(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """One difference between the editions.
 
-    `group` is what the change belongs to: a message as ``keepalive`` or, renamed, ``keepalive -> control``;
-    ``flags``, ``enumeration operation``, ``dialog rpc`` and so on otherwise. `name` is the thing inside it
-    that changed, spelled as in the old edition unless it is new. `old` and `new` say what was and what is,
-    None where there is nothing.
+    `group` is the item to which the change belongs: a message as ``keepalive`` or, if renamed, ``keepalive -> control``;
+    or ``flags``, ``enumeration operation``, ``dialog rpc`` and so on. `name` is the changed element, spelled as in the
+    old edition unless it is new. `old` and `new` describe it in both editions; None if it is absent.
     """
 
     group: str
@@ -99,7 +124,7 @@ class Change(msgspec.Struct, frozen=True):
 
 
 class Edition(msgspec.Struct, frozen=True):
-    """Which specification one side of a comparison is."""
+    """The specification of one side of a comparison."""
 
     name: str
     edition: str
@@ -108,7 +133,7 @@ class Edition(msgspec.Struct, frozen=True):
 
 
 class Comparison(msgspec.Struct, frozen=True):
-    """All that differs between two editions, messages first, in the order of the old edition."""
+    """All differences between two editions, messages first, in the order of the old edition."""
 
     old: Edition
     new: Edition
@@ -116,23 +141,23 @@ class Comparison(msgspec.Struct, frozen=True):
 
     @property
     def old_reads_new(self) -> Verdict:
-        """How far an old reader reads new data: the worst of all changes."""
+        """Whether an old reader reads new data: the worst verdict of all changes."""
         return worst(change.old_reads_new.verdict for change in self.changes)
 
     @property
     def new_reads_old(self) -> Verdict:
-        """How far a new reader reads old data: the worst of all changes."""
+        """Whether a new reader reads old data: the worst verdict of all changes."""
         return worst(change.new_reads_old.verdict for change in self.changes)
 
     @property
     def tables(self) -> Effect:
-        """The most that any change asks of existing tables."""
+        """The greatest effect of any change on existing tables."""
         order = list(Effect)
         return max((change.tables.effect for change in self.changes), key=order.index, default=Effect.APPEND)
 
     @property
     def verdict(self) -> Overall:
-        """The whole in one word; ``conditional`` where nothing is ``no`` and something ``depends``."""
+        """The overall verdict in one word; ``conditional`` if some change ``depends`` and none is ``no``."""
         if not self.changes:
             return "same"
         by_verdict: dict[Verdict, Overall] = {
@@ -157,12 +182,12 @@ class Comparison(msgspec.Struct, frozen=True):
 
 
 def worst(verdicts: Iterable[Verdict]) -> Verdict:
-    """Return the worst of `verdicts`, ``yes`` where there is none."""
+    """Return the worst of `verdicts`; ``yes`` if there is none."""
     return max(verdicts, key=list(Verdict).index, default=Verdict.YES)
 
 
 def edition_of(protocol: ir.Protocol) -> Edition:
-    """Return what names `protocol` in a comparison."""
+    """Return the edition of `protocol`."""
     return Edition(protocol.name, protocol.edition, protocol.source, protocol.digest)
 
 
@@ -177,7 +202,7 @@ def depends(why: str) -> Judgement:
 
 
 def no(why: str) -> Judgement:
-    """Return a judgement that nothing mends."""
+    """Return a judgement that no condition changes."""
     return Judgement(Verdict.NO, why)
 
 
@@ -187,15 +212,20 @@ NAME_ONLY = yes("a name is not on the wire")
 
 
 def change(
-    group: str, subject: Subject, name: str, texts: Texts, readings: Readings,
-    tables: TableJudgement = NOT_STORED, kind: Kind | None = None,
-) -> Change:  # fmt: skip
-    """Return a change; without `kind`, None in one edition is its coming or going, else its value changed."""
+    group: str,
+    subject: Subject,
+    name: str,
+    texts: Texts,
+    readings: Readings,
+    tables: TableJudgement = NOT_STORED,
+    kind: Kind | None = None,
+) -> Change:
+    """Return a change; without `kind` it is added or removed if one edition is None, else changed."""
     old, new = texts
     kind = kind or ("added" if old is None else "removed" if new is None else "value")
     return Change(group, subject, kind, name, old, new, *readings, tables)
 
 
 def each(describe: Callable[[T], str], old: T | None, new: T | None) -> Texts:
-    """Return both editions of a thing in words, None where there is none."""
+    """Return both editions of an item in words; None if it is absent."""
     return None if old is None else describe(old), None if new is None else describe(new)

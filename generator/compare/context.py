@@ -1,4 +1,4 @@
-"""What every judgement of a comparison may look at: both editions, and how they call the same things."""
+"""Context of a comparison: both editions, and their names for the same items."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from specwire.generator.compare.presence import Side, finds
 from specwire.generator.compare.values import Members, Vocabulary
 
 COMMON_MEMBERS = 0.5
-"""Enumerations of different names are one where at least this share of the larger one's members is common."""
+"""Minimum common share of the larger one's members for enumerations of different names to be the same."""
 
 
 @dataclass(frozen=True)
@@ -44,15 +44,15 @@ class Context:
         return Vocabulary(_members(self.new), _members(self.old), same)
 
     def class_of(self, old: str) -> str:
-        """Return what the new edition calls the message class `old`."""
+        """Return the new edition's name of the message class `old`."""
         return {match.old.class_name: match.new.class_name for match in self.layouts}.get(old, old)
 
     def name_of(self, old: str) -> str:
-        """Return what the new edition calls the message that the old one's errors call `old`."""
+        """Return the new edition's name of the message that errors of the old edition call `old`."""
         return {match.old.name: match.new.name for match in self.layouts}.get(old, old)
 
     def part_names(self) -> dict[str, set[str]]:
-        """For the name of a part in the old edition, its names in the new one."""
+        """The names of parts in the new edition, by their name in the old one."""
         names: dict[str, set[str]] = {}
         for match in self.layouts:
             for pair in match.parts:
@@ -61,7 +61,7 @@ class Context:
         return names
 
     def presence(self, match: MessageMatch, old: ir.Part | None, new: ir.Part | None) -> Readings:
-        """Return whether each edition finds the part just where the other puts it."""
+        """Return whether each edition finds the part where the other one writes it."""
         before, after = Side(match.old, self.old.flags), Side(match.new, self.new.flags)
         return finds(after, new, before, old), finds(before, old, after, new)
 

@@ -1,9 +1,8 @@
-"""What changed in dialogs: who may say what, and when, in both readings.
+"""Changes in dialogs, in both readings: which role may send which message, and when.
 
-States have no names that would outlive an edition, so automata are compared by walking through both at
-once, from their starts: along every label that both know at a place, to the next pair of places. What one
-of them allows at such a place and the other does not is a transition that came or went. Labels go by the
-new edition's names of messages. A place is told by the shortest way there.
+The names of states differ between editions, so automata are compared by walking through both at once from their
+starts, along every label that both allow. A step that only one of them allows at such a place was added or removed.
+Labels use the new edition's names of messages. A place is described by the shortest path to it.
 """
 
 from __future__ import annotations
@@ -25,19 +24,19 @@ from specwire.generator.compare.context import Context
 from specwire.generator.compare.matching import pair_up
 from specwire.generator.dialogs import Dialog
 
-_ALLOWED = yes("whoever takes it as before breaks no rule of the other edition")
+_ALLOWED = yes("a peer that continues as before breaks no rule of the other edition")
 _REFUSED = depends(
-    "the octets are read; as meant where the peer does not take this step, which is unexpected there"
+    "the octets are read; correct if the peer does not take this step, which the reader does not expect"
 )
-_KEY = depends("the octets are read; a reply finds its request where both editions look at the same values")
+_KEY = depends("the octets are read; replies match their requests if both editions use the same values")
 _CAME: Readings = (_REFUSED, _ALLOWED)
 _WENT: Readings = (_ALLOWED, _REFUSED)
 _BOTH: Readings = (_REFUSED, _REFUSED)
 MOST_PLACES = 3
-"""So many places of one step are named; the others are counted."""
+"""Maximum number of places of one step that are named; the others are counted."""
 
 Steps = Mapping[str, str]
-"""From a place, the label of each step to the place it leads to."""
+"""The steps from a place: label to the next place."""
 
 
 def dialog_changes(context: Context) -> Iterator[Change]:
@@ -76,7 +75,7 @@ class _Named:
         return [self.label(label) for label in self.dialog.labels]
 
     def strict(self) -> dict[str, Steps]:
-        """The states, the first the start; the end is a step to a place of its own."""
+        """The states, beginning with the start; the end is a step to a separate place."""
         states: dict[str, Steps] = {
             state.name: {self.label(t.label): t.target for t in state.transitions}
             | ({_END: _END} if state.accepting else {})
@@ -85,7 +84,7 @@ class _Named:
         return states | {_END: {}}
 
     def concurrent(self) -> dict[str, Steps]:
-        """The phases, the first the start."""
+        """The phases, beginning with the start."""
         return {
             phase.name: {self.label(t.label): t.target for t in phase.moves}
             | {self._start(start.label, start.place is not None): start.phase for start in phase.starts}
@@ -96,7 +95,7 @@ class _Named:
         return self.label(label) + (_ANSWERED if answered else "")
 
     def replies(self) -> dict[str, str]:
-        """For the label of each reply, which requests it answers, and whether more replies may come."""
+        """The requests of each reply, by its label, and whether more replies may come."""
         waiting: dict[str, list[str]] = {}
         for phase in self.dialog.concurrent.phases:
             for start in phase.starts:
@@ -111,7 +110,7 @@ class _Named:
         return {label: "; ".join(sorted(set(texts))) for label, texts in found.items()}
 
     def pairing(self) -> str:
-        """How replies find their requests."""
+        """How replies are matched to their requests."""
         dialog = self.dialog
         texts = [f"by {', '.join(dialog.key)}"] if dialog.key else ["in their order"]
         texts += [f"none where {name} is {value}" for name, value in dialog.keyless]
@@ -148,7 +147,7 @@ def _changed(old: _Named, new: _Named, name: str) -> Iterator[Change]:
 def _steps(
     group: str, reading: str, old: Mapping[str, Steps], new: Mapping[str, Steps], shared: Collection[str]
 ) -> Iterator[Change]:
-    """The steps that came or went, each once with the places where; labels of one edition alone are told already."""
+    """Yield the steps that were added or removed, each once with its places, except for labels of one edition."""
     found: dict[tuple[str, bool], list[str]] = {}
     for way, before, after in _places(old, new):
         for label in [*before, *after]:
@@ -163,7 +162,7 @@ def _steps(
 
 
 def _places(old: Mapping[str, Steps], new: Mapping[str, Steps]) -> Iterator[tuple[str, Steps, Steps]]:
-    """Every pair of places that the same labels lead to, breadth first, with the way there."""
+    """Yield every pair of places to which the same labels lead, breadth first, with the path."""
     start = next(iter(old)), next(iter(new))
     ways: dict[tuple[str, str], tuple[str, ...]] = {start: ()}
     waiting = deque([start])

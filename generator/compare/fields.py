@@ -1,4 +1,4 @@
-"""What changed in the fields of a message: which there are, where they stand, what they hold."""
+"""Changes in the fields of a message: added, removed, moved, or with another type."""
 
 from __future__ import annotations
 
@@ -35,20 +35,16 @@ from specwire.generator.compare.tables import REWRITE_VALUES, column_of, judge_c
 from specwire.generator.compare.values import can_be_empty, is_nothing, reads
 from specwire.generator.compare.wording import describe, describe_default, listed
 
-_DEFAULT = yes("a default is written like any value; whoever leaves the field out writes another one")
-_SENTINEL = depends(
-    "read as meant where the value is none of these: an edition without the name takes it literally"
-)
-_OTHER_WORD = depends(
-    "the octets are the same; as meant where the new name is another word for the same thing"
-)
-_UNIT = no("the same number is another amount")
+_DEFAULT = yes("a default is written like any other value; a program that omits the field writes another one")
+_SENTINEL = depends("correct if the value is none of these: an edition without the name reads it literally")
+_OTHER_WORD = depends("the octets are the same; correct if the new name has the same meaning")
+_UNIT = no("the same number is a different quantity")
 
 
 def field_changes(match: MessageMatch, context: Context) -> Iterator[Change]:
-    """Yield how the fields of a message changed, in the order of the old edition, then those that are new.
+    """Yield the changes of a message's fields in the order of the old edition, then the new fields.
 
-    A field that came or went with its whole part is told with the part.
+    A field that was added or removed with its whole part is listed with the part.
     """
     moved = _moved(match)
     for pair in match.fields:
@@ -74,11 +70,11 @@ def _tables(match: MessageMatch, context: Context, pair: Pair[Place]) -> TableJu
     return judge_column(column_of(old, match.old, context.old), column_of(new, match.new, context.new))
 
 
-# A field that came or went
+# A field that was added or removed
 
 
 def _stays(match: MessageMatch, pair: Pair[Place]) -> bool:
-    """Whether the part of a field that came or went is in both editions."""
+    """Whether both editions have the part of a field that was added or removed."""
     if pair.old:
         return pair.old.part in match.same_parts
     return pair.new is not None and pair.new.part in match.same_parts.values()
@@ -96,31 +92,31 @@ def _describe(place: Place) -> str:
 
 
 def _reads_surplus(place: Place) -> Judgement:
-    """How a reader that lacks the field reads data that has it."""
+    """Return how a reader without the field reads data with it."""
     if is_nothing(place.field.type):
         return ALIKE
     if place.field.optional:
-        return depends("read as meant where it is left out: a reader refuses octets that are left over")
+        return depends("correct if it is absent: a reader rejects surplus octets")
     if place.from_end > 1:
-        return no("all that follows it is read at the wrong place")
+        return no("everything after it is read at the wrong place")
     if can_be_empty(place.field.type):
-        return depends("read as meant where it is empty: a reader refuses octets that are left over")
-    return no("its octets are left over, and the reader refuses them or takes them for another field's")
+        return depends("correct if it is empty: a reader rejects surplus octets")
+    return no("the reader rejects its octets, or reads them as another field")
 
 
 def _reads_missing(match: MessageMatch, place: Place, *, added: bool) -> Judgement:
-    """How a reader that has the field reads data that lacks it; `added` where that reader is the new one."""
+    """Return how a reader with the field reads data without it; `added` if that reader is the new one."""
     if is_nothing(place.field.type):
         return ALIKE
     if place.field.optional and _is_covered(match, place, added):
-        return yes("it may be left out")
+        return yes("it may be absent")
     if place.from_end == 1 and can_be_empty(place.field.type) and _is_covered(match, place, added):
         return yes("it is read as empty")
-    return no("the reader misses its octets, or takes those of another field for them")
+    return no("the reader lacks its octets, or reads those of another field instead")
 
 
 def _is_covered(match: MessageMatch, place: Place, added: bool) -> bool:
-    """Whether every field of the writer's frame is in the reader's too, so that no octets are left for `place`."""
+    """Whether the reader's frame has every field of the writer's, so that no octets remain for `place`."""
     numbers = match.same_parts if not added else {new: old for old, new in match.same_parts.items()}
     part = numbers[place.part]
     for pair in match.fields:
@@ -130,11 +126,11 @@ def _is_covered(match: MessageMatch, place: Place, added: bool) -> bool:
     return True
 
 
-# A field in another place
+# A field at another place
 
 
 def _moved(match: MessageMatch) -> set[Pair[Place]]:
-    """The fields that are in another part, or another order, than before: as few as explain the new order."""
+    """Return the fields that moved to another part or in the order; as few as explain the new order."""
     moved: set[Pair[Place]] = set()
     inside: dict[int, list[Pair[Place]]] = {}
     same_parts = match.same_parts
@@ -153,7 +149,7 @@ def _moved(match: MessageMatch) -> set[Pair[Place]]:
 
 
 def _reads_moved(match: MessageMatch, old: Place, new: Place) -> Judgement:
-    """Constants and padding of the same octets may change places unseen, and what is between them stands where it stood."""
+    """Return how moved fields are read: equal constants or padding may be exchanged without effect."""
     before = [one.type for one in fields_of(match.old.parts[old.part])]
     after = [one.type for one in fields_of(match.new.parts[new.part])]
     if match.same_parts.get(old.part) == new.part:
@@ -165,14 +161,14 @@ def _reads_moved(match: MessageMatch, old: Place, new: Place) -> Judgement:
         between = slice(min(old.index, new.index), max(old.index, new.index) + 1)
         if all(isinstance(one, ir.PaddingType) for one in (*before[between], *after[between])):
             return ALIKE
-    return no("its octets are read as another field's")
+    return no("its octets are read as another field")
 
 
 def _where(place: Place, message: ir.Message) -> str:
     return f"{message.parts[place.part].name}, field {place.index}"
 
 
-# A field that holds something else
+# A field with another type
 
 
 def _changed(match: MessageMatch, context: Context, old: Place, new: Place, moved: bool) -> Iterator[Change]:
@@ -208,12 +204,12 @@ def _changed(match: MessageMatch, context: Context, old: Place, new: Place, move
 
 
 def _reads_renamed(old: ir.Field, new: ir.Field) -> Judgement:
-    """A constant is only a constant; of other values the comments say whether they are the same thing."""
+    """Return how a renamed field is read: constants are equal, other values if the comments are."""
     return NAME_ONLY if old.constant or (old.doc and old.doc == new.doc) else _OTHER_WORD
 
 
 def _declared(match: MessageMatch, old: ir.Field, new: ir.Field) -> Iterator[Change]:
-    """What the profile says of a field, and the octets do not."""
+    """Yield the changes of declarations in the profile that do not affect the octets."""
     defaults = describe_default(old), describe_default(new)
     if defaults[0] != defaults[1]:
         yield _change(match, "default", old.name, defaults, (_DEFAULT, _DEFAULT), NOT_STORED)
@@ -222,6 +218,6 @@ def _declared(match: MessageMatch, old: ir.Field, new: ir.Field) -> Iterator[Cha
         yield _change(match, "sentinels", old.name, texts, (_SENTINEL, _SENTINEL), NOT_STORED)
     if old.unit != new.unit:
         silent = old.unit is None or new.unit is None
-        why = yes("only one edition says it") if silent else _UNIT
+        why = yes("only one edition declares it") if silent else _UNIT
         tables = NOT_STORED if silent else REWRITE_VALUES
         yield _change(match, "unit", old.name, (old.unit, new.unit), (why, why), tables)

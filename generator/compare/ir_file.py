@@ -1,7 +1,7 @@
-"""An edition from a file: the IR as JSON, as ``specwire show ir NAME --json`` prints it.
+"""Reader of an edition from a file: the IR as JSON, as ``specwire show ir NAME --json`` prints it.
 
-What is in the file was checked when it was written, but a file can be cut, edited or of another version. So
-whatever a comparison relies on and the types do not say is checked again, and a fault is one sentence.
+The file was correct when it was written, but may be truncated, edited or of another version. Everything that a
+comparison relies on, and that the types do not ensure, is checked again. A fault is reported in one sentence.
 """
 
 from __future__ import annotations
@@ -13,21 +13,21 @@ import msgspec
 from specwire.generator import ir
 from specwire.generator.compare.matching import fields_of
 
-HOW = "write one with `specwire show ir NAME --json`"
+HOW = "create one with `specwire show ir NAME --json`"
 
 READ_VERSIONS = (2, ir.IR_VERSION)
 """Versions of the IR that this program reads. Version 2 is that of specwire 0.1."""
 
 
 class IrFileError(ValueError):
-    """A file is not the IR of a protocol, or of a version that this program does not read; the text says why."""
+    """Raised if a file is not the IR of a protocol, or has an unsupported version, with the reason."""
 
 
 def read_ir(text: bytes) -> ir.Protocol:
-    """Return the protocol that `text` is the JSON form of.
+    """Return the protocol of an IR in JSON.
 
     Raises:
-        IrFileError: it is none.
+        IrFileError: `text` is not the IR of a protocol, or has an unsupported version.
     """
     try:
         value = msgspec.json.decode(text)
@@ -37,7 +37,7 @@ def read_ir(text: bytes) -> ir.Protocol:
     if version is None:
         raise IrFileError(f"JSON, but not the IR of a protocol; {HOW}")
     if version not in READ_VERSIONS:
-        raise IrFileError(f"IR of version {version!r}, and this program reads {ir.IR_VERSION}; {HOW}")
+        raise IrFileError(f"IR of version {version!r}, but this program reads {ir.IR_VERSION}; {HOW}")
     try:
         protocol = msgspec.convert(value, ir.Protocol)
     except (msgspec.ValidationError, RecursionError) as error:
@@ -64,7 +64,7 @@ def _upgraded(protocol: ir.Protocol) -> ir.Protocol:
 
 
 def _faults(protocol: ir.Protocol) -> Iterator[str]:
-    """Yield what a comparison would trip over."""
+    """Yield faults that would break a comparison."""
     enums = {enum.name: enum for enum in protocol.enums}
     for message in protocol.messages:
         for part in message.parts:
@@ -78,7 +78,7 @@ def _faults(protocol: ir.Protocol) -> Iterator[str]:
         steps = {t.target for phase in dialog.concurrent.phases for t in phase.moves}
         steps |= {start.phase for phase in dialog.concurrent.phases for start in phase.starts}
         if not states or not phases or not moves <= states or not steps <= phases:
-            yield f"dialog {dialog.name} leads to a place that it does not have"
+            yield f"dialog {dialog.name} leads to an undefined place"
 
 
 def _type_faults(type: ir.Type, enums: dict[str, ir.Enum]) -> Iterator[str]:

@@ -1,7 +1,7 @@
-"""Which message, part and field of one edition is which of the other.
+"""Matching of the messages, parts and fields of two editions.
 
-Pairs are made in stages, the surest first; what a stage has paired is out of the later ones, and within a
-stage the best score goes first, then the order of the editions.
+Pairs are formed in stages, the most certain first. Items that a stage has paired are not used in later stages. Within
+a stage the best score comes first, then the order of the editions.
 
     messages   same rule or name; a tag in common; layouts at least `SIMILAR` alike
     parts      same kind and name; fields in common; same place and the same types
@@ -9,8 +9,8 @@ stage the best score goes first, then the order of the editions.
 
 Stages that compare for equality (`Same`) use a lookup table; all other scores compare each item with each.
 
-Two layouts are as alike as their value fields: the mean of how much of the names and how much of the types
-is common, in order. Constants do not count, since every message of a protocol begins with the same ones.
+The similarity of two layouts is that of their value fields: the mean of the common share of names and of types, in
+order. Constants do not count, because every message of a protocol begins with the same ones.
 """
 
 from __future__ import annotations
@@ -25,31 +25,31 @@ from specwire.generator.compare.structure import structure
 from specwire.generator.names import fold
 
 SIMILAR = 0.8
-"""From this score on, a message without its like in name and tag is taken for the other one renamed."""
+"""Minimum similarity of two messages without a common name or tag that count as renamed."""
 
 MAX_COMPARED = 2_000_000
-"""Most pairs of fields that are compared to find renamed messages; later messages count as different."""
+"""Maximum pairs of fields compared to find renamed messages; later messages count as different."""
 
 T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True)
 class Pair(Generic[T]):
-    """The same thing in both editions; None where one of them lacks it."""
+    """The same item in both editions; None in an edition without it."""
 
     old: T | None
     new: T | None
 
     @property
     def either(self) -> T:
-        """The thing as the old edition has it, else as the new one."""
+        """The item of the old edition, else of the new one."""
         found = self.old if self.old is not None else self.new
         assert found is not None, "a pair has a side"
         return found
 
 
 Score = Callable[[T, T], float]
-"""How surely two things are the same, 0 for not at all."""
+"""Likelihood that two items are the same; 0 for none."""
 
 
 Keys = Callable[[T], Iterable[Hashable]]
@@ -69,7 +69,7 @@ def same(key: Callable[[T], Hashable]) -> Same[T]:
 
 
 def pair_up(old: Sequence[T], new: Sequence[T], *stages: Score[T] | Same[T]) -> tuple[Pair[T], ...]:
-    """Return pairs of everything in `old` and `new`: in the order of `old`, then what only `new` has."""
+    """Return pairs of all items: in the order of `old`, then those that only `new` has."""
     found: dict[int, int] = {}
     for stage in stages:
         taken = set(found.values())
@@ -110,7 +110,7 @@ def _equal(
 
 
 def match_messages(old: ir.Protocol, new: ir.Protocol) -> tuple[Pair[ir.Message], ...]:
-    """Return which message of `old` is which of `new`."""
+    """Return the pairs of messages of `old` and `new`."""
     found_alike = old.selectors == new.selectors
 
     def tags(message: ir.Message) -> tuple[str, ...]:
@@ -131,7 +131,7 @@ class _Layouts:
         """Names and types by the identity of a message; hashing it takes time in proportion to its size."""
 
     def similar(self, left: ir.Message, right: ir.Message) -> float:
-        """Return the similarity of two layouts, as the module's text defines it; 0 if it is below `SIMILAR`."""
+        """Return the similarity of two layouts, as defined above; 0 if it is below `SIMILAR`."""
         (names, types), (other_names, other_types) = self._written(left), self._written(right)
         self._left -= 1 + len(names) * len(other_names)
         if not names or not other_names or self._left < 0:
@@ -153,7 +153,7 @@ def _common(left: list[str], right: list[str]) -> float:
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A field and where it stands: number of its part, its number in the part, and from the part's end."""
+    """A field and its place: the number of its part, and its numbers from the part's start and end."""
 
     field: ir.Field
     part: int
@@ -163,7 +163,7 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class PartPlace:
-    """A part and where it stands, from the front and from the end of its message."""
+    """A part and its numbers from the start and the end of its message."""
 
     part: ir.Part
     number: int
@@ -181,12 +181,12 @@ class MessageMatch:
 
     @property
     def same_parts(self) -> dict[int, int]:
-        """For the number of a part of the old edition, that of the new one."""
+        """The numbers of parts in the new edition, by their numbers in the old one."""
         return {pair.old.number: pair.new.number for pair in self.parts if pair.old and pair.new}
 
     @property
     def label(self) -> str:
-        """The message's name, both where it was renamed."""
+        """The message's name, or both names if it was renamed."""
         return self.old.name if self.old.name == self.new.name else f"{self.old.name} -> {self.new.name}"
 
 
@@ -196,7 +196,7 @@ def fields_of(part: ir.Part) -> tuple[ir.Field, ...]:
 
 
 def match_layouts(old: ir.Message, new: ir.Message) -> MessageMatch:
-    """Return which part and field of `old` is which of `new`."""
+    """Return the pairs of parts and fields of `old` and `new`."""
     left, right = _places(old), _places(new)
     by_name: Same[Place] = same(lambda place: place.field.name)
     named = pair_up(left, right, by_name)
@@ -266,7 +266,7 @@ def _part_places(message: ir.Message) -> list[PartPlace]:
 
 
 def in_order(old: Sequence[int], new: Sequence[int]) -> set[int]:
-    """Return the longest run of items that stand in the same order in both sequences of the same items."""
+    """Return the longest subsequence with the same order in both sequences of the same items."""
     rank = {item: position for position, item in enumerate(new)}
     # Fenwick tree over ranks: the longest run that ends at each item; of equal lengths, the first.
     best = [(0, 0)] * (len(new) + 1)

@@ -1,4 +1,4 @@
-"""What changed in the messages of a protocol: which there are, their names and tags; then what is inside."""
+"""Changes in the messages of a protocol: added and removed messages, names, tags, then their contents."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from specwire.generator.compare.parts import part_changes
 from specwire.generator.compare.tables import judge_message
 from specwire.generator.compare.wording import describe_part
 
-_UNKNOWN = depends("every other message is read: the reader refuses this one, which a new peer may hold back")
+_UNKNOWN = depends("all other messages are read: the reader rejects this one, so a new peer must not send it")
 _UNSENT = yes("it does not occur")
-_SPELLED = depends("read as meant where no message of the old edition is spelled so")
-_GONE = no("the reader refuses a message that the other edition writes")
+_SPELLED = depends("correct if no message of the old edition has these octets")
+_GONE = no("the reader rejects a message that the other edition writes")
 
 
 def message_changes(context: Context) -> Iterator[Change]:
-    """Yield the changes of all messages, in the order of the old edition, then the messages that are new."""
+    """Yield the changes of all messages in the order of the old edition, then the new messages."""
     layouts = iter(context.layouts)
     for pair in context.messages:
         if pair.old and pair.new:
@@ -47,7 +47,7 @@ def message_changes(context: Context) -> Iterator[Change]:
 
 
 def _unsent(new: ir.Message, old: ir.Protocol) -> Judgement:
-    """How old data is read by who knows a new message: one whose name was open may have spelled it already."""
+    """Return how a reader with a new message reads old data: a message with an open name may look like it."""
     if not any(selector.pattern for selector in old.selectors):
         return _UNSENT
     tags = [tag for message in old.messages for tag in message.tags]
@@ -89,7 +89,7 @@ def _tag(tags: tuple[str, ...]) -> str:
 def _reads_tag(writer: tuple[str, ...], reader: tuple[str, ...]) -> Judgement:
     common = tuple(tag for tag in writer if tag in reader)
     if len(common) == len(writer):
-        return yes("every tag that is written is one that is read")
+        return yes("every tag that is written can be read")
     if not common:
-        return no("the reader does not know the tag, or takes the message for another one")
+        return no("the reader does not know the tag, or reads it as another message")
     return depends(f"read only where the tag is {_tag(common)}")

@@ -1,9 +1,9 @@
-"""What changed inside a value: the fields of records and the options of unions, by their paths.
+"""Changes inside a value: the fields of records and the options of unions, by their paths.
 
-A change deep inside is told where it is (``properties[].value``), not as another type of the whole field. That
-needs the same frame around it in both editions: a record and a record, two lists with counts of one size, two
-unions. A record is read like a frame: a field that came or went moves all behind it; one that may be left out
-at the end does not.
+A nested change is listed at its path (``properties[].value``), not as another type of the whole field. This requires
+the same structure around it in both editions: two records, two lists with counts of the same size, or two unions. A
+record is compared like a frame: a field that was added or removed moves everything after it, unless it is optional
+and at the end.
 """
 
 from __future__ import annotations
@@ -28,19 +28,17 @@ from specwire.generator.compare.structure import structure
 from specwire.generator.compare.values import Vocabulary, is_nothing, reads
 from specwire.generator.compare.wording import describe
 
-_MOVED = no("its octets are read as another field's")
-_BEHIND = no("all that follows it is read at the wrong place")
-_UNKNOWN = depends("read where it is another: the reader refuses this one")
+_MOVED = no("its octets are read as another field")
+_BEHIND = no("everything after it is read at the wrong place")
+_UNKNOWN = depends("correct for all others: the reader rejects this one")
 _UNUSED = yes("it does not occur")
-_OTHER_TAG = no("the reader does not know the tag, or takes the record for another one")
-_OTHER_WORD = depends(
-    "the octets are the same; as meant where the new name is another word for the same thing"
-)
+_OTHER_TAG = no("the reader does not know the tag, or reads it as another record")
+_OTHER_WORD = depends("the octets are the same; correct if the new name has the same meaning")
 
 
 @dataclass(frozen=True, slots=True)
 class Inside:
-    """A change inside a value: `path` from the field on, and whether a column holds what changed."""
+    """A change inside a value: its path from the field on, and whether a column holds it."""
 
     path: str
     kind: Kind | None
@@ -50,7 +48,7 @@ class Inside:
 
 
 def is_alike(old: ir.Type, new: ir.Type) -> bool:
-    """Whether both types have the same frame around what may differ inside."""
+    """Whether both types have the same outer structure."""
     match old, new:
         case (ir.RecordType(), ir.RecordType()) | (ir.UnionType(), ir.UnionType()):
             return True
@@ -60,7 +58,7 @@ def is_alike(old: ir.Type, new: ir.Type) -> bool:
 
 
 def changes_inside(path: str, old: ir.Type, new: ir.Type, words: Vocabulary) -> Iterator[Inside]:
-    """Yield what differs inside two types that `is_alike` finds alike."""
+    """Yield the differences inside two types with the same outer structure (`is_alike`)."""
     match old, new:
         case ir.ListType(), ir.ListType():
             yield from _minimum(path, old, new)
@@ -73,8 +71,8 @@ def changes_inside(path: str, old: ir.Type, new: ir.Type, words: Vocabulary) -> 
 
 def _minimum(path: str, old: ir.ListType, new: ir.ListType) -> Iterator[Inside]:
     if old.minimum != new.minimum:
-        needs = depends(f"read where there are at least {max(old.minimum, new.minimum)} entries")
-        fine = yes("every number of entries that is written is one that is read")
+        needs = depends(f"correct if there are at least {max(old.minimum, new.minimum)} entries")
+        fine = yes("every number of entries that is written can be read")
         readings = (needs, fine) if old.minimum > new.minimum else (fine, needs)
         texts = f"at least {old.minimum}", f"at least {new.minimum}"
         yield Inside(path, "resized", texts, readings, stored=False)
@@ -125,11 +123,11 @@ def _reads_optional(writer: ir.Field, reader: ir.Field) -> Judgement:
 
 
 def reads_presence(written: bool, read: bool) -> Judgement:
-    """Return how a field that may be left out where `written` is true is read where it may be so in `read`."""
+    """Return how a field is read that is optional for the writer (`written`) and for the reader (`read`)."""
     return (
-        depends("read as meant where it is there")
+        depends("correct if it is present")
         if written and not read
-        else yes("it is there, or not missed")
+        else yes("it is present, or optional for the reader")
     )
 
 
@@ -138,21 +136,21 @@ def _presence(field: ir.Field) -> str:
 
 
 def presence_word(optional: bool) -> str:
-    """Return whether the run may end before a field."""
-    return "may be left out" if optional else "always"
+    """Return in words whether the run may end before a field."""
+    return "optional" if optional else "always"
 
 
 def _lone(
     path: str, pair: Pair[tuple[int, ir.Field]], runs: tuple[tuple[ir.Field, ...], tuple[ir.Field, ...]]
 ) -> Inside:
-    """A field that only one edition has: a reader without it, and a reader with it."""
+    """Return the change of a field that only one edition has."""
     index, field = pair.either
     with_it, without = runs if pair.old else runs[::-1]
     last = index >= len(without) and all(later.optional for later in with_it[index:])
     if is_nothing(field.type):
         surplus = missing = ALIKE
     elif field.optional and last:
-        surplus, missing = depends("read as meant where it is left out"), yes("it may be left out")
+        surplus, missing = depends("correct if it is absent"), yes("it may be absent")
     else:
         surplus = missing = _BEHIND
     texts = (describe(field.type), None) if pair.old else (None, describe(field.type))
@@ -192,7 +190,7 @@ def _option(option: Tagged) -> str:
 
 
 def texts_of(old: ir.Type, new: ir.Type) -> tuple[str, str]:
-    """Return both types in words; of texts that differ in their characters, the characters."""
+    """Return both types in words; for texts that differ only in their characters, the characters."""
     texts = describe(old), describe(new)
     if texts[0] == texts[1] and isinstance(old, ir.TextType) and isinstance(new, ir.TextType):
         return old.pattern or "any characters", new.pattern or "any characters"
@@ -200,7 +198,7 @@ def texts_of(old: ir.Type, new: ir.Type) -> tuple[str, str]:
 
 
 def kind_of(old: ir.Type, new: ir.Type, words: Vocabulary) -> Kind | None:
-    """Return what to call the difference of two types; None where there is none that is the field's own."""
+    """Return the kind of the difference between two types; None if the field itself does not differ."""
     if _without_words(old, new, words):
         return None
     match old, new:
@@ -217,7 +215,7 @@ def kind_of(old: ir.Type, new: ir.Type, words: Vocabulary) -> Kind | None:
 
 
 def _without_words(old: ir.Type, new: ir.Type, words: Vocabulary) -> bool:
-    """Whether two types differ in nothing, or in no more than names: of an enumeration, of an entry's rule."""
+    """Whether two types are equal except for the names of enumerations and of entries' rules."""
     match old, new:
         case ir.IntegerType(), ir.IntegerType() if words.share(new, old):
             return old.octets == new.octets

@@ -1,9 +1,9 @@
-"""What changed in the numbers that have names: bits of the flags, members of enumerations, exported constants.
+"""Changes in named numbers: bits of the flags, members of enumerations, exported constants.
 
-A value that kept its number and changed its name is the dangerous kind: the octets are read without a fault,
-and say something else. For a bit of the flags that is breaking, unless its comment or the part that it
-announces shows that only the name is another. The members of an enumeration are words of the grammar, where
-another word for the same thing is as likely; so there it depends on what the editions say.
+A number that kept its value but changed its name is the dangerous case: it is read without a fault but may have
+another meaning. For a bit of the flags this is breaking, unless its comment, or the part that it announces, shows
+that only the name changed. For a member of an enumeration a new word with the same meaning is as likely, so the
+verdict depends on the editions.
 """
 
 from __future__ import annotations
@@ -25,14 +25,12 @@ from specwire.generator.compare.context import Context
 from specwire.generator.compare.matching import Same, pair_up, same
 from specwire.generator.compare.tables import REWRITE_VALUES
 
-_OTHER_MEANING = no("the same octets say something else, and neither side can see it")
-_OTHER_NUMBER = no("the old number and the new one are taken for other things, or refused")
-_KEPT = depends("the bit is kept, and the reader does not know what it asks")
+_OTHER_MEANING = no("the same octets have another meaning, and neither side can detect it")
+_OTHER_NUMBER = no("the old and the new number are read as something else, or rejected")
+_KEPT = depends("the bit is kept, but the reader does not know its meaning")
 _UNSEEN = yes("data without it is read as before")
-_UNNAMED = depends(
-    "read as meant where the value is another: a reader refuses values that it has no name for"
-)
-_OTHER_WORD = depends("read alike; as meant where the new name is another word for the same thing")
+_UNNAMED = depends("correct for all other values: a reader rejects values for which it has no name")
+_OTHER_WORD = depends("the octets are the same; correct if the new name has the same meaning")
 _NO_NAME = yes("a name for a number is not on the wire")
 
 
@@ -75,7 +73,7 @@ def _same_part(old: ir.FlagBit, new: ir.FlagBit, parts: dict[str, set[str]]) -> 
 
 
 def _same_comment(old: ir.FlagBit, new: ir.FlagBit) -> bool:
-    """Another name with the same comment is only another name."""
+    """Whether two bits have the same comment, so that only the name differs."""
     return bool(old.doc) and old.doc == new.doc
 
 
@@ -85,7 +83,7 @@ def _enumerations(context: Context) -> Iterator[Change]:
             yield from _members(pair.old, pair.new)
             continue
         texts = each(_all_members, pair.old, pair.new)
-        why = yes("what it means for values is told with the fields that use it")
+        why = yes("the effect on values is listed with the fields that use it")
         yield change("enumerations", "enumeration", pair.either.name, texts, (why, why))
 
 

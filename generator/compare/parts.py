@@ -1,4 +1,4 @@
-"""What changed in the parts of a message: its frames, the stack of routes, the frames at its end."""
+"""Changes in the parts of a message: its frames, the stack of routes, the frames at its end."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ from specwire.generator.compare.matching import MessageMatch, Pair, PartPlace, f
 from specwire.generator.compare.tables import SAME_COLUMN, column_of, hardest, judge_column
 from specwire.generator.compare.wording import describe_part, describe_presence
 
-_LETTER = yes("only strict reading looks at it")
+_LETTER = yes("only strict decoding checks it")
 
 
 def part_changes(match: MessageMatch, context: Context) -> Iterator[Change]:
-    """Yield how the parts of a message changed, in the order of the old edition, then those that are new."""
+    """Yield the changes of a message's parts in the order of the old edition, then the new parts."""
     steady = _steady(match)
     for pair in match.parts:
         if pair.old is None or pair.new is None:
@@ -37,7 +37,7 @@ def part_changes(match: MessageMatch, context: Context) -> Iterator[Change]:
             continue
         yield from _changed(match, context, pair.old.part, pair.new.part)
         if pair.old.number not in steady:
-            why = no("its frame is read as another's")
+            why = no("its frame is read as another one")
             numbers = f"frame {pair.old.number}", f"frame {pair.new.number}"
             yield _change(match, "moved", pair.old.part.name, numbers, (why, why), SAME_COLUMN)
 
@@ -54,13 +54,13 @@ def _change(
 
 
 def _steady(match: MessageMatch) -> set[int]:
-    """The parts, by their numbers in the old edition, that kept their order."""
+    """Return the parts that kept their order, by their numbers in the old edition."""
     same = match.same_parts
     return in_order(list(same), sorted(same, key=lambda number: same[number]))
 
 
 def _lone(match: MessageMatch, context: Context, pair: Pair[PartPlace]) -> Change:
-    """A part that came or went."""
+    """Return the change of a part that was added or removed."""
     old, new = (place.part if place else None for place in (pair.old, pair.new))
     texts = each(_describe, pair.old, pair.new)
     readings, tables = context.presence(match, old, new), _tables(match, context, old, new)
@@ -72,7 +72,7 @@ def _describe(place: PartPlace) -> str:
 
 
 def _changed(match: MessageMatch, context: Context, old: ir.Part, new: ir.Part) -> Iterator[Change]:
-    # A frame without a name of its own goes by its message's.
+    # A frame without a name has the name of its message.
     names = old.name, new.name
     if old.name != new.name and names != (match.old.name, match.new.name):
         yield _change(match, "renamed", old.name, names, (NAME_ONLY, NAME_ONLY), NOT_STORED)
@@ -94,19 +94,19 @@ def _letter(part: ir.Part) -> ir.Letter:
 
 
 def _reads_kind(writer: ir.Part, reader: ir.Part) -> Judgement:
-    """One frame and the rest of the frames are read alike where there is one frame; a stack ends differently."""
+    """Return how one kind of part is read as another: one frame and the rest are equal if there is one frame."""
     if isinstance(writer, ir.Stack) or isinstance(reader, ir.Stack):
         return no("a stack ends with an empty frame, and other parts do not")
     one = isinstance(writer, ir.Frame) and isinstance(writer.presence, ir.Always)
     if one and isinstance(reader, ir.Rest) and len(fields_of(writer)) == 1:
         return yes("one frame is one item of the rest")
-    return depends("read as meant where there is one frame with one value")
+    return depends("correct if there is one frame with one value")
 
 
 def _tables(
     match: MessageMatch, context: Context, old: ir.Part | None, new: ir.Part | None
 ) -> TableJudgement:
-    """What the columns of the fields in a part ask, where the part came or went with them."""
+    """Return the effect on tables of the fields of a part that was added or removed."""
     before = [column_of(field, match.old, context.old) for field in (fields_of(old) if old else ())]
     after = [column_of(field, match.new, context.new) for field in (fields_of(new) if new else ())]
     known = {column.name: column for column in before if column}

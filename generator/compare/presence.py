@@ -1,9 +1,8 @@
-"""Whether a reader looks for a part in just the messages that have it.
+"""Check that a reader expects a part in exactly the messages that have it.
 
-Where flags announce parts, the question has an exact answer: we go through every value of the bits that
-matter, as far as the writing edition can write it, and see whether both find the part or both do not. A bit
-that an edition has no name for is never set by it; a bit that announces a part that the message lacks is
-refused by a reader, as is half of a mask.
+If flags announce parts, the answer is exact: for every value of the relevant bits that the writing edition can
+write, either both editions find the part or neither does. An edition never sets a bit for which it has no name. A
+reader rejects a bit that announces a part that the message lacks, and an incomplete mask.
 """
 
 from __future__ import annotations
@@ -16,7 +15,7 @@ from specwire.generator import ir
 from specwire.generator.compare.comparison import Judgement, depends, no, yes
 
 MOST_BITS = 12
-"""Masks of more bits are not gone through."""
+"""Maximum number of bits of a mask whose values are all checked."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +26,7 @@ class Side:
     flags: tuple[ir.FlagBit, ...]
 
     def values(self, bits: int) -> Iterator[int]:
-        """Yield what this edition can write in the bits `bits`."""
+        """Yield the values that this edition can write in the bits `bits`."""
         single = [1 << number for number in range(bits.bit_length()) if bits >> number & 1]
         for chosen in product((False, True), repeat=len(single)):
             value = sum(bit for bit, is_set in zip(single, chosen, strict=True) if is_set)
@@ -40,7 +39,7 @@ class Side:
         return _union([bit.value for bit in self.flags]) | _union(masks)
 
     def accepts(self, value: int, bits: int) -> bool:
-        """Return whether a reader of this edition takes `value` in the bits `bits`."""
+        """Return whether a reader of this edition accepts `value` in the bits `bits`."""
         allowed: dict[int, set[int]] = {}
         for presence in self._presences():
             allowed.setdefault(presence.mask, set()).add(presence.value)
@@ -69,16 +68,16 @@ def _union(values: list[int]) -> int:
 
 
 def presence_of(part: ir.Part) -> ir.Presence | None:
-    """Return when the part is there; None for the rest of the frames, which may be none."""
+    """Return the presence of a part; None for the rest of the frames, which may be empty."""
     return None if isinstance(part, ir.Rest) else part.presence
 
 
 def finds(writer: Side, written: ir.Part | None, reader: Side, read: ir.Part | None) -> Judgement:
-    """Return whether a reader that looks for `read` finds what a writer of `written` puts there; None is no part."""
+    """Return whether a reader that expects `read` finds `written` in its place; None for no part."""
     if written is None and read is not None and _may_lack(read):
         return _finds_nothing(writer, read)
     if read is None and written is not None and _takes_surplus(reader):
-        return no("the reader takes the frame for another part")
+        return no("the reader reads the frame as another part")
     of = [presence_of(part) for part in (written, read) if part is not None]
     if any(
         isinstance(presence, ir.Announced) or (presence and getattr(presence, "mask", 0)) for presence in of
@@ -86,16 +85,14 @@ def finds(writer: Side, written: ir.Part | None, reader: Side, read: ir.Part | N
         return _finds_announced(writer, written, reader, read)
     if None in of or any(isinstance(presence, ir.Counted) for presence in of):
         if written is not None and read is not None and isinstance(presence_of(written), ir.Always):
-            return yes("the frame is always there")
-        return depends(
-            "read as meant where the frame is there" if read else "read as meant where the frame is left out"
-        )
+            return yes("the frame is always present")
+        return depends("correct if the frame is present" if read else "correct if the frame is absent")
     if (written is None) == (read is None):
-        return yes("the frame is always there")
+        return yes("the frame is always present")
     return no(
-        "a frame is missing, which the reader refuses"
+        "the reader rejects the message because a frame is missing"
         if read
-        else "a frame is left over, which the reader refuses"
+        else "the reader rejects the message because of a surplus frame"
     )
 
 
@@ -104,18 +101,18 @@ def _may_lack(read: ir.Part) -> bool:
 
 
 def _finds_nothing(writer: Side, read: ir.Part) -> Judgement:
-    """A part that may be left out at the end, in data that never has it."""
+    """Return how a reader with an optional last part reads data that never has it."""
     position = next(
         (number for number, part in enumerate(writer.message.parts) if _may_lack(part)),
         len(writer.message.parts),
     )
     if position < len(writer.message.parts):
-        return depends("read as meant where no frame is there that the reader could take for it")
-    return yes(f"{read.name} may be left out")
+        return depends("correct if there is no frame that the reader could read as this part")
+    return yes(f"{read.name} may be absent")
 
 
 def _takes_surplus(reader: Side) -> bool:
-    """Whether the reader has a part that takes frames by their number alone."""
+    """Whether the reader has a part that depends only on the number of frames."""
     return any(_may_lack(part) for part in reader.message.parts)
 
 
@@ -125,7 +122,7 @@ def _finds_announced(writer: Side, written: ir.Part | None, reader: Side, read: 
         presence = presence_of(part) if part is not None else None
         bits |= getattr(presence, "mask", 0)
     if bits.bit_count() > MOST_BITS:
-        return depends("the bits are too many to go through all their values")
+        return depends("there are too many bits to check all their values")
     alike = [
         value
         for value in writer.values(bits)
@@ -133,11 +130,11 @@ def _finds_announced(writer: Side, written: ir.Part | None, reader: Side, read: 
     ]
     count = sum(1 for _ in writer.values(bits))
     if len(alike) == count:
-        return yes("the flags tell the reader so")
+        return yes("the flags announce it to the reader")
     if not alike:
-        return no("the reader looks for the frame where it is not, or not where it is")
+        return no("the reader expects the frame where it is absent, or not where it is present")
     values = " or ".join(f"0x{value:02x}" for value in alike)
-    return depends(f"read as meant where the bits 0x{bits:02x} of the flags are {values}")
+    return depends(f"correct if the bits 0x{bits:02x} of the flags are {values}")
 
 
 def _is_there(part: ir.Part | None, flags: int) -> bool:

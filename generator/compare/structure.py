@@ -1,7 +1,7 @@
-"""What of a type is on the wire: two types of the same structure differ in words only.
+"""The structure of a type on the wire, without the words of the grammar.
 
-Records carry what the grammar says about them (rules, comments, lines, class names); of that the octets know
-nothing. Names of fields stay, because columns go by them.
+Records contain rules, comments, lines and class names of the grammar, which do not affect the octets. Names of fields
+are kept, because they are the names of columns.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ T = TypeVar("T", bound=ir.Type)
 
 
 def structure(type: T) -> T:
-    """Return the type without what the grammar says about it."""
+    """Return the type without the words of the grammar."""
     match type:
         case ir.ListType(element=element):
             return msgspec.structs.replace(type, element=structure(element))
@@ -32,6 +32,14 @@ def structure(type: T) -> T:
 
 def _bare(field: ir.Field) -> ir.Field:
     return ir.Field(
-        field.name, "", structure(field.type), None, 0, "", unit=field.unit, default=field.default,
-        sentinels=field.sentinels, optional=field.optional,
-    )  # fmt: skip
+        field.name,
+        "",
+        structure(field.type),
+        None,
+        0,
+        "",
+        unit=field.unit,
+        default=field.default,
+        sentinels=field.sentinels,
+        optional=field.optional,
+    )

@@ -1,8 +1,7 @@
-"""What a change means for tables that hold rows of the old edition, from the columns of both editions.
+"""Effects of a change on tables with rows of the old edition, from the columns of both editions.
 
-The columns are those that the schemas are written from (`specwire.generator.emit.tables`). Rows of an older
-edition lack a newer column, which reads as null; and the other way round. Only another type, or another
-meaning under the same number, touches what is stored already.
+The columns are those of the generated schemas (`specwire.generator.emit.tables`). A column that one edition lacks is
+null in its rows. Only another type, or another meaning of the same number, affects stored rows.
 """
 
 from __future__ import annotations
@@ -23,12 +22,12 @@ from specwire.generator.emit.tables import (
 
 SAME_COLUMN = TableJudgement(Effect.APPEND, "the column stays as it is")
 REWRITE_VALUES = TableJudgement(
-    Effect.REWRITE, "stored values mean something else now, and cannot stand beside new ones as they are"
+    Effect.REWRITE, "stored values have another meaning now, so they cannot be mixed with new ones"
 )
 
 
 def column_of(field: ir.Field | None, message: ir.Message, protocol: ir.Protocol) -> Column | None:
-    """Return the column that holds `field`, None for what no column holds."""
+    """Return the column of `field`, or None if it has none."""
     if field is None or field.implied:
         return None
     wholes = (part.field.name for part in message.parts if not isinstance(part, ir.Frame))
@@ -36,7 +35,7 @@ def column_of(field: ir.Field | None, message: ir.Message, protocol: ir.Protocol
 
 
 def judge_column(old: Column | None, new: Column | None) -> TableJudgement:
-    """Return what it takes to append rows with `new` to a table with `old`."""
+    """Return what is needed to append rows with `new` to a table with `old`."""
     if new is None:
         why = "no column holds it" if old is None else f"the column {old.name} is null in new rows"
         return TableJudgement(Effect.APPEND, why)
@@ -44,21 +43,25 @@ def judge_column(old: Column | None, new: Column | None) -> TableJudgement:
         return TableJudgement(Effect.COLUMN, f"the column {new.name}, null in old rows")
     if old.name != new.name:
         return TableJudgement(
-            Effect.COLUMN, f"the column {new.name} beside {old.name}: columns go by their names"
+            Effect.COLUMN, f"the column {new.name} in addition to {old.name}: columns are matched by name"
         )
     shown = describe_kind(old.kind), describe_kind(new.kind)
     match _growth(old.kind, new.kind):
         case Effect.APPEND:
-            return SAME_COLUMN if shown[0] == shown[1] else TableJudgement(
-                Effect.APPEND, f"what {new.name} lost inside is null in new rows"
-            )  # fmt: skip
+            return (
+                SAME_COLUMN
+                if shown[0] == shown[1]
+                else TableJudgement(
+                    Effect.APPEND, f"the columns removed inside {new.name} are null in new rows"
+                )
+            )
         case Effect.COLUMN:
             return TableJudgement(Effect.COLUMN, f"columns inside {new.name}, null in old rows")
     return TableJudgement(Effect.REWRITE, f"the column {new.name} changes from {shown[0]} to {shown[1]}")
 
 
 def _growth(old: Kind, new: Kind) -> Effect:
-    """What values of the kind `new` ask of a column of `old`: structs grow by columns of their own."""
+    """Return the effect of values of the kind `new` on a column of the kind `old`: structs can gain columns."""
     match old, new:
         case Many(element=before), Many(element=after):
             return _growth(before, after)
@@ -75,16 +78,16 @@ def _grown(old: Mapping[str, Kind], new: Mapping[str, Kind]) -> Effect:
 
 
 def judge_message(old: ir.Message | None, new: ir.Message | None) -> TableJudgement:
-    """Return what a message that came, went or was renamed asks: each has a column, and a table, of its own."""
+    """Return the effect of a message that was added, removed or renamed on its column and its table."""
     if new is None:
         return TableJudgement(
             Effect.APPEND, "its column is null in new rows, and its table gets no more rows"
         )
     if old is None or old.class_name != new.class_name:
-        return TableJudgement(Effect.COLUMN, f"the column {new.class_name}, and a table of its own")
+        return TableJudgement(Effect.COLUMN, f"the column {new.class_name}, and a new table")
     return SAME_COLUMN
 
 
 def hardest(judgements: Iterable[TableJudgement]) -> TableJudgement:
-    """Return the judgement that asks the most."""
+    """Return the judgement with the greatest effect."""
     return max(judgements, key=lambda judgement: list(Effect).index(judgement.effect), default=SAME_COLUMN)

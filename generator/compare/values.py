@@ -88,16 +88,21 @@ def _options(type: ir.Type, members: Members) -> frozenset[bytes] | None:
 
 
 def _reads_one_of(written: frozenset[bytes], reader: ir.Type, known: frozenset[bytes] | None) -> Judgement:
-    accepted = {octets for octets in written if octets in known} if known is not None else {
-        octets for octets in written if _is_value(reader, octets)
-    }  # fmt: skip
+    accepted = (
+        {octets for octets in written if octets in known}
+        if known is not None
+        else {octets for octets in written if _is_value(reader, octets)}
+    )
     if accepted == written:
         return yes("every value that is written is one that is read")
     return depends(f"read only where the value is {_show(sorted(accepted))}") if accepted else no(_APART)
 
 
 def _is_value(type: ir.Type, octets: bytes) -> bool:
-    """Whether `octets` are exactly one value of a type with a span; lists and dictionaries are not looked into."""
+    """Whether `octets` are exactly one value of a type with a span.
+
+    Lists and dictionaries are not looked into.
+    """
     span = _span(type)
     if span is None:
         return False

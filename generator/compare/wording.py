@@ -29,9 +29,11 @@ def describe(type: ir.Type) -> str:
         case ir.ListType(count_octets=count, element=element, minimum=minimum):
             return f"list, {_count(count, minimum)}, of: {describe(element)}"
         case ir.PairsType(count_octets=count, name=name, value=value, split=split, minimum=minimum):
-            entry = f"{describe(name)}, divided at its {split} '='" if value is None else (
-                f"{describe(name)}; {describe(value)}"
-            )  # fmt: skip
+            entry = (
+                f"{describe(name)}, divided at its {split} '='"
+                if value is None
+                else (f"{describe(name)}; {describe(value)}")
+            )
             return f"dictionary, {_count(count, minimum)}, of: {entry}"
         case ir.RecordType(fields=fields):
             inside = "; ".join(f"{field.name}: {describe(field.type)}" for field in fields)

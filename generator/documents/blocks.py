@@ -1,13 +1,13 @@
-"""Cut a document into the blocks that hold something formal, each with its lines in the document.
+"""Splitter of a document into blocks with formal content, each with its lines in the document.
 
-A block is marked up (RST directives, Markdown fences, AsciiDoc delimiters, wikidot's ``[[code]]``) or is
-lines that stand out by what they are: rules in plain text, indented or not. What a block is (a
-grammar, a frame table, a dialog, something else) is told by its content and by the language that its
-markup names: `specwire.generator.documents.kinds`.
+A block is either marked up (RST directives, Markdown fences, AsciiDoc delimiters, wikidot's
+``[[code]]``) or a run of plain lines that look like rules, indented or not. The content of a block,
+and the language that its markup names, determine whether it is a grammar, a frame table, a dialog
+or something else: `specwire.generator.documents.kinds`.
 
-Surprises of published documents that are met here: a line of dashes may be AsciiDoc's delimiter or the
-underline of a heading; a fence may never be closed; copies of web pages have lost their fences, so that
-page furniture stands before the grammar and prose directly behind it.
+Surprises in published documents: a line of dashes may be AsciiDoc's delimiter or the underline of a
+heading. A fence may never be closed. Copies of web pages have lost their fences, so page headers
+precede the grammar and prose follows it directly.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from specwire.generator.documents.runs import find_runs
 
 _GRAMMAR_FILES = (".abnf", ".bnf", ".ebnf")
 _END = re.compile(r"\[\[/code\]\].*$", re.IGNORECASE)
-"""The one end of a block that may stand behind its last line."""
+"""The end of a block that may be at the end of its last line."""
 
 
 @dataclass(frozen=True)
 class Block:
-    """Some lines of a document: `first_line` and `last_line` from 1, both included, markup not."""
+    """Lines of a document without markup, from `first_line` to `last_line` (from 1, both included)."""
 
     source: Source
     kind: Kind
@@ -41,7 +41,7 @@ class Block:
     first_line: int
     lines: tuple[str, ...]
     closed: bool = True
-    """False where the document ends before the markup does."""
+    """False if the markup is never closed."""
 
     @property
     def last_line(self) -> int:
@@ -61,12 +61,12 @@ class Block:
 
     @property
     def text(self) -> str:
-        """The content at its lines and columns in the document, everything else blank."""
+        """The content at its lines and columns in the document, with blanks for everything else."""
         return "\n" * (self.first_line - 1) + "\n".join(self.lines) + "\n"
 
     @property
     def span(self) -> Span:
-        """The first line that holds anything."""
+        """The first line that is not empty."""
         number = next((n for n, line in enumerate(self.lines) if line.strip()), 0)
         width = len(self.lines[number].rstrip()) if self.lines else 0
         line = self.first_line + number
@@ -88,7 +88,10 @@ def cut_blocks(source: Source) -> tuple[Block, ...]:
 
 
 def whole_grammar(source: Source) -> Block | None:
-    """Return a document of rules only as one block, even if the rules have faults; None for other documents."""
+    """Return a document of rules only as one block, even if the rules have faults.
+
+    None for other documents.
+    """
     lines = read_lines(source.text)
     if not source.path.endswith(_GRAMMAR_FILES) and not is_rules_only(lines):
         return None
@@ -96,7 +99,7 @@ def whole_grammar(source: Source) -> Block | None:
 
 
 def line_above(lines: list[str], line: int, blocks: tuple[Block, ...]) -> Iterator[tuple[int, str]]:
-    """Yield number and text of the lines of prose above `line`, nearest first, those of blocks left out."""
+    """Yield number and text of the lines of prose above `line`, nearest first, without lines of blocks."""
     firsts = [block.first_line for block in blocks]
     for number in range(line - 1, 0, -1):
         at = bisect_right(firsts, number) - 1
@@ -110,7 +113,7 @@ def _marked(source: Source, lines: list[str], region: Region) -> Iterator[Block]
     code = [as_marked_code(line) for line in content]
     kind = tell_kind(code, region.language, marked=True) if region.closed else "other"
     if kind == "other":
-        # Prose inside the block, or no end to it: what is a grammar in it shows by itself.
+        # Prose inside the block, or a block without end: find the grammar in it by its content.
         found = list(
             _plain(source, lines, region.first, region.last, region.markup, region.closed, region.language)
         )
@@ -130,7 +133,7 @@ def _plain(
     closed: bool = True,
     language: str = "",
 ) -> Iterator[Block]:
-    """Yield what stands out in the lines from `first` (from 0) up to `last`, exclusive."""
+    """Yield the blocks without markup in the lines from `first` (from 0) to `last` (exclusive)."""
     code = [as_code(line) for line in lines[first:last]]
     for kind, start, end in find_runs(code, 0, len(code), language):
         shown = code[start:end] if kind == "grammar" else lines[first + start : first + end]

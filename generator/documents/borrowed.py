@@ -1,7 +1,8 @@
-"""Names that a document uses and another specification defines, as security mechanisms do with the transport's.
+"""Names that a document uses but another specification defines.
 
-A protocol can stand on another, ``base`` in its profile. Which one that is no document says in a form that could be
-read; but where exactly the missing names are defined by a protocol in the same folder of grammars, it is proposed.
+A protocol can extend another one: ``base`` in its profile. Documents do not name the base in a form
+that can be parsed. But if a protocol in the same folder of grammars defines exactly the missing
+names, it is proposed as the base.
 """
 
 from __future__ import annotations
@@ -19,15 +20,18 @@ from specwire.generator.sources import GRAMMAR
 from specwire.generator.syntax import Rule, Rulelist
 
 MOST_PROTOCOLS = 200
-"""Folders that are looked into."""
+"""Maximum number of folders that are searched."""
 
 
 def report_borrowed(
     rulelist: Rulelist, published: Iterable[Rule], folder: Path | None, diagnostics: Diagnostics
 ) -> None:
-    """Report the names that `published` rules leave open when slips are mended, at the place of the first.
+    """Report the names that `published` rules leave undefined after corrections, at the place of the first.
 
-    `folder` is the protocol's. Rules that were made of drawings have been looked at where they were made.
+    Rules from frame tables and dialogs are not checked here: they were checked when they were converted.
+
+    Args:
+        folder: the folder of the protocol.
     """
     speller = speller_of(rulelist)
     missing = [
@@ -41,11 +45,17 @@ def report_borrowed(
     names = list(dict.fromkeys(fold(use.name) for use in missing))
     others = len(names) - 1
     more = f" and {others} more name{'s' if others > 1 else ''} are" if others else " is"
-    message = f"'{missing[0].name}'{more} defined nowhere in the document"
-    help = "write them under [[rules]] in the profile, or import the specification that has them and name it as `base`"
+    message = f"'{missing[0].name}'{more} not defined in the document"
+    help = (
+        "define them under [[rules]] in the profile, or import the specification that defines them and "
+        "name it as `base`"
+    )
     for protocol, defined in _beside(folder):
         if set(names) <= defined:
-            help = f"protocol '{protocol}' defines them: base = \"{protocol}\" in the profile takes its rules"
+            help = (
+                f"protocol '{protocol}' defines them: write base = \"{protocol}\" in the profile to "
+                "use its rules"
+            )
             break
     diagnostics.warning("W717", missing[0].span, message, help)
 

@@ -1,7 +1,7 @@
-"""What a new edition of a grammar changes, rule by rule: added, removed, changed.
+"""Changes between two editions of a grammar, rule by rule: added, removed, changed.
 
-Comments and layout are no change; neither is the order of rules. `specwire.generator.abnf_text` writes both sides,
-so that two spellings of one right-hand side are equal.
+Comments, layout and the order of rules are not compared. `specwire.generator.abnf_text` writes both
+sides, so that two spellings of one definition are equal.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from specwire.generator.syntax import Rule, Rulelist
 
 @dataclass(frozen=True, slots=True)
 class RuleChange:
-    """A rule with its right-hand sides before and after; None where it was not, or is no more."""
+    """A rule with its definitions before and after; None if it did not exist, or no longer exists."""
 
     rule: str
     was: str | None
@@ -24,7 +24,7 @@ class RuleChange:
 
     @property
     def lines(self) -> Iterator[str]:
-        """The change as lines of a diff."""
+        """Yield the change as lines of a diff."""
         if self.was is not None:
             yield f"-{self.rule} = {self.was}"
         if self.now is not None:
@@ -44,7 +44,7 @@ def rule_changes(old: Rulelist, new: Rulelist) -> tuple[RuleChange, ...]:
 
 
 def _by_key(rules: Iterable[Rule]) -> dict[object, tuple[str, str]]:
-    """Return name and right-hand side by the key that names are compared by; repeats are left out."""
+    """Return names and definitions by the key by which names are compared; repetitions are skipped."""
     found: dict[object, tuple[str, str]] = {}
     for rule in rules:
         text = write_element(rule.definition)

@@ -1,8 +1,8 @@
-"""Name the commands that frame tables describe: by the table's title, the sentence above it, or its section.
+"""Names of commands, from the title of a frame table, the sentence above it, or its section.
 
-Two sections that describe two halves of a protocol may have a command of the same name each, such as REQUEST of
-``MDP/Client`` and of ``MDP/Worker``. Their tables differ, so both are commands: each takes what only its own
-heading says in front of its name, ``CLIENT-REQUEST``, and a dialog drawn in that section means that one.
+Two sections may each define a command with the same name, such as REQUEST in ``MDP/Client`` and
+``MDP/Worker``. If their tables differ, both are commands. Each name is then qualified by its
+heading, ``CLIENT-REQUEST``, and a dialog in that section refers to that command.
 """
 
 from __future__ import annotations
@@ -29,25 +29,25 @@ from specwire.generator.documents.tables import (
 from specwire.generator.frametable import parse_frame_table
 
 _SENTENCE_WITHIN = 6
-"""Lines of prose above a table in which its sentence is looked for."""
+"""Lines of prose above a table that are searched for its sentence."""
 _ARTICLES = frozenset({"the", "a", "an", "of", "for", "and", "to"})
 _SECTION_WORDS = frozenset({"command", "commands", "message", "messages", "service", "section", "frames"})
-"""Words of a heading that say what the section is about, not what the command is called."""
+"""Words of a heading that describe the section and are not part of the command's name."""
 ROLES = {"C": ("client", "DEALER"), "S": ("server", "ROUTER")}
-"""What a role is called, and the socket that asks or answers without taking turns."""
+"""Name and socket type of each role; the sockets can send and receive in any order."""
 _ANSWERS = re.compile(r"\b(?:repl(?:y|ies)|respon(?:ds?|se)|answers?)\b", re.IGNORECASE)
 _REQUESTS = re.compile(r"\brequests?\b", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
 class Commands:
-    """The commands of a document, and what a name means in a section (the line of its heading) that has its own."""
+    """The commands of a document, and the meanings of names in sections (by the line of the heading)."""
 
     commands: tuple[Command, ...]
     meant: Mapping[tuple[int, str], str]
 
     def meant_in(self, section: int, name: str) -> str:
-        """Return the command that `name` is in the section whose heading stands in that line."""
+        """Return the command that `name` refers to in a section, given by the line of its heading."""
         return self.meant.get((section, name), name)
 
 
@@ -78,9 +78,9 @@ def find_commands(
 
 
 def senders_of(commands: Sequence[Command], diagnostics: Diagnostics) -> dict[str, str]:
-    """Return the role that sends each command whose name says so: ``C`` a request, ``S`` a reply.
+    """Return the role that sends each command, if its name shows it: ``C`` a request, ``S`` a reply.
 
-    For documents that draw no dialog; each is reported, for it is a guess.
+    Used for documents without a dialog. Each sender is an assumption and is reported.
     """
     senders: dict[str, str] = {}
     for command in commands:
@@ -88,14 +88,17 @@ def senders_of(commands: Sequence[Command], diagnostics: Diagnostics) -> dict[st
         role = "C" if words[-1] == "request" else "S" if words[-1] in ("reply", "response") else ""
         if role:
             senders[command.name] = role
-            message = f"no dialog says who sends '{command.name}'; by its name the {ROLES[role][0]} does"
-            help = f"'senders' under [message.{command.name}] in the profile says it otherwise"
+            message = (
+                f"no dialog defines the sender of '{command.name}'; the {ROLES[role][0]} is assumed "
+                "from its name"
+            )
+            help = f"to change it, edit `senders` under [message.{command.name}] in the profile"
             diagnostics.warning("W718", command.table.span, message, help)
     return senders
 
 
 def section_of(line: int, headings: Sequence[tuple[int, str]]) -> tuple[int, str]:
-    """Return line and text of the heading above `line`; 0 and nothing where there is none."""
+    """Return line and text of the heading above `line`; 0 and an empty text if there is none."""
     at = bisect_left(headings, (line, ""))
     return headings[at - 1] if at else (0, "")
 
@@ -115,20 +118,20 @@ def _found(
         said = _said_above(source, lines, block, blocks)
         name = command_name(table.title) or said.command
         if not name and (name := _after_heading(heading, said, in_section[section, heading])):
-            message = f"the document does not name this command; it is called '{name}' after its section"
-            help = "a line such as 'OPEN command' directly above the table names it"
+            message = f"the document does not name this command; it is named '{name}' after its section"
+            help = "to name it, write a line such as 'OPEN command' directly above the table"
             diagnostics.warning("W710", table.span, message, help)
         if name:
             mine = said.announced if said.command in ("", name) else None
             yield _Found(Command(name, table, mine), section, heading)
         else:
-            message = "this frame table does not say which command it is of"
-            diagnostics.error("E704", table.span, message, "write the command above it: 'OPEN command'")
+            message = "the command of this frame table is not defined"
+            diagnostics.error("E704", table.span, message, "name the command above the table: 'OPEN command'")
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What the prose above a table says: the command, the number of frames, and the line right above."""
+    """Statements above a table: the command, the number of frames, and the line directly above."""
 
     command: str = ""
     announced: Announced | None = None
@@ -156,7 +159,7 @@ def _said_above(source: Source, lines: list[str], block: Block, blocks: tuple[Bl
 
 
 def _after_heading(heading: str, said: _Said, tables: int) -> str:
-    """Return a name made of the section's heading; with several tables in it, of what the line above each says."""
+    """Return a name from the section's heading, or from the line above if the section has several tables."""
     words = re.findall(r"[A-Za-z0-9]+", heading)
     kept = [word for word in words if word.lower() not in _ARTICLES | _SECTION_WORDS]
     if not kept or not kept[0][0].isalpha() or len(kept) > 4:
@@ -169,7 +172,10 @@ def _after_heading(heading: str, said: _Said, tables: int) -> str:
 
 
 def _qualified(name: str, group: Sequence[_Found], diagnostics: Diagnostics) -> dict[tuple[int, str], str]:
-    """Return the names of commands that share one, by section; those that cannot be told apart are reported."""
+    """Return new names for commands with the same name, by section.
+
+    Report those that cannot be distinguished.
+    """
     first, *others = group
     different = [one for one in others if not same_frames(one.command.table, first.command.table)]
     if not different:
@@ -180,14 +186,15 @@ def _qualified(name: str, group: Sequence[_Found], diagnostics: Diagnostics) -> 
     if len(set(own)) < len(own) or not all(re.match(r"[a-z]", mine) for mine in own):
         for one in different:
             message = f"there is another frame table of {name} above"
-            help = "a heading above each table says which part of the protocol it belongs to"
+            help = "write a heading above each table that names its part of the protocol"
             diagnostics.error("E704", one.command.table.span, message, help)
         return {}
     names = [f"{mine.upper() if name.isupper() else mine}-{name}" for mine in own]
     for one, new in zip(group, names, strict=True):
         message = (
-            f"there are {len(group)} commands {name}; that of section '{one.heading}' is written as '{new}'"
+            f"there are {len(group)} commands named {name}; that of section '{one.heading}' is "
+            f"renamed to '{new}'"
         )
-        help = f"dialogs drawn in the section mean '{new}' by '{name}'"
+        help = f"in dialogs of that section '{name}' is read as '{new}'"
         diagnostics.warning("W711", one.command.table.span, message, help)
     return {(one.section, name): new for one, new in zip(group, names, strict=True)}

@@ -1,9 +1,10 @@
-"""Take the words of a document's comments out of its grammar, and leave what a layout is inferred from.
+"""Removal of a document's comments from its grammar, except for words that the layout depends on.
 
-Comments are somebody's sentences; rules, names and numbers are facts. Whoever may not pass the sentences on imports
-without them. What the layout of the grammar hangs on stays, in our own few words: that a rule is a ZeroMQ frame, an
-integer in network order, or pairs written ``name=value``. So do the key words that a layout may contradict: another
-byte order, a required value, more frames, letter case.
+Comments may be copyrighted text, while rules, names and numbers are facts. Import without comments
+if you may not redistribute them. The words that determine the layout are kept in a short fixed
+form: that a rule is a ZeroMQ frame, an integer in network order, or pairs written ``name=value``.
+Key words that a layout may contradict are kept too: another byte order, a required value, more
+frames, letter case.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from specwire.generator.passes.types import INTEGER_WORDS
 from specwire.generator.statements import fixed_value, frame_words, number_kinds, says_exact, says_folded
 
 _PIECE = re.compile(r"""\"[^"]*"?|<[^>]*>?|%[bdx]'[^']*'?|;.*|[^"<%;]+|%""", re.IGNORECASE)
-"""Quoted text first: a ';' inside it begins no comment."""
+"""Quoted text first: a ';' inside it does not begin a comment."""
 _SAID = (
     (re.compile(FRAME_WORDS, re.IGNORECASE), "ZeroMQ frame"),
     (re.compile(r"\bname=value\b"), "name=value"),
@@ -27,7 +28,7 @@ _SAID = (
 
 
 def without_comments(text: GrammarText, kept_lines: int) -> GrammarText:
-    """Return the text without its comments; the first `kept_lines` lines, which are ours, stay as they are."""
+    """Return the text without its comments; the first `kept_lines` lines, which import wrote, are kept."""
     shorter = GrammarText()
     for number, (line, origin, moved) in enumerate(zip(text.lines, text.origins, text.moved, strict=True)):
         left = line if number < kept_lines else _without_comment(line)

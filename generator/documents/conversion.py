@@ -1,8 +1,8 @@
-"""Add to a grammar what a document says in frame tables and drawn dialogs.
+"""Conversion of frame tables and drawn dialogs to rules of the grammar.
 
-Tables become rules whenever there are any. Dialogs become rules, named after the heading above them,
-unless the grammar already says who sends what (``C:OHAI``): then a drawing is an example. A drawing of commands
-that neither a table nor a rule defines is an example as well.
+Every table becomes rules. A dialog becomes a rule named after the heading above it, unless the
+grammar already defines senders (``C:OHAI``): then the drawing is an example. A drawing whose
+commands are defined neither by a table nor by a rule is an example as well.
 """
 
 from __future__ import annotations
@@ -30,24 +30,25 @@ from specwire.generator.syntax import CharVal, Concatenation, Element, NumVal, R
 
 @dataclass(frozen=True, slots=True)
 class Converted:
-    """What a profile can say of converted text: the rules of frames, the messages, errata for the dialogs, more frames.
+    """Profile entries for converted text.
 
-    `commands` is empty where the grammar has messages, too: then the profile lists none, and all are found by their form.
+    `commands` is empty if the grammar has messages too. The profile then lists none, and all are
+    found by their form.
     """
 
     frames: tuple[TableRule, ...]
     commands: tuple[str, ...]
     errata: tuple[Erratum, ...]
     published: tuple[str, ...]
-    """Rules of the document's own grammar that a table or a list takes for frames."""
+    """Rules of the document's grammar that a table or a list uses as frames."""
     senders: dict[str, str]
-    """Who sends a message, by its name, where that is all there is to tell."""
+    """The senders of messages that are assumed from their names."""
 
 
 def convert(
     source: Source, blocks: Sequence[Block], protocol: str, text: GrammarText, diagnostics: Diagnostics
 ) -> Converted:
-    """Add the rules that tables and dialogs make to `text`."""
+    """Add the rules of tables and dialogs to `text`."""
     lines = source.text.split("\n")
     found = find_commands(source, lines, tuple(blocks), diagnostics)
     rulelist = _read(text)
@@ -72,7 +73,7 @@ def convert(
 
 
 def _has_messages(rulelist: Rulelist) -> bool:
-    """Whether a grammar has messages of its own: rules of several elements, a constant first, that nothing is made of."""
+    """Whether a grammar has messages: unused rules of several elements that begin with a constant."""
     by_name = {fold(rule.name): rule.definition for rule in rulelist.rules}
     used = {fold(use.name) for rule in rulelist.rules for use in references(rule.definition) if not use.role}
     for rule in rulelist.rules:
@@ -95,7 +96,7 @@ def _read(text: GrammarText) -> Rulelist:
 
 
 def _add_rules(rules: Sequence[TableRule], commands: set[str], text: GrammarText) -> None:
-    """Add the rules, an empty line above each; the messages stand together without one."""
+    """Add the rules with an empty line above each, except between messages."""
     for rule in rules:
         is_message = rule.name in commands
         if text.lines and not (is_message and rule is not rules[0]):
@@ -115,7 +116,7 @@ def _dialogs(
     protocol: str,
     diagnostics: Diagnostics,
 ) -> list[tuple[str, DrawnDialog, Block]]:
-    """Return the dialogs, each with the name of its rule; a drawing that has no known command is none."""
+    """Return the dialogs, each with the name of its rule; drawings without a known command are skipped."""
     headings = find_headings(lines, tuple(blocks))
     taken = set(known)
     named: list[tuple[str, DrawnDialog, Block]] = []
@@ -141,7 +142,7 @@ def _add_dialogs(
     text: GrammarText,
     diagnostics: Diagnostics,
 ) -> Iterator[Erratum]:
-    """Add a rule for each dialog; yield what mends a command that the document names otherwise in its tables."""
+    """Add a rule for each dialog; yield errata for commands that the tables name differently."""
     headings = find_headings(lines, tuple(blocks))
     for name, dialog, block in dialogs:
         if text.lines:
@@ -153,14 +154,14 @@ def _add_dialogs(
             if meant := command_meant(command, commands, headings, lines):
                 mended = re.sub(rf"(?<=:){re.escape(command)}(?![\w-])", meant[0], mended)
                 reasons.append(
-                    f"There is no command {command}; the section {meant[1]} has the word for {meant[0]}."
+                    f"There is no command {command}; the section {meant[1]} uses the word for {meant[0]}."
                 )
         if reasons:
             yield Erratum(rule=name, was=written, now=mended, why=" ".join(reasons))
 
 
 def _dialog_name(heading: str, protocol: str, taken: set[str]) -> str:
-    """Return a rule name made of the heading above the dialog: ``NFP/Client`` is ``nfp-client``."""
+    """Return a rule name from the heading above the dialog: ``NFP/Client`` becomes ``nfp-client``."""
     words = re.findall(r"[a-z0-9]+", heading.lower())
     name = "-".join(words[:4])
     if not name or not name[0].isalpha():
@@ -170,13 +171,13 @@ def _dialog_name(heading: str, protocol: str, taken: set[str]) -> str:
 
 
 def _unknown(dialog: DrawnDialog, known: set[str], rule: str, diagnostics: Diagnostics) -> list[str]:
-    """Return the commands that nothing defines, each reported where it is first drawn."""
+    """Return the undefined commands; report each at its first place."""
     found: list[str] = []
     for step in dialog.steps():
         for _, command in step.labels:
             if fold(command) not in known and command not in found:
                 found.append(command)
-                message = f"the dialog has a command '{command}' that no table and no rule defines"
-                help = f"an erratum for '{rule}' in profile.toml says which command is meant"
+                message = f"command '{command}' in the dialog is not defined"
+                help = f"write an erratum for '{rule}' in profile.toml with the right command"
                 diagnostics.warning("W709", step.span, message, help)
     return found

@@ -1,4 +1,4 @@
-"""Compile a document without a folder of its own: what `specwire diff` compares, and what an import would change."""
+"""Compilation of a document without a protocol folder, for `specwire diff` and `specwire import`."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from specwire.generator.sources import GRAMMAR
 
 
 def compile_document(path: Path, *, folder: Path | None = None) -> Compilation:
-    """Compile the document at `path`, with the profile in `folder` where one is given.
+    """Compile the document at `path`, with the profile in `folder` if one is given.
 
     Raises:
-        SpecError: the document holds no grammar, or one that does not compile; places are those of the document.
+        SpecError: the document has no grammar, or one that does not compile; places are in the document.
         OSError: the document cannot be read.
     """
     protocol = folder.resolve().name if folder else protocol_of(path)
@@ -29,12 +29,13 @@ def compile_document(path: Path, *, folder: Path | None = None) -> Compilation:
 
 
 def compile_imported(imported: Imported, protocol: str, *, folder: Path | None, shown: str) -> Compilation:
-    """Compile what an import would write, in a scratch folder beside the protocols that it may stand on.
+    """Compile the files of an import, in a temporary folder beside the protocols that they may extend.
 
-    Errata that mend nothing any more are left out: the import reports them, and they change nothing.
+    Outdated errata are omitted: the import reports them, and they change nothing.
 
     Raises:
-        SpecError: it does not compile; places are those of the document and of the profile as it would be.
+        SpecError: the files do not compile; places are in the document and in the profile that
+            would be written.
     """
     with TemporaryDirectory(prefix="specwire-") as scratch:
         for sibling in folder.resolve().parent.iterdir() if folder and folder.parent.is_dir() else ():
@@ -50,6 +51,6 @@ def compile_imported(imported: Imported, protocol: str, *, folder: Path | None, 
 
 
 def protocol_of(path: Path) -> str:
-    """Return a protocol's name made of the name of its document."""
+    """Return a protocol name derived from the file name of its document."""
     name = re.sub(r"[^a-z0-9]+", "_", path.stem.lower()).strip("_")
     return name if re.match(r"[a-z]", name) else f"document_{name}".rstrip("_")

@@ -1,7 +1,8 @@
-"""What a document says of itself: its title, edition, the name it is published under, and its headings.
+"""Title, edition, published name and headings of a document.
 
-A YAML head (``title:``, ``name:``, ``status:``), a list of such pairs (``* State: draft``, an RST table) and
-the first headings are read; the version is the first one that the document's beginning names.
+Sources are a YAML head (``title:``, ``name:``, ``status:``), a list of such pairs (``* State:
+draft``, an RST table), and the first headings. The version is the first one that the beginning of
+the document names.
 """
 
 from __future__ import annotations
@@ -12,7 +13,8 @@ from dataclasses import dataclass
 from specwire.generator.documents.blocks import Block
 
 _PAIR = re.compile(
-    r"[ \t]*(?:[*•·-][ \t]*)*(?::|\*\*)?(?P<key>title|name|status|state|version|edition)(?:\*\*)?[ \t]*:[ \t]*(?P<value>\S.*)$",
+    r"[ \t]*(?:[*•·-][ \t]*)*(?::|\*\*)?(?P<key>title|name|status|state|version|edition)(?:\*\*)?[ \t]*:[ "
+    r"\t]*(?P<value>\S.*)$",
     re.IGNORECASE,
 )
 _RST_KEY = re.compile(r"[ \t]*\*[ \t]*-[ \t]*\*\*(?P<key>\w+)\*\*[ \t]*$")
@@ -31,7 +33,7 @@ _BEGINNING = 60
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Title and edition for people; `published_as` is the name that the document gives itself, if any."""
+    """Title and edition of a document; `published_as` is the name under which it is published, if any."""
 
     title: str
     edition: str
@@ -39,7 +41,7 @@ class Facts:
 
 
 def read_facts(lines: list[str], blocks: tuple[Block, ...], protocol: str) -> Facts:
-    """Return what the first lines say; `protocol` stands in for what they do not."""
+    """Return the facts stated in the first lines; `protocol` replaces a missing title."""
     head = lines[: min(_BEGINNING, blocks[0].first_line - 1 if blocks else _BEGINNING)]
     stated = _stated(head)
     headings = find_headings(head, ())
@@ -70,7 +72,7 @@ def _title(name: str, title: str, heading: str, head: list[str]) -> str:
 
 
 def find_headings(lines: list[str], blocks: tuple[Block, ...]) -> list[tuple[int, str]]:
-    """Return the headings with their line numbers, from 1; lines of blocks are none."""
+    """Return the headings with their line numbers, from 1; lines of blocks are skipped."""
     covered = {n for block in blocks for n in range(block.first_line, block.last_line + 1)}
     found: list[tuple[int, str]] = []
     for number, line in enumerate(lines, start=1):
@@ -102,12 +104,12 @@ def _stated(lines: list[str]) -> dict[str, str]:
 
 
 def _numbered_line(lines: list[str]) -> str:
-    """Return the line that looks like a published number and name, ``3/CMB1 - …``: a heading without mark-up."""
+    """Return a heading without markup that is a published number and name, ``3/CMB1 - …``."""
     return next((line.strip() for line in lines if re.match(r"\d+/[A-Z]", line) and len(line) < 100), "")
 
 
 def _first_named(lines: list[str]) -> str:
-    """Return what the first sentence is about: ``The File Message Queuing Protocol (FILEMQ) governs …``."""
+    """Return the subject of the first sentence: ``The File Message Queuing Protocol governs …``."""
     for line in lines:
         about = re.match(r"The ((?:[A-Z0-9][\w-]*[ \t]+){1,6}?(?:Protocol|Specification))\b", line.strip())
         if about:
@@ -122,7 +124,7 @@ def _is_section(title: str) -> bool:
 
 
 def _introduction(head: list[str], headings: list[tuple[int, str]]) -> str:
-    """Return the text up to the first section: below the title where that is a heading."""
+    """Return the text up to the first section, below the title if that is a heading."""
     sections = [number for number, text in headings[:2] if number > 8 or _is_section(text)] or [
         number for number, _ in headings[1:2]
     ]
@@ -130,7 +132,7 @@ def _introduction(head: list[str], headings: list[tuple[int, str]]) -> str:
 
 
 def _version(introduction: str, short: str) -> str | None:
-    """Return the version that the text is of; other protocols' versions stand there, too."""
+    """Return the version of the protocol; the text may name versions of other protocols, too."""
     named = re.escape(short)
     for pattern in (
         rf"\bversion {_NUMBER} of (?:the )?{named}\b",
@@ -151,6 +153,6 @@ def _short(heading: str, protocol: str) -> str:
 
 
 def clean(text: str) -> str:
-    """Return the text as a profile may hold it: one line, no quote or backslash, no mark-up."""
+    """Return the text as one line without quotes, backslashes and markup, for a profile."""
     plain = re.sub(r'[\x00-\x1f\x7f"\\*`]|[\ud800-\udfff]', " ", text)
     return re.sub(r"\s+", " ", plain).strip()[:120]

@@ -1,4 +1,4 @@
-"""Read a list that describes the frames of a message in sentences, one an item, as specifications of services do.
+"""Parser for lists that describe the frames of a message in sentences, one frame for each item.
 
     The order message must consist of these frames:
 
@@ -7,7 +7,7 @@
     * The *shop*, a string of letters.
     * The *loaves*, zero or more opaque frames.
 
-What an item calls its frame is the frame's name; what stands behind the comma says what it holds.
+The item begins with the name of the frame; the text after the comma describes its content.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _ANY_NUMBER = re.compile(r"\b(?:zero|one) or more\b")
 
 
 def parse_frame_list(block: Block) -> FrameTable:
-    """Return the frames that the items of `block` describe; the title is empty."""
+    """Return the frames of the items of `block`; the title is empty."""
     return FrameTable("", tuple(_frames(block)), block.span)
 
 

@@ -1,24 +1,24 @@
-"""The way from a document to a protocol's folder, top to bottom; nothing here writes a file.
+"""Import of a document as the files of a protocol's folder; this module writes no file.
 
-A document that has a grammar gives its blocks, joined. One that has frame tables gives the rules made of
-them. Drawn dialogs become rules where the document has no dialog in its grammar. A folder that is
-there already keeps its profile: only ``[source]`` changes, and errata that mend nothing any more are reported.
+The grammar blocks of a document are joined. Frame tables become rules. Drawn dialogs become rules
+if the grammar has no dialog. An existing folder keeps its profile: only ``[source]`` changes, and
+outdated errata are reported.
 
-    E700  a protocol's name that cannot name a package
+    E700  an invalid protocol name
     E701  not a text
     E702  a text without grammar, frame table or dialog
-    E703  more than a grammar can be
-    E704  a frame table that cannot be read           W704  a frame of which the table says too little
-    E705  a dialog that cannot be read                W705  a constant of another size than is said
+    E703  a document that is too large
+    E704  a frame table that cannot be read           W704  a frame without a description
+    E705  a dialog that cannot be read                W705  a constant of a different size than stated
     W701  a block that is never closed                W706  frames out of order
-    W702  another number of frames than is said       W707  a rule that two blocks define differently
-    W703  a label that names another command          W708  an erratum that mends nothing any more
-    W709  a dialog with a command that nothing defines
-    W710  a command that its document does not name   W711  commands of two sections with one name
-    W712  a rule name with a blank in it              W713  a message defined with a sender that it has not
-    W714  what may be a rule, and has no name         W715  a name that is misspelled, it seems
-    W716  a sign in a rule that ABNF does not have    W717  names that another document may define
-    W718  a message whose sender its name tells
+    W702  a different number of frames than stated    W707  a rule that two blocks define differently
+    W703  a label that names another command          W708  an outdated erratum
+    W709  a dialog with an undefined command
+    W710  a command without a name                    W711  two commands with one name
+    W712  a rule name with a space                    W713  a message with a sender that does not match
+    W714  a rule without a name                       W715  a misspelled name
+    W716  a character that is not in ABNF             W717  names that another document may define
+    W718  a sender assumed from the name
     W719  prose about frames, numbers or letters that the grammar does not show
 """
 
@@ -59,39 +59,41 @@ _NO_GRAMMAR_HELP = (
 
 @dataclass(frozen=True)
 class Imported:
-    """What the two files of the folder shall hold, and what there is to say about it."""
+    """The contents of the two files of the folder, and the findings about the document."""
 
     grammar_text: str
     profile_text: str
     diagnostics: tuple[Diagnostic, ...]
     facts: Facts
     blocks: tuple[Block, ...]
-    """The blocks that the grammar was made of."""
+    """The blocks from which the grammar was built."""
     rules: int
     changes: tuple[RuleChange, ...]
-    """What the new rules change about those of the folder; empty where there were none."""
+    """Changes from the rules in the folder; empty if there were none."""
     is_new: bool
-    """The folder held no grammar and no profile."""
+    """Whether the folder had neither grammar nor profile."""
     text: GrammarText
-    """The grammar's text with the way back to the document."""
+    """The grammar's text, with the places of its lines in the document."""
     errata: tuple[Erratum, ...]
-    """Those that a new profile proposes; none where there is a profile."""
+    """The errata of a new profile; empty if the profile exists."""
     stale: tuple[int, ...]
-    """The numbers, from 0, of the kept profile's errata that mend nothing any more."""
+    """The numbers, from 0, of outdated errata in an existing profile."""
     edition_was: str | None
-    """The edition of the profile that is kept, where another takes its place."""
+    """The edition of the existing profile, if it changes."""
 
 
 def import_document(
     path: Path, protocol: str, *, folder: Path | None = None, shown: str = "", comments: bool = True
 ) -> Imported:
-    """Return what the folder of `protocol` shall hold, made of the document at `path`.
+    """Return the contents of the folder of `protocol` for the document at `path`.
 
-    `folder` is the protocol's folder, which need not be there; `shown` is that folder as diagnostics print it.
-    Without `comments` the grammar holds none of the document's words.
+    Args:
+        folder: the protocol's folder, which need not exist.
+        shown: the folder as diagnostics print it.
+        comments: whether the grammar keeps the document's comments.
 
     Raises:
-        SpecError: the document holds no grammar, or one that cannot be read; the profile is at fault.
+        SpecError: the document has no grammar, or one that cannot be read, or the profile has an error.
         OSError: the document cannot be read.
     """
     diagnostics = Diagnostics()
@@ -131,7 +133,7 @@ def import_document(
     else:
         profile_text = edit_source(loaded.source.text, document=draft.facts.published_as, sha256=sha256)
         if loaded.profile.source.sha256 not in ("", sha256) and loaded.profile.edition != draft.facts.edition:
-            # Another document is another edition; the title is how the owner of the profile calls the protocol.
+            # Another document is another edition; the title belongs to the owner of the profile.
             edition_was = loaded.profile.edition
             profile_text = edit_edition(profile_text, draft.facts.edition)
     return Imported(
@@ -152,7 +154,7 @@ def import_document(
 
 @dataclass(frozen=True, slots=True)
 class _Draft:
-    """What the document gives: the grammar with its way back, and what a profile can say of frame tables."""
+    """Grammar of the document with the places of its lines, and profile entries for frame tables."""
 
     text: GrammarText
     facts: Facts
@@ -172,7 +174,7 @@ def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments:
     for block in blocks:
         if not block.closed:
             message = f"this block is never closed; read up to line {block.last_line}"
-            help = "close it in the document where the grammar ends"
+            help = "close the block in the document at the end of the grammar"
             diagnostics.warning("W701", block.span, message, help)
     _report_nameless(source, blocks, diagnostics)
     fields = join_blocks([block for block in blocks if block.kind == "grammar"], text, diagnostics)
@@ -180,8 +182,8 @@ def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments:
     if not text.lines and not diagnostics.errors:
         drawn = next((block for block in blocks if block.kind == "dialog"), None)
         span = drawn.span if drawn else Span(Source(source.path, ""), 1, 1, 1, 2)
-        message = "the document holds no grammar and no frame table"
-        message += "; what the commands of this dialog are made of it says in prose" if drawn else ""
+        message = "the document has no grammar and no frame table"
+        message += "; it defines the commands of this dialog only in prose" if drawn else ""
         diagnostics.error("E702", span, message, _NO_GRAMMAR_HELP)
     diagnostics.raise_errors()
     head = _head(facts)
@@ -192,23 +194,28 @@ def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments:
 
 
 def _report_nameless(source: Source, blocks: Sequence[Block], diagnostics: Diagnostics) -> None:
-    """Report what stands directly above a grammar, says who sends what, and has no name."""
+    """Report lines directly above a grammar that state senders and messages but have no name."""
     lines = source.text.split("\n")
     for block in blocks:
         above = lines[block.first_line - 2].rstrip("\r") if block.first_line > 1 else ""
         if block.kind == "grammar" and _NAMELESS.match(above):
             number, start = block.first_line - 1, len(above) - len(above.lstrip())
             span = Span(source, number, start + 1, number, len(above.rstrip()) + 1)
-            message = "this says who sends what, and is no rule: it has no name"
+            message = "this line states who sends which messages, but it is not a rule: it has no name"
             diagnostics.warning(
-                "W714", span, message, "left out; write it under [[rules]] in the profile, with a name"
+                "W714",
+                span,
+                message,
+                "the line is skipped; write it under [[rules]] in the profile, with a name",
             )
 
 
 def _check_protocol(protocol: str, source: Source, diagnostics: Diagnostics) -> None:
     if not NAME.match(protocol):
-        help = "use lower-case letters, digits and '_', a letter first"
-        diagnostics.error("E700", Span(source, 1, 1, 1, 2), f"{protocol!r} cannot name a package", help)
+        help = "use lower-case letters, digits and '_', beginning with a letter"
+        diagnostics.error(
+            "E700", Span(source, 1, 1, 1, 2), f"{protocol!r} is not a valid protocol name", help
+        )
         diagnostics.raise_errors()
 
 
@@ -242,7 +249,7 @@ def _no_profile(protocol: str) -> LoadedProfile:
 
 
 def _published(folder: Path | None, shown: str) -> Rulelist | None:
-    """Return the rules that the folder holds now, as far as they can be read."""
+    """Return the current rules of the folder, as far as they can be read."""
     if folder is None or not (folder / GRAMMAR).is_file():
         return None
     with (folder / GRAMMAR).open("rb") as stream:
@@ -254,7 +261,7 @@ def _unmended(source: Source) -> Rulelist:
 
 
 def _soften(diagnostic: Diagnostic) -> Diagnostic:
-    """An erratum that a new edition has made needless is for the user to take out, and stops nothing here."""
+    """Return an error about an outdated erratum (E506) as a warning (W708)."""
     if diagnostic.code != "E506":
         return diagnostic
     return replace(diagnostic, severity=Severity.WARNING, code="W708")

@@ -1,9 +1,10 @@
-"""Join the grammar blocks of a document to the text of one grammar, with the way back to the document.
+"""Joining of the grammar blocks of a document to one grammar, with the places of its lines in the document.
 
-Rules keep their text, order and layout; the indent that a whole block shares goes, and with it the markup. Each
-block has names of its own, and finds what it does not define in the others. One file cannot hold that
-where two blocks define a name differently: then the rule of the later block, and its uses there, get a
-number (``group-2``), which is reported. Names that one block uses twice are `specwire.generator.documents.variants`.
+Rules keep their text, order and layout, without the markup and the common indent of a block. Each
+block has a separate scope of names and uses the other blocks for names that it does not define. If
+two blocks define a name differently, the rule of the later block, and its uses there, get a number
+(``group-2``), which is reported. Two definitions of a name in one block are handled by
+`specwire.generator.documents.variants`.
 """
 
 from __future__ import annotations
@@ -23,25 +24,28 @@ from specwire.generator.passes.grammar import Key, key_of, names_itself, referen
 from specwire.generator.syntax import Reference, Rule, Rulelist
 
 _Definition = tuple[str, Span]
-"""The right-hand side in one spelling, and where the rule stands."""
+"""The definition in a normal form, and the place of the rule."""
 
 
 @dataclass(slots=True)
 class GrammarText:
-    """The growing text of a grammar; for each line, where it comes from and how far it was moved left."""
+    """Text of a grammar under construction.
+
+    For each line, its place in the document and its shift to the left.
+    """
 
     lines: list[str] = field(default_factory=list)
     origins: list[Span | None] = field(default_factory=list)
     moved: list[int] = field(default_factory=list)
 
     def add(self, line: str, origin: Span | None = None, moved: int | None = None) -> None:
-        """Add a line; `moved` is None where it is not the document's own text."""
+        """Add a line; `moved` is None if the line is not text of the document."""
         self.lines.append(line)
         self.origins.append(origin)
         self.moved.append(-1 if moved is None else moved)
 
     def put_above(self, lines: Sequence[str]) -> None:
-        """Put lines of our own above all others."""
+        """Put generated lines above all others."""
         self.lines[:0] = lines
         self.origins[:0] = [None] * len(lines)
         self.moved[:0] = [-1] * len(lines)
@@ -54,7 +58,7 @@ class GrammarText:
     def in_document(self, found: Iterable[Diagnostic], path: str) -> Iterator[Diagnostic]:
         """Yield the findings about this text, in the file `path`, with their places in the document.
 
-        What converted lines write beyond RFC 5234 (W1xx) is our way of writing, and left out.
+        Findings about notation beyond RFC 5234 (W1xx) in generated lines are skipped.
         """
         for diagnostic in found:
             span = diagnostic.span
@@ -64,7 +68,7 @@ class GrammarText:
                 yield replace(diagnostic, span=self._origin(span))
 
     def is_published(self, line: int) -> bool:
-        """Whether a line is the document's own, not one that was made of a table or a drawing."""
+        """Whether a line is text of the document, not generated from a table or a drawing."""
         return not 0 < line <= len(self.lines) or self.moved[line - 1] >= 0
 
     def _origin(self, span: Span) -> Span:
@@ -79,9 +83,10 @@ class GrammarText:
 
 
 def join_blocks(blocks: Sequence[Block], text: GrammarText, diagnostics: Diagnostics) -> dict[str, str]:
-    """Add the grammar blocks to `text`, an empty line between two.
+    """Add the grammar blocks to `text`, with an empty line between two blocks.
 
-    Returns the names that fields have whose rules were given another, by the rule's new name.
+    Returns:
+        The field names of rules that were renamed, by the rule's new name.
     """
     known: dict[Key, _Definition] = {}
     fields: dict[str, str] = {}
@@ -103,42 +108,40 @@ def join_blocks(blocks: Sequence[Block], text: GrammarText, diagnostics: Diagnos
 
 
 def _report_joined_names(block: Block, diagnostics: Diagnostics) -> None:
-    """Report the rule names that have a blank in the document, and a hyphen here."""
+    """Report the rule names that have a space in the document and a hyphen here."""
     published = block.source.text.split("\n")
     for number, line in enumerate(block.lines, start=block.first_line):
         name = re.match(r"[ \t]*([\w:-]+)[ \t]*=", line)
         was = published[number - 1][name.start(1) : name.end(1)] if name else ""
         if name and " " in was:
             span = Span(block.source, number, name.start(1) + 1, number, name.end(1) + 1)
-            message = f"rule name '{was}' holds a blank"
-            diagnostics.warning(
-                "W712", span, message, f"it is written as '{name[1]}', and so where it is used"
-            )
+            message = f"rule name '{was}' contains a space"
+            diagnostics.warning("W712", span, message, f"it is read as '{name[1]}' wherever it is used")
 
 
 def _report_signs(block: Block, diagnostics: Diagnostics) -> None:
-    """Report the signs in rules that ABNF does not have and that are read as others: each line's first."""
+    """Report the first character of each line that is not ABNF and is replaced."""
     published = block.source.text.split("\n")
     for number, line in enumerate(block.lines, start=block.first_line):
         signs = zip(published[number - 1], line, strict=False)
         for column, (was, now) in enumerate(signs, start=1):
             if was != now and was not in " \t\f\u00a0":
                 span = Span(block.source, number, column, number, column + 1)
-                message = f"'{was}' has no meaning in ABNF here" if was.isascii() else f"'{was}' is not ASCII"
+                message = f"'{was}' is not ABNF" if was.isascii() else f"'{was}' is not ASCII"
                 diagnostics.warning("W716", span, message, f"it is read as '{now}'")
                 break
 
 
 def _without_idle_roles(block: Block, diagnostics: Diagnostics) -> Block:
-    """Return the block with the senders taken from the definitions of messages that others send."""
+    """Return the block without the senders in definitions of messages that are used with other senders."""
     idle = with_idle_roles(_read(block))
     if not idle:
         return block
     lines = list(block.lines)
     for rule in idle:
         span = _in_document(rule.name_span, block)
-        message = f"'{rule}' is defined with a sender, and used without or with another"
-        diagnostics.warning("W713", span, message, f"it is written as '{rule.name}'")
+        message = f"'{rule}' is defined with a sender but used without it or with another"
+        diagnostics.warning("W713", span, message, f"it is read as '{rule.name}'")
         at, column = rule.name_span.line - 1, rule.name_span.column - 1
         size = rule.name_span.end_column - rule.name_span.column
         lines[at] = lines[at][:column] + rule.name.ljust(size) + lines[at][column + size :]
@@ -146,7 +149,7 @@ def _without_idle_roles(block: Block, diagnostics: Diagnostics) -> Block:
 
 
 def _tell_apart(block: Block, taken: set[Key], fields: dict[str, str], diagnostics: Diagnostics) -> Block:
-    """Return the block with its rules that share a name called differently."""
+    """Return the block with different names for its rules that share a name."""
     rulelist = _read(block)
     places: dict[tuple[int, int], tuple[str, str]] = {}
     for variants in find_variants(rulelist, taken):
@@ -155,7 +158,7 @@ def _tell_apart(block: Block, taken: set[Key], fields: dict[str, str], diagnosti
             span = _in_document(other.rules[0].name_span, block)
             line = _in_document(kept.rules[0].name_span, block).line
             message = f"rule '{other.rules[0]}' is defined differently in line {line}"
-            help = f"it is written as '{other.name}', and so where it is meant"
+            help = f"it is renamed to '{other.name}', and so are its uses"
             diagnostics.warning("W707", span, message, help)
             places |= {_place(rule): (rule.name, other.name) for rule in other.rules}
             if other.is_field:
@@ -183,7 +186,7 @@ def _conflicts(
 ) -> dict[Key, str]:
     """Return the new name of each rule that an earlier block defines differently.
 
-    A rule that uses one of these is defined differently, too, even where it is spelled alike.
+    A rule that uses one of these is defined differently, too, even if its text is equal.
     """
     renamed: dict[Key, str] = {}
     taken = {*known, *map(key_of, rulelist.rules)}
@@ -197,7 +200,7 @@ def _conflicts(
         if new := renamed.get(key_of(rule)):
             line = known[key_of(rule)][1].line
             message = f"rule '{rule}' is defined differently in line {line}, in another block"
-            help = f"each block has names of its own: this one is written as '{new}'"
+            help = f"each block has a separate scope of names: this rule is renamed to '{new}'"
             diagnostics.warning("W707", _in_document(rule.name_span, block), message, help)
     return renamed
 
@@ -211,7 +214,7 @@ def _differs(rule: Rule, known: Mapping[Key, _Definition], renamed: Mapping[Key,
 
 
 def _firsts(rulelist: Rulelist) -> Iterable[Rule]:
-    """Return each rule where it is defined first."""
+    """Return the first definition of each rule."""
     return {key_of(rule): rule for rule in reversed(rulelist.rules)}.values()
 
 
@@ -242,7 +245,7 @@ def _replaced(published: Sequence[str], places: Mapping[tuple[int, int], tuple[s
         line = lines[number]
         if line[column : column + len(old)] == old:
             rest, longer = line[column + len(old) :], len(new) - len(old)
-            # What follows stays in its column where there is room, so that findings point at it.
+            # The rest of the line keeps its column if there is room, so that findings point at it.
             room = longer > 0 and rest.startswith(" " * (longer + 1))
             lines[number] = line[:column] + new + (rest[longer:] if room else rest)
     return lines

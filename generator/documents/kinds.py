@@ -1,4 +1,4 @@
-"""Tell by its content what a block of a document is: a grammar, a frame table, a dialog, or something else.
+"""Classification of a document's blocks: a grammar, a frame table, a dialog, or something else.
 
 Specifications show shell commands, C, packet drawings and traces in the same markup as their
 grammar. So a grammar has to look like one: its lines are rules and what goes on with rules, and they hold
@@ -22,13 +22,13 @@ _NO_LANGUAGE = frozenset({"", "text", "txt", "plain", "plaintext", "none", "defa
 
 RULE_START = re.compile(r"[ \t]*(?:[A-Za-z]:)?[A-Za-z][A-Za-z0-9_-]*[ \t]*=(?!=)/?")
 _BNF = re.compile(r"[ \t]*<?[A-Za-z][\w-]*>?[ \t]*::?=")
-"""A rule of another notation, where the markup says that this is a grammar: refused with a word on it, not passed over."""
+"""A rule of another notation in a block marked as a grammar: it is reported as an error, not skipped."""
 FRAME_LINE = re.compile(r"[ \t]*(?:[*-][ \t]*)?Frames?[ \t]+\d+[^:\n]{0,12}:", re.IGNORECASE)
 LIST_SENTENCE = re.compile(
     r".*\b(?:An?|The|the)\s+(?:[*_`]{0,3}(?P<command>[A-Za-z][\w-]*?)[*_`]{0,3}\s+)?(?:message|command)\s+"
     r"(?:(?:SHALL|MUST|shall|must)\s+)?consists?\s+of\s+(?:the\s+following|these)\s+(?:\w+\s+)?frames\s*:\s*$"
 )
-"""What stands above a list of frames in words."""
+"""The sentence above a list of frames."""
 _STEP = r"[A-Z][ \t]*:[ \t]*(?:\\?\*)?[A-Za-z][A-Za-z0-9_-]*"
 _DIALOG_ITEM = rf"(?:{_STEP}|Repeat[ \t]*:|\.\.\.|…)"
 DIALOG_LINE = re.compile(rf"[ \t]*{_DIALOG_ITEM}(?:[ \t]{{2,}}{_DIALOG_ITEM})*[ \t]*$")
@@ -41,13 +41,18 @@ _STRONG = re.compile(
 )
 _ALTERNATIVES = re.compile(r'(?:\b[\w-]{1,64}|"[^"]{0,64}")\s{0,9}[/|]\s{0,9}[\w"]')
 LONGEST_DRAWING = 500
-"""Lines of a frame table or a dialog; what is longer is data that looks like one."""
+"""Maximum lines of a frame table or a dialog; longer blocks are data that look like one."""
 _SAMPLE = 40
-"""Lines with rules that are read to see whether they can be: enough to tell, and quick on any input."""
+"""Lines that are parsed to test whether a block is a grammar; the limit keeps the test fast."""
 
 
 def tell_kind(lines: Sequence[str], language: str, *, marked: bool) -> Kind:
-    """Return what `lines` are; `language` as the markup names it, `marked` where there is markup."""
+    """Return the kind of `lines`.
+
+    Args:
+        language: the language that the markup names.
+        marked: whether there is markup.
+    """
     written = [line for line in lines if line.strip()]
     if not written:
         return "other"
@@ -64,7 +69,7 @@ def tell_kind(lines: Sequence[str], language: str, *, marked: bool) -> Kind:
 
 
 def is_table(lines: Sequence[str]) -> bool:
-    """Whether the lines hold two frames at least, or one below a title that is underlined."""
+    """Whether the lines have at least two frames, or one below an underlined title."""
     frames = sum(1 for line in lines if FRAME_LINE.match(line))
     return frames >= 2 or (
         frames == 1 and len(lines) == 3 and not lines[1].strip().strip("-=") and "command" in lines[0]
@@ -82,7 +87,7 @@ def is_dialog(lines: Sequence[str]) -> bool:
 
 
 def is_strange(line: str, margin: int) -> bool:
-    """Whether a line is no part of a grammar whose rules begin at column `margin` (from 0)."""
+    """Whether a line is not part of a grammar whose rules begin at column `margin` (from 0)."""
     shown = line.expandtabs(8)
     body = shown.lstrip()
     if not body or body[0] in ";/|" or RULE_START.match(line):
@@ -91,13 +96,13 @@ def is_strange(line: str, margin: int) -> bool:
 
 
 def margin_of(line: str) -> int:
-    """Return the column, from 0, where the text of a line begins; tab stops are every 8 columns."""
+    """Return the column, from 0, at which the text of a line begins; tab stops are every 8 columns."""
     shown = line.expandtabs(8)
     return len(shown) - len(shown.lstrip())
 
 
 def is_rules_only(lines: Sequence[str]) -> bool:
-    """Whether lines hold only rules and comments, and some rule can only be ABNF."""
+    """Whether the lines are only rules and comments, and some rule can only be ABNF."""
     written = [line for line in lines if line.strip()]
     starts = [line for line in written if RULE_START.match(line)]
     if not starts:
@@ -128,7 +133,7 @@ def _is_grammar(lines: Sequence[str], *, marked: bool) -> bool:
 
 
 def _try(lines: Sequence[str]) -> tuple[int, int]:
-    """Return how many rules the first lines hold, and how many faults."""
+    """Return the number of rules and of faults in the first lines."""
     numbers = [n for n, line in enumerate(lines) if RULE_START.match(line)]
     end = numbers[_SAMPLE] if len(numbers) > _SAMPLE else len(lines)
     text = "\n".join(line[:1000] for line in lines[: min(end, 10 * _SAMPLE)]) + "\n"

@@ -1,9 +1,10 @@
-"""The lines of a document as blocks are cut from them: page furniture marked, word processors' signs made plain.
+"""Normalised lines of a document, from which blocks are cut.
 
-Names with a blank in them are joined, typographic quotes and dashes in rules become those of ABNF, and comments in a
-marked block that begin with ``#`` or ``//`` begin with ``;``.
+Page headers and footers are marked, rule names with a space are joined, and typographic quotes and
+dashes in rules become those of ABNF. In marked blocks, comments that begin with ``#`` or ``//``
+begin with ``;`` instead.
 
-Every line stays in its place, and every character of a rule in its column, so that findings point into the document.
+Lines and columns are preserved, so that findings point into the document.
 """
 
 from __future__ import annotations
@@ -14,12 +15,16 @@ from collections.abc import Sequence
 LONGEST_LINE = 5000
 """Characters; a longer line is data that somebody pasted, and read as empty."""
 PAGE_BREAK = " \t \t "
-"""Blanks in place of a line that belongs to the page and not to the text; a rule goes on behind it."""
+"""Blanks in place of a page header or footer; a rule continues after it."""
 
 _MOST_NAMES = 200
-"""Names with a blank in them; more are prose or data."""
+"""Maximum number of names with a space; more of them are prose or data."""
 
-_TYPOGRAPHY = str.maketrans(dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"') | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-") | {"\u2018": "'", "\u2019": "'"})  # fmt: skip
+_TYPOGRAPHY = str.maketrans(
+    dict.fromkeys("\u201c\u201d\u201e\u201f\u00ab\u00bb", '"')
+    | dict.fromkeys("\u2010\u2011\u2012\u2013\u2014\u2212", "-")
+    | {"\u2018": "'", "\u2019": "'"}
+)
 _MARKED_COMMENT = re.compile(r"([ \t]*)(#+|//+|--+)(?=[ \t]|$)")
 
 _FOOTER = re.compile(r".*\[Page[ \t]+[0-9ivxlc]+\][ \t]*$", re.IGNORECASE)
@@ -36,7 +41,7 @@ def read_lines(text: str) -> list[str]:
 
 
 def as_code(line: str) -> str:
-    """Return the line with the quotes and dashes that ABNF has, up to its comment; every column stays what it is."""
+    """Return the line with ABNF's quotes and dashes up to its comment; columns are preserved."""
     if line.isascii():
         return line
     code, mark, comment = line.partition(";")
@@ -44,7 +49,7 @@ def as_code(line: str) -> str:
 
 
 def as_marked_code(line: str) -> str:
-    """Return a line of a marked block as `as_code` does, and a comment of another language as one of ABNF."""
+    """Return a line as `as_code` does, with comments of other languages as ABNF comments."""
     other = _MARKED_COMMENT.match(line)
     if other is None:
         return as_code(line)
@@ -52,7 +57,7 @@ def as_marked_code(line: str) -> str:
 
 
 def _mark_pages(lines: list[str]) -> list[str]:
-    """Mark the foot of a page, the break, the head of the next, and the empty lines around them."""
+    """Mark page footers, page breaks, page headers, and the empty lines around them."""
     marked = list(lines)
     for number, line in enumerate(lines):
         if marked[number] == PAGE_BREAK or ("\f" not in line and not _FOOTER.match(line)):
@@ -74,7 +79,7 @@ def _mark_pages(lines: list[str]) -> list[str]:
 
 
 def _join_names(lines: list[str]) -> list[str]:
-    """Write ``public key = …`` between rules as ``public-key``, and so where it is used: same length, same columns."""
+    """Replace ``public key`` by ``public-key`` in a definition and its uses; columns are preserved."""
     names: dict[str, str] = {}
     for number, line in enumerate(lines):
         if (spaced := _SPACED.match(line)) and _has_rule_beside(lines, number):

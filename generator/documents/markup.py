@@ -1,7 +1,7 @@
-"""Find the blocks that a document marks up: RST, Markdown, AsciiDoc and wikidot, mixed as it comes.
+"""Search for marked-up blocks: RST, Markdown, AsciiDoc and wikidot.
 
-No document says what markup it is written in, and some mix two. Each opening is tried where a line
-looks like it; the rest of the document is plain text.
+Documents do not state their markup language, and some mix two. A line that looks like the start of
+a block in any of the languages is tried as such; the rest of the document is plain text.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ _WIKIDOT_LANGUAGE = re.compile(r"type=\"?([\w+-]+)")
 class Region:
     """A marked block by line numbers from 0: its markup starts at `start`, content is `first` to `last`.
 
-    `last` and `next`, the line where the document goes on, are exclusive.
+    `last` and `next`, the line at which the document continues, are exclusive.
     """
 
     start: int
@@ -42,7 +42,7 @@ class Region:
 
 
 def find_regions(lines: Sequence[str]) -> list[Region]:
-    """Return the marked blocks in order; none lies inside another."""
+    """Return the marked blocks in order, without nested ones."""
     return list(_Finder(lines).run())
 
 
@@ -65,7 +65,7 @@ class _Finder:
                 at = max(region.next, at + 1)
 
     def _front_matter(self) -> int:
-        """Return the line after a YAML head between two ``---``, 0 where there is none."""
+        """Return the line after a YAML head between two ``---``, or 0 if there is none."""
         if self._lines and self._lines[0].rstrip() == "---":
             end = next(
                 (n for n in range(1, min(len(self._lines), 100)) if self._lines[n].rstrip() == "---"), -1
@@ -126,7 +126,7 @@ class _Finder:
         return Region(at, at + 1, len(self._lines), len(self._lines), "wikidot", language, closed=False)
 
     def _delimited(self, at: int) -> Region | None:
-        """Return an AsciiDoc block; None where the line underlines a heading or divides paragraphs."""
+        """Return an AsciiDoc block; None if the line underlines a heading or separates paragraphs."""
         mark = self._lines[at].rstrip()
         if not _DELIMITER.match(mark):
             return None

@@ -1,8 +1,9 @@
-"""Find the messages that a grammar has and its dialogs forget, so that the profile can list them all.
+"""Search for messages that the dialogs of a grammar omit, so that the profile can list all messages.
 
-A message begins with what is always the same, its signature and number, and is part of no other. Where dialogs say who
-sends what, the messages they name are taken for all there are; but specifications go on growing below a dialog that
-nobody extends, and a second protocol in the same document has a dialog without senders.
+A message begins with constants, such as a signature and a number, and is not part of another rule.
+If dialogs define senders, their messages are normally all there are. But authors add messages
+without extending the dialog, and a second protocol in the same document may have a dialog without
+senders.
 """
 
 from __future__ import annotations
@@ -25,11 +26,11 @@ from specwire.generator.syntax import (
 )
 
 DEEPEST = 50
-"""Rules inside rules that are followed to the constant that a message begins with."""
+"""Maximum depth to which rules are followed to the constant at the beginning of a message."""
 
 
 def forgotten_messages(rulelist: Rulelist) -> list[Rule]:
-    """Return all messages of a grammar in their order if its dialogs leave one out, else none."""
+    """Return all messages of a grammar, in order, if its dialogs omit one; otherwise an empty list."""
     rules = [rule for rule in rulelist.rules if not names_itself(rule)]
     if not any(use.role for rule in rules for use in references(rule.definition)):
         return []
@@ -50,14 +51,14 @@ def forgotten_messages(rulelist: Rulelist) -> list[Rule]:
 
 @dataclass(frozen=True, slots=True)
 class _Forms:
-    """What the rules look like, by their names."""
+    """Forms of the rules, by their names."""
 
     rules: Mapping[Key, Rule]
     _speaking: dict[Key, bool] = field(default_factory=dict)
     _constant: dict[Key, bool] = field(default_factory=dict)
 
     def key_meant(self, use: Reference) -> Key:
-        """Return the key of the rule that a reference means: the one of its role, else the bare one."""
+        """Return the key of the rule that a reference means: the one with its role, else the one without."""
         role, name = key_of(use)
         return (role, name) if (role, name) in self.rules else (None, name)
 
@@ -67,13 +68,13 @@ class _Forms:
         return isinstance(definition, Concatenation) and self._is_constant(definition.items[0], DEEPEST)
 
     def is_dialog(self, rule: Rule) -> bool:
-        """Whether a rule is made of messages, those that somebody sends or those of the grammar, and of nothing else."""
+        """Whether a rule consists only of messages, with or without senders."""
         return self._speaks(rule, DEEPEST)
 
     def _speaks(self, rule: Rule, depth: int) -> bool:
         key = key_of(rule)
         if key not in self._speaking:
-            self._speaking[key] = False  # what it says of a rule inside itself
+            self._speaking[key] = False  # for a rule that contains itself
             leaves = list(_leaves(rule.definition))
             self._speaking[key] = depth > 0 and all(
                 isinstance(leaf, Reference) and self._is_spoken(leaf, depth - 1) for leaf in leaves

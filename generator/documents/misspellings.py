@@ -1,9 +1,10 @@
-"""Find what an undefined name in a published rule is meant to be, where there is hardly a doubt.
+"""Correction of misspelled names in published rules, if the intended name is clear.
 
-Three slips occur: a letter too many, too few, another or exchanged (``messsage``), a blank for the hyphen of a
-name (``status code``), and a number without its percent sign (``x03``). Digits never count as slips: ``number-8``
-is not ``number-4``. A dialog may offer a message that no rule defines, as one of several: it can never be sent, and the
-others stay. Everything else is a question for a person.
+Three kinds of misspellings are corrected: one letter added, missing, wrong or exchanged
+(``messsage``), a space instead of a hyphen in a name (``status code``), and a number without its
+percent sign (``x03``). Digits are never corrected: ``number-8`` is not ``number-4``. An undefined
+message among the alternatives of a dialog is removed, because it can never be sent. Everything else
+is left to the user.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ from specwire.generator.syntax import (
 )
 
 _SHORTEST = 5
-"""Letters of a name in which one may be wrong."""
+"""Minimum number of letters of a name in which one may be wrong."""
 MAX_GUESSES = 200_000
 """Names that are compared with undefined ones, all together; a comparison takes about a microsecond."""
 _NUMBER = re.compile(r"x([0-9A-F]{2})\Z", re.IGNORECASE)
@@ -35,15 +36,18 @@ _NUMBER = re.compile(r"x([0-9A-F]{2})\Z", re.IGNORECASE)
 
 @dataclass(slots=True)
 class Speller:
-    """Mends the names of definitions; `slips` says of the last one what was mended, and where."""
+    """Corrector of the names in definitions.
+
+    `slips` holds the corrections of the last one, with their places.
+    """
 
     names: dict[str, str]
-    """What is defined: as names are compared, and as it is spelled."""
+    """The defined names, by the key by which names are compared."""
     slips: list[tuple[Span, str]] = field(default_factory=list)
     guesses: int = 0
 
     def mend(self, element: Element) -> Element:
-        """Return `element` with its slips mended, each told in `slips`."""
+        """Return `element` with its misspellings corrected; record each correction in `slips`."""
         self.slips = []
         return self._mended(element)
 
@@ -62,12 +66,12 @@ class Speller:
         return element
 
     def _possible(self, items: Sequence[Element]) -> Iterator[Element]:
-        """Yield the alternatives without messages that somebody sends and nothing defines; all, if none is left."""
+        """Yield the alternatives without undefined messages of a sender, or all if none would remain."""
         unknown = [item for item in items if isinstance(item, Reference) and self._is_unknown_message(item)]
         for item in items:
             if item in unknown and len(unknown) < len(items):
                 assert isinstance(item, Reference)
-                self.slips.append((item.span, f"There is no message {item}, which is left out."))
+                self.slips.append((item.span, f"Message {item} is not defined and is removed."))
             else:
                 yield item
 
@@ -75,7 +79,7 @@ class Speller:
         return bool(reference.role) and not self._is_defined(reference)
 
     def _joined(self, items: Sequence[Element]) -> Iterator[Element]:
-        """Yield the items, two undefined names that make one defined name as that one."""
+        """Yield the items; two undefined names that form a defined name are joined."""
         at = 0
         while at < len(items):
             one, other = items[at], items[at + 1] if at + 1 < len(items) else None
@@ -93,7 +97,7 @@ class Speller:
         if self._is_defined(reference):
             return reference
         if not reference.role and (number := _NUMBER.match(reference.name)):
-            reason = f"A number has a percent sign in front: %{reference.name}."
+            reason = f"A number value begins with a percent sign: %{reference.name}."
             self.slips.append((reference.span, reason))
             return NumVal((int(number[1], 16),), reference.span)
         self.guesses += len(self.names)
@@ -102,7 +106,9 @@ class Speller:
         close = [name for key, name in self.names.items() if is_slip(_fold(reference.name), key)]
         if len(reference.name) < _SHORTEST or len(close) != 1:
             return reference
-        self.slips.append((reference.span, f"There is no rule {reference.name}; {close[0]} is meant."))
+        self.slips.append(
+            (reference.span, f"Rule {reference.name} is not defined and is read as {close[0]}.")
+        )
         return replace(reference, name=close[0])
 
     def _is_defined(self, reference: Reference) -> bool:
@@ -110,7 +116,7 @@ class Speller:
 
 
 def speller_of(rulelist: Rulelist) -> Speller:
-    """Return what mends the names of a grammar by those that it defines, and RFC 5234's."""
+    """Return the corrector for the names of a grammar, which knows its rules and those of RFC 5234."""
     known = [*core_rules(), *(name.upper() for name in EXTERNALS), *(rule.name for rule in rulelist.rules)]
     return Speller({_fold(name): name for name in known})
 
@@ -120,7 +126,7 @@ def _fold(name: str) -> str:
 
 
 def is_slip(word: str, name: str) -> bool:
-    """Whether one letter more, less or other, or two exchanged, make `name` of `word`."""
+    """Whether `name` differs from `word` by one letter added, removed or replaced, or two exchanged."""
     longer, shorter = sorted((word, name), key=len, reverse=True)
     if len(longer) - len(shorter) > 1 or word == name:
         return False

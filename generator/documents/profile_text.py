@@ -1,7 +1,7 @@
-"""Write a profile for a protocol that has none, and edit the source of one that a person wrote.
+"""Writer of new profiles, and editor of ``[source]`` in existing ones.
 
-An existing profile is edited as text: comments, order and layout stay as they are, only what ``[source]`` says of
-the document changes, and with another document the edition.
+An existing profile is edited as text: comments, order and layout are preserved. Only ``[source]``
+changes, and the edition if the document is another one.
 """
 
 from __future__ import annotations
@@ -42,9 +42,9 @@ class Proposals:
 
 
 def new_profile(protocol: str, facts: Facts, source: SourceDocument, proposed: Proposals) -> str:
-    """Return the text of a profile with what a document implies."""
+    """Return the text of a new profile with the entries that a document implies."""
     lines = [
-        f"# What the grammar of {facts.title} cannot say; written by `specwire import`, yours to edit.",
+        f"# Completes the grammar of {facts.title}. Written by `specwire import`; edit as needed.",
         "",
         f"name = {quote(protocol)}",
         f"title = {quote(facts.title)}",
@@ -87,7 +87,7 @@ def edit_source(text: str, *, document: str | None, sha256: str) -> str:
 
 
 def edit_edition(text: str, edition: str) -> str:
-    """Return the profile `text` with another edition; one that states none stays as it is."""
+    """Return the profile `text` with another edition; a profile without an edition is unchanged."""
     place = toml_places.find_places(text).get(("edition",))
     if place is None or place.content is None:
         return text
@@ -96,7 +96,10 @@ def edit_edition(text: str, edition: str) -> str:
 
 
 def without_errata(text: str, numbers: Collection[int]) -> str:
-    """Return the profile `text` without the errata of these numbers, from 0; as it is where that is not plain."""
+    """Return the profile `text` without the errata of these numbers, from 0.
+
+    Unchanged if they cannot be removed.
+    """
     wanted = tomllib.loads(text)
     kept = [erratum for number, erratum in enumerate(wanted.get("errata", [])) if number not in numbers]
     wanted["errata"] = kept
@@ -112,7 +115,7 @@ def without_errata(text: str, numbers: Collection[int]) -> str:
 
 
 def quote(text: str) -> str:
-    """Return the text as a TOML string, literal where it holds quotes or backslashes."""
+    """Return the text as a TOML string, a literal string if it has quotes or backslashes."""
     if ('"' in text or "\\" in text) and "'" not in text and text.isprintable():
         return f"'{text}'"
     return json.dumps(text, ensure_ascii=False).replace("\x7f", "\\u007f")
@@ -124,7 +127,7 @@ def _stated(text: str) -> dict[str, str]:
 
 
 def _set(text: str, key: str, value: str) -> str:
-    """Put `value` where ``source.key`` stands, or add it to the table in the way the table is written."""
+    """Replace the value of ``source.key``, or add the key in the notation of the table."""
     place = toml_places.find_places(text).get(("source", key))
     if place is not None and place.content is not None:
         start, end = _with_quotes(text, *place.content)
@@ -135,7 +138,7 @@ def _set(text: str, key: str, value: str) -> str:
 
 
 def _added(text: str, key: str, value: str) -> Iterator[str]:
-    """Yield the text with the key added: to a table with a head, one in braces, one of dotted keys."""
+    """Yield candidates for the text with the key added, one for each notation of a TOML table."""
     places = toml_places.find_places(text)
     sibling = places.get(("source", "document")) or places[("source",)]
     end = _with_quotes(text, *sibling.content)[1] if sibling.content else sibling.end

@@ -1,8 +1,8 @@
 """Statements of a document outside its grammar: more frames, other kinds of numbers, other letters.
 
-A grammar that shows one frame of a multipart message compiles, but the generated package rejects every real
-message. Only the prose states the other frames. Import keeps such words in the profile under ``[[prose]]``, and
-`specwire.generator.passes.claims` compares them with the layouts.
+A grammar that shows one frame of a multipart message compiles, but the generated package rejects
+every real message. Only the prose states the other frames. Import keeps such words in the profile
+under ``[[prose]]``, and `specwire.generator.passes.claims` compares them with the layouts.
 
 Import also proposes constants: the values that comments of the grammar require (``must be "FILEMQ"``).
 """
@@ -44,7 +44,7 @@ from specwire.generator.syntax import (
 )
 
 MAX_OF_A_KIND = 5
-"""Most statements about one subject that a profile keeps."""
+"""Maximum number of statements about one subject that a profile keeps."""
 _SENTENCE = re.compile(r"(?<=[.!?;])\s+|\n\s*\n")
 _About = Literal["frames", "letters", "numbers"]
 _FRAME_NAMES = frozenset({"frame", "msg"})
@@ -73,14 +73,17 @@ def find_statements(
         line = source.line(statement.line)
         span = Span(source, statement.line, 1, statement.line, max(2, len(line) + 1))
         diagnostics.warning(
-            "W719", span, f"'{statement.text}' describes {statement.about} that the grammar does not show",
-            "the profile keeps the words under [[prose]], and `specwire check` compares them with the messages",
-        )  # fmt: skip
+            "W719",
+            span,
+            f"the prose '{statement.text}' describes {statement.about} that the grammar does not show",
+            "the profile keeps the words under [[prose]], and `specwire check` compares them with the "
+            "messages",
+        )
     return tuple(found)
 
 
 def fixed_values(rulelist: Rulelist, protocol: str) -> dict[str, str | int]:
-    """Return the values that comments require of rules, by rule, if the rule's octets allow such a constant."""
+    """Return the values that comments require, by rule, if the rule can be such a constant."""
     required = {
         rule.name: value
         for rule in rulelist.rules
@@ -152,7 +155,7 @@ def _about_numbers(sentences: Sequence[_Sentence]) -> list[ProseStatement]:
 
 
 def _about_letters(lines: Sequence[tuple[int, str]], rulelist: Rulelist) -> list[ProseStatement]:
-    """Return the words that show a string of the grammar in other letters, if no word shows it in the same letters."""
+    """Return words that spell a string of the grammar only in other letters."""
     literals = {
         literal.text
         for rule in rulelist.rules

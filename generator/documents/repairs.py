@@ -1,7 +1,8 @@
-"""Propose errata: what a published grammar writes otherwise than RFC 5234, and names that it misspells.
+"""Proposed errata for notation that RFC 5234 does not allow, and for misspelled names.
 
-A profile that holds them says openly how each such right-hand side is read, and a new edition that mends one is
-noticed. Roles in front of names and ``_`` in names have no other spelling and stay as they are.
+The errata in the profile state how each such definition is read, and become outdated (W708) when a
+new edition corrects it. Roles in front of names and ``_`` in names cannot be written in another way
+and are kept.
 """
 
 from __future__ import annotations
@@ -19,23 +20,27 @@ from specwire.generator.syntax import Rule, Rulelist
 _REASONS = {
     "W103": "RFC 5234 writes alternatives with a slash.",
     "W106": "RFC 5234 marks hexadecimal values with %x.",
-    "W107": "RFC 5234 wants the base of a number: %x, %d or %b.",
+    "W107": "RFC 5234 requires the base of a number: %x, %d or %b.",
     "W108": "RFC 5234 has no quotes in a number value.",
     "W109": "RFC 5234 writes a range of characters in numbers.",
     "W110": "RFC 5234 uses % for number values only.",
     "W111": "RFC 5234 has no white space between a repeat and its element.",
-    "W112": "An option inside a repetition says nothing that the repetition does not say.",
+    "W112": "An option inside a repetition is redundant: the repetition may be empty already.",
 }
-_SLIP_HELP = "so it is read: the erratum in profile.toml says it; take that out if it is wrong"
+_SLIP_HELP = "profile.toml records this correction as an erratum; remove the erratum if it is wrong"
 _BEFORE = re.compile(r"[^=]*=/?\s*")
 
 
 def propose_errata(
     source: Source, rulelist: Rulelist, found: Sequence[Diagnostic], diagnostics: Diagnostics
 ) -> Iterator[Erratum]:
-    """Yield an erratum for each right-hand side with a slip, or a finding in `_REASONS` about it, each once.
+    """Yield one erratum for each definition with a misspelled name, or with a finding in `_REASONS`.
 
-    `found` are the warnings from reading `source`, `rulelist` what was read. Slips are guesses, and reported.
+    Corrections of names are assumptions and are reported.
+
+    Args:
+        found: the warnings from reading `source`.
+        rulelist: the rules read from `source`.
     """
     cut = cut_rules(source.text, Places(source, source.text), dialect="zeromq", diagnostics=Diagnostics())
     places = Places(source, source.text)
@@ -57,7 +62,7 @@ def propose_errata(
 
 
 def _told(reason: str) -> str:
-    """Return the sentence of an erratum as a finding has it: no capital, no full stop."""
+    """Return the sentence of an erratum as a message: without capital and full stop."""
     return reason[0].lower() + reason[1:].removesuffix(".")
 
 

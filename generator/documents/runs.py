@@ -1,9 +1,9 @@
-"""Find grammars, frame tables and dialogs that no markup sets apart: runs of lines that show what they are.
+"""Search for grammars, frame tables and dialogs without markup: runs of lines with a recognisable form.
 
-A grammar in plain text begins with a rule and goes on as RFC 5234 section 2.2 says: with rules in the same
-column, lines indented deeper, comments, and empty lines in between. The first line that is none of these
-ends it. What follows the last rule without an empty line between (a footnote, in one published
-document) is recognised by that too, or, where it is indented, because the rule cannot be read with it.
+A grammar in plain text begins with a rule. Rules in the same column, lines indented deeper,
+comments and empty lines continue it (RFC 5234 section 2.2); any other line ends it. This also
+excludes text directly below the last rule, such as a footnote. Indented text below the last rule is
+excluded if the rule cannot be parsed with it.
 """
 
 from __future__ import annotations
@@ -27,11 +27,11 @@ from specwire.generator.documents.kinds import (
 from specwire.generator.documents.lines import PAGE_BREAK
 
 Run = tuple[Kind, int, int]
-"""What the lines are, the first of them (from 0), and the one behind the last."""
+"""The kind of the lines, the first line (from 0), and the last line (exclusive)."""
 
 _ITEM = re.compile(r"[ \t]*[*+-][ \t]+\S")
 _RULES_AWAY = 12
-"""Lines that are cut from the end of a run, one by one, to see whether its last rule can be read then."""
+"""Maximum number of lines removed from the end of a run until its last rule can be parsed."""
 
 
 def find_runs(lines: Sequence[str], first: int, last: int, language: str = "") -> Iterator[Run]:
@@ -66,7 +66,7 @@ def _run_at(lines: Sequence[str], at: int, done: int, last: int, language: str) 
 
 
 def _grammar_end(lines: Sequence[str], at: int, last: int) -> int:
-    """Return the line behind the last one that can be part of the grammar beginning in line `at`."""
+    """Return the line after the last one that can be part of the grammar beginning in line `at`."""
     margin = margin_of(lines[at])
     end, gap = at + 1, False
     for number in range(at + 1, last):
@@ -96,7 +96,7 @@ def _with_comments(lines: Sequence[str], at: int, done: int) -> int:
 
 
 def _without_prose(lines: Sequence[str], start: int, end: int) -> int:
-    """Return where the grammar ends if indented prose behind its last rule is left out."""
+    """Return the end of the grammar without indented prose after its last rule."""
     rule = next((n for n in range(end - 1, start - 1, -1) if RULE_START.match(lines[n])), start)
     if end - rule > 10 * _RULES_AWAY:
         return end
@@ -114,7 +114,7 @@ def _reads(lines: Sequence[str]) -> bool:
 
 
 def _table(lines: Sequence[str], at: int, done: int, last: int) -> Run:
-    """A frame table without markup: its ``Frame N:`` lines, and the dashes and the title above them."""
+    """Return a frame table without markup: its lines, with the dashes and the title above them."""
     start, end = at, at + 1
     while end < last and (FRAME_LINE.match(lines[end]) or not lines[end].strip()):
         end += 1
@@ -128,13 +128,13 @@ def _table(lines: Sequence[str], at: int, done: int, last: int) -> Run:
 
 
 def _is_announced(lines: Sequence[str], at: int, done: int) -> bool:
-    """Whether the prose directly above says that frames follow: ``with 1 frame, as follows:``."""
+    """Whether the prose directly above announces frames: ``with 1 frame, as follows:``."""
     above = next((line.strip() for line in reversed(lines[max(done, at - 3) : at]) if line.strip()), "")
     return bool(re.search(r"\bframes?\b[^:]*:$", above))
 
 
 def _list(lines: Sequence[str], at: int, last: int) -> Run | None:
-    """A list of frames in words, below its sentence: two items at least."""
+    """Return a list of frames in words below its sentence, with at least two items."""
     while at < last and not lines[at].strip():
         at += 1
     end, items = at, 0
@@ -147,7 +147,7 @@ def _list(lines: Sequence[str], at: int, last: int) -> Run | None:
 
 
 def _dialog(lines: Sequence[str], at: int, last: int) -> Run:
-    """A dialog without markup: two senders at least, or it is prose."""
+    """Return a dialog without markup; with fewer than two senders it is prose."""
     end = at + 1
     while end < last and (DIALOG_LINE.match(lines[end]) or not lines[end].strip()):
         end += 1

@@ -1,7 +1,8 @@
-"""Put an imported protocol in its folder: both files or none.
+"""Writing of an imported protocol to its folder: both files or none.
 
-A new folder is made under a name of its own and renamed when it is complete. In a folder that is there already,
-both files are written aside before the first is replaced, so that a full disk leaves the old ones.
+A new folder is written under a temporary name and then renamed. In an existing folder, both files
+are written under temporary names before the first is replaced, so that a full disk leaves the old
+files intact.
 """
 
 from __future__ import annotations
@@ -16,7 +17,7 @@ from specwire.generator.sources import GRAMMAR
 
 
 def write_imported(imported: Imported, folder: Path) -> list[Path]:
-    """Make `folder` hold the grammar and the profile; return the files that changed.
+    """Write the grammar and the profile to `folder`; return the files that changed.
 
     Raises:
         OSError: the folder cannot be written.

@@ -1,8 +1,7 @@
-"""Find the command that a drawn dialog calls by another word, so that an erratum can be proposed.
+"""Search for the command that a drawn dialog calls by another word, so that an erratum can be proposed.
 
-A document that draws ``W: HEARTBEAT`` and has a table for KEEPALIVE means the one by the other, and says so in
-prose: a section that is named after the command uses the word. Only one such command is a proposal; two are a
-question for a person.
+For example, a document draws ``W: HEARTBEAT`` but has a table for KEEPALIVE, and the section named
+after the command uses the word heartbeat. If several commands match, none is proposed.
 """
 
 from __future__ import annotations
@@ -11,15 +10,16 @@ import re
 from collections.abc import Iterator, Sequence
 
 _SHARED = 6
-"""Letters that a heading's word and a command begin with alike: ``Keepaliving`` and KEEPALIVE."""
+"""Minimum number of equal first letters of a heading's word and a command: ``Keepaliving`` and KEEPALIVE."""
 
 
 def command_meant(
     word: str, commands: Sequence[str], headings: Sequence[tuple[int, str]], lines: Sequence[str]
 ) -> tuple[str, str] | None:
-    """Return the command that `word` stands for and the heading of the section that tells, None if unclear.
+    """Return the command that `word` refers to and the heading of the section that shows it; None if unclear.
 
-    `headings` are line numbers, from 1, and texts, in order.
+    Args:
+        headings: the line numbers, from 1, and texts of the headings, in order.
     """
     found: dict[str, str] = {}
     for heading, text in _sections(headings, lines):

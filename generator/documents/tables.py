@@ -1,12 +1,13 @@
-"""Make ABNF of frame tables and drawn dialogs, for documents that have no grammar of their own.
+"""Conversion of frame tables to ABNF, for documents without a grammar.
 
-A table becomes one rule, a frame one element of it, named after what the line calls it: ``Job UUID`` is ``uuid``,
-``POST body`` is ``body``, ``Service name`` is ``service``. Constants are ``header`` where the table quotes them
-and ``command`` where it gives a number, followed by the command's name: ``header-post``. A frame that
-differs between tables is named so too. Each frame rule has the comment ``ZeroMQ frame``.
+Each table becomes a rule, and each frame an element named after its label: ``Job UUID`` becomes
+``uuid``, ``POST body`` becomes ``body``, ``Service name`` becomes ``service``. Quoted constants are
+named ``header`` and numbers ``command``, followed by the command's name: ``header-post``. Frames
+that differ between tables also get the command's name. Each frame rule has the comment ``ZeroMQ
+frame``.
 
-Where the document contradicts itself the finding quotes both places, and the rule follows the table:
-frames beyond the number that the sentence above it gives are optional.
+If the document contradicts itself, the finding quotes both places, and the rule follows the table:
+frames beyond the number in the sentence above it are optional.
 """
 
 from __future__ import annotations
@@ -28,13 +29,13 @@ _SENTENCE = re.compile(
 )
 _COUNTED = re.compile(rf"\b{_COUNT},?(?:\s[^:]{{0,60}})?:\s*$")
 _KINDS_OF_VALUE = frozenset({"name", "code", "number", "value", "string"})
-"""Words at the end of a label that say what a value is like, not what it means."""
+"""Words at the end of a label that describe the type of a value, not its meaning."""
 FRAME_COMMENT = "ZeroMQ frame"
 
 
 @dataclass(frozen=True, slots=True)
 class Announced:
-    """The sentence above a table: how many frames a command has, and whether there may be more."""
+    """The sentence above a table: the number of frames of a command, and whether there may be more."""
 
     count: int
     more: bool
@@ -43,7 +44,7 @@ class Announced:
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """A command with its table and the sentence above it, where there is one."""
+    """A command with its table and the sentence above it, if there is one."""
 
     name: str
     table: FrameTable
@@ -59,14 +60,14 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class TableRule:
-    """A rule made of a table: its name, right-hand side, the comment above it, and where it comes from."""
+    """A rule from a table: its name, its definition, the comment above it, and its place in the document."""
 
     name: str
     text: str
     comment: str
     span: Span
     field: str | None = None
-    """The name of the frame where the rule's own has the command's behind it."""
+    """The name of the frame, if the name of the rule includes the command."""
 
 
 def find_sentence(text: str) -> re.Match[str] | None:
@@ -80,7 +81,7 @@ def find_count(text: str) -> re.Match[str] | None:
 
 
 def same_frames(table: FrameTable, other: FrameTable) -> bool:
-    """Whether two tables describe the same frames, whatever they call them."""
+    """Whether two tables describe the same frames, regardless of names."""
     return [_layout(frame) for frame in table.frames] == [_layout(frame) for frame in other.frames]
 
 
@@ -89,7 +90,7 @@ def _layout(frame: Frame) -> tuple[str, bool, bool]:
 
 
 def command_name(title: str) -> str:
-    """Return the command that the title of a table names: ``OPEN command`` is ``OPEN``."""
+    """Return the command that the title of a table names: ``OPEN command`` gives ``OPEN``."""
     word = re.search(r"[A-Za-z][A-Za-z0-9_-]*", title)
     return word.group() if word else ""
 
@@ -97,9 +98,10 @@ def command_name(title: str) -> str:
 def rules_of_tables(
     commands: Sequence[Command], defined: Collection[str], diagnostics: Diagnostics
 ) -> list[TableRule]:
-    """Return the rules of all commands, then those of their frames, each where it is first met.
+    """Return the rules of all commands, then those of their frames, in the order of first use.
 
-    `defined` are the names that the document's own grammar defines: what they hold is no question here.
+    Args:
+        defined: the names that the document's grammar defines; no rules are written for them.
     """
     _check_claims(commands, diagnostics)
     differing = _differing(commands)
@@ -128,7 +130,7 @@ def rules_of_tables(
 
 
 def _sorted_by_kind(rules: list[TableRule]) -> list[TableRule]:
-    """Constants first, `more` last, else in the order of the tables."""
+    """Return the rules with constants first, `more` last, and the others in the order of the tables."""
     return sorted(rules, key=lambda rule: (rule.name == "more", rule.field is None and rule.name != "empty"))
 
 
@@ -199,7 +201,7 @@ def _constant(octets: bytes, *, quoted: bool) -> str:
 
 
 def _differing(commands: Sequence[Command]) -> set[str]:
-    """Return the names of frames that are not the same in all tables that have them."""
+    """Return the names of frames that differ between the tables that have them."""
     definitions: dict[str, set[str]] = {}
     for command in commands:
         for field, frame in _fields(command):
@@ -208,9 +210,9 @@ def _differing(commands: Sequence[Command]) -> set[str]:
 
 
 def _report_unknown(frame: Frame, name: str, diagnostics: Diagnostics) -> None:
-    message = f"the table does not say what frame {frame.number} holds"
-    read = f"read as {len(frame.constants[0])} zero octets" if frame.digits else "read as octets"
-    help = f"{read}; an erratum for '{name}' in profile.toml says it better"
+    message = f"the table does not define the content of frame {frame.number}"
+    read = f"it is read as {len(frame.constants[0])} zero octets" if frame.digits else "it is read as octets"
+    help = f"{read}; to change that, write an erratum for '{name}' in profile.toml"
     diagnostics.warning("W704", frame.span, message, help)
 
 
@@ -234,13 +236,11 @@ def _check_count(command: Command, diagnostics: Diagnostics) -> None:
         return
     said = f"{announced.count} or more" if announced.more else f"{announced.count}"
     message = (
-        f"{command.name} is said to consist of {said} frames (line {announced.span.line}), "
-        f"and its table lists {len(frames)}, up to '{frames[-1].text}' (line {frames[-1].span.line})"
+        f"the document states that {command.name} has {said} frames (line {announced.span.line}), "
+        f"but its table lists {len(frames)}, up to '{frames[-1].text}' (line {frames[-1].span.line})"
     )
     beyond = announced.count < len(frames)
-    help = (
-        "frames beyond the number are read as optional" if beyond else "the rule has the frames of the table"
-    )
+    help = "the additional frames are read as optional" if beyond else "the rule has the frames of the table"
     diagnostics.warning("W702", announced.span, message, help)
 
 
@@ -249,22 +249,22 @@ def _report_label(command: Command, frame: Frame, other: Command, diagnostics: D
     place = f"'{theirs.text}' (line {theirs.span.line})" if theirs else f"line {other.table.span.line}"
     message = (
         f"the table of {command.name} says '{frame.text}' (line {frame.span.line}), "
-        f"but {other.name} has a table of its own: {place}"
+        f"but {other.name} has a separate table: {place}"
     )
-    diagnostics.warning("W703", frame.span, message, f"read as the number of {command.name}")
+    diagnostics.warning("W703", frame.span, message, f"it is read as the number of {command.name}")
 
 
 def _check_size(frame: Frame, diagnostics: Diagnostics) -> None:
     wrong = [c for c in frame.constants if frame.size_octets is not None and len(c) != frame.size_octets]
     if wrong:
-        message = f"'{frame.text}' is said to be {frame.size_octets} octets, and holds {len(wrong[0])}"
-        diagnostics.warning("W705", frame.span, message, "the rule has the octets as they are written")
+        message = f"'{frame.text}' states {frame.size_octets} octets, but its value has {len(wrong[0])}"
+        diagnostics.warning("W705", frame.span, message, "the rule has the octets of the value")
 
 
 def _check_number(command: Command, position: int, frame: Frame, diagnostics: Diagnostics) -> None:
     first = command.table.frames[0].number
     if frame.number != position + first:
-        message = f"frame {frame.number} of {command.name} stands where frame {position + first} is expected"
+        message = f"frame {frame.number} of {command.name} is in the place of frame {position + first}"
         diagnostics.warning(
             "W706", frame.span, message, "the rule has the frames in the order of their lines"
         )

@@ -1,13 +1,13 @@
-"""Tell apart rules of one block that share a name and mean different things.
+"""Renaming of different rules with the same name in one block.
 
-A document's author may write ``delete = C:DELETE ( … )`` and ``DELETE = signature %x08``: RFC 5234 compares names
-without case, the author does not. Or a message and its one field are both called ``credit``; or a field is
-defined anew, with another size, below each message that has it. One of the rules keeps the name; the others
-get a number behind it, and every use takes the definition that it is about:
+An author may write ``delete = C:DELETE ( … )`` and ``DELETE = signature %x08``, although RFC 5234
+ignores case in names. A message and its only field may both be called ``credit``. A field may be
+defined again, with another size, below each message that has it. One of the rules keeps the name;
+the others get a number. Each use refers to one of them:
 
-- a use with a sender (``C:DELETE``) means the message, not a dialog;
-- where the definitions are spelled differently, a use means the one that is spelled like it;
-- else the definition that follows next, for fields are defined below the message that has them.
+- a use with a sender (``C:DELETE``) refers to the message, not to a dialog;
+- if the definitions are spelled differently, a use refers to the one with its spelling;
+- otherwise a use refers to the next definition, because fields are defined below their message.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from specwire.generator.passes.grammar import Key, key_of, names_itself, referen
 from specwire.generator.syntax import Concatenation, Reference, Rule, Rulelist
 
 MOST_MEANINGS = 20
-"""Definitions of one name; where there are more, the text is no grammar for a reader, and `check` reports each."""
+"""Maximum definitions of one name that are renamed; if there are more, `check` reports each definition."""
 
 
 def with_idle_roles(rulelist: Rulelist) -> tuple[Rule, ...]:
-    """Return the rules whose sender, ``C:ready``, is no part of their name: the grammar uses them without or with another.
+    """Return the rules whose sender, ``C:ready``, does not match the senders of their uses.
 
-    Old generators wrote one sender before all messages, whoever sends them.
+    Old generators wrote the same sender in front of all messages, regardless of who sends them.
     """
     bare = {key_of(rule)[1] for rule in rulelist.rules if rule.role is None}
     used = {key_of(use) for rule in rulelist.rules for use in references(rule.definition)}
@@ -45,19 +45,19 @@ def _is_used_otherwise(rule: Rule, used: set[Key]) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One meaning of a name: the rules that define it so, and what they are called from now on."""
+    """One meaning of a name: the rules with this definition, and their new name."""
 
     rules: tuple[Rule, ...]
     name: str
 
     @property
     def is_dialog(self) -> bool:
-        """Whether it says who sends what."""
+        """Whether it is a dialog rule."""
         return any(use.role for use in references(self.rules[0].definition))
 
     @property
     def is_field(self) -> bool:
-        """Whether it can be a field of a message: it is neither a dialog nor a sequence."""
+        """Whether it can be a field of a message, that is, neither a dialog nor a sequence."""
         return not self.is_dialog and not isinstance(self.rules[0].definition, Concatenation)
 
 
@@ -70,7 +70,7 @@ class Variants:
 
 
 def find_variants(rulelist: Rulelist, taken: set[Key]) -> Iterator[Variants]:
-    """Yield the names that `rulelist` defines in different ways; new names are none of `taken`."""
+    """Yield the names that `rulelist` defines in different ways; new names are not in `taken`."""
     named: dict[Key, list[Rule]] = {}
     for rule in rulelist.rules:
         if not rule.incremental and not names_itself(rule):

@@ -1,4 +1,4 @@
-"""Alternatives that are one value: an enumeration, words, allowed numbers, an integer with sentinels."""
+"""Alternatives that form one value: enumeration, words, numbers, integer with special values."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LARGEST_INTEGER = 8
 
 
 def read_alternation(reader: TypeReader, element: Alternation, rule: Rule | None) -> ValueLayout | None:
-    """Return the value that the alternatives are readings of; None where they are none."""
+    """Return the value that the alternatives form together; None if they do not form one."""
     found = [reader.octets.constant(item) for item in element.items]
     constants = [octets for octets in found if octets]
     if len(constants) == len(found):
@@ -46,9 +46,9 @@ def _of_constants(
 
 
 def _with_sentinels(reader: TypeReader, element: Alternation, owner: Rule | None) -> ValueLayout | None:
-    """``4OCTET / name-const``: an integer, and the constants' names, which become the package's.
+    """Return the value of ``4OCTET / name-const``: an integer with named constants of the package.
 
-    More octets than an integer has are octets, of which the constants are some.
+    If there are more octets than an integer has, the value is octets, and the constants are examples of it.
     """
     width = reader.width(element.items[0])
     octets = reader.octets.count(element.items[0])
@@ -77,12 +77,16 @@ def _with_sentinels(reader: TypeReader, element: Alternation, owner: Rule | None
 
 
 def _report_nameless(reader: TypeReader, item: Element, value: bytes, owner: Rule | None) -> None:
-    """A special value in place is taken for one of all those that the integer can have."""
+    """Report a special value without a name; it is read as an ordinary value of the integer."""
     if owner is None or reader.hint(owner).type is None:
         reader.diagnostics.warning(
-            "W416", item.span, f"the special value {int.from_bytes(value, 'big')} has no name, and is an integer as any other",
-            f"name it under [constants] in {reader.profile.source.path} and give the rule its `type`, or give it a rule of its own in an erratum",
-        )  # fmt: skip
+            "W416",
+            item.span,
+            f"the special value {int.from_bytes(value, 'big')} has no name and is read as an ordinary "
+            "integer",
+            f"name it under [constants] in {reader.profile.source.path} and declare the `type` of the "
+            "rule, or give it a named rule in an erratum",
+        )
 
 
 def name_enum(
@@ -93,8 +97,10 @@ def name_enum(
     named = tuple((constant_name(member), value) for member, value in members)
     if len({value for _, value in named}) < len(named) or len(dict(named)) < len(named):
         reader.diagnostics.error(
-            "E416", rule.name_span, f"two members of enumeration '{rule}' are the same",
-            "each has a name and a value of its own",
-        )  # fmt: skip
+            "E416",
+            rule.name_span,
+            f"two members of enumeration '{rule}' have the same name or value",
+            "write a different name and a different value for each",
+        )
     reader.enums[name] = ir.Enum(name, enum_name(rule.name), named)
     return ir.IntegerType(width, enum=name)

@@ -1,8 +1,8 @@
-"""Alternatives that nothing ever reaches, because an earlier one stands for all that they do (W210).
+"""Alternatives that are never reached, because an earlier one matches everything that they match (W210).
 
-Sound, not complete: found are alternatives that are written twice, and single characters that the
-alternatives before them hold already (``ALPHA / "b"``). The name of a constant is left alone even so:
-``OCTET / any`` gives a value of the octet a name.
+The check is sound but not complete. It finds alternatives that are written twice, and single characters that
+the alternatives before them already include (``ALPHA / "b"``). Names of constants are not reported:
+``OCTET / any`` gives a name to one value of the octet.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from specwire.generator.text_expressions import Characters, unite
 
 _BEYOND_UNICODE = 0x110000
 MAX_FOLLOWED = 50
-"""Rules behind rules that are followed to find which characters one stands for."""
+"""Maximum depth to which references are followed to find the characters of a rule."""
 
 
 def check_alternatives(grammar: Grammar, diagnostics: Diagnostics) -> None:
@@ -37,13 +37,15 @@ def check_alternatives(grammar: Grammar, diagnostics: Diagnostics) -> None:
         for element in alternations_in(rule.definition):
             for item, why in _unreached(element, classes):
                 diagnostics.warning(
-                    "W210", item.span, f"this alternative of rule '{rule}' is never reached: {why}",
-                    "take it out, or write what was meant",
-                )  # fmt: skip
+                    "W210",
+                    item.span,
+                    f"this alternative of rule '{rule}' is never reached: {why}",
+                    "remove it, or correct it",
+                )
 
 
 def alternations_in(element: Element) -> Iterator[Alternation]:
-    """Yield an element's alternations, those within others too."""
+    """Yield all alternations of an element, nested ones included."""
     match element:
         case Alternation(items=items):
             yield element
@@ -63,16 +65,16 @@ def _unreached(element: Alternation, classes: _Classes) -> Iterator[tuple[Elemen
         form = _form(item)
         characters = classes.of(item)
         if form in written or _spelled_out(item) in written:
-            yield item, "it is written before"
+            yield item, "it repeats an earlier alternative"
         elif _covers(taken, characters) and not classes.is_constant_name(item):
-            yield item, "the alternatives before it hold its characters"
+            yield item, "earlier alternatives include its characters"
         written.add(form)
         for run in characters.ranges if characters else ():
             _add(taken, *run)
 
 
 def _spelled_out(element: Element) -> object:
-    """What a string compared with case is one spelling of; None for anything else."""
+    """Return the case-insensitive form of a case-sensitive string; None for other elements."""
     return element.text.lower() if isinstance(element, CharVal) and element.case_sensitive else None
 
 
@@ -97,7 +99,7 @@ def _add(taken: list[tuple[int, int]], first: int, last: int) -> None:
 
 
 def _form(element: Element) -> object:
-    """A value that is equal for elements that stand for the same by how they are written."""
+    """Return a value that is equal for elements that are written alike."""
     match element:
         case Reference():
             return key_of(element)
@@ -116,7 +118,7 @@ def _form(element: Element) -> object:
 
 
 class _Classes:
-    """Which rules and elements are one character out of a class; each rule is asked once."""
+    """Cache of the character classes of rules and elements."""
 
     def __init__(self, grammar: Grammar) -> None:
         self._grammar = grammar
@@ -124,7 +126,7 @@ class _Classes:
         self._depth = 0
 
     def of(self, element: Element) -> Characters | None:
-        """Return the characters that an element is one of; None where it is anything else."""
+        """Return the characters of an element that is a character class; None for other elements."""
         match element:
             case NumRange(first=first, last=last):
                 return Characters(((first, last),), ())
@@ -148,7 +150,7 @@ class _Classes:
             return None
         name = str(rule) if rule else reference.name.upper()
         if name not in self._known:
-            self._known[name] = None  # what a rule inside itself finds
+            self._known[name] = None  # for a rule that contains itself
             self._depth += 1
             self._known[name] = self.of(definition)
             self._depth -= 1

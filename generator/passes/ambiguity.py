@@ -1,11 +1,13 @@
-"""Find the messages of the concurrent reading that can mean two things at one point of a dialog.
+"""Detection of messages that are ambiguous in the concurrent reading of a dialog.
 
-A reply may also open or close the dialog, or start an exchange, while a request waits for it. A message may answer
-requests of two kinds, one of which goes on differently; nothing but a key says then whose answer it is. And an
-exchange may be complete and still go on, as ``C:ask S:tell [ S:more ]`` is after ``S:tell``: its token lingers, and
-nobody knows whether the next ``S:more`` is about that one.
+There are three kinds:
 
-The rule as written tells them apart by what comes later, and a reader of messages as they come cannot.
+- A reply may also open or close the dialog, or start an exchange, while a request waits for the reply.
+- A message may answer requests of two kinds that continue differently. Only a key shows which one it answers.
+- An exchange may be complete and still continue: after ``S:tell`` in ``C:ask S:tell [ S:more ]``
+  its token remains, and it is open whether the next ``S:more`` belongs to it.
+
+The rule as written resolves these by later messages, which a reader of a running dialog does not have yet.
 """
 
 from __future__ import annotations
@@ -22,13 +24,13 @@ def ambiguous_replies(
     owners: Mapping[str, int],
     lingering: Collection[str],
 ) -> Iterator[str]:
-    """Yield each reply that may take a token where it was meant otherwise.
+    """Yield each reply that may take a token although it has another meaning.
 
     Args:
         phases: the lifecycle.
-        replies: what takes a token from where.
+        replies: the replies, with the places from which they take tokens.
         owners: for each place the number of its exchange.
-        lingering: the places whose exchange is complete, though replies may still come.
+        lingering: the places whose exchange is complete but allows further replies.
     """
     by_label: dict[str, list[Reply]] = {}
     for reply in replies:
@@ -41,7 +43,7 @@ def ambiguous_replies(
 
 
 def _compete(takes: Sequence[Reply], owners: Mapping[str, int], lingering: Collection[str]) -> bool:
-    """Whether it matters which of several tokens a reply takes, because one of them goes on."""
+    """Whether it matters which of several tokens a reply takes, because one of them continues."""
     onward = [reply for reply in takes if reply.then not in (None, reply.place)]
     if len(takes) < 2 or not onward:
         return False
@@ -53,7 +55,7 @@ def _compete(takes: Sequence[Reply], owners: Mapping[str, int], lingering: Colle
 
 
 def _leads(phase: Phase, label: str) -> bool:
-    """Whether a message does something in a phase beside being a reply."""
+    """Whether a message has an effect in a phase other than as a reply."""
     if any(move.label == label for move in phase.moves):
         return True
     starts = (start for start in phase.starts if start.label == label)

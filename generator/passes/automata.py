@@ -1,17 +1,17 @@
-"""Turn regular expressions over labels into minimal automata.
+"""Minimal automata of regular expressions over labels.
 
-A regular expression here is a small tree over *labels*, opaque strings such as ``C:Icanhaz``. The way
-to the automaton is the classic one: Thompson's construction gives an automaton with silent steps,
-subset construction removes them, states from which no complete word can be reached are dropped, and
-Moore's refinement merges the states that no word tells apart. States are then numbered breadth-first,
-the labels of a state in the order in which the expression first names them: equal languages over equally
-ordered labels give equal automata, and nothing depends on the order of a set.
+A regular expression is a small tree over *labels*, opaque strings such as ``C:Icanhaz``. Thompson's
+construction gives an automaton with silent steps, and subset construction removes them. States from
+which no complete word can be reached are dropped, and Moore's refinement merges equivalent states.
+States are numbered breadth-first, and the labels of a state are in the order of the expression.
+Equal languages with the same order of labels therefore give equal automata, and the result never
+depends on the order of a set.
 
-The automaton is partial: a label that a state does not list leads nowhere. State 0 is the start; the
-empty language has no states at all.
+The automaton is partial: a state has no transition for a label that it does not list. State 0 is
+the start. The empty language has no states.
 
-Subset construction can double its states with every label, so it has bounds and raises `TooLarge`.
-Expressions are walked recursively: whoever builds them bounds their depth.
+Subset construction can double the number of states with every label, so it has limits and raises `TooLarge`.
+Expressions are walked recursively: the caller must limit their depth.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from dataclasses import dataclass, field
 MAX_STATES = 2_000
 """States that subset construction may make."""
 MAX_STEPS = 3_000_000
-"""Nodes that may be visited to find all subsets, and so a bound of the time that it takes."""
+"""Maximum number of nodes visited to find all subsets, which limits the time."""
 MAX_NODES = 100_000
 """Most nodes of the automaton with silent steps, in which an element repeated at least once occurs twice."""
 
@@ -36,14 +36,14 @@ class Symbol:
 
 @dataclass(frozen=True, slots=True)
 class Chain:
-    """The items one after another; of no items, the empty word."""
+    """The items in sequence; without items, the empty word."""
 
     items: tuple[Regex, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """One of the items; of no items, nothing at all, not even the empty word."""
+    """One of the items; without items, the empty language."""
 
     items: tuple[Regex, ...]
 
@@ -124,7 +124,10 @@ def labels_of(regex: Regex) -> tuple[str, ...]:
 
 
 def alternatives_of(regex: Regex) -> tuple[Regex, ...]:
-    """Return the alternatives of an expression, choices within choices opened; itself if it is no choice."""
+    """Return the alternatives of an expression, nested choices flattened.
+
+    The expression if it is no choice.
+    """
     if not isinstance(regex, Choice):
         return (regex,)
     return tuple(item for choice in regex.items for item in alternatives_of(choice))
@@ -269,7 +272,7 @@ def _partition(transitions: Table, accepting: set[int]) -> list[int]:
 def _number(
     labels: tuple[str, ...], transitions: Table, accepting: set[int], classes: Sequence[int]
 ) -> Automaton:
-    """Number the classes breadth-first from the start's; unreachable and dead ones are left out."""
+    """Number the classes breadth-first from the start; unreachable and dead ones are omitted."""
     if not accepting:
         return Automaton(labels, (), frozenset())
     numbers = {classes[0]: 0}

@@ -1,6 +1,6 @@
-"""Lengths and counts that can never hold what they stand in front of (E421).
+"""Lengths and counts that are too small for the values after them (E421).
 
-``number-1 300*OCTET`` wants at least 300 octets and has one octet to say how many: up to 255.
+``number-1 300*OCTET`` requires at least 300 octets, but its length has one octet, so it is at most 255.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ WIDEST = 8
 
 
 def check_capacity(grammar: Grammar, diagnostics: Diagnostics) -> None:
-    """Report each length or count that is too small for the least that follows it."""
+    """Report each length or count that is too small for the shortest value after it."""
     octets = Octets(grammar)
     for rule in grammar.rules:
         for size, counted in _counted(rule.definition):
@@ -26,13 +26,17 @@ def check_capacity(grammar: Grammar, diagnostics: Diagnostics) -> None:
             if not 1 <= width <= WIDEST or counted.minimum < 256**width:
                 continue
             diagnostics.error(
-                "E421", counted.span, f"at least {counted.minimum} elements follow a size of {width} octet{'s' if width > 1 else ''}, which goes to {256**width - 1}",
-                f"no message can be valid; correct an error of the document with an erratum in the profile: {_fitting(counted.minimum)}OCTET holds {counted.minimum}",
-            )  # fmt: skip
+                "E421",
+                counted.span,
+                f"at least {counted.minimum} elements follow a size of {width} "
+                f"octet{'s' if width > 1 else ''}, which is at most {256**width - 1}",
+                "no message can be valid; if the document is wrong, correct it with an erratum in the "
+                f"profile: {_fitting(counted.minimum)}OCTET can hold {counted.minimum}",
+            )
 
 
 def _counted(element: Element) -> Iterator[tuple[Element, Repetition]]:
-    """Yield each element that stands in front of a repetition whose count is open, with the repetition."""
+    """Yield each element directly before a repetition with an open count, and the repetition."""
     match element:
         case Concatenation(items=items):
             for before, after in pairwise(items):
@@ -48,5 +52,5 @@ def _counted(element: Element) -> Iterator[tuple[Element, Repetition]]:
 
 
 def _fitting(number: int) -> int:
-    """The octets of the narrowest integer that holds `number`."""
+    """Return the octets of the narrowest integer that can hold `number`."""
     return next((width for width in (1, 2, 4) if number < 256**width), WIDEST)

@@ -1,10 +1,10 @@
-"""Whether everything that the profile names is there, and whether the package's names differ.
+"""Checks that everything the profile names exists, and that the names of the package differ.
 
     E418  two names of the generated package are the same
-    E509  a message that the protocol does not have
-    E511  anything else that the profile names and that is not there
+    E509  an unknown message
+    E511  any other unknown name
 
-A name that is misspelt in the profile would otherwise be a declaration that nobody hears of.
+Without this check, a declaration with a misspelled name would silently have no effect.
 """
 
 from __future__ import annotations
@@ -22,13 +22,13 @@ from specwire.generator.support.errors import Kind
 from specwire.generator.syntax import Rule
 
 KINDS: tuple[str, ...] = get_args(Kind)
-"""What can be wrong with a message: the kinds of a DecodeError."""
+"""The kinds of a DecodeError."""
 _OF_FIELDS = frozenset({"name", "default", "unit", "doc", "content"})
-"""What the profile may say of a rule in one message; the rest is about the rule wherever it is used."""
+"""Keys that the profile may set for a rule in one message; the other keys apply wherever the rule is used."""
 
 
 class Names:
-    """Looks up the names that a profile uses; what is not there is reported."""
+    """Lookup of the names that a profile uses; reports unknown names."""
 
     def __init__(self, loaded: LoadedProfile, diagnostics: Diagnostics) -> None:
         self.loaded = loaded
@@ -37,7 +37,7 @@ class Names:
         """The names of the protocol's messages, as soon as `check` knows them."""
 
     def check(self, grammar: Grammar, messages: Sequence[ir.Message]) -> None:
-        """Report what the profile says of rules, parts and roles that there are none of."""
+        """Report entries of the profile for rules, parts and roles that do not exist."""
         profile = self.loaded.profile
         by_rule = {fold(message.rule): message for message in messages}
         by_name = {fold(message.name): message for message in messages}
@@ -69,7 +69,7 @@ class Names:
                 self._role(role, "dialogs", number, "roles")
 
     def missing(self, what: str, known: Iterable[str], *path: str | int, code: str = "E511") -> None:
-        """Report that the last word of `path` names no `what`."""
+        """Report that there is no `what` with the name at the end of `path`."""
         name, listed = str(path[-1]), list(known)
         self._report(what, name, listed, code, path)
 
@@ -93,9 +93,11 @@ class Names:
             said = {f for f in hint.__struct_fields__ if getattr(hint, f) != getattr(TypeHint(), f)}
             for word in sorted(said - _OF_FIELDS):
                 self.diagnostics.error(
-                    "E511", self.loaded.place("types", key, word), f"`{word}` holds for a rule, not for one message",
+                    "E511",
+                    self.loaded.place("types", key, word),
+                    f"`{word}` applies to a rule, not to one message",
                     f"write it under [types.{rule.name}]",
-                )  # fmt: skip
+                )
 
     def _answer(self, number: int, answer: ir.Answer, by_name: Mapping[str, ir.Message]) -> None:
         self._role(answer.role, "answers", number, "role")
@@ -129,10 +131,13 @@ class Names:
             f"did you mean '{close[0]}'? " if close else f"there are: {', '.join(roles)}; " if roles else ""
         )
         path = self.loaded.source.path
-        return f'{known}add [roles.{letter}] with a name and a socket in {path}, for example name = "client", socket = "DEALER"'
+        return (
+            f"{known}add [roles.{letter}] with a name and a socket in {path}, for example name = "
+            '"client", socket = "DEALER"'
+        )
 
     def reply(self, reply: str, classes: Mapping[str, str], *path: str | int) -> str:
-        """Return the class of a message that the profile lets a role reply with; E509 where there is none."""
+        """Return the class of the message that a role replies with; E509 if there is no such message."""
         found = classes.get(fold(reply))
         if found is None:
             self._report("message", reply, self.messages, "E509", path)
@@ -148,7 +153,7 @@ def check_package_names(
     diagnostics: Diagnostics,
     loaded: LoadedProfile,
 ) -> None:
-    """Report names of the package that fall together: classes, enumerations, constants."""
+    """Report names of classes, enumerations and constants that collide in the package."""
     taken = dict.fromkeys(PACKAGE_NAMES - {"Flags"}, "a name of every package")
     for name, what in _package_names(rules, classes, constants, enums, flags):
         if name in taken:
@@ -157,9 +162,11 @@ def check_package_names(
             )
             span = rule.name_span if rule else loaded.place("constants", name)
             diagnostics.error(
-                "E418", span, f"{what} and {taken[name]} would both be '{name}' in Python",
-                "give one of them another name, in [[rules]] or in an erratum",
-            )  # fmt: skip
+                "E418",
+                span,
+                f"{what} and {taken[name]} would both be '{name}' in Python",
+                "rename one of them, in [[rules]] or in an erratum",
+            )
         taken.setdefault(name, what)
 
 

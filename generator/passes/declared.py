@@ -1,7 +1,7 @@
-"""What the profile declares of a rule's type, where the grammar's shape allows it.
+"""Types of rules that the profile declares, if the grammar's shape allows them.
 
-The profile says how octets are to be read, never how many there are: lengths, counts and widths stay those
-of the grammar. A declaration that the rule cannot be is E402 and points into the profile.
+The profile declares how octets are read, never how many there are: the grammar defines lengths, counts and
+widths. A declaration that does not fit the rule is E402 and points into the profile.
 """
 
 from __future__ import annotations
@@ -24,16 +24,16 @@ _REST = ir.Length("rest")
 PRIMITIVES: Mapping[str, ir.Type] = MappingProxyType(
     {"octets": ir.OctetsType(_REST), "text": ir.TextType(_REST), "json": ir.JsonType()}
 )
-"""What a name is that no rule defines and to which the profile gives a type: all that is left of the frame."""
+"""Types of names that only the profile declares: each is the rest of the frame."""
 
 
 def says_type(hint: TypeHint) -> bool:
-    """Whether the profile says what a rule's value is, so that nothing is assumed of it."""
+    """Whether the profile declares a rule's value, so that no assumption about it is reported."""
     return hint.type is not None or hint.constant is not None or bool(hint.members)
 
 
 def read(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) -> ir.Type | None:
-    """Return the type that the profile gives a rule of that shape; None after E402, where it cannot be so."""
+    """Return the type that the profile declares for a rule of that shape; None after E402."""
     if hint.members:
         found = _members(reader, rule, hint, shape)
     elif hint.constant is not None:
@@ -43,9 +43,11 @@ def read(reader: TypeReader, rule: Rule, hint: TypeHint, shape: ir.Type | None) 
     if not isinstance(found, str):
         return found
     reader.diagnostics.error(
-        "E402", reader.profile.place("types", rule.name), f"rule '{rule}' cannot be so: {found}",
-        f"it is defined at {rule.name_span}",
-    )  # fmt: skip
+        "E402",
+        reader.profile.place("types", rule.name),
+        f"the declaration does not fit rule '{rule}': {found}",
+        f"correct it; the rule is defined at {rule.name_span}",
+    )
     return None
 
 
@@ -112,16 +114,16 @@ def _retyped(reader: TypeReader, rule: Rule, hint: TypeHint, type: ir.Type | Non
             length=ir.Length(kind="rest")
         ):
             return ir.JsonType()
-    return f"its shape in the grammar is no {hint.type}"
+    return f"its definition cannot be read as {hint.type}"
 
 
 def _fill(hint: TypeHint) -> str:
-    """The octet that fills what means nothing: NUL unless the profile says another."""
+    """Return the padding octet: NUL unless the profile declares another."""
     return f"{hint.padding or 0:02x}"
 
 
 def _opaque(reader: TypeReader, rule: Rule) -> ir.Type | None:
-    """A run of elements that the profile declares to be one value: of a fixed size, or to the frame's end."""
+    """Return the type of a run that the profile declares to be one value."""
     extent = _extent(reader, rule)
     return ir.OctetsType(ir.Length("fixed", extent), extent) if extent else None
 

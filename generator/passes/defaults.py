@@ -1,4 +1,4 @@
-"""Defaults that the profile declares, as the IR holds them: a name becomes the number it stands for."""
+"""Defaults that the profile declares, in the form of the IR: the name of a constant becomes its number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from specwire.generator.names import constant_name
 
 
 class Misfit(ValueError):
-    """A default that the field cannot have; the text says why."""
+    """Raised for a default that the field cannot have, with the reason."""
 
 
 def read_default(
@@ -55,7 +55,9 @@ def read_default(
         case ir.OctetsType(minimum=0), "":
             return ""
         case ir.OctetsType(), _:
-            raise Misfit('only no octets at all can be a default, "", where the field may be empty')
+            raise Misfit(
+                'the only default for octets is the empty value, "", and only if the field may be empty'
+            )
         case ir.ConstantType(), _:
             raise Misfit("the field is a constant")
-    raise Misfit("it is of another kind than the field")
+    raise Misfit("its type is not that of the field")

@@ -1,8 +1,7 @@
 """Texts that end where a constant begins: ``"SET" SP key SP value CRLF``.
 
-A text without an end of its own ends before the constant behind it, where its characters are none of those
-that the constant begins with: then the first place where the constant stands is the end. Where they can be,
-nothing is taken for granted, and the text is one without an end (E409).
+A text of open length ends before the constant that follows it, if the text cannot contain the first octet of
+the constant. Otherwise the end is ambiguous, and the text has no end (E409).
 """
 
 from __future__ import annotations
@@ -18,7 +17,7 @@ _OCTETS = re.compile(r"\\x([0-9a-f]{2})(?:-\\x([0-9a-f]{2}))?")
 
 
 def end_texts(fields: Iterable[ir.Field]) -> Iterator[ir.Field]:
-    """Yield the fields of a run; an open text before a constant gets it for its end."""
+    """Yield the fields of a run; an open text before a constant ends at that constant."""
     row = list(fields)
     for field, after in zip(row, (*row, None)[1:], strict=True):
         end = after.type.octets if after is not None and isinstance(after.type, ir.ConstantType) else b""

@@ -1,19 +1,20 @@
-"""Turn dialog rules into dialogs: each rule read strictly and concurrently.
+"""Dialogs from dialog rules, in a strict and a concurrent reading.
 
-A dialog rule is a regular expression over messages, each marked with its sender, such as FILEMQ v2's
-``use-peering = C:ICANHAZ ( S:ICANHAZ-OK / error ) / C:NOM``. A profile names the rule and says what the
-rule cannot: its errors, its key, whether it repeats (`DialogSettings`). The rule as written gives the
-strict reading, its shape the concurrent one (`specwire.generator.passes.lifecycle`).
+A dialog rule is a regular expression over messages, each marked with its sender, such as FILEMQ
+v2's ``use-peering = C:ICANHAZ ( S:ICANHAZ-OK / error ) / C:NOM``. A profile names the rule and
+declares what the rule cannot express: its errors, its key, whether it repeats (`DialogSettings`).
+The rule as written gives the strict reading; its shape gives the concurrent one
+(`specwire.generator.passes.lifecycle`).
 
 Diagnostics:
 
     E301  a message without its sender          E305  a repetition or a dialog that is too large
     E302  a rule that refers to itself          E306  something that is not a message
     E303  a role that the dialog does not have  E307  the profile names a rule that does not exist
-    E304  nothing in the rule is sent           E308  the error rule is more than single messages
-    E309  profile entries that cannot be, or contradict each other
-    W304  no repeated part: in the concurrent reading too, the dialog is one run
-    W305  a message of which only the rest of the dialog tells what it meant
+    E304  a rule without messages               E308  an error rule with more than single messages
+    E309  settings that are invalid or contradict each other
+    W304  no repeated part: the dialog is one run in the concurrent reading too
+    W305  a message whose meaning depends on later messages
 """
 
 from __future__ import annotations
@@ -56,14 +57,14 @@ def build_dialogs(
     place: Place | None = None,
     steps: Steps | None = None,
 ) -> tuple[Dialog, ...]:
-    """Return the dialogs of a protocol, in the order of the profile; one with a fault is left out.
+    """Return the dialogs of a protocol, in the order of the profile; dialogs with a fault are omitted.
 
     Args:
         grammar: all rules, resolved.
         settings: the profile's ``[[dialogs]]``.
         classes: the class name for each message rule as written (``OHAI``, ``C:request``).
-        diagnostics: takes what is wrong.
-        place: finds the line in the profile that a fault of `settings` is about.
+        diagnostics: collects the faults.
+        place: finds the line of the profile for a fault of `settings`.
         steps: budget for automata, shared with other dialogs.
     """
     builder = _Builder(grammar, classes, diagnostics, place or _nowhere, steps or Steps())
@@ -76,7 +77,7 @@ def build_dialogs(
 
 
 def senders(dialogs: Sequence[Dialog]) -> dict[str, tuple[str, ...]]:
-    """Return for each message class the letters of the roles that some dialog lets send it."""
+    """Return for each message class the letters of the roles that may send it in some dialog."""
     found: dict[str, dict[str, None]] = {}
     for dialog in dialogs:
         for role in dialog.roles:
@@ -93,7 +94,7 @@ def _nowhere(*_words: str) -> Span:
 
 @dataclass(frozen=True, slots=True)
 class _Builder:
-    """Builds one dialog after another; each method adds what it finds wrong and returns None then."""
+    """Builder of dialogs; a method that finds a fault reports it and returns None."""
 
     grammar: Grammar
     classes: Mapping[str, str]
@@ -114,15 +115,17 @@ class _Builder:
             return None
         if not labels_of(regex):
             self.diagnostics.error(
-                "E304", rule.name_span, f"in dialog rule '{rule}' nobody sends a message",
-                "name a message with its sender, 'ROLE:message'",
-            )  # fmt: skip
+                "E304",
+                rule.name_span,
+                f"dialog rule '{rule}' contains no message",
+                "write at least one message with its sender: 'ROLE:message'",
+            )
             return None
         return self._automata(entry, rule, regex, errors)
 
     def contradiction(self, entry: DialogSettings, message: str) -> None:
-        """Add the fault of a profile entry."""
-        help = "docs/reference/grammars.md shows an entry of [[dialogs]] and says what its keys mean"
+        """Report a fault of a profile entry."""
+        help = "docs/reference/grammars.md describes the keys of [[dialogs]]"
         self.diagnostics.error("E309", self.place(f'"{entry.name}"', "name"), message, help)
 
     def _check(self, entry: DialogSettings) -> None:
@@ -140,9 +143,11 @@ class _Builder:
         rule = self.grammar.rule(bare, role or None)
         if rule is None:
             self.diagnostics.error(
-                "E307", self.place(f'"{name}"'), f"dialog rule '{name}' is not defined",
-                "define it in the grammar, or in [[rules]] of the profile",
-            )  # fmt: skip
+                "E307",
+                self.place(f'"{name}"'),
+                f"dialog rule '{name}' is not defined",
+                "define it in the grammar, or under [[rules]] in the profile",
+            )
         return rule
 
     def _errors(self, reader: DialogReader, entry: DialogSettings) -> tuple[str, ...]:
@@ -154,9 +159,11 @@ class _Builder:
         labels = tuple(item.label for item in items if isinstance(item, Symbol))
         if len(labels) < len(items) and self.diagnostics.faults == found_before:
             self.diagnostics.error(
-                "E308", rule.name_span, f"error rule '{rule}' is not an alternation of single messages",
+                "E308",
+                rule.name_span,
+                f"error rule '{rule}' is not an alternation of single messages",
                 "write it as 'ROLE:message / ROLE:message'",
-            )  # fmt: skip
+            )
         return labels
 
     def _automata(
@@ -166,27 +173,32 @@ class _Builder:
             regex = Many(regex)
         if not has_group(regex):
             self.diagnostics.warning(
-                "W304", rule.name_span,
+                "W304",
+                rule.name_span,
                 f"dialog '{entry.name}' has no repeated part, so it allows one run of its messages",
-                "repeat what may happen any number of times, '*( ... )', or set repeat = true in the profile",
-            )  # fmt: skip
+                "write '*( ... )' around the part that repeats, or set repeat = true in the profile",
+            )
         mirror = _mirror(labels_of(regex), entry.roles) if entry.symmetric else {}
         try:
             automaton = build_automaton(regex, self.steps)
             concurrent, ambiguous = read_concurrently(regex, errors=errors, mirror=mirror, steps=self.steps)
         except TooLarge:
             self.diagnostics.error(
-                "E305", rule.name_span, f"the automaton of dialog rule '{rule}' is too large",
-                "write fewer counted repetitions and fewer optional parts in a row",
-            )  # fmt: skip
+                "E305",
+                rule.name_span,
+                f"the automaton of dialog rule '{rule}' is too large",
+                "use fewer counted repetitions and fewer consecutive optional parts",
+            )
             return None
         if ambiguous and not entry.key:  # a key tells which request a reply belongs to
             self.diagnostics.warning(
-                "W305", rule.name_span,
-                f"in dialog '{entry.name}' only what follows tells the meaning of {_quoted(ambiguous)}",
-                "the concurrent reading takes it for a reply where one may come, else lets it open or close; "
-                "give each meaning a message of its own, or name the `key` that pairs replies with requests",
-            )  # fmt: skip
+                "W305",
+                rule.name_span,
+                f"in dialog '{entry.name}' the meaning of {_quoted(ambiguous)} is ambiguous until later "
+                "messages arrive",
+                "it is read as a reply if one is expected, otherwise as the start or the end of the dialog; "
+                "if a field matches replies to requests, name it as `key` in the profile",
+            )
         return Dialog(
             name=entry.name,
             rule=str(rule),
@@ -213,7 +225,7 @@ def _mirror(labels: Sequence[str], roles: Sequence[str]) -> dict[str, str]:
 
 
 def _name_strict(automaton: Automaton, concurrent: Concurrent) -> tuple[State, ...]:
-    """Return the strict states; the one that allows what the phase of use allows is named like it."""
+    """Return the strict states; the state that corresponds to the phase for use gets its name."""
     known: dict[frozenset[str], str] = {}
     for phase in (phase for phase in concurrent.phases if phase.name in (START, USE)):
         allowed = {move.label for move in phase.moves} | {start.label for start in phase.starts}

@@ -1,7 +1,7 @@
-"""Whether the keys of a dialog are fields of its messages.
+"""Checks that the keys of a dialog are fields of its messages.
 
-A session pairs a reply with its request by the values of the dialog's key. A name that no message has, or that
-one side of an exchange has and the other lacks, would pair nothing: every reply would be a violation.
+A session matches a reply to its request by the values of the dialog's key. If a key is not a field of both
+messages of an exchange, no reply ever matches and every reply is a violation.
 
     E310  a key, a keyless value or an unanswered bit that no message can hold
 """
@@ -27,7 +27,7 @@ def check_keys(
     loaded: LoadedProfile,
     diagnostics: Diagnostics,
 ) -> None:
-    """Report what the profile's ``[[dialogs]]`` say of fields that the messages do not have."""
+    """Report entries of ``[[dialogs]]`` for fields that the messages do not have."""
     fields = {
         message.class_name: {field.name: field for field in message.fields if not field.constant}
         for message in messages
@@ -43,7 +43,7 @@ def check_keys(
 
 @dataclass(frozen=True, slots=True)
 class _Keys:
-    """Checks one dialog."""
+    """Checker of one dialog."""
 
     dialog: Dialog
     entry: DialogSettings
@@ -51,7 +51,7 @@ class _Keys:
     fields: Mapping[str, Fields]
     """The fields of each message class, by name."""
     announcing: int
-    """The bits of the flags octet that say which frames there are: messages do not hold them."""
+    """The bits of the flags octet that announce frames; they are not fields of messages."""
     loaded: LoadedProfile
     diagnostics: Diagnostics
 
@@ -86,19 +86,21 @@ class _Keys:
         return False
 
     def _check_pairs(self, name: str, index: int) -> None:
-        """A request and its reply have a key both, or neither."""
+        """Report a request and a reply of which only one has the key."""
         spoken = self._spoken()
         for request, reply in self._pairs():
             if (name in spoken[request]) is (name in spoken[reply]):
                 continue
             having, lacking = (request, reply) if name in spoken[request] else (reply, request)
             self._report(
-                ("key", index), f"'{reply}' can never answer '{request}'",
-                f"'{having}' has the key '{name}', and '{lacking}' has no such field",
-            )  # fmt: skip
+                ("key", index),
+                f"'{reply}' can never answer '{request}'",
+                f"'{having}' has the key field '{name}', but '{lacking}' does not; name a field that both "
+                "have",
+            )
 
     def _pairs(self) -> Iterator[tuple[str, str]]:
-        """Each label that leaves a token in a place, with each that takes it from there."""
+        """Yield each label that puts a token into a place, with each label that takes it from there."""
         reading = self.dialog.concurrent
         puts = [(start.label, start.place) for phase in reading.phases for start in phase.starts]
         puts += [(reply.label, reply.then) for reply in reading.replies]
@@ -110,7 +112,7 @@ class _Keys:
         types = [fields[name].type for fields in self._spoken().values() if name in fields]
         if not all(isinstance(type, ir.IntegerType) and 0 <= value < 256**type.octets for type in types):
             self._report(
-                (word, name), f"field '{name}' cannot be {value}", "it has to be an integer that fits"
+                (word, name), f"field '{name}' cannot be {value}", "write an integer that the field can hold"
             )
             return False
         return True
@@ -120,6 +122,7 @@ class _Keys:
         masked = any(isinstance(type, ir.IntegerType) and type.bitmask for type in types)
         if masked and value & self.announcing:
             self._report(
-                ("unanswered", name), f"'{name}' never holds bit 0x{value & self.announcing:02x}",
-                "it announces a frame, which messages show by having the frame",
-            )  # fmt: skip
+                ("unanswered", name),
+                f"'{name}' never has bit 0x{value & self.announcing:02x}",
+                "the bit announces a frame and is not part of the field; use another bit",
+            )

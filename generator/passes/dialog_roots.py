@@ -1,16 +1,17 @@
-"""Find the dialogs of a grammar whose profile declares none.
+"""Search for the dialogs of a grammar whose profile declares none.
 
-A rule that names messages with their senders (``C:OHAI ( S:OHAI-OK / error )``) is part of a dialog, and so is a
-rule that is made of such rules and no octets. One of them that no other one uses is the whole: a dialog between
-the roles that it names. What the rule cannot say is read from its shape:
+A rule that names messages with their senders (``C:OHAI ( S:OHAI-OK / error )``) is part of a
+dialog. So is a rule that consists of such rules and has no octets. A part that no other part uses
+is a dialog between the roles that it names. Its settings are inferred from the shape of the rule:
 
-- alternatives side by side (``C:request *S:response / S:event``) are exchanges of a dialog without end, so it repeats;
+- alternatives side by side (``C:request *S:response / S:event``) are exchanges of an endless
+  dialog, so it repeats;
 - the messages of a rule named ``error`` that the dialog uses are its errors.
 
-All of this is assumed, so it is listed (W410), as is what stays open: rules that could be one dialog or several
-(W411), a letter that the profile's roles lack (W412). A rule that cannot be a dialog is no error here, because
-nobody has said that it is one: the reason is told (W406), and no machine is made of it. ``dialogs = []`` in the
-profile says that there is none.
+These assumptions are reported (W410). So are rules that could be one dialog or several (W411), and
+a letter that is not among the profile's roles (W412). A rule that cannot be a dialog is a warning
+with the reason (W406), not an error, because nothing declares it to be a dialog. ``dialogs = []``
+in the profile declares that there is none.
 """
 
 from __future__ import annotations
@@ -32,9 +33,12 @@ _ERRORS = frozenset({"error", "errors"})
 def infer_dialogs(
     grammar: Grammar, classes: Mapping[str, str], loaded: LoadedProfile, diagnostics: Diagnostics
 ) -> tuple[Dialog, ...]:
-    """Return the dialogs that the rules draw, in the order of the grammar; none where the profile says so.
+    """Return the dialogs that the rules define, in the order of the grammar.
 
-    `classes` are the class names of the messages by their rules.
+    None if the profile declares none.
+
+    Args:
+        classes: the class names of the messages, by rule.
     """
     if ("dialogs",) in loaded.places:
         return ()
@@ -96,7 +100,7 @@ def _settings(
 
 
 def _reached(grammar: Grammar, root: Rule, parts: Mapping[str, Rule]) -> list[Rule]:
-    """Return `root` and the parts that it is made of, in the order in which they are named."""
+    """Return `root` and the parts that it uses, in the order in which they are named."""
     found = {str(root): root}
     for rule in (waiting := [root]):  # grows while we walk it
         for target in _targets(grammar, rule):
@@ -112,7 +116,7 @@ def _is_choice_of_messages(rule: Rule) -> bool:
 
 
 def _is_choice_of_exchanges(rule: Rule) -> bool:
-    """Whether a rule is alternatives that each begin with one message: so any may follow any."""
+    """Whether all alternatives of a rule begin with one message, so that any may follow any."""
     if not isinstance(rule.definition, Alternation):
         return False
     return all(isinstance(_first(item), Reference) for item in rule.definition.items)
@@ -123,17 +127,17 @@ def _first(element: Element) -> Element:
 
 
 def _explain(root: Rule, found: Diagnostics, diagnostics: Diagnostics) -> None:
-    """Tell why no machine is made of a rule."""
+    """Report why no state machine is generated from a rule."""
     for fault in found.errors:
         diagnostics.warning(
-            "W406", fault.span, f"nothing is generated of the dialog '{root}': {fault.message}", fault.help
+            "W406", fault.span, f"nothing is generated from dialog '{root}': {fault.message}", fault.help
         )
 
 
 def _list_assumption(
     root: Rule, settings: DialogSettings, loaded: LoadedProfile, diagnostics: Diagnostics
 ) -> None:
-    facts = [f"rule '{root}' is taken for the dialog of {_listed(settings.roles)}"]
+    facts = [f"rule '{root}' is read as the dialog of {_listed(settings.roles)}"]
     facts += ["it repeats"] if settings.repeat else []
     facts += [f"the messages of '{settings.error}' end it"] if settings.error else []
     letters = ", ".join(f'"{role}"' for role in settings.roles)
@@ -141,20 +145,24 @@ def _list_assumption(
     written += ["repeat = true"] if settings.repeat else []
     written += [f'error = "{settings.error}"'] if settings.error else []
     diagnostics.warning(
-        "W410", root.name_span, "; ".join(facts),
+        "W410",
+        root.name_span,
+        "; ".join(facts),
         f"write it under [[dialogs]] in {loaded.source.path}: {', '.join(written)}",
-    )  # fmt: skip
+    )
     declared = loaded.profile.roles
     for role in settings.roles if declared else ():
         if role not in declared:
             diagnostics.warning(
-                "W412", root.name_span, f"'{role}' sends messages in dialog '{root}', and the profile has no such role",
-                f"describe it under [roles.{role}] in {loaded.source.path}, beside {_listed(declared)}",
-            )  # fmt: skip
+                "W412",
+                root.name_span,
+                f"'{role}' sends messages in dialog '{root}', but the profile has no such role",
+                f"add [roles.{role}] in {loaded.source.path}; the declared roles are {_listed(declared)}",
+            )
 
 
 def _check_alike(grammar: Grammar, dialogs: Sequence[Dialog], diagnostics: Diagnostics) -> None:
-    """Report dialogs between the same roles: they may be side by side, or follow each other."""
+    """Report dialogs between the same roles: they may be separate, or parts of one dialog."""
     by_roles: dict[frozenset[str], list[Dialog]] = {}
     for dialog in dialogs:
         by_roles.setdefault(frozenset(dialog.roles), []).append(dialog)
@@ -164,9 +172,11 @@ def _check_alike(grammar: Grammar, dialogs: Sequence[Dialog], diagnostics: Diagn
         names = [f"'{dialog.rule}'" for dialog in alike]
         rule = next(rule for rule in grammar.rules if str(rule) == alike[-1].rule)
         diagnostics.warning(
-            "W411", rule.name_span, f"each of the rules {_listed(names)} is taken for a dialog of its own",
-            "if they belong together, write one rule of them in [[rules]], and declare it under [[dialogs]]",
-        )  # fmt: skip
+            "W411",
+            rule.name_span,
+            f"each of the rules {_listed(names)} is read as a separate dialog",
+            "if they are one dialog, join them in one rule under [[rules]] and declare it under [[dialogs]]",
+        )
 
 
 def _listed(names: Iterable[str]) -> str:

@@ -1,7 +1,8 @@
 """Regular expressions over labels, read from dialog rules.
 
-A dialog rule consists of messages with their senders (``C:OHAI``) and other dialog rules (``open-peering``),
-which are expanded in place. It contains nothing else: octets belong in messages, and each message needs a sender.
+A dialog rule consists of messages with their senders (``C:OHAI``) and other dialog rules
+(``open-peering``), which are expanded in place. It contains nothing else: octets belong in
+messages, and each message needs a sender.
 
 A rule that refers to itself has no finite automaton (E302). Counted repetitions are expanded, so their count
 and the size of the whole expression are bounded (E305). A fault costs the dialog, but not the messages.
@@ -92,7 +93,7 @@ class DialogReader:
             "E306",
             element.span,
             f"octets in dialog rule '{self._path[-1]}'",
-            "a dialog names messages with their sender; octets belong into the rule of a message",
+            "write octets in the rule of a message; a dialog rule contains only messages with their senders",
         )
         return EMPTY
 
@@ -101,8 +102,8 @@ class DialogReader:
             self.diagnostics.error(
                 "E305",
                 element.span,
-                f"a dialog repeats an element at most {MAX_COUNT} times by count",
-                "write '*' and check the number in the program",
+                f"a repeat count in a dialog is at most {MAX_COUNT}",
+                "write '*' and check the number of messages in the application",
             )
             return EMPTY
         required = tuple(self._element(element.element) for _ in range(element.minimum))
@@ -121,9 +122,11 @@ class DialogReader:
         if senders or fold(reference.name) in self._folded:
             written = " or ".join(f"'{role}:{reference.name}'" for role in senders or self.roles)
             self.diagnostics.error(
-                "E301", reference.span, f"message '{reference}' stands in a dialog without its sender",
+                "E301",
+                reference.span,
+                f"message '{reference}' in a dialog has no sender",
                 f"write {written}",
-            )  # fmt: skip
+            )
             return EMPTY
         rule = self.grammar.find(reference)
         if rule is None:
@@ -131,9 +134,11 @@ class DialogReader:
         if any(rule is other for other in self._path):
             cycle = " -> ".join(f"'{other}'" for other in (*self._path, rule))
             self.diagnostics.error(
-                "E302", reference.span, f"dialog rule '{rule}' refers to itself: {cycle}",
+                "E302",
+                reference.span,
+                f"dialog rule '{rule}' refers to itself: {cycle}",
                 "write the repetition with '*'",
-            )  # fmt: skip
+            )
             return EMPTY
         return self.read(rule)
 
@@ -145,9 +150,11 @@ class DialogReader:
         known = {fold(letter): letter for letter in self.roles}
         if fold(role) not in known:
             self.diagnostics.error(
-                "E303", reference.span, f"'{role}' is not a role of this dialog",
+                "E303",
+                reference.span,
+                f"'{role}' is not a role of this dialog",
                 f"its roles are {', '.join(self.roles)}; the profile lists them in [[dialogs]]",
-            )  # fmt: skip
+            )
             return EMPTY
         return Symbol(f"{known[fold(role)]}:{class_name}")
 
@@ -156,10 +163,10 @@ class DialogReader:
         if rule is None and not (self.grammar.core(reference) or self.grammar.external(reference)):
             self._report_undefined(reference)
             return EMPTY
-        help = "a dialog names messages with their sender, and rules made of such names"
+        help = "a dialog rule contains messages with their senders, and rules that consist of such names"
         if rule is not None and any(rule is other for other in self._path):
             help = (
-                f"names are read without case, so it is the dialog rule '{rule}' itself: rename one of them"
+                f"names are not case-sensitive, so it is the dialog rule '{rule}' itself: rename one of them"
             )
         self.diagnostics.error(
             "E306", reference.span, f"'{reference}' in a dialog rule is not a message", help
@@ -175,9 +182,11 @@ class DialogReader:
         self._undefined.add(name)
         close = get_close_matches(str(reference), names, n=1, cutoff=0.7)
         self.diagnostics.error(
-            "E306", reference.span, f"rule '{reference}' is used but never defined",
+            "E306",
+            reference.span,
+            f"rule '{reference}' is not defined",
             f"did you mean '{close[0]}'?" if close else "define it under [[rules]] in the profile",
-        )  # fmt: skip
+        )
 
     def _too_large(self, span: Span) -> Regex:
         if not self._stopped:

@@ -1,4 +1,4 @@
-"""Names of fields: each in a message or record is another."""
+"""Distinct names for the fields of a message or record."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from specwire.generator.syntax import Rule
 
 
 def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -> tuple[ir.Field, ...]:
-    """Return the fields with names that differ: a rule's own where two rules have the same in them.
+    """Return the fields with distinct names, qualified by the name of their rule if necessary.
 
-    What is the same even so has a number behind it, which is an assumption (W408).
+    Names that are still equal get a number, which is an assumption (W408).
     """
     short = Counter(field.name.rpartition("/")[2] for field in fields)
     seen: Counter[str] = Counter()
@@ -26,13 +26,15 @@ def distinct(fields: Sequence[ir.Field], rule: Rule, diagnostics: Diagnostics) -
         name = parts[-1] if short[parts[-1]] == 1 else "_".join(parts[-2:])
         seen[name] += 1
         if seen[name] > 1 and field.implied:
-            # A constant that comes twice, a blank between words: nobody reads its name.
+            # A repeated constant, such as a blank between words: its name is never used.
             name = f"{name}_{seen[name]}"
         elif seen[name] > 1:
             name = f"{name}_{seen[name]}"
             diagnostics.warning(
-                "W408", rule.name_span, f"'{rule}' has several fields '{parts[-1]}'; one is called '{name}'",
-                "give each a rule of its own, with the name that it should have, in an erratum",
-            )  # fmt: skip
+                "W408",
+                rule.name_span,
+                f"'{rule}' has several fields '{parts[-1]}'; one is named '{name}'",
+                "give each field a separate rule with the intended name in an erratum",
+            )
         found.append(msgspec.structs.replace(field, name=name, attribute=attribute(name)))
     return tuple(found)

@@ -1,10 +1,10 @@
 """The fields of one message: names, types, defaults, documentation.
 
-A literal in place has no name of its own; it is the message's ``id``. Constants keep their place among
-the fields, because encoders and schemas need it, but are no fields of the class.
+A literal in a message rule has no name; it becomes the message's ``id``. Constants keep their place among the
+fields, because encoders and schemas need it, but are not fields of the class.
 
-Defaults: what the profile declares; None for a part that can be absent; and no pairs or elements for a
-dictionary or list that nothing without a default follows.
+Defaults are those of the profile, None for an optional part, and an empty collection for a dictionary or list
+that is followed only by fields with defaults.
 """
 
 from __future__ import annotations
@@ -38,11 +38,11 @@ if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
 
 LITERAL = "id"
-"""The name of a literal that stands in a message rule: in every protocol so far, the message's number."""
+"""The name of a literal in a message rule. In every protocol so far it is the message's number."""
 
 
 class FieldReader:
-    """Makes the fields of one message rule and remembers the names that are taken."""
+    """Reader of the fields of one message rule; it remembers the names that are taken."""
 
     def __init__(self, reader: TypeReader, rule: Rule, table: MessageTable) -> None:
         self.reader = reader
@@ -51,9 +51,10 @@ class FieldReader:
         self.literals = 0
 
     def run(self, items: Sequence[Element]) -> Iterator[ir.Field]:
-        """Yield the fields of a run; rules that are runs themselves are opened.
+        """Yield the fields of a run; rules that are runs themselves are expanded.
 
-        The name of a field from such a rule holds the rule's, ``address/port``, until `distinct` settles it (`specwire.generator.passes.field_names`).
+        The name of a field from such a rule is qualified by the rule's name, ``address/port``, until
+        `specwire.generator.passes.field_names.distinct` shortens it.
         """
         groups = list(group_elements(self.reader, items))
         last = len(groups)
@@ -88,7 +89,7 @@ class FieldReader:
                 yield from self._unnamed(item)
 
     def _counted(self, head: Element, repetition: Repetition) -> Iterator[ir.Field]:
-        """``L *X`` in place: named as X is, else as L is without the word for a length."""
+        """Yield the field of ``L *X``, named after X, or else after L without the word for a length."""
         body = repetition.element
         target = self.reader.grammar.find(body) if isinstance(body, Reference) else None
         hint = self.reader.hint(target, self.rule)
@@ -106,7 +107,7 @@ class FieldReader:
         yield self._field(stem or "data", layout.type, None, NOTHING_SAID)
 
     def _with_length(self, head: Element, value: Reference) -> Iterator[ir.Field]:
-        """``size body``: the value with its length, or its count, in front."""
+        """Yield the field of ``size body``: the value with its length or count before it."""
         rule = self.reader.grammar.find(value)
         layout = self.reader.layout(rule) if rule else None
         width = self.reader.width(head)
@@ -120,7 +121,7 @@ class FieldReader:
         yield self._field(hint.name or rule.name, type, rule, hint)
 
     def _size(self, item: Reference) -> Iterator[ir.Field]:
-        """An integer, plain or in several forms, that counts all octets behind it."""
+        """Yield the field of an integer, plain or in several forms, that counts all octets after it."""
         width = self.reader.width(item)
         self.reader.note_length(item)
         opened = self.reader.opened(item)
@@ -135,9 +136,12 @@ class FieldReader:
         values = [field for field in fields if not field.optional]
         if len(values) != 1 or values[0].implied:
             self.reader.fault(
-                "E405", option.span, f"'{self.rule}' has an option inside a frame that is not one value",
-                "specwire can express optional values only at the end of a frame, each in its own brackets: '[ a [ b ] ]'",
-            )  # fmt: skip
+                "E405",
+                option.span,
+                f"'{self.rule}' has an option in a frame that is not a single value",
+                "specwire can express optional values only at the end of a frame, each in its own "
+                "brackets: '[ a [ b ] ]'",
+            )
             return
         for field in fields:
             yield msgspec.structs.replace(field, optional=True, nullable=True, required=False, default=None)
@@ -150,9 +154,10 @@ class FieldReader:
         return ir.Stack(name, self._tuple(name, rule, repetition), presence, letter)
 
     def rest(self, rule: Rule | None, repetition: Repetition) -> ir.Field:
-        """Return the field for ``*more``: a tuple of all frames that are left.
+        """Return the field for ``*more``: a tuple of all remaining frames.
 
-        `rule` is the rule that stands for them in the message (``content = msg``), None for frames in place.
+        Args:
+            rule: the rule that names the frames in the message (``content = msg``); None for frames in place.
         """
         return self._tuple(rule.name if rule else str(repetition.element), rule, repetition)
 
@@ -195,7 +200,10 @@ class FieldReader:
                 yield self._field(name, union, rule, hint)
 
     def _opened(self, rule: Rule, found: FieldsLayout, hint: TypeHint, *, last: bool) -> Iterator[ir.Field]:
-        """The fields of a rule in place of its name; a record where a size in it covers less than what follows."""
+        """Yield the fields of a rule in place of its name.
+
+        If a size in the rule does not cover all the rest of the frame, yield a record.
+        """
         fields = list(FieldReader(self.reader, self.rule, self.table).run(found.items))
         if not last and any(isinstance(field.type, ir.SizeType) for field in fields):
             record = self.reader.record(rule.name, found.items, rule)
@@ -207,18 +215,23 @@ class FieldReader:
 
     def _no_value(self, item: Reference) -> None:
         self.reader.fault(
-            "E406", item.span, f"'{item}' has no single value where '{self.rule}' uses it",
-            "specwire cannot express alternatives in place of a field: make them a separate frame, or separate messages",
-        )  # fmt: skip
+            "E406",
+            item.span,
+            f"'{item}' is not a single value in '{self.rule}'",
+            "specwire cannot express alternatives in place of a field: make them a separate frame, or "
+            "separate messages",
+        )
 
     def _no_layout(self, item: Element) -> None:
         self.reader.fault(
-            "E407", item.span, f"an element of '{self.rule}' has neither a name nor a fixed value",
+            "E407",
+            item.span,
+            f"an element of '{self.rule}' has neither a name nor a fixed value",
             "specwire cannot express it in place: give it a rule in an erratum",
-        )  # fmt: skip
+        )
 
     def _unnamed(self, item: Element) -> Iterator[ir.Field]:
-        """A value in place: a literal, what repeats to the end, alternatives, or octets without a name."""
+        """Yield the field of a value without a rule: a literal, a repetition, alternatives, or octets."""
         layout = self.reader.shape(item, None, NOTHING_SAID)
         if layout is not None and isinstance(layout.type, ir.ConstantType):
             yield self._constant(layout.type, "Number of the message." if isinstance(item, NumVal) else "")
@@ -253,9 +266,11 @@ class FieldReader:
             return
         self.reader.nameless.add(item.span)
         self.reader.diagnostics.warning(
-            "W408", item.span, f"an element of '{self.rule}' has no name, and is called '{name}'",
-            "give it a rule of its own, with the name that it should have, in an erratum",
-        )  # fmt: skip
+            "W408",
+            item.span,
+            f"an element of '{self.rule}' has no name and is named '{name}'",
+            "give it a separate rule with the intended name in an erratum",
+        )
 
     def _field(
         self,
@@ -288,7 +303,7 @@ class FieldReader:
         )
 
     def _doc(self, rule: Rule) -> str:
-        """The comment on the rule, less the words that only say that it is a frame."""
+        """Return the comment on the rule, without the words that only mark it as a frame."""
         text = self.reader.comment(rule)
         if "zeromq frame" in text.lower():
             text = words_of(rule.leading)
@@ -297,7 +312,7 @@ class FieldReader:
     def _default(
         self, value: object, type: ir.Type, rule: Rule | None, part: str | None = None, *, many: bool = False
     ) -> ir.Default:
-        """Return what a default of the profile is in the IR; one that does not fit is E512, and none."""
+        """Return a default of the profile in the form of the IR; None after E512 if it does not fit."""
         known = self.reader
         try:
             return read_default(value, type, many=many, constants=known.constants, enums=known.enums)
@@ -306,7 +321,7 @@ class FieldReader:
             known.diagnostics.error(
                 "E512",
                 known.profile.place(*path),
-                f"this cannot be a default in message '{self.rule}': {misfit}",
+                f"this default does not fit in message '{self.rule}': {misfit}",
                 "write a value that the field can hold, or the name of a constant of the grammar",
             )
         return None
@@ -319,7 +334,7 @@ class FieldReader:
         return ("types", key, "default")
 
     def settle(self, parts: Iterable[ir.Part]) -> tuple[ir.Part, ...]:
-        """Give fields of absent parts their None, profile defaults, and trailing collections theirs."""
+        """Return the parts with the defaults of their fields."""
         settled = [self._settle_part(part) for part in parts]
         trailing = True
         for index in reversed(range(len(settled))):
@@ -359,7 +374,7 @@ class FieldReader:
 
 
 def _prefixed(type: ir.Type, width: int) -> ir.Type | None:
-    """A value that is open, with a length or a count of `width` octets in front; None for any other."""
+    """Return an open value with a length or count of `width` octets before it; None for other values."""
     length = ir.Length("prefix", width)
     match type:
         case ir.TextType(length=ir.Length(kind="rest")) | ir.OctetsType(length=ir.Length(kind="rest")):
@@ -370,5 +385,5 @@ def _prefixed(type: ir.Type, width: int) -> ir.Type | None:
 
 
 def _fills_a_frame(type: ir.Type) -> bool:
-    """Whether a value can be each of any number of frames."""
+    """Whether a value can fill each of any number of frames."""
     return isinstance(type, ir.TextType | ir.OctetsType) and type.length.kind == "rest"

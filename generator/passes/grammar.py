@@ -1,8 +1,9 @@
-"""A grammar whose names are resolved: what each reference stands for.
+"""A grammar with resolved names.
 
-Names are compared as ZeroMQ specifications mean them: without case (RFC 5234 section 2.1), ``-`` and
-``_`` alike. A name with a role is not the bare name: CMB1's ``C:request`` is a multipart message and
-``request`` its header. A reference ``C:X`` means the rule ``C:X`` where there is one, else ``X``.
+Names are not case-sensitive (RFC 5234 section 2.1), and ``-`` and ``_`` are equal, as ZeroMQ
+specifications use them. A name with a role differs from the name without it: CMB1's ``C:request``
+is a multipart message and ``request`` is its header. A reference ``C:X`` means the rule ``C:X`` if
+there is one, else ``X``.
 """
 
 from __future__ import annotations
@@ -66,7 +67,7 @@ def is_made_of_names(element: Element) -> bool:
 
 
 def names_itself(rule: Rule) -> bool:
-    """Whether the rule says no more than its own name, as ``json = JSON`` does: an external type."""
+    """Whether the rule is defined only by its own name, as ``json = JSON`` is: an external type."""
     return isinstance(rule.definition, Reference) and key_of(rule.definition) == key_of(rule)
 
 
@@ -93,11 +94,11 @@ def _joins(grammar: Grammar, rule: Rule, parts: Mapping[str, Rule]) -> bool:
 
 @dataclass(frozen=True)
 class Grammar:
-    """The rules in order, each name once: repetitions merged, ``=/`` joined to the rule it adds to."""
+    """The rules in order, each name once, with repeated definitions merged and ``=/`` applied."""
 
     rules: tuple[Rule, ...]
     loose_comments: tuple[Comment, ...] = ()
-    """Comments about a section instead of a rule."""
+    """Comments that belong to a section rather than a rule."""
 
     def find(self, reference: Reference) -> Rule | None:
         """Return the rule that `reference` means; None for core rules and external types."""
@@ -118,7 +119,7 @@ class Grammar:
         return None if self.find(reference) else EXTERNALS.get(_key(reference.name, None)[1])
 
     def core(self, reference: Reference) -> Element | None:
-        """Return the definition of the core rule that `reference` names, unless the grammar defines its own."""
+        """Return the definition of the core rule that `reference` names, unless the grammar redefines it."""
         return None if self.find(reference) else core_rules().get(reference.name.upper())
 
     @cached_property

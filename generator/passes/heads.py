@@ -1,9 +1,9 @@
-"""How a message of one frame begins: patterns of octets, and how long the message says it is.
+"""Heads of frames: patterns of the first octets, and the place of the message's length.
 
-A head is the constants at the start of a frame with what stands between them: octets of any value, but of a
-known number. A size in several forms gives several heads. From the heads come the patterns that tell
-messages apart where no slice of the frames does (`specwire.generator.passes.tags`), and what a reader of a
-byte stream has to look at to find the end of each message.
+A head consists of the constants at the start of a frame and a known number of variable octets
+between them. A size in several forms gives several heads. `specwire.generator.passes.tags` uses the
+patterns of heads to distinguish messages without a common slice of constants. A reader of a byte
+stream uses heads to find the end of each message.
 """
 
 from __future__ import annotations
@@ -19,17 +19,17 @@ ANY = "??"
 """Any octet, in a pattern."""
 _KNOWN = str.maketrans("?0123456789abcdef", "0" + 16 * "f")
 MAX_HEADS = 64
-"""Different beginnings of one message."""
+"""Maximum number of heads of one message."""
 MAX_HEAD_OCTETS = 1_024
-"""Most octets of one head; later octets tell no messages apart."""
+"""Maximum octets of one head; later octets are not used to distinguish messages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Head:
     """One way in which a frame begins.
 
-    `octets` are two characters each: hexadecimal digits, or `ANY`. `unit` is what a stream's reader sees
-    as soon as the head tells it how long the message is.
+    `octets` are two characters each: hexadecimal digits, or `ANY`. `unit` is the part of the head
+    that a stream reader needs to compute the length of the message.
     """
 
     octets: tuple[str, ...] = ()
@@ -37,7 +37,7 @@ class Head:
 
     @property
     def pattern(self) -> str:
-        """The head up to its last constant octet."""
+        """Return the head up to its last constant octet."""
         known = list(self.octets)
         while known and known[-1] == ANY:
             known.pop()
@@ -139,7 +139,7 @@ def _bits(pattern: str) -> tuple[int, int]:
 
 
 def find_units(messages: Sequence[ir.Message]) -> ir.UnitStream | None:
-    """Return how the messages follow each other on a byte stream; None where they do not say how long they are."""
+    """Return how messages follow each other on a byte stream; None if their lengths are not defined."""
     units: dict[ir.UnitHead, None] = {}
     sized = False
     for message in messages:

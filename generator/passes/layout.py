@@ -1,13 +1,14 @@
-"""Message rules to ordered ZeroMQ frames and the fields in them.
+"""Layout of message rules: ordered ZeroMQ frames with their fields.
 
-A message rule is a concatenation. Elements that are ZeroMQ frames of their own (``FRAME``, a rule whose
-comment says so, a rule that the profile declares to be one) become frames; a run of other elements in
-front of them is one frame with a field for each element (FILEMQ's CHEEZBURGER: a header frame, then the
-chunk). ``*identity delimiter`` is a stack of routes, ``*more`` at the end all the frames that are left.
+A message rule is a concatenation. Elements that are separate ZeroMQ frames (``FRAME``, a rule whose
+comment says so, a rule that the profile declares as one) become frames. A run of other elements
+before them is one frame with a field for each element (FILEMQ's CHEEZBURGER: a header frame, then
+the chunk). ``*identity delimiter`` is a stack of routes; ``*more`` at the end is all remaining
+frames.
 
-An optional part is announced by a flag (`presence`), or, at the end of the message, told by the number
-of frames. A frame whose rule is a choice among rules (Flux's ``PROTO``) takes the one that is named as
-the message is; where none is, the frame holds one of them.
+A flag announces an optional part (`presence`); at the end of a message the number of frames does.
+If the rule of a frame is a choice among rules (Flux's ``PROTO``), the one with the message's name
+is used. If there is none, the frame holds any one of them.
 """
 
 from __future__ import annotations
@@ -31,13 +32,13 @@ from specwire.generator.profile import MessageTable
 from specwire.generator.syntax import Concatenation, Element, Reference, Repetition, Rule
 
 FRAME_WORDS = "zeromq frame"
-"""In the comment of a rule: the rule is a frame of its own."""
+"""Words in the comment of a rule that make it a separate frame."""
 _CALLED_FRAME = re.compile(r"\bframe(?:,|\Z)", re.IGNORECASE)
 """So is one that the comment above it calls a frame ("Topic string frame, …")."""
 
 
 class MessageReader:
-    """Lays out messages one by one; faults are E4xx diagnostics and leave the message out."""
+    """Reader of the layouts of messages; a message with a fault (E4xx) is omitted."""
 
     def __init__(self, reader: TypeReader, flags: Flags) -> None:
         self.reader = reader
@@ -46,7 +47,7 @@ class MessageReader:
         self.diagnostics = reader.diagnostics
 
     def message(self, rule: Rule, senders: tuple[str, ...]) -> ir.Message:
-        """Return the message of `rule`; its tags are found later, when all messages are known."""
+        """Return the message of `rule`, without tags: they are found when all messages are known."""
         tables = self.reader.profile.profile.message
         table = next((tables[name] for name in tables if fold(name) == fold(str(rule))), MessageTable())
         fields = FieldReader(self.reader, rule, table)
@@ -75,14 +76,14 @@ class MessageReader:
         rest = open_slots(Concatenation(items[inline:], definition.span))
         for slot in rest:
             if not self._is_frame(slot.element):
-                self._unsupported(rule, slot, "an element after a ZeroMQ frame that is no frame itself")
+                self._unsupported(rule, slot, "an element after a ZeroMQ frame that is not itself a frame")
             elif repetition := self._repeated(slot.element):
                 yield self._frames(rule, slot, repetition, next(rest, None), fields)
             else:
                 yield from self._part(rule, slot, table, fields)
 
     def _with_frames(self, element: Element) -> Iterator[Element]:
-        """Yield the elements of a message; a rule that holds frames among its elements is opened."""
+        """Yield the elements of a message; a rule that contains frames is expanded."""
         items = element.items if isinstance(element, Concatenation) else (element,)
         for item in items:
             rule = self.grammar.find(item) if isinstance(item, Reference) else None
@@ -99,15 +100,19 @@ class MessageReader:
     def _frames(
         self, rule: Rule, slot: Slot, repetition: Repetition, following: Slot | None, fields: FieldReader
     ) -> ir.Stack | ir.Rest:
-        """``*identity delimiter``, else all the frames that are left."""
+        """Return the part of ``*identity delimiter``, or else of all remaining frames."""
         if following is not None and not following.optional and self._is_delimiter(following.element):
             return fields.stack(None, repetition, ir.Always())
         if following is not None:
             empty = self.reader.octets.constant(following.element) == b""
             self._unsupported(
-                rule, following, "frames of any number in the middle",
-                f"say that '{following.element}' is a frame: 'frame = true' under [types.{following.element}]" if empty else "",
-            )  # fmt: skip
+                rule,
+                following,
+                "any number of frames before other elements",
+                f"if '{following.element}' is a frame, write frame = true under [types.{following.element}]"
+                if empty
+                else "",
+            )
         named = self.grammar.find(slot.element) if isinstance(slot.element, Reference) else None
         return ir.Rest(named.name if named else str(repetition.element), fields.rest(named, repetition))
 
@@ -130,16 +135,18 @@ class MessageReader:
                 )
 
     def _check_counted(self, rule: Rule, slot: Slot) -> None:
-        """Report optional frames that their number does not tell apart."""
+        """Report optional frames that cannot be distinguished by their number."""
         if slot.alternatives:
-            self._unsupported(rule, slot, "one of two frames, and no flag says which")
+            self._unsupported(rule, slot, "one of two frames, but no flag selects it")
         elif slot.tied:
-            self._unsupported(rule, slot, "two frames that are optional together, and no flag says so")
+            self._unsupported(rule, slot, "two frames that are optional together, but no flag announces them")
         elif slot.apart:
             self.diagnostics.warning(
-                "W403", slot.element.span, f"'{slot.element}' is taken to be there only where the option before it is",
+                "W403",
+                slot.element.span,
+                f"'{slot.element}' is assumed to be present only if the option before it is",
                 "write '[ first [ second ] ]', or name a flag under `presence` in the profile",
-            )  # fmt: skip
+            )
 
     def _frame(
         self, element: Reference, target: Rule | None, rule: Rule, fields: FieldReader
@@ -179,7 +186,7 @@ class MessageReader:
         return False
 
     def _repeated(self, element: Element) -> Repetition | None:
-        """Return ``*frame`` where the element is that, or a rule that is no more than that; else None."""
+        """Return ``*frame`` if the element, or the rule it names, is that; else None."""
         seen: set[str] = set()
         while isinstance(element, Reference) and str(element) not in seen:
             seen.add(str(element))
@@ -224,9 +231,13 @@ class MessageReader:
 
     def _unsupported(self, rule: Rule, slot: Slot, what: str, help: str = "") -> None:
         self.reader.fault(
-            "E405", slot.element.span, f"message '{rule}' has {what}",
-            help or "specwire cannot express that; if another rule has the same octets, write it under [[rules]] in the profile",
-        )  # fmt: skip
+            "E405",
+            slot.element.span,
+            f"message '{rule}' has {what}",
+            help
+            or "specwire cannot express that; if another rule has the same octets, write it under "
+            "[[rules]] in the profile",
+        )
 
 
 def _distinct(parts: Sequence[ir.Part], rule: Rule, diagnostics: Diagnostics) -> tuple[ir.Part, ...]:

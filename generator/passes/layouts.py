@@ -1,4 +1,4 @@
-"""What a rule can be on the wire: one value, a run of fields, or a choice among rules."""
+"""Kinds of layout of a rule: one value, a run of fields, or a choice among rules."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class FieldsLayout:
 
 @dataclass(frozen=True, slots=True)
 class ChoiceLayout:
-    """The rule is one of several elements; `rules` are those that stand for themselves by their names."""
+    """The rule is one of several elements; `rules` are those that are references to rules."""
 
     element: Alternation
     rules: tuple[Rule, ...]
@@ -39,13 +39,13 @@ RuleLayout = ValueLayout | FieldsLayout | ChoiceLayout
 
 
 def words_of(comments: Iterable[Comment]) -> str:
-    """Return comments as one text, which generated modules can hold: without control characters, each once."""
+    """Return comments as one text for generated modules, without control characters and repetitions."""
     texts = [re.sub(r"[\x00-\x1f\x7f]+", " ", comment.text) for comment in comments if comment.text]
     return " ".join(dict.fromkeys(texts)).strip()
 
 
 def is_open(type: ir.Type) -> bool:
-    """Whether a value has no end of its own: it goes on to the end of its run."""
+    """Whether a value extends to the end of its run."""
     match type:
         case ir.TextType(length=length) | ir.OctetsType(length=length):
             return length.kind == "rest"
@@ -59,7 +59,7 @@ def is_open(type: ir.Type) -> bool:
 
 
 def ends(fields: Iterable[ir.Field]) -> bool:
-    """Whether a run of fields says itself where it ends: nothing is open, or a size covers what is."""
+    """Whether a run of fields defines its end: no field is open, or a size covers the open one."""
     for field in fields:
         if isinstance(field.type, ir.SizeType):
             return True
@@ -69,7 +69,7 @@ def ends(fields: Iterable[ir.Field]) -> bool:
 
 
 def least_octets(type: ir.Type) -> int:
-    """Return the fewest octets that a value takes."""
+    """Return the minimum number of octets of a value."""
     match type:
         case ir.ConstantType() as constant:
             return len(constant.octets)

@@ -1,28 +1,28 @@
-"""Derive the concurrent reading of a dialog from the shape of its rule.
+"""The concurrent reading of a dialog, derived from the shape of its rule.
 
-Peers do not wait for each other as a regular expression reads: they send the next request before the
-last reply, heartbeats cross each other, and a goodbye overtakes answers. The concurrent reading keeps
-what the rule means and drops the waiting:
+Peers do not wait for each other as a regular expression suggests: they send the next request before
+the last reply, heartbeats cross each other, and a goodbye overtakes answers. The concurrent reading
+keeps the meaning of the rule without the waiting:
 
 - Each outermost repetition without bound, such as ``*use-peering``, is a *group*. Its alternatives are
-  independent exchanges. What stands before a group opens the dialog, what stands after it closes it.
+  independent exchanges. Messages before a group open the dialog; messages after it close the dialog.
   The rule with every group shrunk to one symbol is again a regular expression: its minimal automaton is
   the lifecycle, and a phase is open for use where it has a transition on a group.
 - An optional exchange before a group, such as ``[ C:OPEN B:OPEN ]``, is not waited for: the request can
   only come there, its reply may come later.
-- An alternative of one message (``C:NOM``) is in order whenever its group is. Any other alternative is
-  an exchange; alternatives that start alike are one exchange. An exchange has an automaton of its own,
-  whose states beyond the start are *places*: each message that starts the exchange leaves a token, and
-  a reply moves a token on, or takes it away where the exchange is complete. Replies are in order in
-  every phase that is not closed, so they may come late, while the dialog is already closing.
-- A message of the error rule is no reply. It is in order in every phase but the start and the closed
-  one, and closes the dialog. (A start that is itself open for use counts as opened.)
+- An alternative of one message (``C:NOM``) is allowed whenever its group is. Any other alternative
+  is an exchange; alternatives that start with the same message are one exchange. An exchange has a
+  separate automaton, whose states after the start are *places*. Each message that starts the
+  exchange adds a token. A reply moves a token to the next place, or removes it if the exchange is
+  complete. Replies are allowed in every phase that is not closed, so they may come late, while the
+  dialog is already closing.
+- A message of the error rule is not a reply. It is allowed in every phase except the start and the
+  closed one, and closes the dialog. (A start that is itself open for use counts as opened.)
 - A dialog that repeats is one group: nothing opens it, and only errors close it.
 
-A rule without a group is one run through its messages: both readings are then alike but for errors.
+A rule without a group is one run through its messages. The two readings then differ only in errors.
 
-The reading forgives: tokens have no memory of the order of their requests, so replies of unlike
-exchanges may overtake each other.
+Tokens do not record the order of their requests, so replies of different exchanges may overtake each other.
 """
 
 from __future__ import annotations
@@ -52,16 +52,16 @@ from specwire.generator.passes.states import CLOSED, USE, StateNames, name_state
 def read_concurrently(
     regex: Regex, *, errors: Sequence[str], mirror: Mapping[str, str], steps: Steps
 ) -> tuple[Concurrent, tuple[str, ...]]:
-    """Return the concurrent reading of a dialog rule, and the labels that it could not tell the meaning of.
+    """Return the concurrent reading of a dialog rule, and the labels whose meaning is ambiguous.
 
-    The rule tells what such a message means by what follows it, and nobody waits for that. It is taken for a
-    reply where one may come, else to open or to close, else to start the exchange that is named first.
+    In the rule, later messages define the meaning of an ambiguous message. The concurrent reading
+    does not wait for them: it reads the message as a reply if one is expected, else as opening or
+    closing the dialog, else as the start of the exchange that is named first.
 
     Args:
         regex: the rule; inside a repetition if the dialog repeats.
         errors: the labels of the error rule.
-        mirror: for each label the one with the roles swapped, where either side may start what the rule
-            lets one side start; else empty.
+        mirror: for each label the one with the roles swapped, if the dialog is symmetric; else empty.
         steps: budget for automata.
 
     Raises:
@@ -93,7 +93,7 @@ def has_group(regex: Regex) -> bool:
             return any(has_group(item) for item in items)
 
 
-# In the lifecycle a group is one label, marked so that it differs from every message's.
+# In the lifecycle a group is one label, marked so that it differs from the labels of messages.
 _REPEATED = "*"
 _OPTIONAL = "?"
 
@@ -101,7 +101,8 @@ _OPTIONAL = "?"
 def _shrink_groups(regex: Regex, groups: dict[str, Regex], steps: Steps, *, opening: bool = False) -> Regex:
     """Return `regex` with each group as one symbol; add the groups' bodies to `groups`, by label.
 
-    `opening` says that a repeated group follows.
+    Args:
+        opening: whether a repeated group follows.
     """
     match regex:
         case Symbol():
@@ -152,7 +153,7 @@ class _Exchanges:
     owners: dict[str, int] = field(default_factory=dict)
     """For each place the number of its exchange."""
     lingering: set[str] = field(default_factory=set)
-    """Places whose exchange is complete, though replies may still come."""
+    """Places whose exchange is complete but allows further replies."""
     exchanges: int = 0
     names: StateNames = field(default_factory=StateNames)
 
@@ -172,7 +173,7 @@ class _Exchanges:
         return starts
 
     def _name_places(self, exchange: Automaton) -> dict[int, str]:
-        """Name the states in which something can follow; the start and the end are no places."""
+        """Name the states that have successors; the start and the end are not places."""
         named: dict[int, str] = {}
         for row in exchange.transitions:
             for label, target in row.items():
@@ -213,7 +214,7 @@ def _phases(
     groups: Mapping[str, Sequence[tuple[str, str | None]]],
     ambiguous: dict[str, None],
 ) -> tuple[Phase, ...]:
-    """Return the phases; add to `ambiguous` each label that may lead two ways from one of them."""
+    """Return the phases; add to `ambiguous` each label with two possible transitions in one phase."""
     names = _name_phases(lifecycle, groups)
     phases: list[Phase] = []
     for state, row in enumerate(lifecycle.transitions):

@@ -1,9 +1,10 @@
 """Checks that the rules of messages end: no recursion, bounded depth, bounded numbers.
 
 A rule that contains itself has no layout (E412). Rules nested deeper than
-`specwire.generator.passes.octets.MAX_DEPTH` levels are taken for a mistake (E413), and so are values that are not
-octets (E422) and counts that no message can hold (E414). The walk keeps its own stack, so it can read a grammar of
-any length. It runs before any layout is read, so later passes can follow rules by recursion.
+`specwire.generator.passes.octets.MAX_DEPTH` levels are errors (E413), and so are values that are
+not octets (E422) and counts that no message can hold (E414). The walk uses an explicit stack, so
+the length of a chain of rules is not limited. It runs before any layout is read, so later passes
+can follow rules by recursion.
 """
 
 from __future__ import annotations
@@ -17,22 +18,25 @@ from specwire.generator.passes.octets import MAX_DEPTH, Octets
 from specwire.generator.syntax import Alternation, Concatenation, Element, NumVal, Option, Repetition, Rule
 
 MAX_REPEAT = 2**31 - 1
-"""Most octets or elements of a value on the wire."""
+"""Maximum number of octets or elements of a value on the wire."""
 MAX_NAMES = 8
-"""Most rules of a cycle that a diagnostic names."""
+"""Maximum number of rules of a cycle that a diagnostic names."""
 
 
 def check_nesting(grammar: Grammar, messages: Sequence[Rule], diagnostics: Diagnostics) -> None:
-    """Report rules of messages that contain themselves, nest too deep, or have values or counts that are too large."""
+    """Report rules of messages with recursion, too deep nesting, or values or counts that are too large."""
     depths: dict[str, int] = {}
     octets = Octets(grammar)
     for message in messages:
         _walk(octets, message, depths, diagnostics)
         if depths[str(message)] > MAX_DEPTH:
             diagnostics.error(
-                "E413", message.name_span, f"the rules of message '{message}' go more than {MAX_DEPTH} levels deep",
-                "specwire reads no deeper rules; write the layout with fewer levels under [[rules]] in the profile",
-            )  # fmt: skip
+                "E413",
+                message.name_span,
+                f"the rules of message '{message}' are nested more than {MAX_DEPTH} levels deep",
+                "specwire cannot express deeper nesting; write the layout with fewer levels under "
+                "[[rules]] in the profile",
+            )
 
 
 def _walk(octets: Octets, root: Rule, depths: dict[str, int], diagnostics: Diagnostics) -> None:
@@ -63,9 +67,12 @@ def _walk(octets: Octets, root: Rule, depths: dict[str, int], diagnostics: Diagn
 def _report_cycle(rule: Rule, names: list[str], diagnostics: Diagnostics) -> None:
     shown = names if len(names) <= MAX_NAMES else [*names[: MAX_NAMES - 1], "…"]
     diagnostics.error(
-        "E412", rule.name_span, f"rule '{rule}' contains itself: {' -> '.join([*shown, str(rule)])}",
-        "specwire cannot express recursive messages; if the rule only repeats an element, write it with '*' in an erratum",
-    )  # fmt: skip
+        "E412",
+        rule.name_span,
+        f"rule '{rule}' contains itself: {' -> '.join([*shown, str(rule)])}",
+        "specwire cannot express recursive messages; if the rule only repeats an element, write it with "
+        "'*' in an erratum",
+    )
 
 
 def _parts(grammar: Grammar, rule: Rule) -> list[Rule]:
@@ -79,9 +86,11 @@ def _check_extent(octets: Octets, rule: Rule, diagnostics: Diagnostics) -> None:
         return
     if all((octets.extent(part.definition) or 0) <= MAX_REPEAT for part in _parts(octets.grammar, rule)):
         diagnostics.error(
-            "E414", rule.name_span, f"rule '{rule}' always has more than {MAX_REPEAT} octets",
-            "no value has that many: lower a count, or use fewer rules more than once",
-        )  # fmt: skip
+            "E414",
+            rule.name_span,
+            f"rule '{rule}' always has more than {MAX_REPEAT} octets",
+            "specwire cannot express larger values: lower a count, or use fewer rules more than once",
+        )
 
 
 def _depth(element: Element) -> int:
@@ -112,15 +121,20 @@ def _check_numbers(element: Element, rule: Rule, diagnostics: Diagnostics) -> No
                 _check_numbers(item, rule, diagnostics)
         case NumVal(values=values) if max(values) > 0xFF:
             diagnostics.error(
-                "E422", element.span, f"a value in rule '{rule}' does not fit in an octet",
-                "an octet is 0 to 255, and %xA1.00 is two octets; correct an error of the document with an erratum in the profile",
-            )  # fmt: skip
+                "E422",
+                element.span,
+                f"a value in rule '{rule}' does not fit in an octet",
+                "an octet is 0 to 255, and %xA1.00 is two octets; if the document is wrong, correct it "
+                "with an erratum in the profile",
+            )
         case Repetition(minimum=low, maximum=high, element=inner):
             if max(low, high or 0) > MAX_REPEAT:
                 diagnostics.error(
-                    "E414", element.span, f"rule '{rule}' repeats an element {max(low, high or 0)} times",
-                    f"no value has more than {MAX_REPEAT} octets or elements",
-                )  # fmt: skip
+                    "E414",
+                    element.span,
+                    f"rule '{rule}' repeats an element {max(low, high or 0)} times",
+                    f"specwire cannot express values of more than {MAX_REPEAT} octets or elements",
+                )
             _check_numbers(inner, rule, diagnostics)
         case Option(element=inner):
             _check_numbers(inner, rule, diagnostics)

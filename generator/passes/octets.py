@@ -1,12 +1,11 @@
-"""What an ABNF element says about octets: fixed ones, how many, and which.
+"""The octets that an ABNF element matches: whether they are constant, how many, and which.
 
-Questions that the layout asks of any element: is it always the same octets (`Octets.constant`), is it a
-number of arbitrary ones (`Octets.count`) or of any (`Octets.extent`), is it one octet out of a class
-(`Octets.is_class`), is it text (`Octets.is_textual`), and which octets may it be (`Octets.pattern`, a
-regular expression over octets).
+`Octets` answers the questions of the layout about an element: is it constant (`constant`), a number
+of arbitrary octets (`count`), of fixed length (`extent`), one octet of a class (`is_class`), or
+text (`is_textual`), and which octets does it match (`pattern`, a regular expression over octets).
 
-References are followed, and each rule and each group is examined once, so the time is proportional to the grammar.
-A rule that contains itself, or that exceeds the bounds below, has no answer (None).
+References are followed, and each rule and each group is examined once, so the time is proportional
+to the grammar. A rule that contains itself, or that exceeds the bounds below, has no answer (None).
 """
 
 from __future__ import annotations
@@ -30,7 +29,7 @@ from specwire.generator.syntax import (
 )
 
 MAX_DEPTH = 100
-"""Elements within elements, rules opened; `specwire.generator.passes.nesting` refuses deeper messages."""
+"""Maximum nesting of elements, through rules; `specwire.generator.passes.nesting` rejects deeper messages."""
 MAX_CONSTANT = 0xFFFF
 """Octets of a constant."""
 MAX_PATTERN = 20_000
@@ -96,7 +95,7 @@ class Octets:
 
     @_asked_once
     def count(self, element: Element) -> int | None:
-        """Return n where the element is n arbitrary octets (``4OCTET``, an alias of it), else None."""
+        """Return n if the element is n arbitrary octets (``4OCTET``, or an alias of it), else None."""
         match element:
             case NumRange(first=0, last=0xFF):
                 return 1
@@ -109,7 +108,7 @@ class Octets:
 
     @_asked_once
     def extent(self, element: Element) -> int | None:
-        """Return the number of octets of an element that always has as many, whatever they are, else None."""
+        """Return the number of octets of an element of fixed length, else None."""
         if self.is_class(element):
             return 1
         match element:
@@ -131,7 +130,7 @@ class Octets:
 
     @_asked_once
     def is_class(self, element: Element) -> bool:
-        """Whether the element is exactly one octet out of a class: ``VCHAR``, ``ALPHA / "."``, ``%x30-39``."""
+        """Whether the element is exactly one octet of a class: ``VCHAR``, ``ALPHA / "."``, ``%x30-39``."""
         match element:
             case NumRange(last=last):
                 return last <= 0xFF
@@ -147,7 +146,7 @@ class Octets:
 
     @_asked_once
     def octet_class(self, element: Element) -> frozenset[int]:
-        """Return the octets of a class; none for an element that `is_class` says is no class."""
+        """Return the octets of a class; empty if the element is not a class (`is_class`)."""
         match element:
             case NumRange(first=first, last=last):
                 return frozenset(range(first, min(last, 0xFF) + 1))
@@ -225,7 +224,7 @@ class Octets:
         return found
 
     def _inside(self, ask: Callable[[Element], Answer], element: Element, unknown: Answer) -> Answer:
-        """Ask about an element one level deeper; `unknown` where that is too deep."""
+        """Return the answer about an element one level deeper, or `unknown` if that is too deep."""
         if self._depth >= MAX_DEPTH:
             self.cut_off += 1
             return unknown
@@ -237,14 +236,14 @@ class Octets:
     def _follow(
         self, question: str, ask: Callable[[Element], Answer], reference: Reference, unknown: Answer
     ) -> Answer:
-        """Ask about what a reference means: a rule, a core rule, or something external, which is `unknown`."""
+        """Return the answer about the rule or core rule of a reference; `unknown` for an external type."""
         rule = self.grammar.find(reference)
         definition = rule.definition if rule else self.grammar.core(reference)
         if definition is None:
             return unknown
         key = (question, str(rule) if rule else reference.name.upper())
         if key not in self._known:
-            self._known[key] = unknown  # what a rule inside itself finds
+            self._known[key] = unknown  # for a rule that contains itself
             self._known[key] = self._inside(ask, definition, unknown)
         return self._known[key]  # type: ignore[return-value]
 
@@ -264,7 +263,7 @@ def _character(character: str, case_sensitive: bool) -> str:
 
 
 def _one_of(parts: list[str]) -> str:
-    """Alternatives of one octet each become one class, which matches without backtracking."""
+    """Return a pattern of the alternatives; single octets are joined to one class, without backtracking."""
     single = [re.fullmatch(r"\[([^\]]+)\]|(\\x[0-9a-f]{2})", part) for part in parts]
     if all(single):
         return "[" + "".join(found[1] or found[2] for found in single if found) + "]"

@@ -1,8 +1,9 @@
-"""Which flag says that a part of a message is there.
+"""Flags that announce optional parts of a message.
 
-A grammar writes an optional part as ``[topic]`` and, among the bits of its flags octet, ``flag-topic``:
-the part is present when that bit is set. The profile names the bits where the names do not match
-(``routing`` goes with ``flag-route``) or where two bits select one of two readings of a frame.
+A grammar writes an optional part as ``[topic]`` and, among the bits of its flags octet,
+``flag-topic``: the part is present if that bit is set. The profile names the bits if the names do
+not match (``routing`` belongs to ``flag-route``) or if two bits select one of two readings of a
+frame.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from specwire.generator.passes.types import TypeReader
 from specwire.generator.syntax import Alternation, Concatenation, Element, Option, Repetition, Rule
 
 STEM = 4
-"""Letters that the name of a flag shares with that of the part it announces, where the whole is not the same."""
+"""Minimum number of first letters that the names of a flag and of its part share, if they differ."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +31,7 @@ class Flags:
 
     bits: tuple[ir.FlagBit, ...]
     announced: dict[str, int]
-    """For a part's rule name, the bits that are set when it is there."""
+    """The bits that are set if a part is present, by the part's rule name."""
 
 
 def read_flags(reader: TypeReader) -> Flags:
@@ -43,9 +44,12 @@ def read_flags(reader: TypeReader) -> Flags:
             octets = reader.octets.constant(rule.definition) or b""
             if len(octets) != reader.octets.count(mask.definition):
                 reader.diagnostics.error(
-                    "E417", rule.name_span, f"flag '{rule}' is not as wide as '{mask}': {len(octets)} and {reader.octets.count(mask.definition)} octets",
-                    f"a bit of '{mask}' is written with as many octets as that has",
-                )  # fmt: skip
+                    "E417",
+                    rule.name_span,
+                    f"flag '{rule}' has {len(octets)} octets, but '{mask}' has "
+                    f"{reader.octets.count(mask.definition)}",
+                    f"write the flag with as many octets as '{mask}'",
+                )
             values[rule.name.lower()] = int.from_bytes(octets, "big")
             rules.append(rule)
     announced: dict[str, int] = {}
@@ -54,9 +58,11 @@ def read_flags(reader: TypeReader) -> Flags:
         missing = [name for name in names if name not in values]
         if reader.hint(rule).presence and missing:
             reader.diagnostics.error(
-                "E403", reader.profile.place("types", rule.name, "presence"), f"there is no flag rule '{missing[0]}'",
+                "E403",
+                reader.profile.place("types", rule.name, "presence"),
+                f"there is no flag rule '{missing[0]}'",
                 f"the bits are {', '.join(values) or 'none'}",
-            )  # fmt: skip
+            )
         elif names and not missing:
             announced[fold(rule.name)] = reduce(or_, (values[name] for name in names))
     bits = tuple(_bit(rule, values[rule.name.lower()], reader) for rule in rules)
@@ -64,7 +70,7 @@ def read_flags(reader: TypeReader) -> Flags:
 
 
 def name_announced(flags: Flags, messages: Sequence[ir.Message]) -> tuple[ir.FlagBit, ...]:
-    """Return the bits, each with the part that it announces in some message; a bit without is a plain one."""
+    """Return the bits, each with the part that it announces in some message, if any."""
     parts = [
         (part.name, part.presence.mask)
         for message in messages
@@ -91,7 +97,7 @@ def _flag_names(rule: Rule, reader: TypeReader) -> list[str]:
 
 
 def _alike(rule: Rule, reader: TypeReader, values: Mapping[str, int]) -> list[str]:
-    """The flag whose name begins as an optional rule's does: ``flag-route`` for ``[routing]``; an assumption."""
+    """Return the flag with a name like that of an optional rule: ``flag-route`` for ``[routing]`` (W414)."""
     stem = rule.name.lower()[:STEM]
     found = [
         name
@@ -103,14 +109,18 @@ def _alike(rule: Rule, reader: TypeReader, values: Mapping[str, int]) -> list[st
     if len(found) != 1 or not any(_has_option(r.definition, rule, reader) for r in reader.grammar.rules):
         return []
     reader.diagnostics.warning(
-        "W414", rule.name_span, f"rule '{rule}' is taken to be there where '{found[0]}' is set: their names begin alike",
-        f"declare it with 'presence = \"{found[0]}\"' under [types.{rule.name}] in {reader.profile.source.path}",
-    )  # fmt: skip
+        "W414",
+        rule.name_span,
+        f"rule '{rule}' is assumed to be present if '{found[0]}' is set: their names begin with the same "
+        "letters",
+        f"declare it with 'presence = \"{found[0]}\"' under [types.{rule.name}] in "
+        f"{reader.profile.source.path}",
+    )
     return found
 
 
 def _has_option(element: Element, rule: Rule, reader: TypeReader) -> bool:
-    """Whether the rule stands in brackets somewhere in an element."""
+    """Whether the rule is optional somewhere in an element."""
     match element:
         case Option(element=inner):
             return any(reader.grammar.find(use) is rule for use in references(inner))

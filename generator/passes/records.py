@@ -1,4 +1,4 @@
-"""Runs of fields inside a frame that are values of their own: records, and unions of records."""
+"""Runs of fields inside a frame that form one value: records, and unions of records."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def read_record(
     reader: TypeReader, name: str, items: tuple[Element, ...], rule: Rule | None
 ) -> ir.RecordType | None:
-    """Return the record of a run; None after a diagnostic where it has no layout."""
+    """Return the record of a run; None after a diagnostic if it has no layout."""
     span = rule.name_span if rule else items[0].span
     context = rule or Rule(name, None, Concatenation(items, span), False, (), (), span, span)
     before = reader.diagnostics.faults
@@ -41,14 +41,14 @@ def read_record(
 
 
 def _plain(field: ir.Field) -> ir.Field:
-    """A field of a record: its flags announce no frame, they are a number as any other."""
+    """Return a field for a record: flags in a record announce no frames and become a plain integer."""
     if isinstance(field.type, ir.IntegerType) and field.type.bitmask:
         return msgspec.structs.replace(field, type=ir.IntegerType(field.type.octets))
     return field
 
 
 def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionType | None:
-    """Return the union of alternatives; E419 where nothing tells them apart."""
+    """Return the union of alternatives; None after E419 if they cannot be distinguished."""
     options: list[ir.RecordType] = []
     for number, item in enumerate(element.items, start=1):
         target = reader.grammar.find(item) if isinstance(item, Reference) else None
@@ -63,9 +63,12 @@ def read_union(reader: TypeReader, name: str, element: Alternation) -> ir.UnionT
     if alike is not None:
         one, other = options[alike[0]].name, options[alike[1]].name
         reader.diagnostics.error(
-            "E419", element.span, f"alternatives '{one}' and '{other}' of '{name}' are told apart by no octets",
-            "specwire tells alternatives apart only by the constants at their beginning; none may be the beginning of another",
-        )  # fmt: skip
+            "E419",
+            element.span,
+            f"alternatives '{one}' and '{other}' of '{name}' cannot be distinguished",
+            "specwire can express alternatives only if each begins with a constant, and no constant "
+            "begins with another",
+        )
         return None
     shortest = min(map(len, heads))
     tags = [head[:shortest] for head in heads]
@@ -83,7 +86,7 @@ def _head(record: ir.RecordType) -> bytes:
 
 
 def _alike(heads: list[bytes]) -> tuple[int, int] | None:
-    """The first two heads of which one begins with the other."""
+    """Return the indices of the first two heads of which one begins with the other."""
     for n, one in enumerate(heads):
         for m, other in enumerate(heads[:n]):
             if one.startswith(other) or other.startswith(one):

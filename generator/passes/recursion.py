@@ -1,11 +1,11 @@
-"""Rules that come back to themselves: at their left end (W208), or in every way through them (W209).
+"""Rules that contain themselves: at their left end (W208), or in every alternative (W209).
 
-Neither is a fault of ABNF. But a parser that reads from the left never gets past a rule that begins with
-itself, and a rule that always contains itself describes nothing at all. What it means for messages is said
-elsewhere: they never contain themselves (E412).
+ABNF allows both. But a parser that reads from the left never gets past a rule that begins with
+itself, and a rule that always contains itself matches nothing. Messages must not contain themselves
+at all: E412.
 
-Rules are followed without recursion, and each is looked at as often as something it is made of turns out to
-be empty or to end, so a grammar costs no more than its length.
+Rules are followed without recursion. A rule is examined again only if one of its elements is found
+to be empty or to end, so the time is proportional to the grammar.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from specwire.generator.syntax import (
 )
 
 MAX_NAMES = 8
-"""Rules of a cycle that are named."""
+"""Maximum number of rules of a cycle that are named."""
 CORE_EMPTY = frozenset({"LWSP"})
 """Core rules that may be empty."""
 Holds = Callable[[Reference], bool]
@@ -46,32 +46,38 @@ def check_recursion(grammar: Grammar, diagnostics: Diagnostics) -> None:
         endless[name] = [target for target in inside if str(target) not in ending]
     for rule, names in _cycles(grammar, left):
         diagnostics.warning(
-            "W208", rule.name_span, f"rule '{rule}' is left-recursive: it begins with itself, {_shown(rule, names)}",
-            "write what repeats with '*': 'item *( \",\" item )' in place of 'list \",\" item / item'",
-        )  # fmt: skip
+            "W208",
+            rule.name_span,
+            f"rule '{rule}' is left-recursive: it begins with itself, {_shown(rule, names)}",
+            "write the repetition with '*': 'item *( \",\" item )' instead of 'list \",\" item / item'",
+        )
     for rule, names in _cycles(grammar, endless):
         diagnostics.warning(
-            "W209", rule.name_span, f"rule '{rule}' never ends: every way through it comes back, {_shown(rule, names)}",
-            "add an alternative without it, or put it into brackets: '[ ]'",
-        )  # fmt: skip
+            "W209",
+            rule.name_span,
+            f"rule '{rule}' never ends: every alternative leads back to it, {_shown(rule, names)}",
+            "add an alternative without the rule, or write the rule in brackets: '[ ]'",
+        )
 
 
 def ending_rules(grammar: Grammar) -> set[str]:
-    """Return the names of the rules that something fits: those that end on some way through them."""
+    """Return the names of the rules that match some text: those with an alternative that ends."""
     return _least(grammar, _ends, None)
 
 
 def element_ends(grammar: Grammar, element: Element, ending: set[str]) -> bool:
-    """Return whether something fits the element, by the rules that end."""
+    """Return whether the element matches some text, given the rules that end."""
     return _ends(element, _among(grammar, ending, None))
 
 
 def _least(
     grammar: Grammar, holds: Callable[[Element, Holds], bool], others: frozenset[str] | None
 ) -> set[str]:
-    """Return the smallest set of rules that agrees with what `holds` says of each by the others.
+    """Return the least set of rules that is closed under `holds` (a fixed point).
 
-    `others` are the names without a rule of the grammar of which it holds, in capitals; None is all.
+    Args:
+        others: the names without a rule in the grammar that are in the set, in capitals; None for
+            all of them.
     """
     users: dict[str, list[Rule]] = {}
     for rule in grammar.rules:

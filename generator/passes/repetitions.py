@@ -1,8 +1,8 @@
-"""What repeats: ``L *X`` with its length or count in front, and ``*X`` up to the end of its run.
+"""Repetitions: ``L *X`` with a length or count before it, and ``*X`` up to the end of its run.
 
-By what X is: octets, text, a dictionary (pairs of a name and a value, or texts ``name=value``), or a list of
-any other value. An entry has to say itself where it ends, and to take an octet: a count of nothing
-would be a list of any length in no room at all.
+Depending on X, the value is octets, text, a dictionary (pairs of a name and a value, or texts
+``name=value``), or a list of any other value. Each entry must define its end and have at least one
+octet: otherwise a short message could contain a list of any length.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _VALUE = re.compile(r"(?:^|[-_])(?:value|val|content)\Z", re.IGNORECASE)
 def read_counted(
     reader: TypeReader, head: Element, repetition: Repetition, rule: Rule | None, hint: TypeHint
 ) -> ValueLayout | None:
-    """Return the type of ``L *X``; None where L is no integer."""
+    """Return the type of ``L *X``; None if L is not an integer."""
     width = reader.width(head)
     if width is None:
         return None
@@ -44,16 +44,18 @@ def read_counted(
 def read_collection(
     reader: TypeReader, width: int, repetition: Repetition, rule: Rule | None, hint: TypeHint
 ) -> ValueLayout | None:
-    """Return the list or dictionary of what repeats, its count `width` octets wide (0: it has none)."""
+    """Return the list or dictionary of a repetition, with a count of `width` octets (0 for no count)."""
     body = repetition.element
     found = _pairs(reader, width, body, hint) or _list(reader, width, body, rule)
     if found is None:
         return None
     if repetition.maximum is not None:
         reader.diagnostics.warning(
-            "W404", repetition.span, f"that there are at most {repetition.maximum} is not checked",
-            "the number of elements is taken as it comes: take the bound out of the rule in an erratum",
-        )  # fmt: skip
+            "W404",
+            repetition.span,
+            f"the maximum of {repetition.maximum} elements is not checked",
+            "any number of elements is accepted; remove the maximum from the rule in an erratum",
+        )
     if repetition.minimum:
         found = (
             ir.PairsType(
@@ -81,16 +83,19 @@ def _pairs(reader: TypeReader, width: int, body: Element, hint: TypeHint) -> ir.
             return ir.PairsType(width, text, None, split, entry)
         case ir.TextType() if target and own.type is None and _PAIR.match(target.name):
             reader.diagnostics.warning(
-                "W415", target.name_span, f"an entry '{target}' is taken for one text, though its name is that of a pair",
-                f"say split = \"first\" or \"last\", at which '=' it is divided, or type = \"text\" under [types.{target.name}] in {reader.profile.source.path}",
-            )  # fmt: skip
+                "W415",
+                target.name_span,
+                f"entry '{target}' is read as one text, although it is named like a pair",
+                'write split = "first" or "last" to split it at that \'=\', or type = "text", under '
+                f"[types.{target.name}] in {reader.profile.source.path}",
+            )
     return None
 
 
 def _named_pairs(
     reader: TypeReader, width: int, items: tuple[Element, ...], entry: str | None
 ) -> ir.PairsType | None:
-    """A name and a value: two texts in place, or by their names."""
+    """Return the types of a name and a value: two texts in place, or rules with such names."""
     if len(items) != 2 or any(reader.octets.constant(item) is not None for item in items):
         return None
     types = [found.type if (found := reader.value_type(item, None)) else None for item in items]
@@ -116,15 +121,19 @@ def _list(reader: TypeReader, width: int, body: Element, rule: Rule | None) -> i
         return None
     if is_open(element):
         reader.diagnostics.error(
-            "E409", body.span, f"an element '{_shown(body)}' of a list has no end, and others follow it",
+            "E409",
+            body.span,
+            f"list element '{_shown(body)}' has no end, but other elements follow it",
             "specwire cannot express list elements without a length before them or a constant at their end",
-        )  # fmt: skip
+        )
         return None
     if not least_octets(element):
         reader.diagnostics.error(
-            "E409", body.span, f"an element '{_shown(body)}' of a list may be no octets at all",
+            "E409",
+            body.span,
+            f"list element '{_shown(body)}' may be empty",
             "specwire cannot express a list whose elements may be empty: it would have no end",
-        )  # fmt: skip
+        )
         return None
     return ir.ListType(width, element)
 

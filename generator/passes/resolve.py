@@ -1,17 +1,17 @@
-"""Names to definitions: join what is written in several places, and report names that mean nothing.
+"""Resolution of names: merges repeated definitions and reports undefined names.
 
-In comes the syntax tree of one or more texts that share their names (a published grammar, the rules that
-its profile adds); out comes a `Grammar`. What specifications do and what becomes of it:
+The input is the syntax trees of texts that share their names: a published grammar and the rules
+that its profile adds. The output is a `Grammar`. Cases that occur in specifications:
 
-- the same rule twice, same right-hand side: merged, comments of every place kept (W201);
-- the same rule twice, another right-hand side: an error (E202), but for ``chunk = chunk``, which names
-  an external type and gives way to a real rule (W207);
-- ``FRAME``, ``msg`` and ``JSON`` never defined: external types (W206);
-- any other name never defined: an error (E201), unless the profile gives it a primitive;
-- rules that come back to themselves and alternatives that nothing reaches (W208 to W210), found by
+- a rule defined twice with equal definitions: merged, the comments of both places kept (W201);
+- a rule defined twice with different definitions: an error (E202), except for ``chunk = chunk``, which names
+  an external type and is replaced by the real rule (W207);
+- ``FRAME``, ``msg`` and ``JSON`` without a rule: external types (W206);
+- any other undefined name: an error (E201), unless the profile declares a type for it;
+- rules that contain themselves and alternatives that are never reached (W208 to W210), found by
   `specwire.generator.passes.recursion` and `specwire.generator.passes.alternatives`.
 
-With dialect ``rfc5234`` none of this is allowed, and names that differ in case only are no news.
+The dialect ``rfc5234`` allows none of this, and does not report names that differ only in case.
 """
 
 from __future__ import annotations
@@ -51,9 +51,9 @@ from specwire.generator.syntax import (
 __all__ = ["Grammar", "resolve_names"]
 
 MAX_GUESSES = 50_000
-"""Names that are compared with undefined ones, all together: a comparison takes some ten microseconds."""
+"""Maximum number of comparisons of undefined names with known ones; each takes about ten microseconds."""
 
-_EXTERNAL_WORDS = {"frame": "one ZeroMQ frame", "messages": "all frames that follow", "json": "JSON text"}
+_EXTERNAL_WORDS = {"frame": "one ZeroMQ frame", "messages": "all the following frames", "json": "JSON text"}
 
 
 def resolve_names(
@@ -64,11 +64,13 @@ def resolve_names(
     primitives: Collection[str] = (),
     roots: Collection[str] | None = None,
 ) -> Grammar:
-    """Return the grammar that the rules of all `rulelists` make together.
+    """Return the grammar of the rules of all `rulelists`.
 
-    `primitives` are names to which the profile gives a type, so that no rule need define them. `roots` are
-    rules that stand for themselves (messages, dialogs, flag values), spelled as in the grammar; rules
-    that are neither a root nor used are reported (W203), and None leaves that check out.
+    Args:
+        primitives: names for which the profile declares a type, so that they need no rule.
+        roots: rules that are used although no rule refers to them (messages, dialogs, flag values),
+            spelled as in the grammar. Other unused rules are reported (W203). None disables this
+            check.
     """
     rules = [rule for rulelist in rulelists for rule in rulelist.rules]
     grammar = Grammar(
@@ -97,8 +99,8 @@ def _merge(rules: Sequence[Rule], dialect: Dialect, diagnostics: Diagnostics) ->
 
 def _merge_places(same: list[Rule], dialect: Dialect, diagnostics: Diagnostics) -> Rule:
     if same[0].incremental:
-        message = f"'=/' adds to rule '{same[0]}', which is not defined before"
-        diagnostics.error("E204", same[0].name_span, message, "write '=' where the rule is first defined")
+        message = f"'=/' extends rule '{same[0]}', which is not defined before"
+        diagnostics.error("E204", same[0].name_span, message, "write '=' in the first definition of the rule")
     whole = [rule for rule in same if not rule.incremental] or same[:1]
     real = [rule for rule in whole if not names_itself(rule)] if dialect == "zeromq" else whole
     base = (real or whole)[0]
@@ -121,23 +123,23 @@ def _report_again(base: Rule, again: Rule, dialect: Dialect, diagnostics: Diagno
     if _canonical(again.definition) != _canonical(base.definition):
         if names_itself(again) and dialect == "zeromq":
             message = f"rule '{again}' names only itself"
-            diagnostics.warning("W207", span, message, f"the rule defined {place} is used")
+            diagnostics.warning("W207", span, message, f"it is read as the rule defined {place}")
             return
-        message = f"rule '{again}' is defined again with a different right-hand side"
+        message = f"rule '{again}' is defined twice with different definitions"
         help = f"it is also defined {place}; keep one, or add alternatives with '=/' (RFC 5234 section 3.3)"
         diagnostics.error("E202", span, message, help)
     elif dialect == "rfc5234":
         message = f"rule '{again}' is defined twice"
-        diagnostics.error("E203", span, message, f"it is also defined {place}; take one of them out")
+        diagnostics.error("E203", span, message, f"it is also defined {place}; remove one of the definitions")
     else:
-        message = f"rule '{again}' is defined again with the same right-hand side"
-        diagnostics.warning("W201", span, message, f"it is also defined {place}; both are one rule")
+        message = f"rule '{again}' is defined twice with equal definitions"
+        diagnostics.warning("W201", span, message, f"it is also defined {place}; both are read as one rule")
 
 
 def _check_spelling(
     grammar: Grammar, uses: Sequence[Reference], dialect: Dialect, diagnostics: Diagnostics
 ) -> None:
-    """Report, once for each spelling, references that are written otherwise than what they mean."""
+    """Report references that are spelled differently from their rules, once for each spelling."""
     if dialect == "rfc5234":
         return
     for reference in {use.name: use for use in reversed(uses)}.values():
@@ -147,7 +149,9 @@ def _check_spelling(
         elif rule.name != reference.name:
             same_case = rule.name.lower() == reference.name.lower()
             code, help = (
-                ("W204", "names differ in case only") if same_case else ("W202", "'-' and '_' are read alike")
+                ("W204", "the names differ only in case")
+                if same_case
+                else ("W202", "'_' in a name is read as '-'")
             )
             message = f"'{reference.name}' is read as rule '{rule.name}'"
             diagnostics.warning(
@@ -171,8 +175,8 @@ def _check_undefined(
 ) -> None:
     """Report references without a definition, once for each name.
 
-    References in dialog rules are skipped: `specwire.generator.passes.dialog_rules` reports them, and only the
-    dialog is lost.
+    References in dialog rules are skipped: `specwire.generator.passes.dialog_rules` reports them,
+    and only the dialog is lost.
     """
     undefined = [use for use in uses if not grammar.find(use) and not grammar.core(use)]
     in_dialogs = _uses_in_dialogs(grammar) if undefined and dialect == "zeromq" else frozenset()
@@ -185,9 +189,9 @@ def _check_undefined(
         external = grammar.external(reference) if dialect == "zeromq" else None
         if external:
             message = f"'{reference}' is not defined"
-            diagnostics.warning("W206", reference.span, message, f"read as {_EXTERNAL_WORDS[external]}")
+            diagnostics.warning("W206", reference.span, message, f"it is read as {_EXTERNAL_WORDS[external]}")
         else:
-            message = f"rule '{reference}' is used but never defined"
+            message = f"rule '{reference}' is not defined"
             guesses += len(known)
             names = known if guesses <= MAX_GUESSES else {}
             diagnostics.error("E201", reference.span, message, _advice(names, reference))
@@ -211,7 +215,7 @@ def _advice(names: Mapping[str, str], reference: Reference) -> str:
     close = [name for name in get_close_matches(written, names, n=2, cutoff=0.7) if name != written][:1]
     profile = (PurePath(reference.span.source.path).parent / "profile.toml").as_posix()
     guess = f"did you mean '{names[close[0]]}'? " if close else ""
-    return f"{guess}{'Otherwise define' if close else 'define'} it, or give it a primitive in {profile}"
+    return f"{guess}{'Otherwise define' if close else 'define'} it, or declare its type in {profile}"
 
 
 def _alternatives(element: Element) -> tuple[Element, ...]:
@@ -219,7 +223,7 @@ def _alternatives(element: Element) -> tuple[Element, ...]:
 
 
 def _canonical(element: Element) -> object:
-    """Return a value that is equal for two right-hand sides that differ only in how names are spelled."""
+    """Return a value that is equal for two definitions that differ only in the spelling of names."""
     match element:
         case Reference():
             return key_of(element)
@@ -238,6 +242,6 @@ def _spelling(name: str) -> str:
 
 
 def _place(rule: Rule, seen_from: Span) -> str:
-    """Say where a rule stands: the line, and the file where it is another."""
+    """Return the place of a rule in words: the line, and the file if it is another one."""
     span = rule.name_span
     return f"in line {span.line}" if span.source.path == seen_from.source.path else f"at {span}"

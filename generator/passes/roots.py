@@ -1,10 +1,13 @@
-"""Which rules of a grammar are messages.
+"""Selection of the rules that are messages.
 
-The profile may list them. Else the grammar says it, in one of three ways: rules that a role sends in a
-dialog (``C:OHAI``); the rules that a rule which nothing uses comes down to by names alone (``zre = greeting
-*traffic`` with ``traffic = whisper / shout``), or its alternatives (``msg = *( OHAI / NOM )``); or, where
-neither is there, the rules that nothing uses: those with a constant near their beginning, else all that
-hold octets. What is used by nothing and taken for a message is an assumption (W405).
+The profile may list them. Otherwise the grammar determines them, in this order:
+
+1. the rules that a role sends in a dialog (``C:OHAI``);
+2. the rules that an unused rule consists of by names alone (``zre = greeting *traffic`` with
+   ``traffic = whisper / shout``), or its alternatives (``msg = *( OHAI / NOM )``);
+3. the unused rules with a constant near their beginning, or if there are none, all unused rules with octets.
+
+Unused rules that are read as messages are an assumption (W405).
 """
 
 from __future__ import annotations
@@ -43,14 +46,18 @@ def find_messages(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnost
     if reached or not _choices(grammar):
         for rule in (rules[name] for name in rules if name in assumed):
             diagnostics.warning(
-                "W405", rule.name_span, f"rule '{rule}' is taken for a message: nothing uses it",
+                "W405",
+                rule.name_span,
+                f"rule '{rule}' is read as a message: no other rule uses it",
                 f"list the messages under `messages` in {loaded.source.path}",
-            )  # fmt: skip
+            )
     if not found:
         diagnostics.error(
-            "E508", loaded.place("name"), "the grammar does not say which of its rules are messages",
+            "E508",
+            loaded.place("name"),
+            "the grammar does not define which of its rules are messages",
             "list them under `messages` in the profile",
-        )  # fmt: skip
+        )
     return [rule for name, rule in rules.items() if name in found]
 
 
@@ -62,30 +69,33 @@ def _listed(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) -
         if rule is None:
             place = loaded.place("messages", number)
             diagnostics.error(
-                "E507", place, f"there is no rule '{name}' to be a message", "take it out, or define it"
+                "E507",
+                place,
+                f"message '{name}' has no rule",
+                "remove it from `messages`, or define the rule",
             )
         elif str(rule) in found:
             place = loaded.place("messages", number)
-            diagnostics.error("E507", place, f"message '{name}' is listed twice", "take one of them out")
+            diagnostics.error("E507", place, f"message '{name}' is listed twice", "remove one of the entries")
         else:
             found[str(rule)] = rule
     return tuple(found.values())
 
 
 def _sent(grammar: Grammar, rules: dict[str, Rule]) -> set[str]:
-    """The rules that dialog rules name and that are no dialog rules themselves."""
+    """Return the rules that dialog rules name and that are not dialog rules themselves."""
     speaking = {name for name, rule in rules.items() if _speaks(rule)}
     sent = {str(target) for name in speaking for target in _targets(grammar, rules[name])} - speaking
     return {name for name in sent if not _is_dialog(grammar, rules[name], speaking)}
 
 
 def _speaks(rule: Rule) -> bool:
-    """Whether the rule says who sends something: a rule of a dialog."""
+    """Whether the rule names a sender, and so is a dialog rule."""
     return any(reference.role for reference in references(rule.definition))
 
 
 def _is_dialog(grammar: Grammar, rule: Rule, speaking: set[str]) -> bool:
-    """Whether a rule is made of dialog rules only (``filemq-protocol`` itself names no role)."""
+    """Whether a rule consists only of dialog rules (``filemq-protocol`` itself names no role)."""
     targets = _targets(grammar, rule)
     whole = len(targets) == sum(1 for _ in references(rule.definition))
     return bool(targets) and whole and all(str(target) in speaking for target in targets)
@@ -97,7 +107,7 @@ def _targets(grammar: Grammar, rule: Rule) -> list[Rule]:
 
 
 def _choices(grammar: Grammar) -> set[str]:
-    """The alternatives of a first rule such as ``msg = *( OHAI | NOM )``."""
+    """Return the alternatives of a first rule such as ``msg = *( OHAI | NOM )``."""
     if not grammar.rules:
         return set()
     definition = grammar.rules[0].definition
@@ -110,7 +120,7 @@ def _choices(grammar: Grammar) -> set[str]:
 
 
 class Roots:
-    """The rules that nothing uses, and what they come down to."""
+    """The unused rules of a grammar, and the rules that they consist of."""
 
     def __init__(self, grammar: Grammar) -> None:
         self.grammar = grammar
@@ -123,7 +133,7 @@ class Roots:
         self._marks: dict[str, bool | None] = {}
 
     def reached(self) -> set[str]:
-        """The messages below roots that are sequences of messages."""
+        """Return the messages below roots that are sequences of messages."""
         waiting = [rule for rule in self.rules if self._is_sequence(rule)]
         seen = {str(rule) for rule in waiting}
         found: set[str] = set()
@@ -140,7 +150,7 @@ class Roots:
         return found
 
     def marked(self, messages: Collection[str]) -> set[str]:
-        """The roots with a constant near their beginning that are not made of `messages` themselves."""
+        """Return the roots with a constant near their beginning that do not consist of `messages`."""
         return {
             str(rule)
             for rule in self.rules
@@ -150,7 +160,7 @@ class Roots:
         }
 
     def _meant(self, rule: Rule) -> Rule:
-        """The rule that a name stands for, through rules that are no more than another's name."""
+        """Return the rule that a name leads to, through rules that are only another name."""
         for _ in self.grammar.rules:
             target = self.grammar.find(rule.definition) if isinstance(rule.definition, Reference) else None
             if target is None:
@@ -159,7 +169,7 @@ class Roots:
         return rule
 
     def holding_octets(self) -> set[str]:
-        """The roots that are made of other rules and are no text."""
+        """Return the roots that use other rules and are not text."""
         return {
             str(rule)
             for rule in self.rules
@@ -167,9 +177,9 @@ class Roots:
         }
 
     def _is_sequence(self, rule: Rule, depth: int = 0) -> bool:
-        """Whether a rule is messages one after another: names of messages alone, some repeated or one of several."""
+        """Whether a rule is a sequence of messages: only names, some of them repeated or alternatives."""
         if str(rule) not in self._sequences:
-            self._sequences[str(rule)] = False  # what a rule inside itself finds
+            self._sequences[str(rule)] = False  # for a rule that contains itself
             self._sequences[str(rule)] = depth <= MAX_DEPTH and self._says_sequence(rule, depth)
         return self._sequences[str(rule)]
 
@@ -183,7 +193,7 @@ class Roots:
         return bool(sequences) or any(self._is_marked(target) for target in self._several(rule.definition))
 
     def _several(self, element: Element, many: bool = False) -> Iterator[Rule]:
-        """The rules that an element repeats or has among its alternatives."""
+        """Yield the rules that an element repeats or has among its alternatives."""
         match element:
             case Reference() if many:
                 target = self.grammar.find(element)
@@ -201,12 +211,12 @@ class Roots:
                 yield from self._several(inner, many)
 
     def _is_marked(self, rule: Rule) -> bool:
-        """Whether a constant stands in a rule before anything of no fixed size."""
+        """Whether a rule has a constant before any element of variable size."""
         definition = rule.definition
         return isinstance(definition, Concatenation) and self._mark(definition, 0) is True
 
     def _mark(self, element: Element, depth: int) -> bool | None:
-        """True for a constant, False for what has no fixed size, None for octets to look behind."""
+        """Return True for a constant, False for variable size, None for a fixed number of octets to skip."""
         if self.octets.constant(element):
             return True
         found: bool | None = False

@@ -1,9 +1,10 @@
-"""Which elements of a run belong together: a length and what it counts, a word and its length.
+"""Grouping of the elements of a run: a length with its value, a word with its length.
 
-In comes a row of elements, groups in brackets opened; out come `Group`s, each of which is a field or
-several. A length may stand in the same rule as its value (``topic-size *VCHAR``), before a rule that has no end
-of its own (``size body``), or at the head of all that it covers (``length flags body``). What a plain
-integer with such a name counts is an assumption (W402) unless the profile says ``scope``.
+The input is a sequence of elements, with groups in brackets expanded. The output is `Group`s, each
+of which becomes one or more fields. A length may be in the same rule as its value (``topic-size
+*VCHAR``), before a rule of open length (``size body``), or before everything that it covers
+(``length flags body``). The extent of a plain integer with such a name is an assumption (W402)
+unless the profile declares its ``scope``.
 """
 
 from __future__ import annotations
@@ -46,14 +47,14 @@ Kind = Literal["value", "word", "counted", "length", "size", "optional"]
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Elements that make one field: two for a word, a counted value and a length with its value, else one."""
+    """Elements of one field: two for a word, a counted value, or a length with its value; otherwise one."""
 
     kind: Kind
     elements: tuple[Element, ...]
 
 
 def flat(items: Sequence[Element]) -> Iterator[Element]:
-    """Yield the elements of a run; a group in brackets is part of it."""
+    """Yield the elements of a run, with groups in brackets expanded."""
     for item in items:
         if isinstance(item, Concatenation):
             yield from flat(item.items)
@@ -85,7 +86,7 @@ def _kind(
         return "word"
     if after is not None and _is_unnamed_size(reader, element, after):
         if _said(reader, element) is None:
-            _assume(reader, element, "the number of octets that follow it, behind a constant")
+            _assume(reader, element, "the number of octets after it, because a constant is before it")
         return "size"
     if after is None or reader.octets.constant(element) is not None or reader.width(element) is None:
         return "value"
@@ -99,7 +100,10 @@ def _kind(
 
 
 def counts(reader: TypeReader, head: Element, repetition: Repetition) -> bool:
-    """Whether an integer is the length or the number of what repeats behind it; W402 where its name does not say so."""
+    """Whether an integer is the length or the count of the repetition after it.
+
+    W402 if its name does not say so.
+    """
     if repetition.minimum == repetition.maximum or reader.octets.constant(head) is not None:
         return False
     hint = reader.hint(head if isinstance(head, Reference) else None)
@@ -111,21 +115,21 @@ def counts(reader: TypeReader, head: Element, repetition: Repetition) -> bool:
 def _scope(
     reader: TypeReader, element: Element, after: Element, rest: Iterable[Element], head: bool
 ) -> Literal["next", "rest"] | None:
-    """What an integer with the name of a size counts, where the profile does not say."""
+    """Return what an integer with the name of a size counts, if the profile does not declare it."""
     if not isinstance(element, Reference) or not is_size_name(element.name):
         return None
     if open_value := _open_value(reader, after):
         many = isinstance(open_value, ir.ListType | ir.PairsType)
-        _assume(reader, element, f"the {'number of entries' if many else 'length'} of '{after}' behind it")
+        _assume(reader, element, f"the {'number of entries' if many else 'length'} of '{after}' after it")
         return "next"
     if head and _WHOLE.match(element.name) and any(reader.varies(item) for item in rest):
-        _assume(reader, element, "the number of octets that follow it")
+        _assume(reader, element, "the number of octets after it")
         return "rest"
     return None
 
 
 def _is_unnamed_size(reader: TypeReader, element: Element, after: Element) -> bool:
-    """``more body`` where ``more`` is a short or a long integer, each behind a constant: a size by its shape only."""
+    """Whether an element is a size by its shape only: a short or a long integer, each after a constant."""
     opened = reader.opened(element)
     if _said(reader, element) == "none" or _open_value(reader, after) is None:
         return False
@@ -139,12 +143,12 @@ def _is_unnamed_size(reader: TypeReader, element: Element, after: Element) -> bo
 
 
 def _said(reader: TypeReader, element: Element) -> str | None:
-    """What the profile says that an element counts."""
+    """Return what an element counts according to the profile."""
     return reader.hint(_name(reader, element)).scope
 
 
 def _name(reader: TypeReader, element: Element) -> Reference | None:
-    """The name by which the profile speaks of an element: of alternatives in place that of the first with a rule."""
+    """Return the name of an element in the profile; for alternatives in place, the first name among them."""
     if isinstance(element, Reference):
         return element
     return next((use for use in references(element) if reader.grammar.find(use)), None)
@@ -161,7 +165,7 @@ def _is_word(reader: TypeReader, element: Element, after: Element | None) -> boo
     if reader.octets.constant(element) is not None or reader.hint(element).scope == "none":
         return False
     if reader.hint(element).scope is None:
-        _assume(reader, element, f'the length of "{after.text}" behind it')
+        _assume(reader, element, f'the length of "{after.text}" after it')
     return True
 
 
@@ -191,11 +195,14 @@ def varies(reader: TypeReader, element: Element) -> bool:
 
 def _assume(reader: TypeReader, element: Element, what: str) -> None:
     name = _name(reader, element)
-    help = "give it a rule of its own in an erratum"
+    help = "give it a separate rule in an erratum"
     if name is not None:
-        help = f'say what it counts with scope = "next", "rest" or "none" under [types.{name.name}] in {reader.profile.source.path}'
+        help = (
+            f'declare what it counts with scope = "next", "rest" or "none" under [types.{name.name}] '
+            f"in {reader.profile.source.path}"
+        )
     reader.diagnostics.warning(
-        "W402", element.span, f"'{name.name if name else 'size'}' is taken for {what}", help
+        "W402", element.span, f"'{name.name if name else 'size'}' is read as {what}", help
     )
 
 

@@ -1,13 +1,13 @@
-"""Shapes of messages: how each of their first frames begins, and how many frames they have.
+"""Shapes of messages: the heads of their first frames, and the number of frames.
 
-Shapes tell apart messages without a constant in a common place: MDP's ``READY`` has three frames, and
-``CLIENT-REQUEST`` has a service name where ``READY`` has its command. If several shapes fit, the one with most
-constant octets is chosen. Two messages with the same shape (MDP's request and reply) are told apart by their
-sender, if the dialogs define that no role sends both.
+Shapes distinguish messages without a constant in a common place: MDP's ``READY`` has three frames,
+and ``CLIENT-REQUEST`` has a service name where ``READY`` has its command. If several shapes fit,
+the one with the most constant octets is chosen. Two messages with the same shape (MDP's request and
+reply) are distinguished by their sender, if the dialogs define that no role sends both.
 
-In a protocol with such messages, `decode` takes the sender, which also excludes messages: a shape that only other
-roles send is skipped, and the next one that fits is chosen. A letter that is no role excludes nothing, because a
-capture can hold any text there.
+In a protocol with such messages, `decode` takes the sender, which also excludes messages: a shape
+that only other roles send is skipped, and the next one that fits is chosen. A letter that is no
+role excludes nothing, because a capture can hold any text there.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from specwire.generator.passes.heads import ANY, find_heads, fits
 from specwire.generator.passes.overlaps import overlapping
 
 MAX_SHAPES = 64
-"""Most shapes of one message."""
+"""Maximum number of shapes of one message."""
 
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """Two messages that neither their shapes nor their senders tell apart."""
+    """Two messages that can be distinguished neither by their shapes nor by their senders."""
 
     messages: tuple[ir.Message, ir.Message]
 
@@ -38,13 +38,13 @@ class _Overlaps:
     """Messages, by number, that can have the same frames as others."""
 
     needs_sender: set[int]
-    """Those that only their sender tells apart from another."""
+    """Messages that only their sender distinguishes from another message."""
     shadowed: set[int]
     """Those whose frames can have a shape of another that is chosen first."""
 
 
 def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alike:
-    """Return the messages with their shapes, or two that nothing tells apart."""
+    """Return the messages with their shapes, or two that cannot be distinguished."""
     shapes = [_shapes(message) for message in messages]
     overlaps = _find_overlaps(messages, shapes)
     if isinstance(overlaps, Alike):
@@ -65,7 +65,7 @@ def with_shapes(messages: Sequence[ir.Message]) -> tuple[ir.Message, ...] | Alik
 
 
 def _find_overlaps(messages: Sequence[ir.Message], shapes: Sequence[Sequence[ir.Shape]]) -> _Overlaps | Alike:
-    """Return the overlaps of all shapes, or the first two messages that nothing tells apart."""
+    """Return the overlaps of all shapes, or the first two messages that cannot be distinguished."""
     needs_sender: set[int] = set()
     shadowed: set[int] = set()
     rows = [(number, shape) for number, found in enumerate(shapes) for shape in found]
@@ -75,7 +75,7 @@ def _find_overlaps(messages: Sequence[ir.Message], shapes: Sequence[Sequence[ir.
         for place in places:
             first, second = min(at, place), max(at, place)
             if alike and first > alike[0]:
-                break  # places ascend, so the rest comes after the pair found; only the first pair is reported
+                break  # places ascend, and only the first pair is reported
             (n, one), (m, other) = rows[first], rows[second]
             if n == m or (alike and alike <= (first, second)) or not _overlap(one, other):
                 continue
@@ -92,12 +92,12 @@ def _find_overlaps(messages: Sequence[ir.Message], shapes: Sequence[Sequence[ir.
 
 
 def takes_sender(protocol: ir.Protocol) -> bool:
-    """Whether `decode` takes the sender, because only the sender tells some messages apart."""
+    """Whether `decode` needs the sender, because only the sender distinguishes some messages."""
     return any(shape.needs_sender for message in protocol.messages for shape in message.shapes)
 
 
 def role_letters(protocol: ir.Protocol) -> tuple[str, ...]:
-    """Return the letters of all roles: those of the profile, then those that only dialogs or messages name."""
+    """Return the letters of all roles: those of the profile, then others in dialogs or messages."""
     letters = [role.letter for role in protocol.roles]
     letters += [letter for dialog in protocol.dialogs for letter in dialog.roles]
     letters += [letter for message in protocol.messages for letter in message.senders]
@@ -110,7 +110,7 @@ def readers(message: ir.Message, protocol: ir.Protocol) -> tuple[str | None, ...
 
 
 def weight(shape: ir.Shape) -> int:
-    """Return how specific a shape is: the number of its constant octets and of its frames with a known end."""
+    """Return the number of constant octets of a shape, plus its frames with a known end."""
     return sum(
         sum(head.octets[at : at + 2] != ANY for at in range(0, len(head.octets), 2)) + head.whole
         for head in shape.frames

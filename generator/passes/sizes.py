@@ -1,8 +1,8 @@
 """Sizes that cover what follows them: ``command-size = %x04 short-size / %x06 long-size``.
 
-A rule that is named a size, and whose alternatives are an integer each, behind a constant or bare, is a size
-in several forms. A plain integer of such a name at the head of a run is one where the run has values of
-its own behind it; where one open value follows directly, it is that value's length.
+A rule with the name of a size is a size in several forms if each alternative is an integer, alone
+or after a constant. A plain integer with such a name at the head of a run is the size of the values
+after it. If a single open value follows directly, the integer is the length of that value.
 """
 
 from __future__ import annotations
@@ -21,16 +21,16 @@ if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
 
 _SIZE_WORD = re.compile(r"(?:^|[-_])(?:size|length|len)(?:-\d+)?\Z", re.IGNORECASE)
-"""A number behind it tells it from another, or says how many octets it has."""
+"""A number at the end of a name distinguishes it from others, or states its octets."""
 
 
 def is_size_name(name: str) -> bool:
-    """Whether a rule of that name says how long something is."""
+    """Whether the name is that of a size or length."""
     return _SIZE_WORD.search(name) is not None
 
 
 def read_forms(reader: TypeReader, element: Alternation, name: str | None) -> ir.SizeType | None:
-    """Return the size that the alternatives are forms of; None where they are something else."""
+    """Return the size whose forms the alternatives are; None if they are something else."""
     names = name is not None and is_size_name(name)
     return reader.forms_of(element) if names or reader.names_sizes(element) else None
 
@@ -55,7 +55,7 @@ def forms_of(reader: TypeReader, element: Alternation | Concatenation) -> ir.Siz
 
 
 def shaped_forms(reader: TypeReader, element: Alternation) -> ir.SizeType | None:
-    """Return the size that alternatives are by their shape: integers of several widths, each behind a constant."""
+    """Return the size of alternatives that are integers of several widths, each after a constant."""
     size = reader.forms_of(element)
     if size is None or not all(form.tag for form in size.forms):
         return None
@@ -63,7 +63,7 @@ def shaped_forms(reader: TypeReader, element: Alternation) -> ir.SizeType | None
 
 
 def find_forms(reader: TypeReader) -> frozenset[str]:
-    """Return the names of the rules that are one form of such a size: ``short`` in ``( short / long ) body``."""
+    """Return the names of rules that are one form of a size: ``short`` in ``( short / long ) body``."""
     found: set[str] = set()
     for rule in reader.grammar.rules:
         for element in alternations_in(rule.definition):
@@ -74,7 +74,7 @@ def find_forms(reader: TypeReader) -> frozenset[str]:
 
 
 def _form(reader: TypeReader, item: Element) -> ir.SizeForm | None:
-    """One alternative: constants, then an integer."""
+    """Return the form of one alternative: constants, then an integer; None for other elements."""
     item = reader.opened(item)
     parts = item.items if isinstance(item, Concatenation) else (item,)
     tags = [reader.octets.constant(part) for part in parts[:-1]]
@@ -87,7 +87,7 @@ def _form(reader: TypeReader, item: Element) -> ir.SizeForm | None:
 
 
 def _apart(forms: Iterable[ir.SizeForm]) -> bool:
-    """Whether no form can be taken for another; a form without a tag is what none of the others is."""
+    """Whether all forms can be distinguished; a form without a tag is one that matches no other."""
     tags = sorted(form.tag for form in forms if form.tag)
     bare = sum(1 for form in forms if not form.tag)
     return bare <= 1 and not any(after.startswith(tag) for tag, after in pairwise(tags))

@@ -1,4 +1,4 @@
-"""A message rule as a row of slots: its elements in order, options opened.
+"""A message rule as a sequence of slots: its elements in order, with options expanded.
 
 ``[routing] topic [payload / json] PROTO`` is four slots; the first and the third may be absent, and the
 third has two readings.
@@ -21,9 +21,9 @@ class Slot:
     alternatives: tuple[Element, ...] = ()
     """The other readings of the same frame (``[payload / json]``)."""
     tied: bool = False
-    """The slot is there whenever the one before it is: both stand in one option."""
+    """The slot is present whenever the one before it is: both are in one option."""
     apart: bool = False
-    """An option of its own directly behind another, not inside it: either may be there without the other."""
+    """A separate option directly after another, not inside it: each may be present without the other."""
 
 
 def open_slots(element: Element) -> Iterator[Slot]:

@@ -1,8 +1,8 @@
-"""Name the states of a dialog, so that a table and a violation read without a legend.
+"""Names for the states of a dialog, so that tables and violations are readable.
 
-The start is ``START``, a state that nothing can follow ``CLOSED``, the state in which a dialog is used
-``USE``. Any other is named after the first message that leads to it: after ``C:IcanhazOk`` the state is
-``C_ICANHAZ_OK``. A name that is taken gets a number.
+The start is ``START``, a state without successors ``CLOSED``, and the state in which a dialog is
+used ``USE``. Any other state is named after the first message that leads to it: after
+``C:IcanhazOk`` it is ``C_ICANHAZ_OK``. A name that is taken gets a number.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ def name_states(
 
     Args:
         automaton: the automaton; its states are numbered breadth-first.
-        known: names already decided; they go before any other, the first of equal ones as it is.
+        known: names that are already decided; they take precedence, and the first of equal ones is unchanged.
         groups: labels that are not messages, each with the message that names the state after it, or None.
     """
     arrivals: dict[int, str] = {}

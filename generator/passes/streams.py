@@ -1,4 +1,4 @@
-"""How messages travel on a byte stream: as the profile says, else as their layouts allow."""
+"""Framing of messages on a byte stream, as the profile declares or as the layouts allow."""
 
 from __future__ import annotations
 
@@ -13,19 +13,23 @@ from specwire.generator.profile import LoadedProfile
 def find_stream(
     loaded: LoadedProfile, messages: Sequence[ir.Message], diagnostics: Diagnostics
 ) -> ir.Stream | ir.UnitStream | None:
-    """Return the framing of a stream: parts with sizes, or messages that tell their own length.
+    """Return the framing of a stream: parts with sizes, or messages that define their length.
 
-    The latter needs no word in the profile where at least one message has a size that covers all behind it
-    and every other one has a size or is always as long. E420 where the profile wants it and it cannot be.
+    The profile need not declare the latter if at least one message has a size that covers
+    everything after it, and every other message has a size or a fixed length. E420 if the profile
+    requires it and the layouts do not allow it.
     """
     table = loaded.profile.stream
     if table is None or table.units:
         units = find_units(messages)
         if table and units is None:
             diagnostics.error(
-                "E420", loaded.place("stream", "units"), "the messages do not say where they end on a stream",
-                "each is one frame that begins with constants, then has a size of all behind it or is always as long",
-            )  # fmt: skip
+                "E420",
+                loaded.place("stream", "units"),
+                "the end of a message on a stream is not defined",
+                "specwire can express it only for messages of one frame that begins with constants, then "
+                "has a size of everything after it or a fixed length",
+            )
         return units
     if table.units is False:
         return None

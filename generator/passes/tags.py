@@ -1,12 +1,14 @@
-"""Which octets tell the messages of a protocol apart.
+"""Tags: the octets that distinguish the messages of a protocol.
 
-Looked for in this order: the octets that every message's first or last frame begins with (FILEMQ's
-signature and number, the first three octets of a Flux header), then whole frames that are constants in
-every message (NORFAB's header and command). The shortest run that no two messages share is taken. Where
-there is none, patterns of how the first frame begins (`specwire.generator.passes.heads`) are, and the
-longest that fits says which message it is: so one whose name is still open (ZMTP's ``command``) is what
-no message with a name of its own is. Last come the shapes of whole messages
-(`specwire.generator.passes.shapes`), and who sent them.
+The search has this order:
+
+1. the octets with which the first or last frame of every message begins (FILEMQ's signature and
+   number, the first three octets of a Flux header), then whole frames that are constant in every
+   message (NORFAB's header and command): the shortest run that no two messages share;
+2. patterns of the beginning of the first frame (`specwire.generator.passes.heads`): the longest
+   pattern that fits identifies the message, so a message with an open name (ZMTP's ``command``) is
+   one that no other pattern fits;
+3. the shapes of whole messages (`specwire.generator.passes.shapes`), and their senders.
 """
 
 from __future__ import annotations
@@ -24,13 +26,13 @@ from specwire.generator.passes.overlaps import overlapping
 from specwire.generator.passes.shapes import Alike, with_shapes
 
 MAX_SPELLINGS = 4096
-"""Different leading frames of one message that are told apart one by one."""
+"""Maximum number of different leading frames of one message."""
 
 
 def find_tags(
     messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span
 ) -> tuple[tuple[ir.Selector, ...], tuple[ir.Message, ...]]:
-    """Return the selectors and the messages with their tags; E411 where nothing tells two apart."""
+    """Return the selectors and the messages with their tags; E411 if two messages cannot be distinguished."""
     for frame in (0, -1):
         heads = [_head(message, frame) for message in messages]
         shortest = min((len(head) for head in heads), default=0)
@@ -42,18 +44,16 @@ def find_tags(
     if max((prod(map(len, frames[:count])) for frames in whole), default=0) > MAX_SPELLINGS:
         _report(messages, "have constants in too many spellings", diagnostics, span)
         return (), tuple(messages)
-    spellings = [
-        tuple(b"".join(choice) for choice in product(*frames[:count])) for frames in whole
-    ]  # fmt: skip
+    spellings = [tuple(b"".join(choice) for choice in product(*frames[:count])) for frames in whole]
     used = [index for index in range(count) if any(len(frames[index][0]) for frames in whole)]
-    if used and _distinct(spellings):  # frames that are empty in every message tell nothing
+    if used and _distinct(spellings):  # frames that are empty in every message distinguish nothing
         return tuple(ir.Selector(index, None) for index in used), _tagged(messages, spellings)
     patterned = _by_patterns(messages, diagnostics, span)
     if patterned is not None:
         return (ir.Selector(0, 0, pattern=True),), patterned
     shaped = with_shapes(messages)
     if isinstance(shaped, Alike):
-        _report(shaped.messages, "are told apart by no octets", diagnostics, span)
+        _report(shaped.messages, "cannot be distinguished", diagnostics, span)
         return (), tuple(messages)
     _report_unmarked(shaped, diagnostics, span)
     return (), shaped
@@ -62,7 +62,7 @@ def find_tags(
 def _by_patterns(
     messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span
 ) -> tuple[ir.Message, ...] | None:
-    """The messages with patterns as their tags; None where two have the same, or nothing is fixed in any."""
+    """Return the messages with patterns as their tags; None if two patterns are equal, or all are empty."""
     patterns = [_patterns(message) for message in messages]
     rows = [(number, pattern) for number, found in enumerate(patterns) for pattern in found]
     shadowed: set[int] = set()
@@ -93,17 +93,21 @@ def _length(row: tuple[int, str]) -> int:
 
 
 def _report_unmarked(messages: Sequence[ir.Message], diagnostics: Diagnostics, span: Span) -> None:
-    """Say which message is whatever is no other one: nothing in it is fixed."""
+    """Report a message without constants, which matches everything that is no other message."""
     for message in messages:
         if any(not any(head.octets or head.whole for head in shape.frames) for shape in message.shapes):
             diagnostics.warning(
-                "W409", span, f"nothing in message '{message.rule}' is constant: whatever is no other message is taken for it",
-                "mark it with a constant, or list other messages under `messages` in the profile",
-            )  # fmt: skip
+                "W409",
+                span,
+                f"message '{message.rule}' has no constant: anything that is no other message is read as "
+                "this one",
+                "if a part of it is constant, declare it in the profile; otherwise list the right "
+                "messages under `messages`",
+            )
 
 
 def _patterns(message: ir.Message) -> tuple[str, ...]:
-    """How the first frame of a message can begin."""
+    """Return the patterns with which the first frame of a message can begin."""
     match message.parts[0]:
         case ir.Frame(fields=fields, presence=ir.Always()):
             return tuple(dict.fromkeys(head.pattern for head in find_heads(fields)))
@@ -113,13 +117,16 @@ def _patterns(message: ir.Message) -> tuple[str, ...]:
 def _report(messages: Sequence[ir.Message], what: str, diagnostics: Diagnostics, span: Span) -> None:
     names = ", ".join(f"'{message.rule}'" for message in messages)
     diagnostics.error(
-        "E411", span, f"message{'s' if len(messages) > 1 else ''} {names} {what}",
-        "specwire tells messages apart by constants, by their number of frames, and by who sends them: `senders` under [message.NAME]",
-    )  # fmt: skip
+        "E411",
+        span,
+        f"message{'s' if len(messages) > 1 else ''} {names} {what}",
+        "specwire can distinguish messages by constants, by their number of frames, and by sender: "
+        "`senders` under [message.NAME]",
+    )
 
 
 def _head(message: ir.Message, index: int) -> bytes:
-    """The constant octets that the first or last frame begins with."""
+    """Return the constant octets with which the first or last frame begins."""
     part = message.parts[index]
     if not isinstance(part, ir.Frame) or not isinstance(part.presence, ir.Always):
         return b""
@@ -132,7 +139,7 @@ def _head(message: ir.Message, index: int) -> bytes:
 
 
 def _whole_frames(message: ir.Message) -> list[tuple[bytes, ...]]:
-    """For each leading frame that holds nothing but a constant, its spellings."""
+    """Return the possible octets of each leading frame that is a constant."""
     found: list[tuple[bytes, ...]] = []
     for part in message.parts:
         match part:

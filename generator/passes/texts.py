@@ -1,7 +1,8 @@
-"""What is text: elements made of characters that people read, up to the end or of a fixed length.
+"""Text: elements of printable characters, up to the end of a run or of fixed length.
 
-A NUL that ends a text is no content, and neither is what fills one of a fixed length behind its content.
-Character classes give no layout: they become a pattern that ``strict`` applies.
+A NUL that ends a text is not part of its content, and neither is the padding of a text of fixed
+length. Character classes do not affect the layout; they become a pattern that ``strict`` decoding
+checks.
 """
 
 from __future__ import annotations
@@ -21,7 +22,10 @@ if TYPE_CHECKING:
 
 
 def read_text(reader: TypeReader, element: Element, rule: Rule | None, hint: TypeHint) -> ValueLayout | None:
-    """Return the text that an element is, of a fixed length or up to the end; None where it is none."""
+    """Return the type of an element that is text, of fixed length or up to the end.
+
+    None for other elements.
+    """
     padded = _padded(reader, element, rule, hint)
     if padded is not None:
         return ValueLayout(padded)
@@ -36,14 +40,17 @@ def read_text(reader: TypeReader, element: Element, rule: Rule | None, hint: Typ
     pattern = reader.octets.pattern(content)
     if pattern is None and not declared.says_type(hint):
         reader.diagnostics.warning(
-            "W413", content.span, "which characters this text has is not checked: it is described at too great a length",
-            f"write it with character classes and '*', or say that its `type` is \"text\"; a pattern has at most {MAX_PATTERN:,} characters",
-        )  # fmt: skip
+            "W413",
+            content.span,
+            "the characters of this text are not checked: its pattern would have more than "
+            f"{MAX_PATTERN:,} characters",
+            "write it with character classes and '*', or declare its `type` as \"text\"",
+        )
     return ValueLayout(ir.TextType(length, pattern, terminated))
 
 
 def _padded(reader: TypeReader, element: Element, rule: Rule | None, hint: TypeHint) -> ir.TextType | None:
-    """``20mechanism-char`` where the class has a NUL, or the comment says padded: text and what fills it."""
+    """Return the type of padded text: its class contains NUL, or a comment mentions padding."""
     if not isinstance(element, Repetition) or element.minimum != element.maximum or element.minimum < 2:
         return None
     if hint.type not in ("text", None):
@@ -58,9 +65,11 @@ def _padded(reader: TypeReader, element: Element, rule: Rule | None, hint: TypeH
         fill = 0
         if rule is not None and not says:
             reader.diagnostics.warning(
-                "W407", rule.name_span, f"the NUL octets at the end of '{rule}' are taken for padding",
-                f"declare it with 'padding = 0' under [types.{rule.name}] in {reader.profile.source.path}",
-            )  # fmt: skip
+                "W407",
+                rule.name_span,
+                f"the NUL octets at the end of '{rule}' are read as padding",
+                f"declare it with padding = 0 under [types.{rule.name}] in {reader.profile.source.path}",
+            )
     elif says:
         fill = 0x20 if 0x20 in class_ else 0
     else:

@@ -1,9 +1,9 @@
-"""Layouts of rules: the values that they are on the wire.
+"""Layouts of rules on the wire.
 
-A rule's layout is one of three: a value with a `Type`, a run of named fields, or a choice among rules
-(Flux's ``PROTO``). `TypeReader.layout` answers for any rule, in this order: what the profile declares
-(``[types.RULE]``, `specwire.generator.passes.declared`), what the grammar's shape says, what a comment says,
-and last an assumption, which is a W401 warning so that nobody is surprised later.
+A rule's layout is a value with a `Type`, a run of named fields, or a choice among rules (Flux's
+``PROTO``). `TypeReader.layout` uses, in this order: the profile (``[types.RULE]``,
+`specwire.generator.passes.declared`), the shape of the definition, a comment, and finally an
+assumption, which it reports as W401.
 
 Shapes, after RFC 5234's notation in ZeroMQ specifications:
 
@@ -11,23 +11,26 @@ Shapes, after RFC 5234's notation in ZeroMQ specifications:
 - an alternation of constants is an enumeration, of words a keyword, of numbers an integer with few values;
 - ``4OCTET / name-const`` is an integer with a sentinel;
 - ``%x04 short-size / %x06 long-size`` is a size in two forms;
-- ``L *VCHAR`` and ``L *OCTET``, L an integer, are text and octets with their length in front;
-- ``L *element`` is a counted list, of pairs a dictionary, of ``name=value`` texts one to be divided, and
-  ``*element`` one that goes on to the end;
-- ``NOCTET`` is an integer where a comment or the name says so, or N is 1, 2, 4 or 8;
-- ``NALPHA`` is text of a fixed length;
-- anything else made of character classes is text up to the end of the frame, where the classes are of
-  printable characters, and octets where they are not.
+- ``L *VCHAR`` and ``L *OCTET``, where L is an integer, are text and octets with their length before them;
+- ``L *element`` is a counted list, or a dictionary if the elements are pairs or texts ``name=value``;
+- ``*element`` is a list up to the end;
+- ``NOCTET`` is an integer if a comment or the name says so, or if N is 1, 2, 4 or 8;
+- ``NALPHA`` is text of fixed length;
+- any other element of character classes extends to the end of the frame: it is text if the characters are
+  printable, otherwise octets.
 
-Reading a rule ends, because `specwire.generator.passes.nesting` has rejected rules that contain themselves. Each
-rule and each element is read once, whether it has a layout or not. The time is proportional to the grammar and to
-the fields that it expands to, which `specwire.generator.passes.expansion` bounds.
+Reading a rule ends, because `specwire.generator.passes.nesting` has rejected rules that contain
+themselves. Each rule and each element is read once, whether it has a layout or not. The time is
+proportional to the grammar and to the fields that it expands to, which
+`specwire.generator.passes.expansion` bounds.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Callable
 from functools import cached_property
+from typing import Generic, TypeVar
 
 from msgspec import structs
 
@@ -44,7 +47,6 @@ from specwire.generator.passes.layouts import (
     ValueLayout,
     words_of,
 )
-from specwire.generator.passes.memo import Memo
 from specwire.generator.passes.octets import Octets
 from specwire.generator.passes.records import read_record, read_union
 from specwire.generator.passes.repetitions import read_collection, read_counted
@@ -71,7 +73,26 @@ INTEGER_WORDS = re.compile(
 )
 
 _NUMBER = re.compile(r"number-(\d{1,3})\Z", re.IGNORECASE)
-"""Names that say how many octets the integer has."""
+"""Names that state the number of octets of the integer."""
+Answer = TypeVar("Answer")
+
+
+class Memo(Generic[Answer]):
+    """Cache of answers about elements of the syntax tree, so that the work is proportional to the grammar.
+
+    The keys are the identities of nodes: equal nodes occur in several places, and hashing a node
+    takes time in proportion to its size. The cache holds each node, so that no identity is reused.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[object, ...], tuple[tuple[object, ...], Answer]] = {}
+
+    def find(self, nodes: tuple[object, ...], words: tuple[str, ...], read: Callable[[], Answer]) -> Answer:
+        """Return the cached answer about `nodes` and `words`; call `read` for it the first time."""
+        key = (*map(id, nodes), *words)
+        if key not in self._known:
+            self._known[key] = (nodes, read())
+        return self._known[key][1]
 
 
 class TypeReader:
@@ -114,7 +135,10 @@ class TypeReader:
         self._answers: Memo[bool] = Memo()
 
     def hint(self, rule: Rule | Reference | None, message: Rule | None = None) -> TypeHint:
-        """Return the profile's hint for a rule, preferably the one for `message`; an empty hint if there is none."""
+        """Return the profile's hint for a rule, preferably the one for `message`.
+
+        An empty hint if there is none.
+        """
         if rule is None:
             return NOTHING_SAID
         inside = self._hints.get(fold(f"{message.name}.{rule.name}")) if message else None
@@ -122,7 +146,7 @@ class TypeReader:
 
     @cached_property
     def forms(self) -> frozenset[str]:
-        """The rules that are one form of a size in several."""
+        """The names of the rules that are one form of a size in several forms."""
         return find_forms(self)
 
     def layout(self, rule: Rule) -> RuleLayout | None:
@@ -175,12 +199,15 @@ class TypeReader:
         return self.shape(element, rule, self.hint(rule))
 
     def width(self, element: Element) -> int | None:
-        """Return the octets of an element that an integer can have, else None."""
+        """Return the octets of an element if an integer can have as many, else None."""
         width = self.octets.count(element)
         return width if width is not None and width <= LARGEST_INTEGER else None
 
     def opened(self, element: Element) -> Element:
-        """Return the definition that a reference leads to, through other references; other elements unchanged."""
+        """Return the definition that a reference leads to, through other references.
+
+        Other elements unchanged.
+        """
         while isinstance(element, Reference) and (rule := self.grammar.find(element)):
             element = rule.definition
         return element
@@ -239,9 +266,11 @@ class TypeReader:
         if isinstance(definition, Concatenation):
             return FieldsLayout(definition.items)
         self.diagnostics.error(
-            "E401", rule.name_span, f"cannot tell what rule '{rule}' is on the wire",
+            "E401",
+            rule.name_span,
+            f"the type of rule '{rule}' is not defined",
             f"declare its type under [types.{rule.name}] in {self.profile.source.path}",
-        )  # fmt: skip
+        )
         return None
 
     def shape(self, element: Element, rule: Rule | None, hint: TypeHint) -> ValueLayout | None:
@@ -302,7 +331,7 @@ class TypeReader:
         return read_alternation(self, element, rule) or read_text(self, element, rule, self.hint(rule))
 
     def _fixed(self, width: int, rule: Rule | None) -> ir.Type:
-        """Return the type of a fixed number of octets: an integer by declaration, name, comment or common width."""
+        """Return the type of a fixed number of octets: an integer, octets, text or padding."""
         octets = ir.OctetsType(ir.Length("fixed", width), width)
         if rule is None:
             return octets
@@ -330,9 +359,12 @@ class TypeReader:
     def _assumed_integer(self, width: int, rule: Rule, though: str = "") -> ir.IntegerType:
         """Return an integer that only its number of octets suggests, and report the assumption."""
         self.diagnostics.warning(
-            "W401", rule.name_span, f"rule '{rule}' is taken for an unsigned integer of {width} octet{'s' if width > 1 else ''}{though}",
+            "W401",
+            rule.name_span,
+            f"rule '{rule}' is read as an unsigned integer of {width} "
+            f"octet{'s' if width > 1 else ''}{though}",
             f"declare it under [types.{rule.name}] in {self.profile.source.path}",
-        )  # fmt: skip
+        )
         return ir.IntegerType(width)
 
     def _is_padding(self, rule: Rule) -> bool:
@@ -349,7 +381,7 @@ def _varies(repetition: Repetition) -> bool:
 
 
 def _constant(element: Element, octets: bytes) -> ir.ConstantType:
-    """A constant that was written as a quoted string reads as text, a single octet as a number."""
+    """Return the type of a constant: text for a quoted string, a number for a single octet."""
     text = octets.decode("ascii") if isinstance(element, CharVal) else None
     number = octets[0] if text is None and len(octets) == 1 else None
     return ir.ConstantType(octets.hex(), text, number)

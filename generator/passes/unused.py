@@ -1,7 +1,7 @@
-"""Rules that have to do with nothing (W203): no other rule uses them, and they do not stand for themselves.
+"""Unused rules (W203).
 
-What stands for itself: the first rule, the rules of messages and of dialogs, names of constants (flags and
-error numbers are such), and whatever the profile speaks of.
+A rule is used if another rule refers to it, or if it is the first rule, a message, a dialog, the name of a
+constant (such as a flag or an error number), or mentioned in the profile.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from specwire.generator.syntax import CharVal, NumVal
 
 
 def check_unused(grammar: Grammar, roots: Collection[str], diagnostics: Diagnostics) -> None:
-    """Report each rule that no other uses and that is not one of `roots`, spelled as in the grammar."""
+    """Report each rule that no other rule uses and that is not one of `roots`, spelled as in the grammar."""
     known = {fold(name) for name in roots}
     used = {
         key_of(rule)
@@ -28,13 +28,15 @@ def check_unused(grammar: Grammar, roots: Collection[str], diagnostics: Diagnost
     for rule in grammar.rules:
         if key_of(rule) not in used and not {fold(str(rule)), fold(rule.name)} & known:
             diagnostics.warning(
-                "W203", rule.name_span, f"rule '{rule}' is never used",
-                "name it in the profile if it stands for itself, or take it out",
-            )  # fmt: skip
+                "W203",
+                rule.name_span,
+                f"rule '{rule}' is never used",
+                "if it is a message or a constant, name it in the profile; otherwise remove it",
+            )
 
 
 def standing_rules(grammar: Grammar, protocol: ir.Protocol, profile: Profile) -> Iterator[str]:
-    """Yield the names of the rules that stand for themselves."""
+    """Yield the names of the rules that are used although no rule refers to them."""
     yield from (str(rule) for rule in grammar.rules[:1])
     yield from (str(rule) for rule in grammar.rules if any(r.role for r in references(rule.definition)))
     yield from (message.rule for message in protocol.messages)

@@ -1,7 +1,7 @@
-"""How a grammar uses its rules: as the bits of a bitmask, as lengths and counts.
+"""Uses of rules in a grammar: bits of a bitmask, lengths and counts.
 
-- ``flags`` beside constants ``flag-topic``, ``flag-payload``, … is a bitmask, and those are its bits;
-- a rule that stands in front of a repetition wherever it stands is a length or a count.
+- ``flags`` with constants ``flag-topic``, ``flag-payload``, … is a bitmask, and the constants are its bits;
+- a rule that is always directly before a repetition is a length or a count.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from specwire.generator.syntax import Alternation, Concatenation, Element, Optio
 
 
 def find_bits(grammar: Grammar, octets: Octets) -> dict[str, list[Rule]]:
-    """Return, for each bitmask rule by its name, the rules that name its bits, in the order of the grammar."""
+    """Return the rules that name the bits of each bitmask rule, in the order of the grammar, by its name."""
     masks = {
         rule.name.lower().removesuffix("s"): rule
         for rule in grammar.rules
@@ -32,7 +32,7 @@ def find_bits(grammar: Grammar, octets: Octets) -> dict[str, list[Rule]]:
 
 
 def find_counts(grammar: Grammar) -> frozenset[str]:
-    """Return the names of the rules that always stand in front of a repetition: lengths and counts."""
+    """Return the names of the rules that are always directly before a repetition: lengths and counts."""
     counting: set[str] = set()
     other: set[str] = set()
     for items in _runs(rule.definition for rule in grammar.rules):
@@ -44,7 +44,7 @@ def find_counts(grammar: Grammar) -> frozenset[str]:
 
 
 def _runs(elements: Iterable[Element]) -> Iterator[tuple[Element, ...]]:
-    """Yield every run of elements in definitions; a reference that stands alone is a run of one."""
+    """Yield every run of elements in definitions; a single reference is a run of one."""
     for element in elements:
         match element:
             case Concatenation(items=items):
