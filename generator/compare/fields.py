@@ -36,12 +36,8 @@ from specwire.generator.compare.values import can_be_empty, is_nothing, reads
 from specwire.generator.compare.wording import describe, describe_default, listed
 
 _DEFAULT = yes("a default is written like any other value; a program that omits the field writes another one")
-_SENTINEL = depends(
-    "correct if the value is none of these: an edition without the name reads it literally"
-)
-_OTHER_WORD = depends(
-    "the octets are the same; correct if the new name has the same meaning"
-)
+_SENTINEL = depends("correct if the value is none of these: an edition without the name reads it literally")
+_OTHER_WORD = depends("the octets are the same; correct if the new name has the same meaning")
 _UNIT = no("the same number is a different quantity")
 
 

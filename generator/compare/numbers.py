@@ -1,9 +1,9 @@
 """Changes in named numbers: bits of the flags, members of enumerations, exported constants.
 
-A number that kept its value but changed its name is the dangerous case: it is read without a fault but may have
-another meaning. For a bit of the flags this is breaking, unless its comment, or the part that it announces, shows
-that only the name changed. For a member of an enumeration a new word with the same meaning is as likely, so the
-verdict depends on the editions.
+A number that kept its value but changed its name is the dangerous case: it is read without a fault
+but may have another meaning. For a bit of the flags this is breaking, unless its comment, or the
+part that it announces, shows that only the name changed. For a member of an enumeration a new word
+with the same meaning is as likely, so the verdict depends on the editions.
 """
 
 from __future__ import annotations
@@ -29,9 +29,7 @@ _OTHER_MEANING = no("the same octets have another meaning, and neither side can 
 _OTHER_NUMBER = no("the old and the new number are read as something else, or rejected")
 _KEPT = depends("the bit is kept, but the reader does not know its meaning")
 _UNSEEN = yes("data without it is read as before")
-_UNNAMED = depends(
-    "correct for all other values: a reader rejects values for which it has no name"
-)
+_UNNAMED = depends("correct for all other values: a reader rejects values for which it has no name")
 _OTHER_WORD = depends("the octets are the same; correct if the new name has the same meaning")
 _NO_NAME = yes("a name for a number is not on the wire")
 

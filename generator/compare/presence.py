@@ -1,8 +1,9 @@
 """Check that a reader expects a part in exactly the messages that have it.
 
-If flags announce parts, the answer is exact: for every value of the relevant bits that the writing edition can
-write, either both editions find the part or neither does. An edition never sets a bit for which it has no name. A
-reader rejects a bit that announces a part that the message lacks, and an incomplete mask.
+If flags announce parts, the answer is exact: for every value of the relevant bits that the writing
+edition can write, either both editions find the part or neither does. An edition never sets a bit
+for which it has no name. A reader rejects a bit that announces a part that the message lacks, and
+an incomplete mask.
 """
 
 from __future__ import annotations
@@ -86,9 +87,7 @@ def finds(writer: Side, written: ir.Part | None, reader: Side, read: ir.Part | N
     if None in of or any(isinstance(presence, ir.Counted) for presence in of):
         if written is not None and read is not None and isinstance(presence_of(written), ir.Always):
             return yes("the frame is always present")
-        return depends(
-            "correct if the frame is present" if read else "correct if the frame is absent"
-        )
+        return depends("correct if the frame is present" if read else "correct if the frame is absent")
     if (written is None) == (read is None):
         return yes("the frame is always present")
     return no(

@@ -53,7 +53,7 @@ from specwire.generator.syntax import Rulelist
 
 _NAMELESS = re.compile(r"[ \t]*(?:[A-Za-z]:[A-Za-z][\w-]*|[*()/|\[\]]|[ \t])+$")
 _NO_GRAMMAR_HELP = (
-    "a grammar has rules such as 'NOM = signature %x07 credit', in a block of its own or as plain text"
+    "a grammar has rules such as 'NOM = signature %x07 credit', in a separate block or as plain text"
 )
 
 
