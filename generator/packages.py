@@ -50,8 +50,8 @@ def package_files(
         overview: whether `protocols` are all there are, so that targets write of them together, too.
 
     Raises:
-        TargetError: a plug-in is at fault, or two targets write one file.
-        SpecError: a template of the user is at fault.
+        TargetError: a plug-in has an error, or two targets write the same file.
+        SpecError: a template of the user has an error.
     """
     chosen = choose_targets() if targets is None else targets
     brought = chain.from_iterable(target.template_names() for target in chosen)

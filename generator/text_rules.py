@@ -288,7 +288,7 @@ def _named(name: str, expression: Expression) -> Expression:
 
 
 def _literal(text: str, case_sensitive: bool) -> Expression:
-    """Each character is named by what is left of the literal: after ``G``, ``"GMT"`` expects ``"MT"``."""
+    """Name each character by the rest of the literal: after ``G``, ``"GMT"`` expects ``"MT"``."""
     found: list[Expression] = []
     for place, character in enumerate(text):
         same = {character}

@@ -191,7 +191,7 @@ def test_names_that_another_specification_defines(tmp_path: Path) -> None:
         (tmp_path / "g" / name).mkdir(parents=True)
         (tmp_path / "g" / name / "grammar.abnf").write_text(rules, encoding="utf-8")
     (found,) = import_document(path, "demo", folder=tmp_path / "g" / "demo").diagnostics
-    assert found.help == "protocol 'b' defines them: base = \"b\" in the profile takes its rules"
+    assert found.help == "protocol 'b' defines them: write base = \"b\" in the profile to use its rules"
 
 
 def test_another_document_is_another_edition(tmp_path: Path) -> None:
