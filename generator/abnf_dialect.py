@@ -36,7 +36,7 @@ class Extension(Enum):
     BAR = Meaning(
         "103",
         "'|' is not an ABNF operator",
-        "write alternatives with '/' (RFC 5234 section 3.2)",
+        "write alternatives with '/' (RFC 5234 section 3.2); record the correction in profile.toml",
         "'|' is read as '/' (RFC 5234 section 3.2)",
     )
     ROLE = Meaning(

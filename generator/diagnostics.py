@@ -9,7 +9,7 @@ Each diagnostic points into the file the user wrote and renders with the line an
     grammars/filemq/grammar.abnf:39:26: error[E103]: '|' is not an ABNF operator
       39 | operation       = create | delete
                                     ^
-         = help: RFC 5234 section 3.2 writes alternatives with '/'; record it in profile.toml
+         = help: write alternatives with '/' (RFC 5234 section 3.2); record the correction in profile.toml
 
 Every code has a row in `specwire.generator.codes`, with its meaning and an example. ``specwire explain`` and
 docs/reference/diagnostics.md are generated from these rows.

@@ -6,7 +6,7 @@ on, so an emitter never finds an impossible case.
 
 A *message* is a list of *parts*, the ZeroMQ frames in their order: a `Frame` with fields inside, a
 `Stack` of frames up to an empty delimiter, or a `Rest` of frames up to the end. Octets are written as
-lower-case hexadecimal text, so that the JSON form needs no encoding of its own.
+lower-case hexadecimal text, so that the JSON form needs no special encoding.
 
 The fields of a frame are a *run*: one value directly after the other, the last up to the frame's
 end. A `RecordType` is a run inside another run; its fields or a `SizeType` in it define its end. An

@@ -1,4 +1,4 @@
-"""From the grammar's names to Python's.
+"""Conversion of the grammar's names to Python names.
 
 ``ICANHAZ-OK`` is the class ``IcanhazOk`` and the Construct ``ICANHAZ_OK``; ``hash-count`` the field
 ``hash_count``. A name that means something else in Python or in a generated package (a keyword, a
@@ -51,7 +51,7 @@ PACKAGE_NAMES = frozenset(
         "decode",
     }
 )
-"""What a package and its codec name themselves."""
+"""Names that a package and its codec define."""
 _CONSTRUCT_NAMES = frozenset(
     {
         "Any",
@@ -75,7 +75,7 @@ _CONSTRUCT_NAMES = frozenset(
         "parse_frames",
     }
 )
-"""What a package's constructs module holds beside the declarations."""
+"""Names in a package's constructs module besides the declarations."""
 PARAMETERS = frozenset(
     {
         "as_octets",

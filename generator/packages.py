@@ -1,8 +1,8 @@
-"""Compiled protocols to the files of their packages.
+"""Files of the packages of compiled protocols.
 
-Every target that is chosen writes its part of each package; one that has nothing to say about a protocol
-writes none. The modules that all packages share (errors, monitors, slow paths) are kept in ``support/`` beside
-this file and written unchanged into specwire's own ``generated/``; packages elsewhere import them from there.
+Each selected target writes its files of each package, if it has any for the protocol. The modules
+that all packages share (errors, monitors, slow paths) are in ``support/`` beside this file. They
+are copied to specwire's ``generated/``; packages in other places import them from there.
 """
 
 from __future__ import annotations
@@ -50,8 +50,8 @@ def package_files(
         overview: whether `protocols` are all there are, so that targets write of them together, too.
 
     Raises:
-        TargetError: a plug-in is at fault, or two targets write one file.
-        SpecError: a template of the user is at fault.
+        TargetError: a plug-in has an error, or two targets write the same file.
+        SpecError: a template of the user has an error.
     """
     chosen = choose_targets() if targets is None else targets
     brought = chain.from_iterable(target.template_names() for target in chosen)

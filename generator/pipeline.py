@@ -71,7 +71,7 @@ def compile_protocol(folder: Path, *, shown: str | None = None) -> Compilation:
     loaded = load_profile(folder, diagnostics, shown=shown)
     rulelists = read_rules(loaded, diagnostics, shown=shown)
     primitives = [name for name, hint in loaded.profile.types.items() if hint.type in PRIMITIVES]
-    # A rule that could not be read is defined all the same: its uses are no faults of their own.
+    # A rule that could not be read is still defined: its uses are not reported as well.
     primitives += unread_names(diagnostics.errors)
     grammar = resolve_names(rulelists, diagnostics=diagnostics, primitives=primitives)
     diagnostics.raise_errors()

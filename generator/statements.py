@@ -66,7 +66,8 @@ NUMBER_WORDS = re.compile(
 )
 """Words of a sentence that is about numbers."""
 _NEGATION = re.compile(
-    r"\b(?:not|never|no|nor|neither|without|rather than|instead of|isn['\u2019]t)\s+(?:(?:an?|in|as|be)\s+)?\Z",
+    r"\b(?:not|never|no|nor|neither|without|rather than|instead "
+    r"of|isn['\u2019]t)\s+(?:(?:an?|in|as|be)\s+)?\Z",
     re.IGNORECASE,
 )
 
@@ -90,9 +91,11 @@ _CONDITION = re.compile(
 )
 """Words that make a requirement conditional."""
 _FRAMES = re.compile(
-    r"\b(?:has|have|having|adds?|carr(?:y|ies)|contains?|followed by|preceded by|consists? of|sends?|prepends?"
-    r"|first|second|third|fourth|last|next|previous|other|additional|further|more|another|separate|final|optional"
-    r"|topic|payload|delimiter|empty|body|data|content|identity|address|routing|route)\b[^.;:]{0,40}\bframes?\b"
+    r"\b(?:has|have|having|adds?|carr(?:y|ies)|contains?|followed by|preceded by|consists? "
+    r"of|sends?|prepends?"
+    r"|first|second|third|fourth|last|next|previous|other|additional|further|more|another|separate|final"
+    r"|optional|topic|payload|delimiter|empty|body|data|content|identity|address|routing|route)"
+    r"\b[^.;:]{0,40}\bframes?\b"
     r"|\bframes\b|\bmulti-?part\b",
     re.IGNORECASE,
 )
@@ -118,7 +121,10 @@ class FixedValue:
 
 
 def number_kinds(text: str) -> Iterator[tuple[str, str]]:
-    """Yield each kind of number that `text` mentions, with its words; unsigned and big-endian are no kinds."""
+    """Yield each kind of number that `text` mentions, with its words.
+
+    Unsigned and big-endian are no kinds.
+    """
     for kind, pattern in _NUMBER_KINDS:
         if found := _first(pattern, text):
             yield kind, found.group()
@@ -156,10 +162,11 @@ def frame_words(text: str) -> str | None:
 
 
 def size_words(text: str, name: str) -> str | None:
-    """Return the words by which `text` declares that the integer `name` is its size, None if there are none."""
+    """Return the words by which `text` declares the integer `name` as its size, or None."""
     word = re.escape(name)
     found = re.search(
-        rf"(?:\b(?:determined|given|defined|specified|counted|stated)\s+(?:by|in)\s+(?:the\s+)?|\bsee\s+)['\"`]?{word}\b"
+        r"(?:\b(?:determined|given|defined|specified|counted|stated)\s+(?:by|in)\s+(?:the\s+)?|\bsee\s+)"
+        rf"['\"`]?{word}\b"
         rf"|(?<![\w-]){word}['\"`]?\s+(?:octets|bytes)\b",
         text,
         re.IGNORECASE,
@@ -181,7 +188,8 @@ def says_folded(text: str) -> str | None:
 def shown_words(text: str) -> Iterator[tuple[str, str]]:
     """Yield each word that `text` shows letter by letter or in quotes, and the form in which it is shown.
 
-    Quoted words in lower case are skipped: they are more often terms of the prose than strings of the grammar.
+    Quoted words in lower case are skipped: they are more often terms of the prose than strings of
+    the grammar.
     """
     for match in _SPACED.finditer(text):
         yield re.sub(r"[^A-Za-z]", "", match.group()), match.group()

@@ -1,7 +1,7 @@
-"""The syntax tree of an ABNF grammar: what the author wrote, each node with its place in the file.
+"""The syntax tree of an ABNF grammar, each node with its place in the file.
 
-The names are those of RFC 5234. Groups leave no node of their own: ``(a / b) c`` is a concatenation
-whose first item is an alternation. An alternation or a concatenation of one item is that item.
+The names are those of RFC 5234. Groups have no separate node: ``(a / b) c`` is a concatenation whose
+first item is an alternation. An alternation or a concatenation of one item is that item.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class Reference:
 
 @dataclass(frozen=True, slots=True)
 class CharVal:
-    """A quoted string; RFC 5234 compares it without case unless RFC 7405's ``%s`` stands before it."""
+    """A quoted string; it is case-insensitive unless it begins with ``%s`` (RFC 5234, RFC 7405)."""
 
     text: str
     case_sensitive: bool

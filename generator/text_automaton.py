@@ -157,9 +157,9 @@ def build_automaton(expression: Expression) -> Automaton:
 
 
 class _Builder:
-    """An automaton while it grows, without recursion: rules within rules may go as deep as they like.
+    """Builder of an automaton, without recursion, so that the nesting of rules is not limited.
 
-    Parts may share the nodes between which they stand; only a loop needs nodes of its own.
+    Parts may share their first and last nodes; only a loop needs separate nodes.
     """
 
     def __init__(self) -> None:

@@ -2,7 +2,7 @@
 
 A rule that is not recursive is a regular expression over characters, and matched as such; one that contains
 itself calls itself by name (`specwire.generator.text_recursion`). Rules are read as RFC 5234 means it:
-a quoted string is compared without case unless ``%s`` stands before it (RFC 7405), a number value is the
+a quoted string is case-insensitive unless it begins with ``%s`` (RFC 7405), a number value is the
 character of that code point, up to 10FFFF, and alternatives have no order: a text matches if any way
 through the rule takes the whole of it.
 
@@ -288,7 +288,7 @@ def _named(name: str, expression: Expression) -> Expression:
 
 
 def _literal(text: str, case_sensitive: bool) -> Expression:
-    """Each character is named by what is left of the literal: after ``G``, ``"GMT"`` expects ``"MT"``."""
+    """Name each character by the rest of the literal: after ``G``, ``"GMT"`` expects ``"MT"``."""
     found: list[Expression] = []
     for place, character in enumerate(text):
         same = {character}

@@ -1,11 +1,10 @@
-"""Where the keys and texts of a TOML file stand, which Python's TOML reader does not tell.
+"""Places of the keys and texts in a TOML file, which Python's TOML reader does not report.
 
-`find_places` goes through a text that `tomllib` has read without complaint and notes, for each key, table
-and array element, its line and column, and for a string where its content begins. `content_lines` gives
-the lines of such a string as they read, each with its place in the file: a grammar or a right-hand side
-inside a profile is then read where it stands.
+`find_places` scans a text that `tomllib` accepts. It records the line and column of each key, table and array
+element, and the start of the content of each string. `content_lines` returns the lines of such a string, each
+with its place in the file, so that diagnostics about a grammar inside a profile point into the profile.
 
-A path is the way to a value: ``("errata", 0, "now")``.
+A path leads to a value: ``("errata", 0, "now")``.
 """
 
 from __future__ import annotations

@@ -33,7 +33,7 @@ SYNTAX = (
     Code(
         "E121",
         "An empty alternative",
-        "Nothing stands before or after a '/'.",
+        "There is no element before or after a '/'.",
         'a = "x" /\n',
         'a = [ "x" ]\n',
     ),

@@ -1,73 +1,75 @@
-"""Two editions of a protocol: what changed, and who can still read whom.
+"""Comparison of two editions of a protocol: what changed, and which peers remain compatible.
 
     old IR, new IR --match--> pairs of messages, parts, fields --judge--> Comparison
 
-`compare` asks of every change three questions. Does a reader of the old edition read data of the new one?
-Does a reader of the new edition read data of the old one? What does a table need that holds old rows? The
-first two are one question with the editions exchanged, so a rule below is written once, for a *writer* and
-a *reader*. It speaks of the default reading; what only ``strict`` looks at never breaks anything.
+`compare` answers three questions about every change. Does a reader of the old edition read data of
+the new one? Does a reader of the new edition read data of the old one? What must change in a table
+with old rows? The first two are the same question with the editions exchanged, so each rule below
+is written once, for a *writer* and a *reader*. The rules are about default decoding; checks of
+``strict`` decoding never make a change breaking.
 
-*yes*: whatever the writer's edition can write is read as it was meant. *depends*: it is where the condition
-holds that the sentence names; the rest is refused or misread. *no*: there is no condition to keep to. The
-whole is the worst of its changes, which is sound because a change that is judged *yes* leaves every octet
-where it was.
+*yes*: everything that the writer's edition can write is read correctly. *depends*: only data that
+meets the condition in the sentence is read correctly; other data is rejected or misread. *no*:
+there is no such condition. The overall verdict is the worst of all changes. That is sound, because
+a change that is judged *yes* moves no octet.
 
     what is between writer and reader                                   reads
     ------------------------------------------------------------------  --------------------------------
     name of a message, part, role; comment, default, letter             yes
     name of a field                                                     yes if constant or with the same
-                                                                        comment; depends: on what it means
+                                                                        comment; depends: on its meaning
     message that the reader lacks, and is new                           depends: others are read
-    message that the reader lacks, and was there before                 no: old peers go on sending it
-    message that the writer lacks                                       yes; depends: where a name that was
-                                                                        open could have spelled it
+    message that the reader lacks, but existed before                   no: old peers still send it
+    message that the writer lacks                                       yes; depends: if an open name could
+                                                                        have had its octets
     tags                                                                all known yes, some depends, none no
 
-    part, always there, that one of them lacks; part in another order   no
-    part that flags announce, or announce by other bits                 by going through all values of the
-                                                                        flags that the writer can write:
-                                                                        all alike yes, some depends, none no
-    part that may be left out, which the reader lacks                   depends: where it is left out; no, where
-                                                                        it would be taken for another such part
-    part that may be left out, which the writer lacks                   yes, if no other could be taken for it
-    frame read as the rest of the frames; the rest read as a frame      yes; depends: where there is one
+    part, always present, that one lacks; part in another order         no
+    part that flags announce, or announce by other bits                 by checking all values of the flags
+                                                                        that the writer can write:
+                                                                        all equal yes, some depends, none no
+    optional part that the reader lacks                                 depends: if it is absent; no, if it
+                                                                        would be read as another such part
+    optional part that the writer lacks                                 yes, if no other could be read as it
+    frame read as the rest of the frames; the rest read as a frame      yes; depends: if there is one
     stack read as anything else, or the reverse                         no
 
     field that the reader lacks                                         no; last and possibly empty: depends
-    field that the writer lacks                                         no; last, possibly empty, nothing else
-                                                                        of the writer's left over: yes
-    field at the end that may be left out, which the reader lacks       depends: where it is left out
-    the same, which the writer lacks                                    yes
+    field that the writer lacks                                         no; last, possibly empty, no surplus
+                                                                        octets of the writer: yes
+    optional field at the end that the reader lacks                     depends: if it is absent
+    optional field at the end that the writer lacks                     yes
     fields in another order, or in another part                         no
     integer, prefix, count or fixed length of another size              no
-    fixed length read as the rest of the frame, and the reverse         yes; depends: where the size is right
+    fixed length read as the rest of the frame, and the reverse         yes; depends: if the size is right
     list of values (constant, keyword, enumeration) on either side      all read yes, some depends, none no
-    octets read as text, unended text as text that NUL ends             depends: where UTF-8, where no NUL
+    octets read as text, open text as text that NUL ends                depends: if UTF-8, if no NUL
     text read as octets, an integer as octets of its size               yes
     minimum or maximum of octets or entries, narrower for the reader    depends
     fields of a record, at its path (``items[].name``)                  as fields of a frame
     option of a union that the reader lacks                             depends; with another tag: no
     form of a size that the reader lacks                                depends; no form in common: no
     padding with other octets, or read as something                     yes; of another length: no
-    text that one of them fills up, or with another octet               depends: where it fills its place
-    characters of a text                                                yes: strict reading alone looks
-    unit of a number                                                    no, if both name one
+    text that only one pads, or pads with another octet                 depends: if it fills its place
+    characters of a text                                                yes: only strict decoding checks
+    unit of a number                                                    no, if both declare one
 
     bit of the flags: same name, another value                          no
-    bit: same value, another name or announced part                     no; with the same comment and part: yes
-    bit that the reader, or a sentinel that either does not know        depends: on what it asks
-    member of an enumeration that the reader lacks                      depends: where the value is another
+    bit: same value, another name or announced part                     no; same comment and part: yes
+    bit that the reader, or a sentinel that either does not know        depends: on its meaning
+    member of an enumeration that the reader lacks                      depends: if the value is another
     member: same name, another value; constant of another value         no
-    member: same value, another name                                    depends: where it means the same
+    member: same value, another name                                    depends: if the meaning is the same
 
-    step of a dialog that the reader's edition does not allow           depends: where it is not taken
+    step of a dialog that the reader's edition does not allow           depends: if it is not taken
     role, socket, timer, key of replies                                 depends: on the peers, not on octets
     answer to faults, place of the tag                                  yes
     stream: other sizes no; magics and heads as tags; framing as a message
 
-For tables the columns of both editions decide: one that keeps name and type is safe to append to, one that
-only the new edition has is a new column (a renamed field too: columns go by their names), another type is a
-rewrite, and so is the same number with another meaning.
+For tables, the columns of both editions decide. A column with the same name and type is safe to
+append to. A column that only the new edition has is a new column, and so is a renamed field,
+because columns are matched by name. Another type requires a rewrite, and so does the same number
+with another meaning.
 """
 
 from __future__ import annotations
@@ -82,7 +84,7 @@ from specwire.generator.compare.numbers import number_changes
 
 
 def compare(old: ir.Protocol, new: ir.Protocol) -> Comparison:
-    """Return what differs between two editions, judged; comments and places in files do not count."""
+    """Return the judged differences between two editions; comments and places in files are ignored."""
     context = Context(old, new)
     changes = (
         *message_changes(context),

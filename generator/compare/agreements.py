@@ -159,7 +159,7 @@ def _head(head: ir.UnitHead) -> str:
 def _reads_heads(writer: tuple[ir.UnitHead, ...], reader: tuple[ir.UnitHead, ...]) -> Judgement:
     common = [head for head in writer if head in reader]
     if len(common) == len(writer):
-        return yes("every beginning of a message that is written is one that is read")
+        return yes("every beginning of a message that is written can be read")
     if not common:
         return _FRAMED_OTHERWISE
     return depends(f"read up to the first message that does not begin with {' or '.join(map(_head, common))}")
@@ -168,7 +168,7 @@ def _reads_heads(writer: tuple[ir.UnitHead, ...], reader: tuple[ir.UnitHead, ...
 def _reads_magics(writer: tuple[str, ...], reader: tuple[str, ...]) -> Judgement:
     common = set(writer) & set(reader)
     if common == set(writer):
-        return yes("every magic that is written is one that is read")
+        return yes("every magic that is written can be read")
     if not common:
-        return no("none of the magics that are written is one that is read")
+        return no("no magic that is written can be read")
     return depends(f"read only where the magic is {' or '.join(sorted(common))}")

@@ -1,8 +1,9 @@
 """Result of a comparison of two editions: the changes with their judgements, and the overall verdict.
 
-Each change is judged in two directions. An *old reader of new data* is a peer or a program that was not regenerated; a
-*new reader of old data* was regenerated and reads an old peer or a capture. `Verdict` states whether the reader
-reads data of the other edition correctly. `Effect` is the judgement for rows already written to tables.
+Each change is judged in two directions. An *old reader of new data* is a peer or a program that was
+not regenerated; a *new reader of old data* was regenerated and reads an old peer or a capture.
+`Verdict` states whether the reader reads data of the other edition correctly. `Effect` is the
+judgement for rows already written to tables.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ FORMAT_VERSION = 1
 class Verdict(StrEnum):
     """Whether a reader of one edition reads data of the other one correctly.
 
-    `DEPENDS`: only if the condition in the sentence holds; other data is rejected or misread. `NO`: there is no condition
-    under which it does.
+    `DEPENDS`: only if the condition in the sentence holds; other data is rejected or misread. `NO`:
+    there is no condition under which it does.
     """
 
     YES = "yes"
@@ -34,8 +35,9 @@ class Verdict(StrEnum):
 class Effect(StrEnum):
     """Effect of a change on a table with rows of the old edition.
 
-    `APPEND`: new rows are appended unchanged. `COLUMN`: the table needs another column (schema merging of Parquet and
-    Delta adds it). `REWRITE`: a column has another type, or its values have another meaning.
+    `APPEND`: new rows are appended unchanged. `COLUMN`: the table needs another column (schema
+    merging of Parquet and Delta adds it). `REWRITE`: a column has another type, or its values have
+    another meaning.
     """
 
     APPEND = "safe to append"
@@ -107,9 +109,10 @@ class TableJudgement(msgspec.Struct, frozen=True):
 class Change(msgspec.Struct, frozen=True):
     """One difference between the editions.
 
-    `group` is the item to which the change belongs: a message as ``keepalive`` or, if renamed, ``keepalive -> control``;
-    or ``flags``, ``enumeration operation``, ``dialog rpc`` and so on. `name` is the changed element, spelled as in the
-    old edition unless it is new. `old` and `new` describe it in both editions; None if it is absent.
+    `group` is the item to which the change belongs: a message as ``keepalive`` or, if renamed,
+    ``keepalive -> control``; or ``flags``, ``enumeration operation``, ``dialog rpc`` and so on.
+    `name` is the changed element, spelled as in the old edition unless it is new. `old` and `new`
+    describe it in both editions; None if it is absent.
     """
 
     group: str

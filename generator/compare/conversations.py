@@ -1,8 +1,9 @@
 """Changes in dialogs, in both readings: which role may send which message, and when.
 
-The names of states differ between editions, so automata are compared by walking through both at once from their
-starts, along every label that both allow. A step that only one of them allows at such a place was added or removed.
-Labels use the new edition's names of messages. A place is described by the shortest path to it.
+The names of states differ between editions, so automata are compared by walking through both at
+once from their starts, along every label that both allow. A step that only one of them allows at
+such a place was added or removed. Labels use the new edition's names of messages. A place is
+described by the shortest path to it.
 """
 
 from __future__ import annotations
@@ -147,7 +148,10 @@ def _changed(old: _Named, new: _Named, name: str) -> Iterator[Change]:
 def _steps(
     group: str, reading: str, old: Mapping[str, Steps], new: Mapping[str, Steps], shared: Collection[str]
 ) -> Iterator[Change]:
-    """Yield the steps that were added or removed, each once with its places, except for labels of one edition."""
+    """Yield the steps that were added or removed, each once with its places.
+
+    Labels that only one edition has are listed separately.
+    """
     found: dict[tuple[str, bool], list[str]] = {}
     for way, before, after in _places(old, new):
         for label in [*before, *after]:

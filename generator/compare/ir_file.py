@@ -1,7 +1,8 @@
 """Reader of an edition from a file: the IR as JSON, as ``specwire show ir NAME --json`` prints it.
 
-The file was correct when it was written, but may be truncated, edited or of another version. Everything that a
-comparison relies on, and that the types do not ensure, is checked again. A fault is reported in one sentence.
+The file was correct when it was written, but may be truncated, edited or of another version.
+Everything that a comparison relies on, and that the types do not ensure, is checked again. A fault
+is reported in one sentence.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Matching of the messages, parts and fields of two editions.
 
-Pairs are formed in stages, the most certain first. Items that a stage has paired are not used in later stages. Within
-a stage the best score comes first, then the order of the editions.
+Pairs are formed in stages, the most certain first. Items that a stage has paired are not used in
+later stages. Within a stage the best score comes first, then the order of the editions.
 
     messages   same rule or name; a tag in common; layouts at least `SIMILAR` alike
     parts      same kind and name; fields in common; same place and the same types
@@ -9,8 +9,9 @@ a stage the best score comes first, then the order of the editions.
 
 Stages that compare for equality (`Same`) use a lookup table; all other scores compare each item with each.
 
-The similarity of two layouts is that of their value fields: the mean of the common share of names and of types, in
-order. Constants do not count, because every message of a protocol begins with the same ones.
+The similarity of two layouts is that of their value fields: the mean of the common share of names
+and of types, in order. Constants do not count, because every message of a protocol begins with the
+same ones.
 """
 
 from __future__ import annotations

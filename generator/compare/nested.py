@@ -1,9 +1,9 @@
 """Changes inside a value: the fields of records and the options of unions, by their paths.
 
-A nested change is listed at its path (``properties[].value``), not as another type of the whole field. This requires
-the same structure around it in both editions: two records, two lists with counts of the same size, or two unions. A
-record is compared like a frame: a field that was added or removed moves everything after it, unless it is optional
-and at the end.
+A nested change is listed at its path (``properties[].value``), not as another type of the whole
+field. This requires the same structure around it in both editions: two records, two lists with
+counts of the same size, or two unions. A record is compared like a frame: a field that was added or
+removed moves everything after it, unless it is optional and at the end.
 """
 
 from __future__ import annotations

@@ -1,9 +1,9 @@
 """Changes in named numbers: bits of the flags, members of enumerations, exported constants.
 
-A number that kept its value but changed its name is the dangerous case: it is read without a fault but may have
-another meaning. For a bit of the flags this is breaking, unless its comment, or the part that it announces, shows
-that only the name changed. For a member of an enumeration a new word with the same meaning is as likely, so the
-verdict depends on the editions.
+A number that kept its value but changed its name is the dangerous case: it is read without a fault
+but may have another meaning. For a bit of the flags this is breaking, unless its comment, or the
+part that it announces, shows that only the name changed. For a member of an enumeration a new word
+with the same meaning is as likely, so the verdict depends on the editions.
 """
 
 from __future__ import annotations

@@ -94,7 +94,7 @@ def _letter(part: ir.Part) -> ir.Letter:
 
 
 def _reads_kind(writer: ir.Part, reader: ir.Part) -> Judgement:
-    """Return how one kind of part is read as another: one frame and the rest are equal if there is one frame."""
+    """Return how one kind of part is read as another: a frame equals the rest if there is one frame."""
     if isinstance(writer, ir.Stack) or isinstance(reader, ir.Stack):
         return no("a stack ends with an empty frame, and other parts do not")
     one = isinstance(writer, ir.Frame) and isinstance(writer.presence, ir.Always)

@@ -1,8 +1,9 @@
 """Check that a reader expects a part in exactly the messages that have it.
 
-If flags announce parts, the answer is exact: for every value of the relevant bits that the writing edition can
-write, either both editions find the part or neither does. An edition never sets a bit for which it has no name. A
-reader rejects a bit that announces a part that the message lacks, and an incomplete mask.
+If flags announce parts, the answer is exact: for every value of the relevant bits that the writing
+edition can write, either both editions find the part or neither does. An edition never sets a bit
+for which it has no name. A reader rejects a bit that announces a part that the message lacks, and
+an incomplete mask.
 """
 
 from __future__ import annotations

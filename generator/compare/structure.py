@@ -1,7 +1,7 @@
 """The structure of a type on the wire, without the words of the grammar.
 
-Records contain rules, comments, lines and class names of the grammar, which do not affect the octets. Names of fields
-are kept, because they are the names of columns.
+Records contain rules, comments, lines and class names of the grammar, which do not affect the
+octets. Names of fields are kept, because they are the names of columns.
 """
 
 from __future__ import annotations

@@ -1,7 +1,8 @@
 """Effects of a change on tables with rows of the old edition, from the columns of both editions.
 
-The columns are those of the generated schemas (`specwire.generator.emit.tables`). A column that one edition lacks is
-null in its rows. Only another type, or another meaning of the same number, affects stored rows.
+The columns are those of the generated schemas (`specwire.generator.emit.tables`). A column that one
+edition lacks is null in its rows. Only another type, or another meaning of the same number, affects
+stored rows.
 """
 
 from __future__ import annotations
@@ -61,7 +62,7 @@ def judge_column(old: Column | None, new: Column | None) -> TableJudgement:
 
 
 def _growth(old: Kind, new: Kind) -> Effect:
-    """Return the effect of values of the kind `new` on a column of the kind `old`: structs can gain columns."""
+    """Return the effect of values of the kind `new` on a column of the kind `old`."""
     match old, new:
         case Many(element=before), Many(element=after):
             return _growth(before, after)

@@ -1,8 +1,8 @@
-"""Whether a value written as one type is read as meant by another: by the octets alone.
+"""Check whether a value written as one type is read correctly as another, judged by the octets alone.
 
-Three questions decide. How does a reader find the end of the value (`_span`)? Which octets can be written,
-where that is a short list (`_options`: constants, keywords, enumerations)? What else does the reader demand
-of them (UTF-8, a minimum)? Characters that only ``strict`` checks decide nothing here.
+Three questions decide: how a reader finds the end of the value (`_span`), which octets can be
+written if that is a short list (`_options`: constants, keywords, enumerations), and what else the
+reader requires (UTF-8, a minimum). Characters that only ``strict`` decoding checks are ignored.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ Members = Mapping[str, tuple[int, ...]]
 class Vocabulary:
     """The enumerations of both editions.
 
-    `same` has those that are one enumeration in two editions: what changed in it is told once, with the
-    enumeration, not again with every field.
+    `same` has those that are one enumeration in both editions: its changes are listed once, with
+    the enumeration, and not again with every field.
     """
 
     writer: Members = field(default_factory=dict)
@@ -45,7 +45,7 @@ class Vocabulary:
 
 
 def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
-    """Return whether values written as `writer` are read as meant by a reader of `reader`."""
+    """Return whether values written as `writer` are read correctly as `reader`."""
     if structure(writer) == structure(reader):
         return ALIKE
     shared = words.share(writer, reader)
@@ -70,11 +70,11 @@ def reads(writer: ir.Type, reader: ir.Type, words: Vocabulary) -> Judgement:
     return _reads_span(writer, reader)
 
 
-_APART = "none of the values that one edition writes is one that the other reads"
+_APART = "no value that one edition writes can be read by the other"
 
 
 def _options(type: ir.Type, members: Members) -> frozenset[bytes] | None:
-    """The octets of every value, where the type lists its values."""
+    """Return the octets of every value, if the type lists its values; else None."""
     match type:
         case ir.ConstantType():
             return frozenset({type.octets})
@@ -94,7 +94,7 @@ def _reads_one_of(written: frozenset[bytes], reader: ir.Type, known: frozenset[b
         else {octets for octets in written if _is_value(reader, octets)}
     )
     if accepted == written:
-        return yes("every value that is written is one that is read")
+        return yes("every value that is written can be read")
     return depends(f"read only where the value is {_show(sorted(accepted))}") if accepted else no(_APART)
 
 
@@ -141,21 +141,21 @@ Repeated = ir.ListType | ir.PairsType
 def _counted(writer: Repeated, reader: Repeated, entries: Judgement) -> Judgement:
     if writer.count_octets != reader.count_octets:
         if not writer.count_octets or not reader.count_octets:
-            return no("one edition counts the entries, and in the other they go on to the end")
+            return no("one edition counts the entries; in the other they continue to the end")
         return no(
             f"the count is written in {count_octets(writer.count_octets)} and read from {reader.count_octets}"
         )
     if entries.verdict is not Verdict.YES:
         return Judgement(entries.verdict, f"in each entry: {entries.why}")
     if reader.minimum > writer.minimum:
-        return depends(f"read where there are at least {reader.minimum} entries")
-    return yes("every number of entries that is written is one that is read")
+        return depends(f"correct if there are at least {reader.minimum} entries")
+    return yes("every number of entries that is written can be read")
 
 
 def _reads_size(writer: ir.SizeType, reader: ir.SizeType) -> Judgement:
     common = [form for form in writer.forms if form in reader.forms]
     if common == list(writer.forms):
-        return yes("every form of the size that is written is one that is read")
+        return yes("every form of the size that is written can be read")
     if not common:
         return no("the size is written in a form that the reader does not know")
     shown = " or ".join(
@@ -165,7 +165,7 @@ def _reads_size(writer: ir.SizeType, reader: ir.SizeType) -> Judgement:
 
 
 def _reads_run(writer: Sequence[ir.Field], reader: Sequence[ir.Field], words: Vocabulary) -> Judgement:
-    """Two records whose fields stand in the same order; one more or less moves the octets of what follows."""
+    """Return how two records are read: their fields must be in the same order."""
     inside = [
         (one.name, reads(one.type, other.type, words)) for one, other in zip(writer, reader, strict=False)
     ]
@@ -173,9 +173,9 @@ def _reads_run(writer: Sequence[ir.Field], reader: Sequence[ir.Field], words: Vo
     if worst.verdict is Verdict.NO:
         return no(f"{name}: {worst.why}")
     if not all(field.optional for field in (*writer[len(reader) :], *reader[len(writer) :])):
-        return no("the records have other fields, and what follows is read at the wrong place")
+        return no("the records have different fields, so what follows is read at the wrong place")
     if len(writer) > len(reader):
-        return depends(f"read as meant where {writer[len(reader)].name} is left out")
+        return depends(f"correct if {writer[len(reader)].name} is absent")
     return worst if worst.verdict is Verdict.YES else Judgement(worst.verdict, f"{name}: {worst.why}")
 
 
@@ -185,9 +185,9 @@ def _reads_union(writer: ir.UnionType, reader: ir.UnionType, words: Vocabulary) 
     inside = [(option.name, reads(option, known[tag], words)) for tag, option in rows]
     good = [name for name, found in inside if found.verdict is Verdict.YES]
     if len(good) == len(writer.options):
-        return yes("every record that is written is one that is read")
+        return yes("every record that is written can be read")
     if not rows or all(found.verdict is Verdict.NO for _, found in inside):
-        return no("none of the records that are written is one that is read")
+        return no("no record that is written can be read")
     return depends(f"read only where it is {' or '.join(good) or 'one of those that both know'}")
 
 
@@ -195,12 +195,10 @@ def _reads_entries(writer: ir.PairsType, reader: ir.PairsType, words: Vocabulary
     names = reads(writer.name, reader.name, words)
     if writer.value is None and reader.value is None:
         if names.verdict is Verdict.YES and writer.split != reader.split:
-            return depends(
-                "read as meant where there is one '=': with more, name and value are divided elsewhere"
-            )
+            return depends("correct if there is one '=': with more, name and value are split at another one")
         return names
     if writer.value is None or reader.value is None:
-        return no("name and value share one text in one edition and are two in the other")
+        return no("name and value are one text in one edition and two in the other")
     return max((names, reads(writer.value, reader.value, words)), key=_badness)
 
 
@@ -209,7 +207,7 @@ def _badness(judgement: Judgement) -> int:
 
 
 def _span(type: ir.Type) -> ir.Length | None:
-    """How a reader finds the end of a value; None where the type has parts of its own."""
+    """Return how a reader finds the end of a value; None for a type with several parts."""
     match type:
         case ir.IntegerType(octets=octets):
             return ir.Length("fixed", octets)
@@ -237,13 +235,13 @@ def _is_text(type: ir.Type) -> bool:
 def _reads_span(writer: ir.Type, reader: ir.Type) -> Judgement:
     written, read = _span(writer), _span(reader)
     if written is None or read is None:
-        return no("the value is laid out in another way")
+        return no("the value has another layout")
     conditions: list[str] = []
     if written != read:
         if written.kind == "rest" and read.kind == "fixed":
             conditions.append(f"it has {count_octets(read.octets)}")
         elif not (written.kind == "fixed" and read.kind == "rest"):
-            return no("the value ends elsewhere, and what follows it is read at the wrong place")
+            return no("the value ends elsewhere, so what follows it is read at the wrong place")
     least = written.octets if written.kind == "fixed" else _minimum(writer)
     if _minimum(reader) > least:
         conditions.append(f"it has at least {count_octets(_minimum(reader))}")
@@ -252,8 +250,8 @@ def _reads_span(writer: ir.Type, reader: ir.Type) -> Judgement:
         conditions.append(f"it has at most {count_octets(most)}")
     conditions += _text_conditions(writer, reader)
     if conditions:
-        return depends(f"read as meant where {' and '.join(conditions)}")
-    return yes("the octets are the same, and the reader takes all of them")
+        return depends(f"correct if {' and '.join(conditions)}")
+    return yes("the octets are the same, and the reader accepts all of them")
 
 
 def _text_conditions(writer: ir.Type, reader: ir.Type) -> list[str]:
@@ -262,14 +260,14 @@ def _text_conditions(writer: ir.Type, reader: ir.Type) -> list[str]:
     if _is_text(reader) and not _is_text(writer):
         found.append("it is UTF-8")
     if ends and not ended:
-        found.append("it holds no NUL")
+        found.append("it contains no NUL")
     if ended and not ends:
-        found.append("the writer leaves out the NUL at the end")
+        found.append("the writer omits the NUL at the end")
     return found + _padding_conditions(writer, reader)
 
 
 def _padding_conditions(writer: ir.Type, reader: ir.Type) -> list[str]:
-    """What is taken for padding by one edition and for content by the other."""
+    """Return the conditions under which both editions read the same octets as padding."""
     filled, stripped = _padding(writer), _padding(reader)
     if filled == stripped or isinstance(reader, ir.PaddingType):
         return []

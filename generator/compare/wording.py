@@ -1,4 +1,4 @@
-"""How types, presences and places are named in a comparison."""
+"""Words for types, presences and places in a comparison."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from specwire.generator import ir
 
 
 def describe(type: ir.Type) -> str:
-    """Return a type in a few words, with all that decides its octets."""
+    """Return a type in a few words, with everything that determines its octets."""
     match type:
         case ir.ConstantType(hex=octets, text=text):
             return f"constant {text!r}" if text else f"constant 0x{octets}" if octets else "nothing"
@@ -30,7 +30,7 @@ def describe(type: ir.Type) -> str:
             return f"list, {_count(count, minimum)}, of: {describe(element)}"
         case ir.PairsType(count_octets=count, name=name, value=value, split=split, minimum=minimum):
             entry = (
-                f"{describe(name)}, divided at its {split} '='"
+                f"{describe(name)}, split at its {split} '='"
                 if value is None
                 else (f"{describe(name)}; {describe(value)}")
             )
@@ -61,9 +61,9 @@ def _count(octets: int, minimum: int) -> str:
 
 
 def describe_presence(part: ir.Part) -> str:
-    """Return when a part is there."""
+    """Return in words when a part is present."""
     if isinstance(part, ir.Rest):
-        return "all frames that are left"
+        return "all remaining frames"
     match part.presence:
         case ir.Always(mask=0):
             return "always"
@@ -72,7 +72,7 @@ def describe_presence(part: ir.Part) -> str:
         case ir.Announced(mask=mask, value=value):
             return f"where flags & 0x{mask:02x} is 0x{value:02x}"
         case ir.Counted():
-            return "may be left out"
+            return "optional"
 
 
 def describe_part(part: ir.Part) -> str:
@@ -97,12 +97,12 @@ def count_octets(count: int) -> str:
 
 
 def describe_default(field: ir.Field) -> str:
-    """Return what a field is where a writer leaves it out."""
+    """Return in words the value of a field that a writer omits."""
     if field.required:
         return "required"
     return "absent by default" if field.default is None else f"default {field.default!r}"
 
 
 def listed(items: tuple[str, ...] | list[str]) -> str:
-    """Return items with commas, ``nothing`` where there is none."""
+    """Return items with commas, or ``nothing`` if there is none."""
     return ", ".join(items) or "nothing"

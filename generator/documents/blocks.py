@@ -50,12 +50,12 @@ class Block:
 
     @cached_property
     def indent(self) -> int:
-        """Characters that every line of the content begins with and that are no part of it."""
+        """The number of leading characters of every line that are not part of the content."""
         written = [line for line in self.lines if line.strip()]
         if not written:
             return 0
         first, last = min(written), max(written)
-        # What the least and the greatest line share, all lines share.
+        # The common prefix of the least and the greatest line is common to all lines.
         size = next((n for n, (a, b) in enumerate(zip(first, last, strict=False)) if a != b), len(first))
         return len(first[:size]) - len(first[:size].lstrip(" \t"))
 

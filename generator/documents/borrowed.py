@@ -37,7 +37,7 @@ def report_borrowed(
     missing = [
         use
         for rule in published
-        for use in references(speller.mend(rule.definition))
+        for use in references(speller.correct(rule.definition))
         if fold(use.name) not in speller.names
     ]
     if not missing:

@@ -149,15 +149,15 @@ def _add_dialogs(
             text.add("")
         written = dialog.abnf()
         text.add(f"{name:<15} = {written}", block.span)
-        mended, reasons = written, []
+        corrected, reasons = written, []
         for command in _unknown(dialog, known, name, diagnostics):
             if meant := command_meant(command, commands, headings, lines):
-                mended = re.sub(rf"(?<=:){re.escape(command)}(?![\w-])", meant[0], mended)
+                corrected = re.sub(rf"(?<=:){re.escape(command)}(?![\w-])", meant[0], corrected)
                 reasons.append(
                     f"There is no command {command}; the section {meant[1]} uses the word for {meant[0]}."
                 )
         if reasons:
-            yield Erratum(rule=name, was=written, now=mended, why=" ".join(reasons))
+            yield Erratum(rule=name, was=written, now=corrected, why=" ".join(reasons))
 
 
 def _dialog_name(heading: str, protocol: str, taken: set[str]) -> str:

@@ -21,13 +21,15 @@ from specwire.generator.frametable import Frame, FrameTable, kind_of_words, size
 
 _ITEM = re.compile(r"[ \t]*[*+-][ \t]+(?P<text>\S.*)")
 _NAME = re.compile(
-    r"(?:An?|The)\s+(?:[*_`]+(?P<marked>[^*_`]+)[*_`]+|(?P<plain>[^,.;]+?)(?:\s+frames?)?)(?=[,.;]|\s*$|\s+frame)"
+    r"(?:An?|The)\s+(?:[*_`]+(?P<marked>[^*_`]+)[*_`]+|(?P<plain>[^,.;]+?)(?:\s+frames?)?)"
+    r"(?=[,.;]|\s*$|\s+frame)"
 )
 _EMPTY = re.compile(
     r"\blength of zero\b|\bzero[- ](?:length|sized?)\b|(?<!may )(?<!MAY )\bbe empty\b|\ban empty frame\b"
 )
 _CONSTANT = re.compile(
-    r"\b(?:contain|be|hold)s?\b[^,.;\"“]*?(?:[\"“](?P<text>[^\"”]+)[\"”]|0x(?P<hex>(?:[0-9A-Fa-f]{2})+)\b)"
+    r"\b(?:contain|be|hold)s?\b[^,.;\"“]*?"
+    r"(?:[\"“](?P<text>[^\"”]+)[\"”]|0x(?P<hex>(?:[0-9A-Fa-f]{2})+)\b)"
 )
 _BOUNDED = re.compile(r"\b(?:between|at most|at least|up to|no (?:longer|more) than|maximum|minimum)\b")
 _ANY_NUMBER = re.compile(r"\b(?:zero|one) or more\b")

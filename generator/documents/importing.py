@@ -53,7 +53,7 @@ from specwire.generator.syntax import Rulelist
 
 _NAMELESS = re.compile(r"[ \t]*(?:[A-Za-z]:[A-Za-z][\w-]*|[*()/|\[\]]|[ \t])+$")
 _NO_GRAMMAR_HELP = (
-    "a grammar has rules such as 'NOM = signature %x07 credit', in a block of its own or as plain text"
+    "a grammar has rules such as 'NOM = signature %x07 credit', in a separate block or as plain text"
 )
 
 
@@ -143,7 +143,7 @@ def import_document(
         facts=draft.facts,
         blocks=draft.blocks,
         rules=len(rulelist.rules),
-        changes=rule_changes(old, _unmended(written)) if old else (),
+        changes=rule_changes(old, _uncorrected(written)) if old else (),
         is_new=loaded is None and old is None,
         text=draft.text,
         errata=errata,
@@ -167,7 +167,7 @@ class _Draft:
 def _draft(source: Source, protocol: str, diagnostics: Diagnostics, *, comments: bool) -> _Draft:
     blocks = tuple(block for block in cut_blocks(source) if block.kind != "other")
     if not blocks and (whole := whole_grammar(source)):
-        blocks = (whole,)  # so that faults of its rules are reported at their places
+        blocks = (whole,)  # so that faults in its rules are reported at their places
     check_size(blocks, diagnostics)
     facts = read_facts(source.text.split("\n"), blocks, protocol)
     text = GrammarText()
@@ -253,10 +253,10 @@ def _published(folder: Path | None, shown: str) -> Rulelist | None:
     if folder is None or not (folder / GRAMMAR).is_file():
         return None
     with (folder / GRAMMAR).open("rb") as stream:
-        return _unmended(Source(f"{shown}/{GRAMMAR}", read_grammar(stream)))
+        return _uncorrected(Source(f"{shown}/{GRAMMAR}", read_grammar(stream)))
 
 
-def _unmended(source: Source) -> Rulelist:
+def _uncorrected(source: Source) -> Rulelist:
     return parse_grammar(source, dialect="zeromq", diagnostics=Diagnostics())
 
 

@@ -1,8 +1,8 @@
 """Classification of a document's blocks: a grammar, a frame table, a dialog, or something else.
 
 Specifications show shell commands, C, packet drawings and traces in the same markup as their
-grammar. So a grammar has to look like one: its lines are rules and what goes on with rules, and they hold
-what only ABNF writes (``%x01``, ``4OCTET``, ``*( … )``). A language that the markup names decides, too.
+grammar. So the lines of a grammar must be rules and their continuations, and contain notation that
+only ABNF has (``%x01``, ``4OCTET``, ``*( … )``). A language that the markup names also decides.
 """
 
 from __future__ import annotations

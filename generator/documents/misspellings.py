@@ -46,23 +46,23 @@ class Speller:
     slips: list[tuple[Span, str]] = field(default_factory=list)
     guesses: int = 0
 
-    def mend(self, element: Element) -> Element:
+    def correct(self, element: Element) -> Element:
         """Return `element` with its misspellings corrected; record each correction in `slips`."""
         self.slips = []
-        return self._mended(element)
+        return self._corrected(element)
 
-    def _mended(self, element: Element) -> Element:
+    def _corrected(self, element: Element) -> Element:
         match element:
             case Reference():
                 return self._name(element)
             case Alternation():
-                items = tuple(self._possible(tuple(map(self._mended, element.items))))
+                items = tuple(self._possible(tuple(map(self._corrected, element.items))))
                 return replace(element, items=items) if len(items) > 1 else items[0]
             case Concatenation():
-                items = tuple(map(self._mended, self._joined(element.items)))
+                items = tuple(map(self._corrected, self._joined(element.items)))
                 return replace(element, items=items) if len(items) > 1 else items[0]
             case Repetition() | Option():
-                return replace(element, element=self._mended(element.element))
+                return replace(element, element=self._corrected(element.element))
         return element
 
     def _possible(self, items: Sequence[Element]) -> Iterator[Element]:

@@ -75,7 +75,7 @@ def new_profile(protocol: str, facts: Facts, source: SourceDocument, proposed: P
 
 
 def edit_source(text: str, *, document: str | None, sha256: str) -> str:
-    """Return the profile `text` with the document's name (None: as it is) and digest in ``[source]``."""
+    """Return the profile `text` with the document's name (None: unchanged) and digest in ``[source]``."""
     wanted = {"document": document or _stated(text).get("document") or "", "sha256": sha256}
     if "source" not in tomllib.loads(text):
         lines = [f"{key} = {quote(value)}" for key, value in wanted.items()]

@@ -49,11 +49,11 @@ def propose_errata(
     repairs = [diagnostic for diagnostic in found if diagnostic.code in _REASONS]
     speller = speller_of(rulelist)
     for rule in rulelist.rules:
-        mended = speller.mend(rule.definition)
+        corrected = speller.correct(rule.definition)
         written = [_REASONS[d.code] for d in repairs if _is_about(d, rule)]
         reasons = dict.fromkeys([*written, *(reason for _, reason in speller.slips)])
         was = re.sub(r"\s+", " ", _BEFORE.sub("", texts.get(rule.span.line, ""), count=1)).strip()
-        now = write_element(mended)
+        now = write_element(corrected)
         if reasons and was and (str(rule).lower(), was) not in seen:
             seen.add((str(rule).lower(), was))
             for span, reason in speller.slips:

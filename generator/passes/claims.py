@@ -42,7 +42,7 @@ from specwire.generator.statements import (
 from specwire.generator.syntax import CharVal, Rule
 
 MAX_STATEMENTS = 10
-"""Most statements about frames that are reported."""
+"""Maximum number of statements about frames that are reported."""
 
 
 def check_claims(reader: TypeReader, messages: Sequence[ir.Message]) -> None:
@@ -134,7 +134,7 @@ class _Claims:
                     self._report_number(kind, words, comment.span, self.integers)
 
     def _integers_described_at(self, rule: Rule, kind: str, text: str) -> list[str]:
-        """Return the integers that a rule's comment describes: the rule, or else the integers that it uses."""
+        """Return the integers that a rule's comment describes: the rule, or the integers that it uses."""
         if str(rule) in self.integers:
             return [str(rule)]
         if not _is_about_numbers(kind, text):
@@ -151,9 +151,12 @@ class _Claims:
             ]
             if names:
                 self.diagnostics.warning(
-                    "W421", statement.span, f"the document says '{quoted(statement.text)}', but {_listed(names)} would be unsigned big-endian",
+                    "W421",
+                    statement.span,
+                    f"the document says '{quoted(statement.text)}', but {_listed(names)} would be "
+                    "unsigned big-endian",
                     "declare the type of each integer under [types], then remove this [[prose]] table",
-                )  # fmt: skip
+                )
 
     def _is_contradicted(self, name: str, kind: str) -> bool:
         integer = self.integers[name]
@@ -170,9 +173,13 @@ class _Claims:
         width = self.integers[first].octets
         octets = f"{width} octet{'s' if width > 1 else ''}"
         self.diagnostics.error(
-            "E423", span, f"the document says '{quoted(words)}' about {_listed(names)}, but '{first}' would be an unsigned big-endian integer of {octets}",
-            f"specwire cannot express such numbers: type = \"octets\" under [types.{first}] in {self.profile_path} keeps the octets, type = \"integer\" insists on the integer",
-        )  # fmt: skip
+            "E423",
+            span,
+            f"the document says '{quoted(words)}' about {_listed(names)}, but '{first}' would be an "
+            f"unsigned big-endian integer of {octets}",
+            f'specwire cannot express such numbers: type = "octets" under [types.{first}] in '
+            f'{self.profile_path} keeps the octets, type = "integer" insists on the integer',
+        )
 
     # Letters
 
@@ -208,9 +215,13 @@ class _Claims:
             form, span = next(iter(spellings.values()))
             places.add(literal.span)
             self.diagnostics.warning(
-                "W417", literal.span, f'"{literal.text}" is matched exactly, but {span.source.path}:{span.line} shows it as {quoted(form)}',
-                f'write %s"…" with the right letters in an erratum, or case = "exact" in {self.profile_path} if the rule is right',
-            )  # fmt: skip
+                "W417",
+                literal.span,
+                f'"{literal.text}" is matched exactly, but {span.source.path}:{span.line} shows it as '
+                f"{quoted(form)}",
+                'write %s"…" with the right letters in an erratum, or case = "exact" in '
+                f"{self.profile_path} if the rule is right",
+            )
         return places
 
     def _report_folded_by_comments(self, literals: list[CharVal]) -> set[Span]:
@@ -226,9 +237,13 @@ class _Claims:
 
     def _report_folded(self, literal: CharVal, statement: str) -> None:
         self.diagnostics.error(
-            "E426", literal.span, f'{statement} accepts letters of either case, but the generated code accepts and writes only "{literal.text}"',
-            f'specwire cannot express case-insensitive strings: write %s"{literal.text}" in an erratum to accept only these letters',
-        )  # fmt: skip
+            "E426",
+            literal.span,
+            f"{statement} accepts letters of either case, but the generated code accepts and writes only "
+            f'"{literal.text}"',
+            f'specwire cannot express case-insensitive strings: write %s"{literal.text}" in an erratum to '
+            "accept only these letters",
+        )
 
     def _report_open_case(self, literals: list[CharVal]) -> None:
         """Report, once for all, strings whose case nothing states (W418)."""
@@ -238,9 +253,12 @@ class _Claims:
         more = len(literals) - 1
         rest = f"; the same is true of {more} more string{'s' if more > 1 else ''}" if more else ""
         self.diagnostics.warning(
-            "W418", first.span, f'"{first.text}" is matched exactly, but RFC 5234 also accepts "{first.text.swapcase()}"{rest}',
-            f'write case = "exact" in {self.profile_path} if the letters are meant as spelt; specwire cannot express case-insensitive strings',
-        )  # fmt: skip
+            "W418",
+            first.span,
+            f'"{first.text}" is matched exactly, but RFC 5234 also accepts "{first.text.swapcase()}"{rest}',
+            f'write case = "exact" in {self.profile_path} if the letters are meant as spelt; specwire '
+            "cannot express case-insensitive strings",
+        )
 
     # Fixed values, sizes and frames
 
@@ -256,13 +274,18 @@ class _Claims:
             if _accepts_others(layout.type, required.value):
                 if isinstance(constant_of(required.value, layout.type), ir.ConstantType):
                     value = _toml(required.value)
-                    help = f"write constant = {value} under [types.{rule.name}] in {self.profile_path} to require it"
+                    help = (
+                        f"write constant = {value} under [types.{rule.name}] in {self.profile_path} to "
+                        "require it"
+                    )
                 else:
                     help = "specwire cannot require this value of a rule of that type"
                 self.diagnostics.warning(
-                    "W419", _place_of(rule, required.words),
-                    f"'{required.words}' fixes the value of '{rule}', but any value is accepted", help,
-                )  # fmt: skip
+                    "W419",
+                    _place_of(rule, required.words),
+                    f"'{required.words}' fixes the value of '{rule}', but any value is accepted",
+                    help,
+                )
 
     def check_sizes(self) -> None:
         """Report values to the end of a frame that a comment gives a size in another integer (W422)."""
@@ -279,9 +302,13 @@ class _Claims:
             for name, size in sizes.items():
                 if size is not rule and (words := size_words(text, size.name)):
                     self.diagnostics.warning(
-                        "W422", _place_of(rule, words), f"'{words}' declares '{name}' to be the size of '{rule}', but the two are not compared",
-                        f'specwire can express a size only directly before what it counts: write scope = "next", "rest" or "none" under [types.{size.name}] in {self.profile_path}',
-                    )  # fmt: skip
+                        "W422",
+                        _place_of(rule, words),
+                        f"'{words}' declares '{name}' to be the size of '{rule}', but the two are not "
+                        "compared",
+                        "specwire can express a size only directly before what it counts: write scope = "
+                        f'"next", "rest" or "none" under [types.{size.name}] in {self.profile_path}',
+                    )
 
     def check_frames(self) -> None:
         """Report words about frames in a protocol whose messages are all one frame (W420)."""
@@ -292,9 +319,12 @@ class _Claims:
         ]
         for statement, words in found[:MAX_STATEMENTS]:
             self.diagnostics.warning(
-                "W420", statement.span, f"the document says '{words}', but every message is generated as one frame",
-                f"describe the other frames under [[rules]] in {self.profile_path}, or write single_frame = true there",
-            )  # fmt: skip
+                "W420",
+                statement.span,
+                f"the document says '{words}', but every message is generated as one frame",
+                f"describe the other frames under [[rules]] in {self.profile_path}, or write single_frame "
+                "= true there",
+            )
 
 
 def _is_about_numbers(kind: str, text: str) -> bool:
@@ -302,7 +332,7 @@ def _is_about_numbers(kind: str, text: str) -> bool:
 
 
 def _place_of(rule: Rule, words: str) -> Span:
-    """Return the place of a rule's comment that has the words, or of the rule's name if they span comments."""
+    """Return the place of the comment with the words, or of the rule's name if they span comments."""
     comments = (*rule.trailing, *rule.leading)
     return next((comment.span for comment in comments if words in comment.text), rule.name_span)
 

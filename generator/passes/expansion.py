@@ -1,9 +1,10 @@
 """Bounds on the fields that the rules of messages expand to (E424).
 
-A rule that is used twice is laid out twice: a message has its fields in both places, and so have the generated
-class, codec and schema. Thirty rules, each of which uses the next one twice, would expand to a thousand million
-fields. This pass counts the fields before any layout is read, and visits each rule once. The count is an upper
-bound: it includes all alternatives, although a message has one of them, and lengths, although they are no fields.
+A rule that is used twice is laid out twice: a message has its fields in both places, and so have
+the generated class, codec and schema. Thirty rules, each of which uses the next one twice, would
+expand to a thousand million fields. This pass counts the fields before any layout is read, and
+visits each rule once. The count is an upper bound: it includes all alternatives, although a message
+has one of them, and lengths, although they are no fields.
 
 It also counts the characters that are written out at each use: octets of constants, alternatives that are one
 value, patterns of text.
@@ -49,7 +50,10 @@ _HELP = (
 def check_expansion(
     grammar: Grammar, messages: Sequence[Rule], loaded: LoadedProfile, diagnostics: Diagnostics
 ) -> None:
-    """Report each message with more than `MAX_FIELDS`; if there is none, a protocol beyond the common bounds."""
+    """Report each message with more than `MAX_FIELDS`.
+
+    If there is none, a protocol beyond the common bounds.
+    """
     counter = _Counter(grammar, loaded)
     sizes = [counter.of_message(message) for message in messages]
     too_large = [message for message, size in zip(messages, sizes, strict=True) if size.fields > MAX_FIELDS]
@@ -85,7 +89,10 @@ def _sum(sizes: Iterable[_Size]) -> _Size:
 
 
 class _Counter:
-    """Counter of fields and characters that visits each rule once. The counts of a rule are capped above the bounds."""
+    """Counter of fields and characters that visits each rule once.
+
+    The counts of a rule are capped above the bounds.
+    """
 
     def __init__(self, grammar: Grammar, loaded: LoadedProfile) -> None:
         self._grammar = grammar
@@ -132,7 +139,10 @@ class _Counter:
         return self._rules[name]
 
     def _value(self, element: Element) -> _Size | None:
-        """Return the size of a constant, octets, a number or text, also after its length; None for other elements."""
+        """Return the size of a constant, octets, a number or text, also after its length.
+
+        None for other elements.
+        """
         constant = self._octets.constant(element)
         if constant is not None:
             return _Size(1, len(constant))

@@ -27,7 +27,7 @@ from specwire.generator.syntax import (
 )
 
 External = Literal["frame", "messages", "json"]
-"""What a name stands for that no grammar defines: one ZeroMQ frame, all frames that follow, JSON text."""
+"""Meanings of undefined names: one ZeroMQ frame, all the following frames, JSON text."""
 
 EXTERNALS: Mapping[str, External] = MappingProxyType({"frame": "frame", "msg": "messages", "json": "json"})
 

@@ -145,7 +145,7 @@ def _alternatives(body: Regex, mirror: Mapping[str, str]) -> list[Regex]:
 
 @dataclass(slots=True)
 class _Exchanges:
-    """The places and replies of all groups, as they are found."""
+    """The places and replies of all groups, in the order in which they are found."""
 
     steps: Steps
     places: list[str] = field(default_factory=list)

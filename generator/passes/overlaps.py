@@ -1,4 +1,4 @@
-"""Search for patterns of octets that the same frame can match, without comparing each pattern with each other.
+"""Search for patterns of octets that the same frame can match, without comparing all pairs.
 
 Patterns are divided by their octets, one position after another. Two patterns with different constants in a
 position are never compared. Those with any octet in it are compared with each other and with each constant.
@@ -20,8 +20,9 @@ FEW = 8
 def overlapping(rows: Sequence[Sequence[str]]) -> Iterator[tuple[int, Iterable[int]]]:
     """Yield the index of a row with the indices of others that may overlap it; each pair once.
 
-    A row has one pattern for each frame. Two rows overlap if the patterns of each frame do; any octets can follow
-    the end of a pattern. Pairs are candidates: only the first `LOOKED_AT` octets count, and few rows are not divided.
+    A row has one pattern for each frame. Two rows overlap if the patterns of each frame do; any
+    octets can follow the end of a pattern. Pairs are candidates: only the first `LOOKED_AT` octets
+    count, and few rows are not divided.
     """
     texts = _texts(rows)
     width = len(texts[0]) if texts else 0

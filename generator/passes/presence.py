@@ -46,8 +46,8 @@ def read_flags(reader: TypeReader) -> Flags:
                 reader.diagnostics.error(
                     "E417",
                     rule.name_span,
-                    f"flag '{rule}' has {len(octets)} octets, but '{mask}' has "
-                    f"{reader.octets.count(mask.definition)}",
+                    f"flag '{rule}' and '{mask}' differ in size: {len(octets)} and "
+                    f"{reader.octets.count(mask.definition)} octets",
                     f"write the flag with as many octets as '{mask}'",
                 )
             values[rule.name.lower()] = int.from_bytes(octets, "big")

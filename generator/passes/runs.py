@@ -34,7 +34,8 @@ if TYPE_CHECKING:
     from specwire.generator.passes.types import TypeReader
 
 _WHOLE = re.compile(
-    r"(?:(?:message|frame|body|packet|total|payload|command|record|short|long)[-_])?(?:size|length|len)(?:-\d+)?\Z",
+    r"(?:(?:message|frame|body|packet|total|payload|command|record|short|long)[-_])?"
+    r"(?:size|length|len)(?:-\d+)?\Z",
     re.IGNORECASE,
 )
 """Names of sizes that cover more than the next value."""

@@ -163,7 +163,7 @@ class TypeReader:
             self.diagnostics.error(code, span, message, help)
 
     def note_length(self, head: Element, rule: Rule | None = None) -> None:
-        """Record that `head` is a length or a count. If it has no rule of its own, `rule` contains it."""
+        """Record that `head` is a length or a count. If it is not a rule itself, `rule` contains it."""
         named = self.grammar.find(head) if isinstance(head, Reference) else rule
         width = self.width(head)
         if named is not None and width is not None:

@@ -109,7 +109,7 @@ def test_an_optional_field_more() -> None:
     assert (added.old_reads_new.verdict, added.new_reads_old.verdict) == (DEPENDS, YES)
     certain = protocol(message("demo", 1, field("size", U8), field("rank", U16)))
     (demanded,) = compare(more, certain).changes
-    assert (demanded.kind, demanded.old, demanded.new) == ("presence", "may be left out", "always")
+    assert (demanded.kind, demanded.old, demanded.new) == ("presence", "optional", "always")
     assert (demanded.old_reads_new.verdict, demanded.new_reads_old.verdict) == (YES, DEPENDS)
 
 
@@ -121,7 +121,7 @@ def test_a_new_name_that_an_old_message_could_have_spelled() -> None:
     old, new = (protocol(*messages, selectors=selectors) for messages in ((open_name,), (open_name, ready)))
     (added,) = compare(old, new).changes
     assert (added.old_reads_new.verdict, added.new_reads_old.verdict) == (DEPENDS, DEPENDS)
-    assert added.new_reads_old.why == "read as meant where no message of the old edition is spelled so"
+    assert added.new_reads_old.why == "correct if no message of the old edition has these octets"
 
 
 def test_units_of_a_stream() -> None:

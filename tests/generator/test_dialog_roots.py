@@ -100,9 +100,9 @@ def test_rule_that_cannot_be_a_dialog_is_no_error(tmp_path: Path, rule: str) -> 
 
 
 def test_dialog_rule_with_the_name_of_a_message_is_explained(tmp_path: Path) -> None:
-    """XRAP writes ``delete = C:DELETE``, and names are read without case."""
+    """XRAP writes ``delete = C:DELETE``, and names are not case-sensitive."""
     found = compiled(tmp_path, f"delete = C:DELETE S:B\n{MESSAGES}", 'name = "demo"\nmessages = ["A", "B"]\n')
     (warning,) = (warning for warning in found.warnings if warning.code == "W406")
     assert warning.help == (
-        "names are read without case, so it is the dialog rule 'delete' itself: rename one of them"
+        "names are not case-sensitive, so it is the dialog rule 'delete' itself: rename one of them"
     )

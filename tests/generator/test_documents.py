@@ -182,7 +182,7 @@ def test_names_that_another_specification_defines(tmp_path: Path) -> None:
     path = write_document(tmp_path, "a = %x01 size tail\nb = *tail\n")
     (found,) = import_document(path, "demo", folder=tmp_path / "g" / "demo").diagnostics
     assert found.code == "W717" and str(found.span).endswith("document.txt:1:10")
-    assert found.message == "'size' and 1 more name are defined nowhere in the document"
+    assert found.message == "'size' and 1 more name are not defined in the document"
     for name, rules in (
         ("a", "size = OCTET\n"),
         ("b", "Size = OCTET\ntail = *OCTET\n"),
@@ -191,7 +191,7 @@ def test_names_that_another_specification_defines(tmp_path: Path) -> None:
         (tmp_path / "g" / name).mkdir(parents=True)
         (tmp_path / "g" / name / "grammar.abnf").write_text(rules, encoding="utf-8")
     (found,) = import_document(path, "demo", folder=tmp_path / "g" / "demo").diagnostics
-    assert found.help == "protocol 'b' defines them: base = \"b\" in the profile takes its rules"
+    assert found.help == "protocol 'b' defines them: write base = \"b\" in the profile to use its rules"
 
 
 def test_another_document_is_another_edition(tmp_path: Path) -> None:
@@ -264,7 +264,7 @@ def test_a_new_edition_keeps_the_profile_and_shows_what_changes(tmp_path: Path) 
     (stale,) = imported.diagnostics
     assert stale.code == "W708"
     assert str(stale.span) == "grammars/demo/profile.toml:8:1"
-    assert "it is now 'b / c'" in stale.message
+    assert "the rule is now 'b / c'" in stale.message
     before, after = PROFILE.split("\n"), imported.profile_text.split("\n")
     added = [line for line in after if line not in before]
     assert len(added) == 1 and added[0].startswith('sha256 = "')

@@ -69,7 +69,7 @@ def test_repetition_in_another_text_names_the_file() -> None:
     resolve_names(rulelists, diagnostics=diagnostics)
     (found,) = diagnostics
     assert str(found.span) == "profile.toml:1:1"
-    assert found.help == "it is also defined at grammar.abnf:1:1; both are one rule"
+    assert found.help == "it is also defined at grammar.abnf:1:1; both are read as one rule"
 
 
 def test_incremental_alternatives_are_joined() -> None:

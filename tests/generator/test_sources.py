@@ -161,7 +161,7 @@ def test_a_profile_without_end_is_read_up_to_a_bound(tmp_path: Path) -> None:
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero")
 def test_a_grammar_without_end_is_read_up_to_a_bound(tmp_path: Path) -> None:
     (tmp_path / "grammar.abnf").symlink_to("/dev/zero")
-    with pytest.raises(SpecError, match="too many characters; at most 2,000,000 are read"):
+    with pytest.raises(SpecError, match="too many characters; at most 2,000,000 are allowed"):
         rules_of(tmp_path)
 
 

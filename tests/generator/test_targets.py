@@ -230,7 +230,7 @@ BAD = {
     "a drive": (GOOD + "EMITTER = Emitter(None, lambda p: {'c:a.md': emit(p)})", "names a file 'c:a.md'"),
     "hidden": (GOOD + "EMITTER = Emitter(None, lambda p: {'.git/a': emit(p)})", "names a file '.git/a'"),
     "a number as name": (GOOD + "EMITTER = Emitter(None, lambda p: {3: emit(p)})", "names a file 3"),
-    "no notice": (GOOD + "EMITTER = Emitter('a.md', lambda p: 'text')", "'a.md' without the words of `notice"),
+    "no notice": (GOOD + "EMITTER = Emitter('a.md', lambda p: 'text')", "'a.md' without the text of `notice"),
     "no python": (GOOD + "EMITTER = Emitter('a.py', lambda p: emit(p) + 'def')", "writes what is no Python"),
     "ours": (GOOD + "EMITTER = Emitter('Codec.py', emit)", "targets 'bad' and 'codec' both write demo/"),
     "no text": (GOOD + "EMITTER = Emitter('a.md', lambda p: emit(p) + '\\ud800')", "'a.md', which is not UTF-8"),
@@ -270,7 +270,7 @@ def test_two_plug_ins_of_one_name(project: Path, tmp_path: Path, capfd: pytest.C
     with installed(tmp_path / "site", GOOD + "EMITTER = Emitter('a.py', emit)", name="codec") as module:
         outcome = specwire(capfd, "generate")
         assert outcome.status == 2 and f"plug-in 'codec' ({module}:EMITTER of {module})" in outcome.err
-        assert "have one name" in outcome.err
+        assert "have the same name" in outcome.err
 
 
 def test_an_emitter_alone_knows_no_compilation() -> None:

@@ -51,7 +51,7 @@ FAULTS: dict[str, tuple[str | bytes, str, str]] = {
     "a part that is not there": (HEADER + '{% include "_none.j2" %}\n', "2:1", "there is no template '_none.j2'"),
     "itself": ('{% include "layout.py.j2" %}\n', "1:1", "the template includes itself"),
     "no UTF-8": (b"# fine\n# \xff\n", "2:1", "the template is not UTF-8"),
-    "no header": ("x = 1\n", "", "'layout.py' without the words of `notice(protocol)`"),
+    "no header": ("x = 1\n", "", "'layout.py' without the text of `notice(protocol)`"),
     "no Python": (HEADER + "def f(:\n", "demo/layout.py (not written):", "target 'layout' writes what is no Python"),
 }  # fmt: skip
 

@@ -207,7 +207,7 @@ STRAY = {
         (changed("ir_version", "x"), "is IR of version 'x'"),
         (changed("messages", 7), "is not the IR of a protocol"),
         (changed("enums", []), "there is no enumeration 'operation'"),
-        (changed("dialogs", [STRAY]), "leads to a place that it does not have"),
+        (changed("dialogs", [STRAY]), "leads to an undefined place"),
     ],
 )
 def test_files_that_are_no_edition(

@@ -81,7 +81,7 @@ def test_a_new_edition_shows_what_changes_and_keeps_the_profile(
         "+bye = %xAA %x03",
     ]
     assert "message bye added" in outcome.out and "Chat v1 -> Chat v1: " in outcome.out
-    assert "the erratum for 'size' mends nothing" in outcome.err and "nothing written" in outcome.err
+    assert "the erratum for 'size' corrects nothing" in outcome.err and "nothing written" in outcome.err
     assert {path: path.read_bytes() for path in (grammars / "chat").iterdir()} == before
 
     assert specwire(capfd, *arguments).status == 0
@@ -137,7 +137,7 @@ def test_comments_can_be_left_out(document: Path, tmp_path: Path, capfd: pytest.
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ("# Nothing\n\nNo grammar here.\n", "[E702]: the document holds no grammar"),
+        ("# Nothing\n\nNo grammar here.\n", "[E702]: the document has no grammar"),
         ("```abnf\na = ( %x01\n```\n", "chat.markdown:2:5: error[E122]"),
         ("a = %x01\0\n", "[E701]"),
     ],

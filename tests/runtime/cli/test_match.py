@@ -118,8 +118,8 @@ def test_json(grammar: str, capfd: pytest.CaptureFixture[str]) -> None:
         ("", "has no rule ''"),
         ("C:topc", "has no rule 'C:topc'"),
         ("endless", ":9:1: error[E605]: no text matches rule 'endless'"),
-        ("frame", ":6:10: error[E603]: 'FRAME' stands for one ZeroMQ frame, which no rule describes"),
-        ("wrong", ":8:10: error[E201]: rule 'topc' is used but never defined"),
+        ("frame", ":6:10: error[E603]: 'FRAME' is read as one ZeroMQ frame, which no rule describes"),
+        ("wrong", ":8:10: error[E201]: rule 'topc' is not defined"),
     ],
 )
 def test_rules_that_cannot_be_matched(
