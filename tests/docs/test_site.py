@@ -189,7 +189,7 @@ def test_tables_fit_or_scroll(site: Site) -> None:
         text = path.read_text(encoding="utf-8")
         scrolling = re.findall(r'<div class="scroll"[^>]*>\s*<table', text)
         assert path.stem == "index" or len(scrolling) == len(re.findall("<table", text)) > 0, path.name
-    benchmarks = (site.folder / "explanation/benchmarks.html").read_text(encoding="utf-8")
+    benchmarks = (site.folder / "explanation/benchmarks/spark.html").read_text(encoding="utf-8")
     assert '<table data-wide="">' in benchmarks
     for table in re.findall(r"<table>.*?</table>", benchmarks, re.DOTALL):
         assert len(re.findall("<th[ >]", table)) <= 6
