@@ -24,13 +24,14 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"\bLSB[- ]first\b",
             r"(?-i:\bLE\b)",
             r"\b(?:u?int|[ui])_?(?:16|32|64)[-_ ]?le\b|\ble[-_]?u?int_?(?:16|32|64)\b",
-            r"\b(?:least[- ]significant|low(?:est)?(?:[- ]order)?)\b[^.;]{0,40}\bfirst\b",
+            r"\bleast[- ]significant\b[^.;]{0,40}\bfirst\b",
+            r"\blow(?:est)?[- ](?:order )?(?:bytes?|octets?)\b[^.;]{0,20}\bfirst\b",
         ),
     ),
     (
         "signed",
         (
-            r"\bsigned\b(?! (?:by|with|off|up|in|message|copy))",
+            r"\bsigned\b(?![- ](?:by|with|off|up|in|message|copy))",
             r"\btwo['\u2019]?s[- ]complement\b",
             r"\btwo complement\b",
         ),
@@ -39,10 +40,10 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
         "a floating-point number",
         (
             r"\bIEEE[- ]?754\b",
-            r"\bfloats?\b",
+            r"\bfloats?\b(?! the\b)",
             r"\bfloating[- ]point\b",
             r"\bdouble[- ]precision\b",
-            r"(?:\A|\b(?:an?|as|is|binary64|type)\s+)doubles?\b(?! (?:quote|the|its|this|that)\b)",
+            r"(?:\A|\b(?:an?|as|is|binary64|type)\s+)doubles?\b(?![- ](?:quote|the|its|this|that))",
         ),
     ),
     (
@@ -52,8 +53,8 @@ _KINDS: tuple[tuple[str, tuple[str, ...]], ...] = (
             r"\bLEB128\b",
             r"\bzig-?zag\b",
             r"\bbase[- ]128\b",
-            r"\bvariable[- ](?:length|width|size|sized)[\w\s-]{0,30}\b(?:integers?|numbers?)\b",
-            r"\bvariable\b[^.;]{0,20}\bintegers?\b",
+            r"\bvariable[- ](?:length|width|size|sized)(?! of\b)[\w\s-]{0,30}\b(?:integers?|numbers?)\b",
+            r"\bvariable[\w\s-]{0,20}\bintegers?\b",
         ),
     ),
     ("in decimal digits of four bits", (r"\bBCD\b", r"\bbinary[- ]coded decimal\b")),
@@ -66,8 +67,8 @@ NUMBER_WORDS = re.compile(
 )
 """Words of a sentence that is about numbers."""
 _NEGATION = re.compile(
-    r"\b(?:not|never|no|nor|neither|without|rather than|instead "
-    r"of|isn['\u2019]t)\s+(?:(?:an?|in|as|be)\s+)?\Z",
+    r"\b(?:not|never|no|nor|neither|without|rather than|instead of|isn['\u2019]t|almost|nearly)"
+    r"\s+(?:(?:an?|in|as|be)\s+)?\Z",
     re.IGNORECASE,
 )
 
@@ -78,21 +79,22 @@ _VALUE = (
 )
 """A quoted text, or a number, which may be written twice: ``0x0A (10)``."""
 _FIXED = re.compile(
-    r"(?:\b(?:(?:must|shall)\s+(?:always\s+)?(?:be|equal|hold|contain)|(?:is|are)\s+always|always|constant"
-    r"|(?:value|current)\s+is|protocol\s+version)\s+"
+    r"(?:\b(?:(?:must|shall)\s+(?:always\s+)?(?:be|equal)|always|constant|protocol\s+version)\s+"
     r"(?:equal\s+to\s+|set\s+to\s+|the\s+(?:string|text|value|word|letters|number|octets?)\s+)?"
-    r"|\A[\w -]{1,30}=\s*)"
-    rf"{_VALUE}(?=\s*(?:[.;)]|,(?!\s*[\"\u201c\d])|\Z))",
+    r"|\b(?:value|current)\s+is\s+"
+    r"|\A(?:protocol\s+)?version\s*=\s*)"
+    rf"{_VALUE}(?=\s*(?:[.;)](?!\d)|,(?!\s*[\"\u201c\d])|\Z))",
     re.IGNORECASE,
 )
 
 _CONDITION = re.compile(
-    r"\b(?:unless|if|when|whenever|where|otherwise|except|depending|until|only for)\b", re.IGNORECASE
+    r"\b(?:unless|if|when|whenever|where|otherwise|except|depending|until|only for"
+    r"|default|initial(?:ly)?|max(?:imum)?|min(?:imum)?|typical(?:ly)?|usual(?:ly)?|recommended)\b",
+    re.IGNORECASE,
 )
-"""Words that make a requirement conditional."""
+"""Words of a comment whose value is not the only one: a condition, a default, a limit."""
 _FRAMES = re.compile(
-    r"\b(?:has|have|having|adds?|carr(?:y|ies)|contains?|followed by|preceded by|consists? "
-    r"of|sends?|prepends?"
+    r"\b(?:has|have|having|adds?|carr(?:y|ies)|contains?|followed by|preceded by|consists? of|sends?|prepends?"
     r"|first|second|third|fourth|last|next|previous|other|additional|further|more|another|separate|final"
     r"|optional|topic|payload|delimiter|empty|body|data|content|identity|address|routing|route)"
     r"\b[^.;:]{0,40}\bframes?\b"
@@ -101,6 +103,12 @@ _FRAMES = re.compile(
 )
 _ONE_FRAME = re.compile(
     r"\b(?:a single|single|one|exactly one|only one|the same) (?:\w+ )?frames?\b", re.IGNORECASE
+)
+_SIZED = re.compile(
+    r"(?:\b(?:determined|given|defined|specified|counted|stated)\s+(?:by|in)\s+(?:the\s+)?|\bsee\s+)"
+    r"['\"`]?(?P<by>[A-Za-z][\w-]*)"
+    r"|(?<![\w-])['\"`]?(?P<of>[A-Za-z][\w-]*)['\"`]?\s+(?:octets|bytes)\b",
+    re.IGNORECASE,
 )
 _EXACT = re.compile(r"\bcase[- ]sensitive(?:ly)?\b", re.IGNORECASE)
 _FOLDED = re.compile(
@@ -133,7 +141,7 @@ def number_kinds(text: str) -> Iterator[tuple[str, str]]:
 def fixed_value(text: str) -> FixedValue | None:
     """Return the only value that `text` requires (``must be "FILEMQ"``).
 
-    None if it requires no value, several, or one under a condition.
+    None if it requires no value, several, or one that is conditional, a default or a limit.
     """
     if _CONDITION.search(text):
         return None
@@ -161,17 +169,10 @@ def frame_words(text: str) -> str | None:
     return quoted(text[found.start() : found.end()]) if found else None
 
 
-def size_words(text: str, name: str) -> str | None:
-    """Return the words by which `text` declares the integer `name` as its size, or None."""
-    word = re.escape(name)
-    found = re.search(
-        r"(?:\b(?:determined|given|defined|specified|counted|stated)\s+(?:by|in)\s+(?:the\s+)?|\bsee\s+)"
-        rf"['\"`]?{word}\b"
-        rf"|(?<![\w-]){word}['\"`]?\s+(?:octets|bytes)\b",
-        text,
-        re.IGNORECASE,
-    )
-    return quoted(found.group()) if found else None
+def size_words(text: str) -> Iterator[tuple[str, str]]:
+    """Yield each name that `text` may declare as its size (``determined by LENGTH``), with the words."""
+    for match in _SIZED.finditer(text):
+        yield match["by"] or match["of"], quoted(match.group())
 
 
 def says_exact(text: str) -> bool:

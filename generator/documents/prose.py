@@ -10,15 +10,17 @@ Import also proposes constants: the values that comments of the grammar require 
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import accumulate
 from typing import Literal
 
 from specwire.generator import ir
 from specwire.generator.diagnostics import Diagnostics, Source, Span
 from specwire.generator.documents.blocks import Block
 from specwire.generator.passes.declared import constant_of
-from specwire.generator.passes.grammar import references
+from specwire.generator.passes.grammar import references, strings
 from specwire.generator.passes.layout import FRAME_WORDS
 from specwire.generator.passes.layouts import ValueLayout, words_of
 from specwire.generator.passes.nesting import check_nesting
@@ -33,15 +35,7 @@ from specwire.generator.statements import (
     quoted,
     shown_words,
 )
-from specwire.generator.syntax import (
-    Alternation,
-    CharVal,
-    Concatenation,
-    Element,
-    Option,
-    Repetition,
-    Rulelist,
-)
+from specwire.generator.syntax import Rulelist
 
 MAX_OF_A_KIND = 5
 """Maximum number of statements about one subject that a profile keeps."""
@@ -94,15 +88,17 @@ def fixed_values(rulelist: Rulelist, protocol: str) -> dict[str, str | int]:
     unread = Diagnostics()
     grammar = resolve_names([rulelist], diagnostics=unread)
     reader = TypeReader(grammar, LoadedProfile(Profile(protocol), Source("", "")), unread)
+    rules = {name: rule for name in required if (rule := grammar.rule(name))}
+    faults = Diagnostics()
+    check_nesting(grammar, list(rules.values()), faults)
+    if faults.errors:
+        return {}  # the grammar does not compile
     proposed: dict[str, str | int] = {}
-    for name, fixed in required.items():
-        rule = grammar.rule(name)
-        faults = Diagnostics()
-        check_nesting(grammar, [rule] if rule else [], faults)
-        layout = reader.layout(rule) if rule and not faults.errors else None
+    for name, rule in rules.items():
+        fixed, layout = required[name], reader.layout(rule)
         type = layout.type if isinstance(layout, ValueLayout) else None
         if type is not None and isinstance(constant_of(fixed.value, type), ir.ConstantType):
-            proposed[name] = fixed.value
+            proposed[rule.name] = fixed.value
     return proposed
 
 
@@ -127,16 +123,12 @@ def _sentences(lines: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
 def _split(paragraph: Sequence[tuple[int, str]]) -> Iterator[_Sentence]:
     """Yield the sentences of a paragraph, whose lines come with their numbers."""
     text = " ".join(line for _, line in paragraph)
-    starts: list[tuple[int, int]] = []
-    at = 0
-    for number, line in paragraph:
-        starts.append((at, number))
-        at += len(line) + 1
+    starts = [0, *accumulate(len(line) + 1 for _, line in paragraph)]
     begin = 0
     for piece in _SENTENCE.split(text):
         place = text.find(piece, begin)
         begin = place + len(piece)
-        yield _Sentence(piece, max(number for offset, number in starts if offset <= place))
+        yield _Sentence(piece, paragraph[bisect_right(starts, place) - 1][0])
 
 
 def _about_frames(sentences: Sequence[_Sentence]) -> list[ProseStatement]:
@@ -159,7 +151,7 @@ def _about_letters(lines: Sequence[tuple[int, str]], rulelist: Rulelist) -> list
     literals = {
         literal.text
         for rule in rulelist.rules
-        for literal in _literals(rule.definition)
+        for literal in strings(rule.definition)
         if not literal.case_sensitive and not literal.case_marked and len(literal.text) > 1
     }
     shown: dict[str, dict[str, tuple[str, int]]] = {}
@@ -190,14 +182,3 @@ def _shows_frames(rulelist: Rulelist) -> bool:
         if any(use.name.lower() in _FRAME_NAMES for use in references(rule.definition)):
             return True
     return False
-
-
-def _literals(element: Element) -> Iterator[CharVal]:
-    match element:
-        case CharVal():
-            yield element
-        case Concatenation(items=items) | Alternation(items=items):
-            for item in items:
-                yield from _literals(item)
-        case Repetition(element=inner) | Option(element=inner):
-            yield from _literals(inner)

@@ -24,7 +24,7 @@ from specwire.generator import ir
 from specwire.generator.diagnostics import Span
 from specwire.generator.names import fold
 from specwire.generator.passes.declared import constant_of, says_type
-from specwire.generator.passes.grammar import EXTERNALS, references
+from specwire.generator.passes.grammar import EXTERNALS, references, strings
 from specwire.generator.passes.layouts import ValueLayout, is_open
 from specwire.generator.passes.types import TypeReader
 from specwire.generator.statements import (
@@ -94,6 +94,7 @@ class _Claims:
         }
         self.reported: set[str] = set()
         """The integers that an E423 names."""
+        self._by_kind: dict[str, dict[str, _Integer]] = {}
 
     def _integer_octets(self, rule: Rule) -> int | None:
         layout = self.reader.layout(rule) if self.reader.seen(rule) else None
@@ -127,11 +128,14 @@ class _Claims:
             text = self.reader.comment(rule)
             for kind, words in number_kinds(text):
                 described = self._integers_described_at(rule, kind, text)
-                self._report_number(kind, words, _place_of(rule, words), described)
+                names = [name for name in described if name in self._contradicted(kind)]
+                self._report_number(words, _place_of(rule, words), names)
+        seen: set[str] = set()
         for comment in self.grammar.loose_comments:
             for kind, words in number_kinds(comment.text):
-                if _is_about_numbers(kind, comment.text):
-                    self._report_number(kind, words, comment.span, self.integers)
+                if kind not in seen and _is_about_numbers(kind, comment.text):
+                    seen.add(kind)  # later comments of the kind describe the same integers
+                    self._report_number(words, comment.span, self._contradicted(kind))
 
     def _integers_described_at(self, rule: Rule, kind: str, text: str) -> list[str]:
         """Return the integers that a rule's comment describes: the rule, or the integers that it uses."""
@@ -146,38 +150,41 @@ class _Claims:
         """Report prose about numbers while integers that it contradicts have no declared type (W421)."""
         for statement in self._prose("numbers"):
             kinds = [kind for kind, _ in number_kinds(statement.text)] or [BYTE_ORDER]
-            names = [
-                name for name in self.integers if any(self._is_contradicted(name, kind) for kind in kinds)
-            ]
+            names = max(map(self._contradicted, kinds), key=len)
             if names:
                 self.diagnostics.warning(
                     "W421",
                     statement.span,
-                    f"the document says '{quoted(statement.text)}', but {_listed(names)} would be "
+                    f"the document says '{quoted(statement.text)}', but {_listed(list(names))} would be "
                     "unsigned big-endian",
                     "declare the type of each integer under [types], then remove this [[prose]] table",
                 )
 
-    def _is_contradicted(self, name: str, kind: str) -> bool:
-        integer = self.integers[name]
-        return not says_type(self.reader.hint(integer.rule)) and (kind != BYTE_ORDER or integer.octets > 1)
+    def _contradicted(self, kind: str) -> dict[str, _Integer]:
+        """Return the integers that are no numbers of that kind and whose type the profile does not declare."""
+        if kind not in self._by_kind:
+            self._by_kind[kind] = {
+                name: integer
+                for name, integer in self.integers.items()
+                if not says_type(self.reader.hint(integer.rule))
+                and (kind != BYTE_ORDER or integer.octets > 1)
+            }
+        return self._by_kind[kind]
 
-    def _report_number(self, kind: str, words: str, span: Span, described: Iterable[str]) -> None:
-        names = [
-            name for name in described if name not in self.reported and self._is_contradicted(name, kind)
-        ]
-        if not names:
+    def _report_number(self, words: str, span: Span, names: Iterable[str]) -> None:
+        """Report words about integers that no other E423 names."""
+        new = [name for name in names if name not in self.reported]
+        if not new:
             return
-        self.reported.update(names)
-        first = names[0]
-        width = self.integers[first].octets
+        self.reported.update(new)
+        width = self.integers[new[0]].octets
         octets = f"{width} octet{'s' if width > 1 else ''}"
         self.diagnostics.error(
             "E423",
             span,
-            f"the document says '{quoted(words)}' about {_listed(names)}, but '{first}' would be an "
+            f"the document says '{quoted(words)}' about {_listed(new)}, but '{new[0]}' would be an "
             f"unsigned big-endian integer of {octets}",
-            f'specwire cannot express such numbers: type = "octets" under [types.{first}] in '
+            f'specwire cannot express such numbers: type = "octets" under [types.{new[0]}] in '
             f'{self.profile_path} keeps the octets, type = "integer" insists on the integer',
         )
 
@@ -226,11 +233,12 @@ class _Claims:
 
     def _report_folded_by_comments(self, literals: list[CharVal]) -> set[Span]:
         """Report strings whose rule is called case-insensitive (E426), and return their places."""
+        left = {literal.span for literal in literals}
         places: set[Span] = set()
         for rule in self.grammar.rules:
             words = says_folded(self.reader.comment(rule))
-            inside = [literal for literal in literals if _is_within(literal.span, rule.span)] if words else []
-            if words and inside:
+            inside = [found for found in strings(rule.definition) if found.span in left] if words else []
+            if inside:
                 self._report_folded(inside[0], f"'{words}'")
                 places.update(literal.span for literal in inside)
         return places
@@ -290,21 +298,21 @@ class _Claims:
     def check_sizes(self) -> None:
         """Report values to the end of a frame that a comment gives a size in another integer (W422)."""
         sizes = {
-            name: integer.rule
+            fold(integer.rule.name): integer.rule
             for name, integer in self.integers.items()
             if name not in self.reader.lengths and self.reader.hint(integer.rule).scope is None
         }
         for rule in self.grammar.rules:
             layout = self.reader.layout(rule) if self.reader.seen(rule) else None
-            text = self.reader.comment(rule)
-            if not text or not isinstance(layout, ValueLayout) or not is_open(layout.type):
+            if not isinstance(layout, ValueLayout) or not is_open(layout.type):
                 continue
-            for name, size in sizes.items():
-                if size is not rule and (words := size_words(text, size.name)):
+            for name, words in size_words(self.reader.comment(rule)):
+                size = sizes.get(fold(name))
+                if size is not None and size is not rule:
                     self.diagnostics.warning(
                         "W422",
                         _place_of(rule, words),
-                        f"'{words}' declares '{name}' to be the size of '{rule}', but the two are not "
+                        f"'{words}' declares '{size}' to be the size of '{rule}', but the two are not "
                         "compared",
                         "specwire can express a size only directly before what it counts: write scope = "
                         f'"next", "rest" or "none" under [types.{size.name}] in {self.profile_path}',
@@ -339,14 +347,6 @@ def _place_of(rule: Rule, words: str) -> Span:
 
 def _has_letters(literal: CharVal) -> bool:
     return any(character.isalpha() for character in literal.text)
-
-
-def _is_within(inner: Span, outer: Span) -> bool:
-    return (
-        inner.source == outer.source
-        and (outer.line, outer.column) <= (inner.line, inner.column)
-        and (inner.end_line, inner.end_column) <= (outer.end_line, outer.end_column)
-    )
 
 
 def _accepts_others(type: ir.Type, value: str | int) -> bool:

@@ -34,9 +34,9 @@ from specwire.generator.syntax import (
 MAX_FIELDS = 1_000
 """Most fields of one message. The largest message of the known protocols has 24."""
 MAX_ALL_FIELDS = 10_000
-"""Fields that all messages of a protocol and the rules in them may always have."""
+"""Most fields of all messages of a protocol and the rules in them, unless the grammar is long."""
 MAX_OF_ONE = 10
-"""Fields for each element of the grammar, which raise `MAX_ALL_FIELDS` in a long grammar."""
+"""Most fields for each element of a long grammar, in place of `MAX_ALL_FIELDS`."""
 MAX_CHARACTERS = 1_000_000
 """Most characters of constants, alternatives and patterns, counted at each use."""
 OPAQUE = ("octets", "padding")
@@ -50,10 +50,7 @@ _HELP = (
 def check_expansion(
     grammar: Grammar, messages: Sequence[Rule], loaded: LoadedProfile, diagnostics: Diagnostics
 ) -> None:
-    """Report each message with more than `MAX_FIELDS`.
-
-    If there is none, a protocol beyond the common bounds.
-    """
+    """Report each message with more than `MAX_FIELDS`, else a protocol beyond the bounds of all messages."""
     counter = _Counter(grammar, loaded)
     sizes = [counter.of_message(message) for message in messages]
     too_large = [message for message, size in zip(messages, sizes, strict=True) if size.fields > MAX_FIELDS]

@@ -17,6 +17,7 @@ from typing import Literal
 from specwire.generator.core_rules import core_rules
 from specwire.generator.syntax import (
     Alternation,
+    CharVal,
     Comment,
     Concatenation,
     Element,
@@ -54,6 +55,18 @@ def references(element: Element) -> Iterator[Reference]:
             return
 
 
+def strings(element: Element) -> Iterator[CharVal]:
+    """Yield every quoted string in `element`, in the order of the text."""
+    match element:
+        case CharVal():
+            yield element
+        case Alternation() | Concatenation():
+            for item in element.items:
+                yield from strings(item)
+        case Repetition() | Option():
+            yield from strings(element.element)
+
+
 def is_made_of_names(element: Element) -> bool:
     """Whether an element consists of references only."""
     match element:
@@ -76,20 +89,18 @@ def dialog_parts(grammar: Grammar, messages: Container[str] = ()) -> dict[str, R
 
     `messages` are the names of the message rules, which are skipped.
     """
-    others = [rule for rule in grammar.rules if str(rule) not in messages]
-    parts = {str(rule): rule for rule in others if any(use.role for use in references(rule.definition))}
-    grown = True
-    while grown:
-        whole = [rule for rule in others if str(rule) not in parts and _joins(grammar, rule, parts)]
-        parts |= {str(rule): rule for rule in whole}
-        grown = bool(whole)
-    return {str(rule): rule for rule in others if str(rule) in parts}
-
-
-def _joins(grammar: Grammar, rule: Rule, parts: Mapping[str, Rule]) -> bool:
-    """Whether a rule consists of references only, and one of them is part of a dialog."""
-    targets = [grammar.find(use) for use in references(rule.definition)]
-    return is_made_of_names(rule.definition) and any(str(target) in parts for target in targets if target)
+    others = {str(rule): rule for rule in grammar.rules if str(rule) not in messages}
+    found = {name for name, rule in others.items() if any(use.role for use in references(rule.definition))}
+    users: dict[str, list[str]] = {}
+    for name, rule in others.items():
+        if is_made_of_names(rule.definition):
+            for use in references(rule.definition):
+                users.setdefault(str(grammar.find(use)), []).append(name)
+    for name in (pending := list(found)):  # grows during the walk
+        new = [user for user in users.get(name, ()) if user not in found]
+        found.update(new)
+        pending += new
+    return {name: rule for name, rule in others.items() if name in found}
 
 
 @dataclass(frozen=True)

@@ -48,6 +48,19 @@ KNOWN = {
     "repeats once or more in a dialog": "d = *( d0 )\n"
     + "".join(f"d{n} = 1*d{n + 1}\n" for n in range(90))
     + "d90 = C:m S:n\nm = %x01\nn = %x02\n",
+    "a size in words for each message": "p = *( "
+    + " / ".join(f"m{n}" for n in range(400))
+    + " )\n"
+    + "".join(
+        f"m{n} = %x{n >> 8:02X}.{n & 255:02X} n{n} k x{n}\n"
+        f"n{n} = 2OCTET ; an integer\nx{n} = *OCTET ; n{n + 1} bytes\n"
+        for n in range(400)
+    )
+    + "k = OCTET ; an integer\n",
+    "a chain of dialog rules with an undefined name": "m = %x01\n"
+    + "".join(f"d{n} = d{n + 1}\n" for n in range(4_000))
+    + "d4000 = C:m nothing\n",
+    "a paragraph of many sentences": "Title\n\n    m = %x01 OCTET\n\n" + "One. Two.\n" * 20_000,
     "doublings in a dialog": "d = *( d0 )\n"
     + "".join(f"d{n} = d{n + 1} d{n + 1}\n" for n in range(30))
     + "d30 = C:m S:n\nm = %x01\nn = %x02\n",
