@@ -9,7 +9,6 @@ program runs, so a page and ``--help`` agree. Pages are ASCII: other characters 
 from __future__ import annotations
 
 import re
-import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from functools import cache
@@ -72,12 +71,14 @@ def write_page(words: str) -> str:
 
 
 def write_pages(folder: Path) -> int:
-    """Write all pages to an empty `folder`; return their number."""
-    shutil.rmtree(folder, ignore_errors=True)
-    folder.mkdir(parents=True)
-    for words in commands():
-        (folder / f"{page_name(words)}.1").write_text(write_page(words), encoding="ascii")
-    return len(commands())
+    """Write all pages to `folder`, and remove those of commands that no longer exist; return their number."""
+    folder.mkdir(parents=True, exist_ok=True)
+    pages = {folder / f"{page_name(words)}.1": write_page(words) for words in commands()}
+    for path, text in pages.items():
+        path.write_text(text, encoding="ascii")
+    for stale in {*folder.glob(f"{PROGRAM}*.1")} - pages.keys():
+        stale.unlink()
+    return len(pages)
 
 
 def _tree(command: Any, words: str) -> Iterator[tuple[str, Any]]:

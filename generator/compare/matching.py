@@ -16,6 +16,7 @@ same ones.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
@@ -269,25 +270,19 @@ def _part_places(message: ir.Message) -> list[PartPlace]:
 def in_order(old: Sequence[int], new: Sequence[int]) -> set[int]:
     """Return the longest subsequence with the same order in both sequences of the same items."""
     rank = {item: position for position, item in enumerate(new)}
-    # Fenwick tree over ranks: the longest run that ends at each item; of equal lengths, the first.
-    best = [(0, 0)] * (len(new) + 1)
-    before: list[int] = []
-    longest = (0, 0)
-    for number, item in enumerate(old, start=1):
-        length, last, place = 0, 0, rank[item]
-        while place > 0:
-            length, last = max((length, last), best[place])
-            place -= place & -place
-        before.append(-last)
-        run = (length + 1, -number)
-        longest = max(longest, run)
-        place = rank[item] + 1
-        while place <= len(new):
-            best[place] = max(best[place], run)
-            place += place & -place
+    least: list[int] = []
+    """For each length from 1, the least rank at which a subsequence of that length ends."""
+    ends: list[int] = []
+    """The items at these ranks."""
+    before: dict[int, int | None] = {}
+    for item in old:
+        place = bisect_left(least, rank[item])
+        before[item] = ends[place - 1] if place else None
+        least[place : place + 1] = [rank[item]]
+        ends[place : place + 1] = [item]
     found: set[int] = set()
-    number = -longest[1]
-    while number:
-        found.add(old[number - 1])
-        number = before[number - 1]
+    last = ends[-1] if ends else None
+    while last is not None:
+        found.add(last)
+        last = before[last]
     return found
