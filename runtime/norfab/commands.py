@@ -28,7 +28,7 @@ class Ready(msgspec.Struct, frozen=True, gc=False):
 
 
 class Keepalive(msgspec.Struct, frozen=True, gc=False):
-    """A sign of life between broker and worker."""
+    """Heartbeat between broker and worker."""
 
     service: str
 
