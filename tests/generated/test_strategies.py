@@ -203,5 +203,5 @@ def test_only_the_strategies_need_hypothesis() -> None:
 
 def test_help_reads_well() -> None:
     ended = run("from specwire.generated import filemq; help(filemq.strategies.cheezburger)")
-    assert "Draw CHEEZBURGER messages. The server sends a piece of a file" in ended.stdout
+    assert "Draw CHEEZBURGER messages. The server sends a part of a file" in ended.stdout
     assert "operation: 'Given[int]' = Ellipsis" in ended.stdout
