@@ -177,15 +177,15 @@ def _complete(item: Violation, row: Any) -> Violation:
 
 
 def _edges(table: DataFrame | None) -> tuple[Edge, ...]:
-    """The busiest of each protocol before the second busiest of any."""
+    """Return the busiest edge of each protocol, then the second busiest of each, and so on.
+
+    A NORFAB job is an edge without messages and octets: its messages are counted between peers.
+    """
     if table is None:
         return ()
     keys = ("protocol", "kind", "source", "source_role", "target", "target_role")
-    counted = table.groupBy(*keys).agg(
-        F.sum("messages").alias("messages"),
-        F.sum("octets").alias("octets"),
-        F.sum("errors").alias("errors"),
-    )
+    sums = (F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("messages", "octets", "errors"))
+    counted = table.groupBy(*keys).agg(*sums)
     place = F.row_number().over(Window.partitionBy("protocol").orderBy(F.desc("octets"), *keys))
     ranked = counted.withColumn("place", place).orderBy("place", F.desc("octets"), *keys)
     return _values(ranked.limit(EDGES_KEPT), Edge)

@@ -99,6 +99,10 @@ def findings(spark: SparkSession) -> Findings:
                 {"kind": "messages", "source": "a", "source_role": "C", "target": "b", "target_role": "S"}
                 | {"messages": 2, "octets": 20, "errors": 0, "date": day}
                 for day in (DAY, DAY + timedelta(days=1))
+            ]
+            + [
+                {"kind": "calls", "source": "a", "source_role": "C", "target": "b", "target_role": "service"}
+                | {"messages": None, "octets": None, "errors": 1, "date": DAY}
             ],
         ),
         "frames": spark.createDataFrame(
@@ -179,8 +183,10 @@ def test_moments_are_in_utc_wherever_the_machine_is(
 
 
 def test_edges_of_all_days_are_one(findings: Findings) -> None:
-    [edge] = findings.edges
+    edge, calls = findings.edges
     assert (edge.messages, edge.octets) == (4, 40)
+    # A NORFAB job's messages are not counted on its edge.
+    assert (calls.kind, calls.messages, calls.octets, calls.errors) == ("calls", 0, 0, 1)
 
 
 def test_what_has_no_tables_has_no_findings() -> None:
