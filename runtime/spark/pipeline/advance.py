@@ -45,7 +45,7 @@ REPORT = "report.html"
 
 FEW_MESSAGES = 20_000
 """Messages up to which a run is small; where it brings answers up to date, all that its folder has."""
-FEW_OCTETS = 16 << 20
+FEW_OCTETS = 512 << 20
 """Octets of segments up to which a run is small."""
 
 

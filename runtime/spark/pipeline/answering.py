@@ -10,7 +10,8 @@ answer alone that the folder lacks, because it was begun before there was one: i
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -24,9 +25,17 @@ from specwire.runtime.spark.pipeline.steps import Steps
 from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store
 from specwire.runtime.spark.pipeline.unknown import UNKNOWN
 from specwire.runtime.spark.pipeline.view import View, partition, partition_date, run_number
-from specwire.runtime.spark.pipeline.writing import copy_open, without, write_empty
+from specwire.runtime.spark.pipeline.writing import copy_open, run_all, without, write_empty
+from specwire.runtime.spark.session.settings import changed_settings
 
 PARTITIONS = (PROTOCOL.name, DATE.name)
+SETTINGS = {
+    # Spark weighs each row that it sends to Python while a batch is limited in octets, which takes as long as
+    # sending it. The rows of answers are small, so limiting their number is enough: Arrow's arrays hold 2 GiB.
+    "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
+    "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
+}
+"""Settings of the session while answers are computed."""
 NO_DATE = "1970-01-01"
 """Where a table without rows lies that has no better place."""
 
@@ -63,8 +72,9 @@ class Answering:
 
     def answer_all(self, protocols: Iterable[str]) -> None:
         """Stage the answers for some protocols."""
-        for protocol in protocols:
-            self._answer(protocol)
+        with changed_settings(self._spark, SETTINGS):
+            for protocol in protocols:
+                self._answer(protocol)
 
     def _answer(self, protocol: str) -> None:
         self._steps.begin(f"answering {protocol}")
@@ -73,13 +83,15 @@ class Answering:
         files = self._new_files(protocol, since=0 if lacking else self._since)
         # Compressed; as a measure of how many tasks share in the answers it will do.
         self._octets = sum(path.stat().st_size for path in files)
-        dates = {partition_date(path) for path in files}
-        for answer in answers:
-            dates |= self._continue(answer, protocol)
-        for roll_up in roll_ups(protocol):
-            touched = dates | self._earlier_dates(protocol) if self._lacks(roll_up) else dates
-            if touched:
-                self._roll_up(roll_up, protocol, touched)
+        changed = run_all([partial(self._continue, answer, protocol) for answer in answers])
+        dates = {partition_date(path) for path in files}.union(*changed)
+        for group in _independent(roll_ups(protocol)):
+            tasks = []
+            for roll_up in group:
+                touched = dates | self._earlier_dates(protocol) if self._lacks(roll_up) else dates
+                if touched:
+                    tasks.append(partial(self._roll_up, roll_up, protocol, touched))
+            run_all(tasks)
 
     def _lacks(self, answer: Continued | RollUp) -> bool:
         return not self._there.issuperset(answer.writes)
@@ -177,3 +189,15 @@ class Answering:
             if not there and not any(self._run.staged(table, area) for area in Area):
                 place = dict(zip(PARTITIONS, (protocol, date), strict=True))
                 write_empty(self._run, table, without(schema, PARTITIONS), place)
+
+
+def _independent(answers: Iterable[RollUp]) -> Iterator[list[RollUp]]:
+    """Split roll-ups, in their order, into groups in which none reads what another writes."""
+    group: list[RollUp] = []
+    for answer in answers:
+        written = {name for earlier in group for name in earlier.writes}
+        if written.intersection(answer.reads_answers):
+            yield group
+            group = []
+        group.append(answer)
+    yield group

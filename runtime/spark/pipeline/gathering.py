@@ -25,8 +25,8 @@ from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.pipeline.writing import (
     open_table,
+    run_all,
     without,
-    write_all,
     write_both,
     write_table,
 )
@@ -63,7 +63,7 @@ def stage(run: Run, parts: Sequence[Part], *, few: bool) -> None:
     gathered = [part for part in parts if few and _can_come(part.rows.schema, nullable=False)]
     for part in gathered:
         _gather(run, part)
-    write_all([partial(_write, run, part) for part in parts if part not in gathered])
+    run_all([partial(_write, run, part) for part in parts if part not in gathered])
 
 
 def _can_come(kind: DataType, *, nullable: bool) -> bool:

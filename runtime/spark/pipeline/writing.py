@@ -14,6 +14,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
 from pathlib import Path
+from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -28,7 +29,9 @@ from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import local_path
 from specwire.runtime.spark.session.settings import changed_settings
 
-WRITES_AT_ONCE = 3
+TASKS_AT_ONCE = 3
+
+Result = TypeVar("Result")
 
 FILE_OCTETS = 128 << 20
 """Octets of frames that go to one file, before compression."""
@@ -109,20 +112,23 @@ def copy_open(run: Run, table: str, target: str, place: str) -> None:
         shutil.copytree(source, folder)
 
 
-def write_all(writes: Sequence[Callable[[], None]]) -> None:
-    """Do several writes at a time: for small tables most of the time is planning, which one core does alone.
+def run_all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
+    """Run tasks that use Spark, `TASKS_AT_ONCE` at a time, and return their results in the same order.
 
-    Raises what the first that fails raises; those that were not begun are not begun then.
+    Most of the time of a small query is planning, which uses one core. Raises the error of the first task that
+    fails; tasks that have not started are then cancelled.
     """
-    pool = ThreadPoolExecutor(WRITES_AT_ONCE, "specwire-write")
+    pool = ThreadPoolExecutor(TASKS_AT_ONCE, "specwire-spark")
     try:
-        for done in as_completed([pool.submit(write) for write in writes]):
+        futures = [pool.submit(task) for task in tasks]
+        for done in as_completed(futures):
             done.result()
     except BaseException:
-        # Not waited for: whoever interrupts a run ends its session, and the jobs with it.
+        # Running tasks are not awaited: an interrupted run ends its session, which ends their jobs.
         pool.shutdown(wait=False, cancel_futures=True)
         raise
     pool.shutdown()
+    return [future.result() for future in futures]
 
 
 def write_empty(run: Run, table: str, schema: StructType, partitions: dict[str, str]) -> None:

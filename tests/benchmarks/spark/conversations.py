@@ -28,7 +28,8 @@ import pyarrow.parquet as pq
 from specwire.runtime.spark.answers.dialogs.advance import IDLE_S, VIOLATIONS_KEPT, fold
 from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows
-from specwire.runtime.spark.answers.dialogs.sending import unweighed
+from specwire.runtime.spark.pipeline.answering import SETTINGS
+from specwire.runtime.spark.session.settings import changed_settings
 from tests.benchmarks.spark.groups import count_by_group, follow_by_group
 from tests.benchmarks.spark.harness import Bench, Row, Ways, consume
 from tests.benchmarks.spark.memory import watched
@@ -75,7 +76,7 @@ class Traffic:
 
     def follow(self, *, keep: bool = False) -> None:
         """Run the machines; `keep`: so that they can go on later."""
-        with unweighed(self._bench.spark):
+        with changed_settings(self._bench.spark, SETTINGS):
             consume(fold(self.rows, self._protocol, idle_s=IDLE_S, kept=VIOLATIONS_KEPT, keep=keep))
 
     def groups(self) -> Mapping[str, Callable[[], None]]:

@@ -8,7 +8,6 @@ certain at once.
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import nullcontext
 
 import pyarrow as pa
 from pyspark.sql import Column, DataFrame
@@ -27,7 +26,6 @@ from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, dialogs_of
 from specwire.runtime.spark.answers.dialogs.fold import FOLDED, Fold
 from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows
 from specwire.runtime.spark.answers.dialogs.ordering import in_order, ranked
-from specwire.runtime.spark.answers.dialogs.sending import SMALL_OCTETS, unweighed
 from specwire.runtime.spark.answers.registry import Continued
 from specwire.runtime.spark.answers.schemas.conversations import (
     CONVERSATIONS,
@@ -69,8 +67,7 @@ def advance(
     rows = narrow_rows(typed, Alphabet(protocol), before)
     folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=True).persist()
     wholes = folded.where("whole is not null")
-    with unweighed(rows.sparkSession) if before is None or _is_small(before) else nullcontext():
-        is_over = _is_over(wholes, before, idle_s)
+    is_over = _is_over(wholes, before, idle_s)
     carried = wholes.where(~is_over).select(
         "tap", "conversation", "peer", F.col("whole.carried").alias("carried")
     )
@@ -105,12 +102,6 @@ def fold(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool
         return Fold(protocol, idle_ns=idle_ns, kept=kept, keep=keep).run(in_order(batches))
 
     return ranked(rows).mapInArrow(run, FOLDED_ROWS)
-
-
-def _is_small(before: DataFrame) -> bool:
-    """Return whether no open conversation has more to be told of it than a batch of so many can hold."""
-    (row,) = before.agg(F.max(F.octet_length("carried")).alias("octets")).collect()
-    return (row["octets"] or 0) <= SMALL_OCTETS
 
 
 def _is_over(wholes: DataFrame, before: DataFrame | None, idle_s: float) -> Column:
