@@ -1,7 +1,8 @@
-"""`specwire run`: the whole job once, with what a person wants to see of it."""
+"""`specwire run`: the whole job once, from specifications to a report, and a check of its results."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -13,7 +14,7 @@ from specwire.runtime.log.text import show
 from specwire.runtime.quantities import show_count
 
 if TYPE_CHECKING:
-    from specwire.runtime.job.job import Result
+    from specwire.runtime.cli.job.job import Result
     from specwire.runtime.spark.pipeline.summary import Summary
 
 EXIT_STATUSES = "Exit status: 0; 1 when the job failed or its results differ; 2 for usage and bad input."
@@ -22,24 +23,30 @@ JOB_FAILED = 1
 
 
 def command(
-    out: Annotated[Path, typer.Option(help="Folder to work in; an earlier run's is replaced.")] = Path("out"),
+    out: Annotated[
+        Path, typer.Option(help="Folder to work in; the output of an earlier run is replaced.")
+    ] = Path("out"),
     grammars: GrammarsOption = None,
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[*]",
     small_files: Annotated[int, typer.Option(help="Small files to distribute.", min=30)] = 300,
     large_octets: Annotated[int, typer.Option(help="Size of the large file in octets.", min=1)] = 64 << 20,
-    json: Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the counts and the summary as JSON.")] = False,
 ) -> None:
-    """Generate the packages, run FILEMQ peers, capture, decode on Spark, and check that all of it agrees."""
-    from specwire.runtime.job.folder import JobFolderError, check_folder
+    """Run peers of four protocols, capture and decode their traffic, write a report, and check the results.
+
+    The packages are generated first. FILEMQ distributes files, Flux brokers answer RPCs, NORFAB workers run jobs,
+    and a ticker is compiled from its specification; all of it is captured at the same time.
+    """
+    from specwire.runtime.cli.job.workspace import JobFolderError, check_folder
 
     try:
         check_folder(out)
     except JobFolderError as error:
         fail(str(error))
     _regenerate(grammars)
+    from specwire.runtime.cli.job.job import run_job
     from specwire.runtime.cli.pipeline import show_progress
     from specwire.runtime.cli.signals import ending_at_sigterm
-    from specwire.runtime.job.job import run_job
 
     try:
         with show_progress() as listener, ending_at_sigterm():
@@ -61,7 +68,7 @@ def command(
 
 
 def _regenerate(grammars: Path | None) -> None:
-    """Write the packages before any of them is imported, and say what came of it."""
+    """Write the packages before any of them is imported, and print how many files changed."""
     from specwire.runtime.cli.generate import regenerate
 
     folder = grammars_folder(grammars)
@@ -78,19 +85,39 @@ def _show(result: Result, summary: Summary, out: Path) -> None:
     from rich.text import Text
 
     from specwire.runtime.cli.pipeline import show_summary
-    from specwire.runtime.spark.report.figures import size_text
 
     console = output()
     show_summary(summary, out / "result")
-    clients = len(result.transfer.peers) - 1
-    content = sum(peer.content_octets for peer in result.transfer.peers if peer.name != "server")
-    chunks = sum(peer.chunks for peer in result.transfer.peers if peer.name != "server")
-    console.print(
-        f"{show_count(result.files, 'file')} to {show_count(clients, 'client')} in {result.transfer.seconds:.1f} s: "
-        f"{size_text(content)} of content in {chunks:,} chunks",
-        soft_wrap=True,
-    )
-    if not result.faults:
-        console.print("all received files have the SHA-1 of the sent ones; errors: none")
+    for line in _describe(result):
+        console.print(line, soft_wrap=True)
     for fault in result.faults:
         console.print(Text(show(f"error: {fault}")), soft_wrap=True)
+    if not result.faults:
+        console.print("checks: every file, RPC, job and quote is in the tables as the peers counted it")
+
+
+def _describe(result: Result) -> Iterator[str]:
+    """Yield one line for each protocol."""
+    from specwire.runtime.spark.report.figures import size_text
+
+    filemq, flux, norfab, ticker = (
+        result.peers.filemq,
+        result.peers.flux,
+        result.peers.norfab,
+        result.peers.ticker,
+    )
+    clients = filemq.peers[1:]
+    content = size_text(sum(client.content_octets for client in clients))
+    yield (
+        f"FILEMQ: {show_count(result.files, 'file')} to {show_count(len(clients), 'client')} "
+        f"in {filemq.seconds:.1f} s, {content} in {sum(client.chunks for client in clients):,} chunks"
+    )
+    yield (
+        f"Flux: {flux.answered:,} RPCs answered and {flux.failed:,} refused by the service, "
+        f"{show_count(flux.published, 'event')} received {flux.received:,} times"
+    )
+    yield f"NORFAB: {show_count(norfab.done, 'job')} done and {norfab.failed:,} failed, {norfab.results:,} results"
+    yield (
+        f"Ticker, compiled during this run: {show_count(ticker.quotes, 'quote')} "
+        f"of {show_count(len(ticker.last_prices), 'symbol')}"
+    )

@@ -103,9 +103,11 @@ def check_ticker(result: TickerResult, tables: Path) -> Iterator[str]:
 
 def _rows(table: Path, *columns: str) -> list[dict[str, Any]]:
     """Return some columns of a table's rows; none if the table does not exist."""
-    import pyarrow.dataset as dataset
+    from pyarrow import dataset
 
     if not table.is_dir():
         return []
-    found: list[dict[str, Any]] = dataset.dataset(table, partitioning="hive").to_table(list(columns)).to_pylist()
+    found: list[dict[str, Any]] = (
+        dataset.dataset(table, partitioning="hive").to_table(list(columns)).to_pylist()
+    )
     return found

@@ -34,7 +34,7 @@ from specwire.runtime.cli.job.filemq_part import CLIENTS, FilemqResult, run_file
 from specwire.runtime.cli.job.flux_part import FluxResult, run_flux
 from specwire.runtime.cli.job.norfab_part import NorfabResult, run_norfab
 from specwire.runtime.cli.job.taps import Recorded, Taps
-from specwire.runtime.cli.job.ticker_part import TickerResult, run_ticker, write_specification
+from specwire.runtime.cli.job.ticker_part import TickerResult, compile_ticker, run_ticker
 from specwire.runtime.cli.job.workspace import LARGE_OCTETS, SMALL_FILES, make_files, own_folder, write_mark
 
 if TYPE_CHECKING:
@@ -113,7 +113,12 @@ def _run(
 
 
 async def _run_peers(
-    out: Path, ticker: ModuleType, inboxes: dict[str, Path], capture: Path, timeout_s: float, progress: Progress
+    out: Path,
+    ticker: ModuleType,
+    inboxes: dict[str, Path],
+    capture: Path,
+    timeout_s: float,
+    progress: Progress,
 ) -> Peers:
     """Run the peers of all protocols at the same time, recorded to one capture."""
 
