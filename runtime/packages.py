@@ -20,8 +20,11 @@ parent of a module that a source names.
 
 from __future__ import annotations
 
+import atexit
 import os
+import shutil
 import sys
+import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -197,6 +200,28 @@ def add_packages(*sources: str | Path | ModuleType) -> tuple[str, ...]:
     """
     named = [source.__name__ if isinstance(source, ModuleType) else source for source in sources]
     return tuple(package.name for package in REGISTRY.add(named, "add_packages"))
+
+
+def cache_folder() -> Path:
+    """Return the folder of this user for what is compiled of packages; one of this process where there is none."""
+    from platformdirs import user_cache_path
+
+    try:
+        folder = user_cache_path("specwire", appauthor=False) / "packages"
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        # Modules are imported from there, so nobody else may write there.
+        if folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK | os.X_OK):
+            return folder
+    except (OSError, RuntimeError):
+        pass
+    return _temporary_folder()
+
+
+@cache
+def _temporary_folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="specwire-packages-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)
 
 
 def unknown_name(name: str, known: Iterable[str]) -> str:

@@ -8,7 +8,6 @@ half a package.
 
 from __future__ import annotations
 
-import atexit
 import hashlib
 import os
 import shutil
@@ -16,18 +15,16 @@ import sys
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
-from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated, Any
 
 import typer
-from platformdirs import user_cache_path
 
 import specwire
 from specwire.runtime.cli.console import fail, meant
 from specwire.runtime.cli.grammars import compile_all, grammars_folder, protocol_folders
-from specwire.runtime.packages import REGISTRY, package_names
+from specwire.runtime.packages import REGISTRY, cache_folder, package_names
 
 Packages = Annotated[
     list[str] | None,
@@ -93,7 +90,7 @@ def _compiled(grammars: Path, names: Sequence[str]) -> Iterator[Path]:
     """Yield the folders of the packages of a folder of grammars, compiled where they are not in the cache."""
     folders = protocol_folders(grammars, [])
     wanted = [folder for folder in folders if folder.name in names] or folders
-    kept = _cache_folder() / _digest(grammars)
+    kept = cache_folder() / _digest(grammars)
     for folder in wanted:
         found = kept / folder.name
         if not found.is_dir():
@@ -125,26 +122,6 @@ def _compile(folder: Path, out: Path) -> None:
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     _drop_oldest(out.parent.parent)
-
-
-def _cache_folder() -> Path:
-    """Return where compiled packages stay: a folder of this user's alone."""
-    folder = user_cache_path("specwire") / "packages"
-    try:
-        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        if folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK | os.X_OK):
-            return folder
-    except OSError:
-        pass
-    return _temporary()
-
-
-@cache
-def _temporary() -> Path:
-    """Return a folder for this process, where the user has no cache folder."""
-    folder = tempfile.mkdtemp(prefix="specwire-packages-")
-    atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    return Path(folder)
 
 
 def _digest(grammars: Path) -> str:
