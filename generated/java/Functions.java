@@ -44,7 +44,9 @@ public final class Functions implements FunctionCatalog {
         // A reserved word has an underscore in package names.
         for (String part : new String[] {protocol, protocol + "_"}) {
             try {
-                Class<?> found = Class.forName("specwire.generated." + part + ".Decode");
+                // A package of the user's is in a jar of its own, which only the session's loader has.
+                ClassLoader loader = Thread.currentThread().getContextClassLoader();
+                Class<?> found = Class.forName("specwire.generated." + part + ".Decode", true, loader);
                 return new Found((Function) found.getConstructor().newInstance());
             } catch (ClassNotFoundException missing) {
                 continue;

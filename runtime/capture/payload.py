@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from hashlib import sha256
-from importlib import import_module
 from typing import Any
 
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.runtime.capture.policy import Payload
+from specwire.runtime.packages import load_package
 
 CONTENT: Mapping[str, frozenset[str]] = {
     "filemq": frozenset({"chunk"}),
@@ -43,7 +43,7 @@ def make_reducer(protocol: str, payload: Payload) -> Reduce | None:
     fields = CONTENT.get(protocol)
     if fields is None:
         return partial(_reduce_frames, payload)
-    decode = import_module(f"specwire.generated.{protocol}").decode
+    decode = load_package(protocol).decode
     return partial(_reduce_message, payload, decode, fields)
 
 

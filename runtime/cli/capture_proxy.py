@@ -38,12 +38,13 @@ from specwire.runtime.cli.metrics_options import (
     read_metrics,
 )
 from specwire.runtime.cli.metrics_showing import shown
+from specwire.runtime.cli.packages import Grammars, Packages, use_packages
 from specwire.runtime.cli.plain_log import plain_log
-from specwire.runtime.cli.protocols import load_protocol
 from specwire.runtime.cli.readiness import Readiness
 from specwire.runtime.cli.reloading import Reloading
 from specwire.runtime.log.form import LogForm
 from specwire.runtime.log.text import show
+from specwire.runtime.packages import load_package
 
 if TYPE_CHECKING:
     from specwire.runtime.capture import Limits, Tap
@@ -78,6 +79,8 @@ def proxy(
     max_clients: Annotated[
         int, typer.Option(min=1, help="Connections at a time; more are closed at once.")
     ] = 1000,
+    packages: Packages = None,
+    grammars: Grammars = None,
     capture_keep: CaptureKeepOption = None,
     capture_max: CaptureMaxOption = None,
     capture_payload: CapturePayloadOption = "keep",
@@ -102,7 +105,8 @@ def proxy(
     from specwire.runtime.transport.errors import ExposureError
 
     configured = configured_in(context)
-    packages = [load_protocol(name) for name in dict.fromkeys(protocol)]
+    use_packages(packages, grammars, protocol)
+    spoken = [load_package(name) for name in dict.fromkeys(protocol)]
     try:
         limits = read_capture_limits(capture_keep, capture_max, capture_payload, capture_free)
         require_endpoints(listen, to)
@@ -110,10 +114,10 @@ def proxy(
         place = read_metrics(metrics, anywhere=metrics_anywhere, password_file=metrics_password_file)
     except (ValueError, ExposureError) as error:
         fail(str(error))
-    with plain_log("capture-proxy", log_format) as say, _open_taps(capture, packages, limits) as taps:
+    with plain_log("capture-proxy", log_format) as say, _open_taps(capture, spoken, limits) as taps:
         reloading = Reloading(configured, say, takes={})
         counts = asyncio.run(
-            _run(make, (listen, to, max_clients), taps, packages, quiet, reloading, place, say)
+            _run(make, (listen, to, max_clients), taps, spoken, quiet, reloading, place, say)
         )
     counts |= {"dropped": sum(tap.dropped for tap in taps.values()), "capture": str(capture)}
     if json:

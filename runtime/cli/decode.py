@@ -15,8 +15,8 @@ import typer
 
 from specwire.runtime.cli.console import fail, meant, print_json
 from specwire.runtime.cli.decode_message import plain, show_message
-from specwire.runtime.cli.grammars import PackageGrammarsOption
-from specwire.runtime.cli.protocols import complete_protocol, load_protocol, protocol_names
+from specwire.runtime.cli.packages import Grammars, Packages, complete_protocol, use_packages
+from specwire.runtime.packages import load_package, package_names
 from specwire.runtime.pcap.hexdump import Kind
 
 AUTO = "auto"
@@ -48,7 +48,8 @@ def command(
             show_default=AUTO,
         ),
     ] = None,
-    grammars: PackageGrammarsOption = None,
+    packages: Packages = None,
+    grammars: Grammars = None,
     strict: Annotated[
         bool, typer.Option("--strict", help="Hold one message to the letter of the specification.")
     ] = False,
@@ -106,7 +107,7 @@ def command(
     ] = False,
 ) -> None:
     """Decode messages from frames in hexadecimal, hex dumps, packet captures and capture folders."""
-    named, sources = _split(arguments, protocol or [], grammars)
+    named, sources = _split(arguments, protocol or [], packages, grammars)
     if not _are_sources(sources):
         name = _only(named, sources)
         of_sources = {
@@ -123,7 +124,7 @@ def command(
         }
         for option in filter(of_sources.get, of_sources):
             fail(f"{option} is for files and folders; a message that is given by its frames is shown")
-        _decode_one(name, sources, grammars, strict=strict, sender=sender, json=json)
+        _decode_one(name, sources, strict=strict, sender=sender, json=json)
         return
     if strict:
         fail("--strict is for one message, given by its frames")
@@ -131,7 +132,6 @@ def command(
 
     options = Options(
         protocols=named,
-        grammars=grammars,
         sender=sender,
         dump_of=dump_of,
         port=port,
@@ -149,14 +149,18 @@ def command(
     decode_sources(sources, options)
 
 
-def _split(arguments: list[str], protocols: list[str], grammars: Path | None) -> tuple[list[str], list[str]]:
-    """The protocols that are named, and the frames or sources."""
+def _split(
+    arguments: list[str], protocols: list[str], packages: list[str] | None, grammars: Path | None
+) -> tuple[list[str], list[str]]:
+    """Return the protocols that are named, and the frames or sources; make the packages known."""
     first, rest = arguments[0], arguments[1:]
+    named = [text.rpartition("=")[2] for text in protocols if text != AUTO]
+    use_packages(packages, grammars, named or [first])
     is_place = first == STANDARD_INPUT or _exists(first)
-    if rest and not protocols and (first in protocol_names() or not is_place):
+    if rest and not protocols and (first in package_names() or not is_place):
         return [first], rest
     if not protocols and not is_place:
-        names = protocol_names()
+        names = package_names()
         if first in names:
             fail(f"what is to be decoded? name the frames of a message, a file, a folder, or - ({first} ...)")
         fail(f"there is no file, folder or protocol {_shortened(first)}{meant(first[:MAX_SHOWN], names)}")
@@ -193,13 +197,12 @@ def _only(named: list[str], frames: list[str]) -> str:
 def _decode_one(
     protocol: str,
     frames: Sequence[str],
-    grammars: Path | None,
     *,
     strict: bool,
     sender: str | None,
     json: bool,
 ) -> None:
-    package = load_protocol(protocol, grammars)
+    package = load_package(protocol)
     octets = [_octets(index, text) for index, text in enumerate(frames)]
     from specwire.runtime.pcap.choosing import sender_argument
 

@@ -16,8 +16,8 @@ from specwire.runtime.cli.decode_octets import STANDARD_INPUT
 from specwire.runtime.cli.decode_sinks import Shown, Sink, Written
 from specwire.runtime.cli.decode_sources import Readers, Sources
 from specwire.runtime.cli.decode_waiting import Waiting
-from specwire.runtime.cli.protocols import load_protocol, protocol_names
 from specwire.runtime.log.text import show
+from specwire.runtime.packages import load_package, package_names
 from specwire.runtime.pcap.choosing import in_order
 from specwire.runtime.pcap.hexdump import Kind
 from specwire.runtime.pcap.rows import Row
@@ -30,7 +30,6 @@ class Options(msgspec.Struct, frozen=True, kw_only=True):
     """What `specwire decode` was asked for, as its options say it."""
 
     protocols: Sequence[str]
-    grammars: Path | None
     sender: str | None
     dump_of: Kind | None
     port: int | None
@@ -50,7 +49,7 @@ def decode_sources(sources: Sequence[str], options: Options) -> None:
     """Decode the messages in files, folders and standard input, and show or write those that are asked for."""
     if options.follow and len(sources) > 1:
         fail("--follow takes one file or folder, or - for standard input")
-    readers = _readers(options.protocols, options.grammars)
+    readers = _readers(options.protocols)
     asked = Filter(
         names=message_names([*readers.packages, *readers.by_port.values()], options.messages),
         peer=options.peer.lower(),
@@ -84,7 +83,7 @@ def decode_sources(sources: Sequence[str], options: Options) -> None:
     _run(sources, reading, asked, options.limit, sink, lasts=lasts, may_be_none=may_be_none)
 
 
-def _readers(named: Sequence[str], grammars: Path | None) -> Readers:
+def _readers(named: Sequence[str]) -> Readers:
     """The packages that the user named, or all."""
     by_port: dict[int, ModuleType] = {}
     everywhere: list[ModuleType] = []
@@ -92,7 +91,7 @@ def _readers(named: Sequence[str], grammars: Path | None) -> Readers:
         port, separator, name = text.rpartition("=")
         if name == AUTO and not separator:
             continue
-        package = load_protocol(name, grammars)
+        package = load_package(name)
         if not separator:
             everywhere.append(package)
         elif port.isdecimal() and 0 < int(port) < 65536:
@@ -100,7 +99,7 @@ def _readers(named: Sequence[str], grammars: Path | None) -> Readers:
         else:
             fail(f"--protocol {text}: {port!r} is no TCP port; write it as 5670=filemq")
     stated = bool(everywhere) and AUTO not in named
-    packages = everywhere if stated else [load_protocol(name) for name in in_order(protocol_names())]
+    packages = everywhere if stated else [load_package(name) for name in in_order(package_names())]
     return Readers(tuple(packages), by_port, stated)
 
 

@@ -20,8 +20,8 @@ import typer
 
 from specwire.runtime.cli.console import fail, messages, print_json
 from specwire.runtime.cli.encode_values import Fields
-from specwire.runtime.cli.grammars import PackageGrammarsOption
-from specwire.runtime.cli.protocols import complete_protocol, load_protocol
+from specwire.runtime.cli.packages import Grammars, Packages, complete_protocol, use_packages
+from specwire.runtime.packages import load_package
 from specwire.runtime.pcap.choosing import protocol_name
 from specwire.runtime.pcap.rows import Row
 
@@ -61,7 +61,8 @@ def command(
             show_default=False,
         ),
     ] = None,
-    grammars: PackageGrammarsOption = None,
+    packages: Packages = None,
+    grammars: Grammars = None,
     strict: Annotated[bool, typer.Option("--strict", help="Write the letter of the specification.")] = False,
     sender: Annotated[
         str, typer.Option(help="For --out: letter of the role that sends, where the input names none.")
@@ -75,15 +76,14 @@ def command(
     as_json: Annotated[bool, typer.Option("--json", help="Print a line of JSON for each message.")] = False,
 ) -> None:
     """Encode messages and print their frames in hexadecimal, a line each and '' for an empty one."""
+    use_packages(packages, grammars, [protocol] if protocol else [])
     if json_input is None:
         if protocol is None or message is None:
             fail("which message? specwire encode PROTOCOL MESSAGE FIELD=VALUE..., or --json-input FILE")
         objects: Iterator[dict[str, Any]] = iter([{"protocol": protocol, "message": message}])
     else:
         objects = _read_objects(json_input)
-    rows = _encode(
-        objects, fields or [], protocol=protocol, message=message, grammars=grammars, strict=strict
-    )
+    rows = _encode(objects, fields or [], protocol=protocol, message=message, strict=strict)
     if out is not None:
         _record(rows, out, sender, as_json=as_json)
         return
@@ -104,7 +104,6 @@ def _encode(
     *,
     protocol: str | None,
     message: str | None,
-    grammars: Path | None,
     strict: bool,
 ) -> Iterator[tuple[Row, str]]:
     """The messages that the objects describe, and their protocols' editions; what is typed stands above them."""
@@ -112,7 +111,7 @@ def _encode(
     for number, given in enumerate(objects, 1):
         where = protocol or _text(given, "protocol", number)
         name = message or _text(given, "message", number)
-        package = load_protocol(where, grammars)
+        package = load_package(where)
         if (where, name) not in known:
             known[where, name] = Fields(package, name)
         fields = known[where, name]

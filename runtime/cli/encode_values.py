@@ -19,7 +19,7 @@ from typing import Any
 import msgspec
 
 from specwire.runtime.cli.console import fail, meant
-from specwire.runtime.cli.protocols import class_of_message
+from specwire.runtime.cli.packages import class_of_message
 
 MAX_FILE_OCTETS = 1 << 30
 

@@ -21,11 +21,6 @@ GrammarsOption = Annotated[
 ]  # fmt: skip
 
 
-PackageGrammarsOption = Annotated[
-    Path | None,
-    typer.Option("--grammars", help="Make the package of a grammar in this folder, now.", show_default="the package that comes with specwire"),
-]  # fmt: skip
-
 SHIPPED = Path(specwire.__file__).parent / "grammars"
 """The grammars that come with specwire: in a checkout a link to the folder at its top."""
 

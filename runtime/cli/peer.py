@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, print_error, print_json
+from specwire.runtime.cli.packages import Grammars, Packages, complete_protocol, use_packages
 from specwire.runtime.cli.peer_options import (
     FAILED,
     AnywhereOption,
@@ -26,7 +27,7 @@ from specwire.runtime.cli.peer_options import (
     choose_endpoint,
     read_security,
 )
-from specwire.runtime.cli.protocols import complete_protocol, load_protocol
+from specwire.runtime.packages import load_package
 
 if TYPE_CHECKING:
     from specwire.runtime.rehearsal.stage import Stage
@@ -98,6 +99,8 @@ def command(
     require_answers: Annotated[
         bool, typer.Option("--require-answers", help="Exit status 1 also where a request got no answer.")
     ] = False,
+    packages: Packages = None,
+    grammars: Grammars = None,
     identity: IdentityOption = None,
     curve: CurveOption = None,
     server_key: ServerKeyOption = None,
@@ -122,7 +125,8 @@ def command(
     identity = f"specwire-peer-{secrets.token_hex(4)}" if identity is None else identity
     check_identity(identity)
     try:
-        language = Language(load_protocol(protocol))
+        use_packages(packages, grammars, [protocol])
+        language = Language(load_package(protocol))
         dialogs = language.choose_dialogs(role, dialog)
         deck = Deck(language, role, seed, givens=read_givens(language, given or ()), strict=not loose)
         deck.prepare({name for word in dialogs for name in own_names(language.dialog(word), role)})

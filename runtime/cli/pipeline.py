@@ -21,6 +21,7 @@ from rich.table import Table as RichTable
 from rich.text import Text
 
 from specwire.runtime.cli.console import fail, messages, output
+from specwire.runtime.cli.packages import Grammars, Packages, use_packages
 from specwire.runtime.cli.pipeline_declare import declare
 from specwire.runtime.cli.pipeline_package import package as write_package
 from specwire.runtime.cli.pipeline_payloads import Payloads, read_payloads
@@ -40,7 +41,7 @@ EXIT_STATUSES = (
 )
 EXIT_STATUSES_OF_RUN = (
     "Exit status: 0 when all is read; 1 when Spark or the disk failed; 2 for usage, and a capture that cannot be "
-    "used; 3 when it is done, but some segments cannot be read."
+    "used; 3 when it is done, but some segments cannot be read, or some messages have no package."
 )
 
 app = typer.Typer(help="Decode captured traffic on Spark.", no_args_is_help=True)
@@ -50,7 +51,7 @@ app.command("declare", epilog=EXIT_STATUSES)(declare)
 
 JOB_FAILED = 1
 BAD_INPUT = 2
-SET_ASIDE = 3
+INCOMPLETE = 3
 
 SEGMENTS_SHOWN = 20
 BOUNDLESS = 10_000
@@ -85,6 +86,8 @@ def run(
     ] = "frames,typed,answers",
     payloads: Payloads = None,
     backend: Annotated[str, typer.Option(help="Decoder: auto, jvm, arrow or python.")] = "auto",
+    packages: Packages = None,
+    grammars: Grammars = None,
     master: Master = None,
     remote: Remote = None,
     package: Package = None,
@@ -95,13 +98,14 @@ def run(
     A second run reads only what is new. One that fails leaves the folder as it was.
     """
     target = target_of(master, remote, package)
+    use_packages(packages, grammars)
     from specwire.runtime.capture import CaptureError
     from specwire.runtime.spark.errors import InputError, PipelineError
 
     try:
         options = _Options(protocol, mode.upper(), layers, backend, payloads)
         with ending_at_sigterm():
-            summary, set_aside = _run(capture, out, options, target)
+            summary, complete = _run(capture, out, options, target)
     except (CaptureError, InputError) as error:
         fail(str(error), status=BAD_INPUT)
     except PipelineError as error:
@@ -110,8 +114,10 @@ def run(
         sys.stdout.write(show_json(summary.to_json().decode()))
     else:
         show_summary(summary, out)
-    if set_aside:
-        raise typer.Exit(SET_ASIDE)
+    if not complete:
+        if sentence := summary.unknown_sentence:
+            messages().print(Text(show(sentence)), soft_wrap=True)
+        raise typer.Exit(INCOMPLETE)
 
 
 class _Options(NamedTuple):
@@ -123,7 +129,10 @@ class _Options(NamedTuple):
 
 
 def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[Summary, bool]:
-    """Return what is in the folder, and whether this run found segments that it cannot read."""
+    """Return what is in the folder, and whether this run could read and decode all that it found.
+
+    Messages that do not decode count as read: protocols have faults. Those without a package do not.
+    """
     from specwire.runtime.spark.pipeline.manifest import LAYERS, Asked
     from specwire.runtime.spark.pipeline.request import Request
     from specwire.runtime.spark.pipeline.run import run as run_pipeline
@@ -133,14 +142,15 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
     layers = (*(name for name in LAYERS if name in named), *sorted(named.difference(LAYERS)))
     payloads = read_payloads(options.payloads, options.protocol)
     request = Request(capture, Asked(options.protocol, options.mode, layers, payloads), options.backend)
+    before = Store(out).summary()
     with show_progress() as listener:
         done = run_pipeline(request, out, target=target, progress=listener)
     if done is not None:
-        return done, bool(done.set_aside)
-    before = Store(out).summary()
+        unknown = done.unknown - (before.unknown if before is not None else 0)
+        return done, not (done.set_aside or unknown)
     assert before is not None, "without a run before there is something to do, or an error"
     messages().print(f"nothing new since run {before.run}", soft_wrap=True)
-    return before, False
+    return before, True
 
 
 @contextmanager

@@ -9,6 +9,7 @@ import typer
 from rich.text import Text
 
 from specwire.runtime.cli.console import fail, output, print_json
+from specwire.runtime.cli.packages import Packages, use_packages
 
 BAD_INPUT = 2
 NO_SPARK = 1
@@ -18,6 +19,7 @@ def declare(
     capture: Annotated[Path, typer.Option(help="Folder of capture segments.", show_default=False)],
     protocol: Annotated[str, typer.Option(help="Protocol of the messages.", show_default=False)],
     out: Annotated[Path, typer.Option(help="New folder for the pipeline's files.", show_default=False)],
+    packages: Packages = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
 ) -> None:
     """Write a Spark Declarative Pipeline for a capture: tables and a first roll-up, yours to change."""
@@ -25,6 +27,7 @@ def declare(
         import pyspark  # noqa: F401
     except ImportError:
         fail("the pipeline needs Spark: install specwire[connect]", status=NO_SPARK)
+    use_packages(packages, None)
     from specwire.runtime.spark.errors import InputError
     from specwire.runtime.spark.live.declare import declare as write_files
 

@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Annotated, NamedTuple
 
 from specwire.runtime.cli.config_option import config_option
 from specwire.runtime.cli.console import fail, messages
+from specwire.runtime.cli.packages import Grammars, Packages, use_packages
 from specwire.runtime.cli.pipeline_payloads import Payloads, read_payloads
 from specwire.runtime.cli.pipeline_session import Master, Package, Remote, target_of
 from specwire.runtime.cli.pipeline_watch_options import (
@@ -55,6 +56,8 @@ def watch(
     silent_after: SilentAfter = None,
     alert_lines: AlertLines = None,
     json: Json = False,
+    packages: Packages = None,
+    grammars: Grammars = None,
     master: Master = None,
     remote: Remote = None,
     package: Package = None,
@@ -73,6 +76,7 @@ def watch(
     from specwire.runtime.cli.pipeline_watch_view import Lines, Screen
     from specwire.runtime.spark.errors import InputError, PipelineError
 
+    use_packages(packages, grammars)
     view: View = Lines(write_line) if json else Screen(messages())
     timing = _Timing(every, answers_every, gap, once)
     try:

@@ -90,6 +90,7 @@ class Screen(View):
         self._segments = 0
         self._alerts = 0
         self._last = ""
+        self._unknown = False
 
     def __enter__(self) -> Self:
         if self._status is not None:
@@ -114,6 +115,9 @@ class Screen(View):
     def on_batch(self, batch: Batch, summary: Summary | None) -> None:
         """Show the totals, and how far behind the traffic the tables are."""
         self._segments += batch.segments
+        if summary is not None and summary.unknown and not self._unknown:
+            self._unknown = True
+            self._console.print(Text(show(summary.unknown_sentence)), soft_wrap=True)
         behind = "" if batch.lag_s is None else f", {batch.lag_s:.1f} s behind"
         alerts = f", alerts: {self._alerts}" if self._alerts else ""
         self.tell(f"{_count(summary)}; {self._segments:,} segments taken in{behind}{alerts}")
@@ -142,7 +146,12 @@ class Screen(View):
 def _totals(summary: Summary | None) -> dict[str, object]:
     if summary is None:
         return {}
-    return {"messages": summary.messages, "undecoded": summary.undecoded, "dropped": summary.dropped}
+    return {
+        "messages": summary.messages,
+        "undecoded": summary.undecoded,
+        "unknown": summary.unknown,
+        "dropped": summary.dropped,
+    }
 
 
 def _count(summary: Summary | None) -> str:

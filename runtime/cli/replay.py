@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, print_error, print_json
+from specwire.runtime.cli.packages import Grammars, Packages, use_packages
 from specwire.runtime.cli.peer_options import (
     FAILED,
     AnywhereOption,
@@ -23,7 +24,7 @@ from specwire.runtime.cli.peer_options import (
     choose_endpoint,
     read_security,
 )
-from specwire.runtime.cli.protocols import load_protocol
+from specwire.runtime.packages import load_package
 
 if TYPE_CHECKING:
     from specwire.runtime.rehearsal.replay.playing import Outcome, Performance
@@ -99,6 +100,8 @@ def command(
             "--new-keys", help="Say other matchtags or uuids than recorded, for a peer that knows those."
         ),
     ] = False,
+    packages: Packages = None,
+    grammars: Grammars = None,
     identity: IdentityOption = None,
     curve: CurveOption = None,
     server_key: ServerKeyOption = None,
@@ -119,9 +122,10 @@ def command(
         check_identity(identity)
     chosen = Pace(rate, _read_speed(pace), patience)
     try:
+        use_packages(packages, grammars, [protocol] if protocol else [])
         recording = read_recording(capture, protocol=protocol, tap=tap, messages=messages)
         performance = Performance(
-            Language(load_protocol(recording.protocol)),
+            Language(load_package(recording.protocol)),
             recording,
             side,
             endpoint,

@@ -11,8 +11,14 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from specwire.runtime.cli.console import fail, output, print_json
-from specwire.runtime.cli.grammars import PackageGrammarsOption
-from specwire.runtime.cli.protocols import class_of_message, complete_protocol, load_protocol
+from specwire.runtime.cli.packages import (
+    Grammars,
+    Packages,
+    class_of_message,
+    complete_protocol,
+    use_packages,
+)
+from specwire.runtime.packages import load_package
 
 if TYPE_CHECKING:
     from pyspark.sql.types import StructType
@@ -42,7 +48,8 @@ def command(
     message: Annotated[
         str | None, typer.Option(help="One message class only: its columns.", show_default=False)
     ] = None,
-    grammars: PackageGrammarsOption = None,
+    packages: Packages = None,
+    grammars: Grammars = None,
     payloads: Annotated[
         Path | None,
         typer.Option(
@@ -52,7 +59,8 @@ def command(
     json: Annotated[bool, typer.Option("--json", help="Print the schemas as Spark's JSON.")] = False,
 ) -> None:
     """Print the table of every message: its fields, a boolean for each flag, the JSON in a field as a variant."""
-    package = load_protocol(protocol, grammars)
+    use_packages(packages, grammars, [protocol])
+    package = load_package(protocol)
     if message is not None:
         message = class_of_message(package, message)
     if payloads is not None and (format is not Format.ARROW or json or message):

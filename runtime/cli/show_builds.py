@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from specwire.generated.builds import why_pure
 from specwire.runtime.cli.console import output, print_json
-from specwire.runtime.cli.protocols import load_protocol, protocol_names
+from specwire.runtime.packages import load_package, package_names
 from specwire.runtime.transport.messages import PACKAGE as TRANSPORT
 
 
@@ -13,8 +13,8 @@ def show_builds(protocol: str | None, *, json: bool) -> None:
 
     With `json` it is the reason for Python, an empty text where it is C.
     """
-    names = protocol_names() if protocol is None else [protocol]
-    reasons = {name: why_pure(load_protocol(name).__name__) for name in names}
+    names = package_names() if protocol is None else [protocol]
+    reasons = {name: why_pure(load_package(name).__name__) for name in names}
     if protocol is None:
         reasons["transport"] = why_pure(TRANSPORT)
     if json:

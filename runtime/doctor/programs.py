@@ -7,13 +7,12 @@ import platform
 import shutil
 import sys
 import sysconfig
-from importlib import import_module
 from pathlib import Path
 
 import specwire
-from specwire import generated
 from specwire.generated.builds import PURE, why_pure
 from specwire.runtime.doctor.finding import Finding, State
+from specwire.runtime.packages import load_package, package_names
 from specwire.runtime.spark.decoding.jar import jar_trouble
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, look_for_java
 from specwire.runtime.transport.messages import PACKAGE as TRANSPORT
@@ -38,10 +37,8 @@ def examine_python() -> Finding:
 
 def examine_codecs() -> Finding:
     """Return which packages run in C, and what keeps the others from it."""
-    names = sorted(
-        codec.parent.name for root in generated.__path__ for codec in Path(root).glob("*/codec.py")
-    )
-    reasons = {name: why_pure(import_module(f"specwire.generated.{name}").__name__) for name in names}
+    names = package_names()
+    reasons = {name: why_pure(load_package(name).__name__) for name in names}
     pure = {name: reason for name, reason in reasons.items() if reason}
     if not pure:
         return Finding("codecs", State.OK, f"{len(names)} packages in C")

@@ -18,6 +18,7 @@ from types import ModuleType
 from typing import Any, NamedTuple
 
 from specwire.generated.errors import DecodeError
+from specwire.runtime.packages import HINT
 
 PREFERRED = ("flux", "filemq", "norfab", "norfab_ascii", "libfilemq", "zre", "cmb1", "cmb1_json")
 TRANSPORT = "zmtp"
@@ -76,7 +77,7 @@ class Chooser:
         if self._settled:
             return Reading(protocol_name(readings[0][0]), None, readings[0][1])
         if not self._open:
-            return Reading(None, None, f"there is no protocol {self._unknown!r} here to read it with")
+            return Reading(None, None, f"there is no protocol {self._unknown!r} here: {HINT}")
         tried = ", ".join(protocol_name(package) for package in self._open)
         return Reading(None, None, f"a message of none of the protocols {tried}")
 

@@ -10,6 +10,7 @@ from typing import Any
 from specwire.generated.dialog import Dialog
 from specwire.generated.errors import DecodeError
 from specwire.generated.session import DialogSession
+from specwire.runtime.packages import load_package
 from specwire.runtime.rehearsal.errors import RehearsalError
 from specwire.runtime.rehearsal.habits import Habits, habits_of
 
@@ -53,7 +54,7 @@ class Language:
         if not self.habits.sibling:
             return None
         try:
-            message = import_module(f"specwire.generated.{self.habits.sibling}").decode(frames)
+            message = load_package(self.habits.sibling).decode(frames)
         except DecodeError:
             return None
         return type(message).__name__

@@ -1,22 +1,21 @@
-"""The generated packages by name, as far as Spark needs them: columns for the workers, schemas for the driver."""
+"""Typed access to the parts of generated packages that Spark needs.
+
+`specwire.runtime.packages` finds the packages, on the driver and in Python workers; its errors are
+raised as InputError here.
+"""
 
 from __future__ import annotations
 
-import importlib
-import os
-import pkgutil
 from collections.abc import Mapping, Sequence
-from functools import cache
-from importlib.machinery import PathFinder
 from typing import Any, Protocol, cast
 
 import pyarrow as pa
 from pyspark.sql.types import StructType
 
-import specwire.generated
 from specwire.generated.columns.rows import Attributes
 from specwire.generated.layout import ProtocolLayout
 from specwire.generated.messages import Message
+from specwire.runtime.packages import PackageError, has_part, load_part, package_names
 from specwire.runtime.spark.errors import InputError
 
 
@@ -60,13 +59,12 @@ class Machine(Protocol):
     TIMERS: Mapping[str, float]
 
 
-@cache
 def known_protocols() -> tuple[str, ...]:
-    """Return the names of the generated packages that can decode on Spark, sorted."""
-    packages = pkgutil.iter_modules(specwire.generated.__path__)
-    return tuple(
-        sorted(package.name for package in packages if package.ispkg and _has(package.name, "columns"))
-    )
+    """Return the names of the protocols whose packages can decode on Spark, sorted."""
+    try:
+        return tuple(name for name in package_names() if has_part(name, "columns"))
+    except PackageError as error:
+        raise InputError(str(error)) from error
 
 
 def load_columns(protocol: str) -> Columns:
@@ -111,18 +109,8 @@ def _roles(protocol: str) -> Mapping[str, str]:
     return roles
 
 
-def _has(package: str, module: str) -> bool:
-    """Look for the module without importing the package: some need libraries that workers lack."""
-    folders = [os.path.join(folder, package) for folder in specwire.generated.__path__]
-    return PathFinder.find_spec(module, folders) is not None
-
-
-def _module(protocol: str, part: str) -> str:
-    return f"specwire.generated.{protocol}.{part}"
-
-
 def _load(protocol: str, part: str) -> object:
-    known = known_protocols()
-    if protocol not in known:
-        raise InputError(f"there is no protocol {protocol!r}; the known ones are {', '.join(known)}")
-    return importlib.import_module(_module(protocol, part))
+    try:
+        return load_part(protocol, part)
+    except PackageError as error:
+        raise InputError(str(error)) from error

@@ -9,7 +9,7 @@ import pytest
 
 import api_table
 from specwire.generated import errors, flux
-from specwire.runtime.cli.protocols import protocol_names
+from specwire.runtime.packages import package_names
 from tests.house.repository import ROOT
 
 PAGE = ROOT / "docs/reference/api.md"
@@ -41,7 +41,7 @@ def test_flux_has_all_of_it() -> None:
     assert [path for path in promised() if not has(flux, path)] == []
 
 
-@pytest.mark.parametrize("protocol", protocol_names())
+@pytest.mark.parametrize("protocol", package_names())
 def test_every_package_has_it(protocol: str) -> None:
     """But for what depends on the protocol."""
     package = import_module(f"specwire.generated.{protocol}")

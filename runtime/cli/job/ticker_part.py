@@ -127,6 +127,7 @@ def compile_ticker(out: Path) -> ModuleType:
     from specwire.generator.documents.importing import import_document
     from specwire.generator.documents.store import write_imported
     from specwire.runtime.cli.generate import Selection, make_plan
+    from specwire.runtime.packages import add_packages, load_package
 
     document, grammars = out / f"{NAME}.md", out / "grammars"
     document.write_text(SPECIFICATION, encoding="utf-8")
@@ -134,4 +135,5 @@ def compile_ticker(out: Path) -> ModuleType:
     folder.mkdir(parents=True)
     write_imported(import_document(document, NAME, folder=folder, shown=folder.as_posix()), folder)
     make_plan(grammars, [NAME], out / "wire", Selection(), whole=False).write()
-    raise NotImplementedError
+    add_packages(out / "wire")
+    return load_package(NAME)

@@ -17,6 +17,7 @@ from pyspark.sql.pandas.functions import arrow_udf
 from specwire.runtime.spark.decoding.noted import FRAMES, noted_name
 from specwire.runtime.spark.decoding.returned import returned_for
 from specwire.runtime.spark.protocols import load_columns, load_layout, load_schemas
+from specwire.runtime.spark.session.shipping import ship_packages
 
 Arrays: TypeAlias = "pa.Array[Any]"
 DecodeArrays = Callable[[Arrays, Arrays], pa.RecordBatch]
@@ -56,6 +57,7 @@ def decode_by(
 
     The octets of all frames come before the decoded columns where a name for them is given.
     """
+    ship_packages(frame.sparkSession, protocol)
     layout = load_layout(protocol)
     returned = returned_for(load_schemas(protocol).DECODED, layout)
 

@@ -56,8 +56,20 @@ def compile_jar(javac: Path, jar: Path = JAR) -> None:
     write_jar(jar, {MANIFEST: manifest.encode(), **entries})
 
 
-def compile_classes(javac: Path, sources: list[Path], folder: Path) -> None:
-    """Compile Java sources into `folder`, against Spark's own classes; a warning is a fault.
+def compile_package(javac: Path, source: Path, jar: Path) -> None:
+    """Compile the decoder of one package into a jar of its own, against the classes in `JAR`.
+
+    Raises:
+        CompileError: the compiler refuses the source.
+    """
+    with tempfile.TemporaryDirectory(prefix="specwire-java-") as folder:
+        compile_classes(javac, [source], Path(folder), JAR)
+        entries = {path.relative_to(folder).as_posix(): path.read_bytes() for path in _classes(Path(folder))}
+    write_jar(jar, {MANIFEST: b"Manifest-Version: 1.0\r\n\r\n", **entries})
+
+
+def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Path) -> None:
+    """Compile Java sources into `folder`, against Spark's classes and jars `beside` them; a warning is a fault.
 
     Raises:
         CompileError: as `compile_jar` does.
@@ -75,7 +87,15 @@ def compile_classes(javac: Path, sources: list[Path], folder: Path) -> None:
         "-Xlint:all,-path",
         "-Werror",
     ]
-    command = [str(javac), *options, "-cp", str(spark), "-d", str(folder), *map(str, sources)]
+    command = [
+        str(javac),
+        *options,
+        "-cp",
+        os.pathsep.join(map(str, (spark, *beside))),
+        "-d",
+        str(folder),
+        *map(str, sources),
+    ]
     run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING_S, check=False)
     if run.returncode:
         raise CompileError(f"{javac} refused the Java decoders:\n{run.stdout}{run.stderr}")

@@ -24,6 +24,7 @@ from specwire.runtime.spark.decoding.wiring import unwire, wire
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_columns, load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
+from specwire.runtime.spark.session.shipping import ship_packages
 
 Arrays: TypeAlias = "pa.Array[Any]"
 EncodeBatch = Callable[[pa.RecordBatch], Arrays]
@@ -52,6 +53,7 @@ def encode(
     protocol = protocol or stated_protocol(frame)
     wanted = read_options({"mode": mode}).mode
     held, noted = _table(frame, protocol, message) if message else _decoded(frame, protocol)
+    ship_packages(frame.sparkSession, protocol)
     rows = frame.select(*noted, held.alias("_held"))
     sent = rows.schema["_held"].dataType
 

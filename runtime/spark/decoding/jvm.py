@@ -25,7 +25,8 @@ from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.types import LongType, StructField, StructType
 
-from specwire.runtime.spark.decoding.jar import JAR, decoder_class, jar_trouble, sources_digest
+from specwire.runtime.packages import PackageError, find_package
+from specwire.runtime.spark.decoding.jar import JAR, decoder_class, jar_trouble, package_jar, sources_digest
 from specwire.runtime.spark.decoding.noted import FRAMES, noted_name
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_layout, load_schemas
@@ -46,11 +47,17 @@ def available(spark: SparkSession, protocol: str) -> str | None:
     try:
         if reason := jar_trouble():
             return reason
-        if decoder_class(protocol, JAR) is None:
+        package = find_package(protocol)
+        jar, reason = package_jar(package) if package.origin else (None, "")
+        if reason:
+            return reason
+        if jar is None and decoder_class(protocol, JAR) is None:
             return f"{JAR} has no decoder for {protocol}: run `specwire generate`, then `make jar`"
         counted = StructType([*load_schemas(protocol).DECODED, StructField(_OCTETS, LongType())])
-        if _returned_type(spark, protocol) != counted.simpleString():
+        if _returned_type(spark, protocol, jar) != counted.simpleString():
             return "the session has Java decoders of another version: open it anew, without their jar"
+    except PackageError as error:
+        raise InputError(str(error)) from error
     except (PySparkException, Py4JError) as error:
         return f"Spark cannot load the Java decoders: {describe_failure(error)}"
     except (OSError, zipfile.BadZipFile) as error:
@@ -88,8 +95,10 @@ def _call(protocol: str, frames: Column, sender: Column) -> Column:
     return F.call_function(f"{CATALOG}.decode_{protocol}", *arguments)
 
 
-def _returned_type(spark: SparkSession, protocol: str) -> str:
+def _returned_type(spark: SparkSession, protocol: str, jar: Path | None) -> str:
     """Return what a protocol's function gives in this session, which gets to know it.
+
+    `jar` has the decoder where ours has not.
 
     Raises:
         PySparkException, Py4JError: Spark cannot load it.
@@ -100,11 +109,13 @@ def _returned_type(spark: SparkSession, protocol: str) -> str:
         return known[protocol]
     spark.conf.set(f"spark.sql.catalog.{CATALOG}", "specwire.generated.java.Functions")
     nothing = _call(protocol, F.lit(None).cast("array<binary>"), F.lit(None).cast("string"))
+    if jar is not None:
+        _add_jar(spark, jar)
     try:
         found = spark.range(0).select(nothing).schema
     except (PySparkException, Py4JError):
         # The session was opened without the jar.
-        _add_jar(spark)
+        _add_jar(spark, JAR)
         found = spark.range(0).select(nothing).schema
     return known.setdefault(protocol, found[0].dataType.simpleString())
 
@@ -114,9 +125,10 @@ def _by_sender(protocol: str) -> bool:
     return load_layout(protocol).takes_sender
 
 
-def _add_jar(spark: SparkSession) -> None:
-    """Give the jar to a running session."""
-    jar = _plain_copy(sources_digest()[:16])
+def _add_jar(spark: SparkSession, original: Path) -> None:
+    """Give a jar to a running session."""
+    name = f"specwire-decoders-{sources_digest()[:16]}.jar" if original == JAR else original.name
+    jar = _plain_copy(original, name)
     if isinstance(spark, SparkSession):
         spark.sql(f"ADD JAR {jar}")
     else:
@@ -124,8 +136,8 @@ def _add_jar(spark: SparkSession) -> None:
 
 
 @cache
-def _plain_copy(digest: str) -> Path:
-    """Return a copy of the jar that lasts as long as this process, in a place that Spark can spell.
+def _plain_copy(original: Path, name: str) -> Path:
+    """Return a copy of a jar under a name that lasts as long as this process, in a place that Spark can spell.
 
     ``ADD JAR`` follows links, loses blanks and quotes on the way, and ignores a jar of a name that it has seen.
     """
@@ -135,4 +147,4 @@ def _plain_copy(digest: str) -> Path:
         raise OSError(
             f"Spark takes no jar from {folder}: set TMPDIR to a folder whose name has letters and digits only"
         )
-    return Path(shutil.copyfile(JAR, folder / f"specwire-decoders-{digest}.jar"))
+    return Path(shutil.copyfile(original, folder / name))

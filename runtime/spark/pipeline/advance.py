@@ -30,11 +30,10 @@ from specwire.runtime.spark.pipeline.sorting import sort_out
 from specwire.runtime.spark.pipeline.steps import Progress, Steps
 from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store
 from specwire.runtime.spark.pipeline.summary import NAME as SUMMARY
-from specwire.runtime.spark.pipeline.summary import Summary, Transfer
+from specwire.runtime.spark.pipeline.summary import UNKNOWN, Summary, Transfer
 from specwire.runtime.spark.pipeline.summing import sum_up
 from specwire.runtime.spark.pipeline.taking import Taking
 from specwire.runtime.spark.pipeline.transfers import find_transfers
-from specwire.runtime.spark.pipeline.unknown import UNKNOWN
 from specwire.runtime.spark.pipeline.view import View
 from specwire.runtime.spark.pipeline.writing import table_settings
 from specwire.runtime.spark.report.findings import collect

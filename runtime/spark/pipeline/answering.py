@@ -23,7 +23,7 @@ from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.gathering import Part, stage
 from specwire.runtime.spark.pipeline.steps import Steps
 from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store
-from specwire.runtime.spark.pipeline.unknown import UNKNOWN
+from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.pipeline.view import View, partition, partition_date, run_number
 from specwire.runtime.spark.pipeline.writing import copy_open, run_all, without, write_empty
 from specwire.runtime.spark.session.settings import changed_settings

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Iterator, Sequence
-from importlib import import_module
 from pathlib import Path
 from typing import Any, cast
 
@@ -17,6 +16,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_type, to_arrow_type
 from pyspark.sql.types import StructType
 
+from specwire.runtime.packages import load_package
 from specwire.runtime.schemas.payloads import Payload, PayloadError, load_payloads, protocol_of
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
@@ -94,7 +94,7 @@ def _read(profile: Path, protocol: str | None) -> Iterator[PayloadColumn]:
         if protocol not in (None, name):
             raise InputError(f"{profile}: it is of {name}, and every message is read as {protocol}")
         load_schemas(name)
-        payloads = load_payloads(profile, import_module(f"specwire.generated.{name}"))
+        payloads = load_payloads(profile, load_package(name))
     except PayloadError as error:
         raise InputError(str(error)) from error
     if not payloads:

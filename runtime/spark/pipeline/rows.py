@@ -10,7 +10,7 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StringType, StructField, StructType
 
 from specwire.runtime.spark.pipeline.intake import Portion
-from specwire.runtime.spark.pipeline.unknown import UNKNOWN
+from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.protocols import known_protocols
 from specwire.runtime.spark.reading.capture import CAPTURE, literal_path
 

@@ -10,7 +10,13 @@ from pathlib import Path
 
 import msgspec
 
+from specwire.runtime.packages import HINT
+
 NAME = "summary.json"
+UNKNOWN = "unknown"
+"""Stands for all protocols that there is no package for."""
+UNKNOWN_TEXT = "the tap states a protocol that is not known: "
+"""How the error of a message of such a protocol begins; what the tap stated follows."""
 UNDECODED = "(undecoded)"
 """Stands for the class of messages that did not decode."""
 
@@ -177,6 +183,22 @@ class Summary(msgspec.Struct, frozen=True):
         """Segments that the last run found that it cannot read; at most `told` of them."""
         told = self.segments.told
         return sum(item.run == self.run and item.outcome == "quarantined" for item in told)
+
+    @property
+    def unknown(self) -> int:
+        """Messages of protocols that no package was known for."""
+        return sum(tap.messages for tap in self.taps if tap.protocol == UNKNOWN)
+
+    @property
+    def unknown_sentence(self) -> str:
+        """Which protocols these are, as far as the errors say, and how to name a package; empty for none."""
+        if not self.unknown:
+            return ""
+        stated = (error.text.removeprefix(UNKNOWN_TEXT) for error in self.errors if error.protocol == UNKNOWN)
+        names = ", ".join(sorted(set(stated)))
+        return (
+            f"{self.unknown:,} messages have no package here ({names}): {HINT}, and use a new output folder"
+        )
 
     @property
     def missing(self) -> int:

@@ -31,7 +31,7 @@ from specwire.runtime.spark.pipeline.rows import keep, read_kept, read_portions,
 from specwire.runtime.spark.pipeline.sorting import Sorted
 from specwire.runtime.spark.pipeline.steps import Steps
 from specwire.runtime.spark.pipeline.store import DATE, FRAMES, LATE, PROTOCOL, TYPED, Store, read_files
-from specwire.runtime.spark.pipeline.unknown import UNKNOWN
+from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.pipeline.writing import date_column, write_empty, write_table
 
 

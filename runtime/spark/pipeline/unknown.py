@@ -1,6 +1,6 @@
 """Messages of a protocol that there is no package for: kept and counted, each with an error row that says so.
 
-They have a protocol of their own here, `UNKNOWN`, because what a tap stated may be anything, a path among it.
+They have a protocol of their own, `specwire.runtime.spark.pipeline.summary.UNKNOWN`, because what a tap stated may be anything, a path among it.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from pyspark.sql import functions as F
 
 from specwire.generated.schema import ERROR
 from specwire.runtime.spark.decoding.noted import FRAMES, NOTED, OCTETS
+from specwire.runtime.spark.pipeline.summary import UNKNOWN_TEXT
 from specwire.runtime.spark.reading.capture import ENVELOPE
 
-UNKNOWN = "unknown"
 KIND = "protocol"
 
 
@@ -21,7 +21,7 @@ def refuse(frame: DataFrame) -> DataFrame:
     stated = F.coalesce(F.substring("protocol", 1, 100), F.lit("none"))
     values = {
         "kind": F.lit(KIND),
-        "text": F.concat(F.lit("the tap states a protocol that is not known: "), stated),
+        "text": F.concat(F.lit(UNKNOWN_TEXT), stated),
     }
     error = F.struct(
         *(values.get(part.name, F.lit(None)).cast(part.dataType).alias(part.name) for part in ERROR)

@@ -40,6 +40,7 @@ from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 from specwire.runtime.spark.reading.batches import Reader, quarantined
 from specwire.runtime.spark.reading.capture import Damaged, check_survey, read_damaged
+from specwire.runtime.spark.session.shipping import ship_packages
 
 NAME = "specwire"
 DECODING = tuple(name for name in KNOWN if name not in {"debug", "u64"})
@@ -55,7 +56,8 @@ _BATCH_ROWS = 50_000
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``specwire`` known to a session."""
+    """Make the format ``specwire`` known to a session, with the packages that are known now."""
+    ship_packages(spark)
     spark.dataSource.register(SpecwireSource)
 
 

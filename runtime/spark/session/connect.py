@@ -20,7 +20,7 @@ from specwire.runtime.spark.cluster.contents import ENVIRONMENT, Package, read_p
 from specwire.runtime.spark.errors import InputError, JobError
 from specwire.runtime.spark.session.failures import as_job_errors
 from specwire.runtime.spark.session.java import changed_environment, quiet_driver
-from specwire.runtime.spark.session.shipping import runtime_settings
+from specwire.runtime.spark.session.shipping import runtime_settings, ship_packages
 
 if TYPE_CHECKING:
     from pyspark.sql.connect.client import DefaultChannelBuilder
@@ -65,6 +65,7 @@ def open_remote(url: str, package: Path | None, settings: Mapping[str, str]) -> 
                 for name, value in {**settings, **runtime_settings(shipped)}.items():
                     if name.startswith("spark.sql."):
                         session.conf.set(name, value)
+                ship_packages(session)
                 yield session
             finally:
                 session.stop()

@@ -29,7 +29,7 @@ from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.session.failures import as_job_errors
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 from specwire.runtime.spark.session.java import changed_environment, java_process, quiet_driver
-from specwire.runtime.spark.session.shipping import shipping_settings, stand_in_python
+from specwire.runtime.spark.session.shipping import ship_packages, shipping_settings, stand_in_python
 from specwire.runtime.spark.session.sockets import socket_settings
 from specwire.runtime.spark.session.target import LOCAL, Target
 
@@ -112,6 +112,7 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
         stack.callback(_stop, session)
         # Here too, because Spark's errors can be read only while Java runs.
         with as_job_errors(place, log):
+            ship_packages(session)
             yield session
 
 

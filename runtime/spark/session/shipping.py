@@ -1,20 +1,42 @@
-"""How a package folder reaches the executors: Spark's settings on a master, artifacts on Spark Connect.
+"""How code reaches the executors: a package folder, and generated packages that do not come with specwire.
+
+A package folder is shipped by Spark's settings on a master, by artifacts on Spark Connect.
 
 Executors unpack the archive in their working folder and start its Python by a path relative to it. Spark starts
 that same path on the driver too, to ask a Python data source for its schema. The driver's own Python
 has all that the archive has, so there the path is a stand-in that starts it, in a folder that Java works in.
+
+Each generated package of the user's is a zip archive that Spark puts on the path of Python workers (`addPyFile`,
+`addArtifacts`). In it the package is below `specwire_packages`, where `specwire.runtime.packages` finds it by name:
+under its own name its parents, such as the user's program, would have to be shipped with it.
 """
 
 from __future__ import annotations
 
+import atexit
+import hashlib
 import shlex
+import shutil
 import sys
 import tempfile
+import zipfile
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from functools import cache
 from pathlib import Path
+from weakref import WeakKeyDictionary
 
+from pyspark.sql import SparkSession
+
+from specwire.runtime.packages import FOLDERS, REGISTRY, PackageError
 from specwire.runtime.spark.cluster.contents import ENVIRONMENT, PYTHON, Package
+from specwire.runtime.spark.errors import InputError
+
+_SHIPPED: WeakKeyDictionary[SparkSession, set[str]] = WeakKeyDictionary()
+"""The archives that each session has."""
+
+_TIME = (1980, 1, 1, 0, 0, 0)
+"""The time of every entry of an archive: the same files give the same octets."""
 
 
 def shipping_settings(package: Package | None) -> dict[str, str]:
@@ -42,3 +64,54 @@ def stand_in_python() -> Iterator[Path]:
         program.write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
         program.chmod(0o755)
         yield Path(name)
+
+
+def ship_packages(spark: SparkSession, *names: str) -> None:
+    """Give generated packages that do not come with specwire to the Python workers of a session.
+
+    All that are known where no protocol is named. What a session has already is not shipped again.
+
+    Raises:
+        InputError: a package cannot be found, or is in no folder.
+    """
+    try:
+        others = REGISTRY.others()
+    except PackageError as error:
+        raise InputError(str(error)) from error
+    shipped = _SHIPPED.setdefault(spark, set())
+    for name in names or others:
+        if name not in others or not others[name].files():
+            continue  # One of ours, or this is a worker, which was given the package.
+        archive = _write_archive(name, others[name].files())
+        if archive.name in shipped:
+            continue
+        path = list(sys.path)
+        spark.addArtifacts(str(archive), pyfile=True)
+        # Spark puts the archive on the path of the driver too, which has the package from where the user named it.
+        sys.path[:] = path
+        shipped.add(archive.name)
+
+
+def _write_archive(name: str, files: Mapping[str, bytes]) -> Path:
+    digest = hashlib.sha256()
+    for file, content in files.items():
+        digest.update(f"{file} {len(content)}\n".encode() + content)
+    archive = _archive_folder() / f"specwire-package-{name}-{digest.hexdigest()[:16]}.zip"
+    if archive.exists():
+        return archive
+    folder = f"{FOLDERS}/{name}/"
+    with zipfile.ZipFile(archive, "w") as written:
+        # Python finds modules without `__init__` only in folders that are entries.
+        for entry in (f"{FOLDERS}/", folder):
+            written.writestr(zipfile.ZipInfo(entry, _TIME), b"")
+        for file, content in files.items():
+            if file.endswith(".py"):
+                written.writestr(zipfile.ZipInfo(f"{folder}{file}", _TIME), content)
+    return archive
+
+
+@cache
+def _archive_folder() -> Path:
+    folder = tempfile.mkdtemp(prefix="specwire-ship-")
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return Path(folder)

@@ -96,7 +96,7 @@ def test_prune(capture: Path, capfd: pytest.CaptureFixture[str]) -> None:
         ),
         (
             ("proxy", "--to", "x", "--capture", "c", "--protocol", "filenq"),
-            "there is no protocol 'filenq'; there are ",
+            "there is no protocol 'filenq'; the known ones are ",
         ),
         (
             (

@@ -72,7 +72,7 @@ def test_not_hexadecimal(text: str, capfd: pytest.CaptureFixture[str]) -> None:
 
 def test_unknown_protocol(capfd: pytest.CaptureFixture[str]) -> None:
     outcome = specwire(capfd, "decode", "../flux", "00")
-    assert outcome.status == 2 and "there is no protocol '../flux'; there are cmb1, " in outcome.err
+    assert outcome.status == 2 and "there is no protocol '../flux'; the known ones are cmb1, " in outcome.err
 
 
 def test_strict_holds_to_the_letter(capfd: pytest.CaptureFixture[str]) -> None:

@@ -108,7 +108,10 @@ def test_protocol_without_a_package_is_an_error_of_the_row(tmp_path: Path) -> No
     words = [Captured(1, 0, 0, "", "C", "", NOM, 0)]
     write_segment(tmp_path, "t-000000.parquet", build_table(words, Source("t", "mine", "1"), 0))
     (row,) = reader().read(tmp_path)
-    assert row.frames == NOM and row.error == "there is no protocol 'mine' here to read it with"
+    assert row.frames == NOM and row.error == (
+        "there is no protocol 'mine' here: "
+        "name its package with --packages MODULE, --grammars DIR or SPECWIRE_PACKAGES"
+    )
 
 
 def test_folder_without_a_capture(tmp_path: Path) -> None:

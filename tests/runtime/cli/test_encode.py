@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from hypothesis import given, settings
 
-from specwire.runtime.cli.protocols import load_protocol, protocol_names
+from specwire.runtime.packages import load_package, package_names
 from tests.runtime.cli.commands import specwire
 
 REQUEST = "''\n6b76732e676574\n7b7d\n8e01014bffffffff00000000ffffffff00000007\n"
@@ -116,12 +116,12 @@ def input_of(monkeypatch: pytest.MonkeyPatch, text: str) -> None:
     monkeypatch.setattr("sys.stdin", SimpleNamespace(buffer=io.BytesIO(text.encode())))
 
 
-@pytest.mark.parametrize("name", [name for name in protocol_names() if name != "zmtp"])
+@pytest.mark.parametrize("name", [name for name in package_names() if name != "zmtp"])
 def test_what_decode_writes_is_what_encode_reads(
     name: str, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:
     """Examples by the generated strategies: the JSON of each gives its frames again."""
-    package = load_protocol(name)
+    package = load_package(name)
     file = tmp_path / "dump"
 
     @given(package.strategies.messages())

@@ -42,8 +42,9 @@ def test_what_both_dialects_read_stays_open_until_one_fails() -> None:
 def test_what_nothing_reads() -> None:
     reading = Chooser([filemq, zre]).decode([b"?"])
     assert reading == (None, None, "a message of none of the protocols filemq, zre")
-    assert (
-        Chooser([], unknown="mine").decode([b"?"]).error == "there is no protocol 'mine' here to read it with"
+    assert Chooser([], unknown="mine").decode([b"?"]).error == (
+        "there is no protocol 'mine' here: "
+        "name its package with --packages MODULE, --grammars DIR or SPECWIRE_PACKAGES"
     )
 
 
