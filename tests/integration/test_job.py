@@ -52,8 +52,8 @@ def test_job_holds(tmp_path: Path) -> None:
     # Each of two clients squares 0 to 99, and takes their roots: ten of them are perfect squares.
     flux, norfab, ticker = (job["peers"][name] for name in ("flux", "norfab", "ticker"))
     assert (flux["answered"], flux["failed"], flux["received"]) == (2 * (100 + 10), 2 * 90, 2 * 50)
-    # 30 jobs for both workers, 30 for either of them, 30 that fail.
-    assert (norfab["done"], norfab["failed"], norfab["results"]) == (60, 30, 30 * 2 + 30 + 30)
+    # A first job for each worker, 30 for both, 30 for either of them, and 30 that fail.
+    assert (norfab["done"], norfab["failed"], norfab["results"]) == (62, 30, 2 + 30 * 2 + 30 + 30)
     assert ticker["quotes"] == 3 * 200
 
     recorded = {tap["tap"]: (tap["recorded"], 0) for tap in job["peers"]["taps"]}

@@ -52,7 +52,8 @@ async def run_norfab(folder: Path, taps: Taps) -> NorfabResult:
             NorfabWorker(endpoint, name, SERVICE, _Fleet, folder=folder / name) for name in WORKERS
         )
         async with first, second, NorfabClient(endpoint) as client:
-            await _until_registered(client)
+            # A job for all goes to the workers known at that time, so each worker gets a job by its name first.
+            first_jobs = [(name, await client.run(SERVICE, "show_version", targets=name)) for name in WORKERS]
             limit = asyncio.Semaphore(CONCURRENT)
 
             async def run(number: int) -> tuple[str, JobResult]:
@@ -61,7 +62,7 @@ async def run_norfab(folder: Path, taps: Taps) -> NorfabResult:
                     kwargs = {"device": "spine-9"} if name == "ping" else {}
                     return targets, await client.run(SERVICE, name, targets=targets, kwargs=kwargs)
 
-            jobs = await asyncio.gather(*(run(number) for number in range(JOBS * len(_KINDS))))
+            jobs = [*first_jobs, *await asyncio.gather(*map(run, range(JOBS * len(_KINDS))))]
     return NorfabResult(
         done=sum(job.ok for _, job in jobs),
         failed=sum(not job.ok for _, job in jobs),
@@ -72,12 +73,6 @@ async def run_norfab(folder: Path, taps: Taps) -> NorfabResult:
 
 _KINDS = (("show_version", "all"), ("show_version", "any"), ("ping", "leaf-2"))
 """Task and target of each kind of job."""
-
-
-async def _until_registered(client: NorfabClient) -> None:
-    """Return when the broker knows both workers; a job for ``all`` goes to the workers known at that time."""
-    for name in WORKERS:
-        await client.run(SERVICE, "show_version", targets=name)
 
 
 def _find_fault(targets: str, job: JobResult) -> str | None:
