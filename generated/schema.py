@@ -14,7 +14,6 @@ from pyspark.sql.types import (
     StringType,
     StructField,
     StructType,
-    VariantType,
 )
 
 PAIRS = ArrayType(StructType([StructField("name", StringType()), StructField("value", StringType())]))
@@ -55,8 +54,8 @@ def flag(name: str, of: str, mask: int, comment: str) -> StructField:
 
 
 def json(name: str, of: str, comment: str) -> StructField:
-    """Return the table column for the JSON value in the column `of`."""
-    return StructField(name, VariantType(), True, {"comment": comment, "of": of})
+    """Return the table column for the JSON text in the column `of`."""
+    return StructField(name, StringType(), True, {"comment": comment, "of": of})
 
 
 def table(fields: StructType, required: Collection[str], *derived: StructField) -> StructType:

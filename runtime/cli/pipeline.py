@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, NamedTuple
+from typing import TYPE_CHECKING, Annotated, NamedTuple, cast
 
 import typer
 from rich.progress import (
@@ -31,6 +31,7 @@ from specwire.runtime.cli.signals import ending_at_sigterm
 from specwire.runtime.log.text import show, show_json
 
 if TYPE_CHECKING:
+    from specwire.runtime.spark.decoding.tables import JsonAs
     from specwire.runtime.spark.pipeline.steps import Progress as Listener
     from specwire.runtime.spark.pipeline.summary import Summary
     from specwire.runtime.spark.report.tables import Table
@@ -85,6 +86,17 @@ def run(
         str, typer.Option(help="Layers to write, of frames, typed and answers; typed is needed.")
     ] = "frames,typed,answers",
     payloads: Payloads = None,
+    json_as: Annotated[
+        str | None,
+        typer.Option(
+            help="Type of the columns that hold the JSON of payloads: string, which every engine reads, or "
+            "variant.  [default: string, or what the folder has]",
+            show_default=False,
+        ),
+    ] = None,
+    partition: Annotated[
+        str, typer.Option(help="Partitions of frames and typed tables: day (date=…) or hour (date=…/hour=…).")
+    ] = "day",
     backend: Annotated[str, typer.Option(help="Decoder: auto, jvm, arrow or python.")] = "auto",
     packages: Packages = None,
     grammars: Grammars = None,
@@ -103,7 +115,7 @@ def run(
     from specwire.runtime.spark.errors import InputError, PipelineError
 
     try:
-        options = _Options(protocol, mode.upper(), layers, backend, payloads)
+        options = _Options(protocol, mode.upper(), layers, backend, payloads, json_as, partition)
         with ending_at_sigterm():
             summary, complete = _run(capture, out, options, target)
     except (CaptureError, InputError) as error:
@@ -126,6 +138,8 @@ class _Options(NamedTuple):
     layers: str
     backend: str
     payloads: list[Path] | None
+    json_as: str | None
+    partition: str
 
 
 def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[Summary, bool]:
@@ -141,7 +155,15 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
     named = {name.strip() for name in options.layers.split(",") if name.strip()}
     layers = (*(name for name in LAYERS if name in named), *sorted(named.difference(LAYERS)))
     payloads = read_payloads(options.payloads, options.protocol)
-    request = Request(capture, Asked(options.protocol, options.mode, layers, payloads), options.backend)
+    asked = Asked(
+        options.protocol,
+        options.mode,
+        layers,
+        payloads=payloads,
+        partition=options.partition,
+        json_as=cast("JsonAs | None", options.json_as),
+    )
+    request = Request(capture, asked, options.backend)
     before = Store(out).summary()
     with show_progress() as listener:
         done = run_pipeline(request, out, target=target, progress=listener)

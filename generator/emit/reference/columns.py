@@ -46,7 +46,7 @@ def _row(column: Column) -> tuple[str, ...]:
 
 
 def _derived_row(column: Derived) -> tuple[str, ...]:
-    kind = "boolean" if column.mask else "variant"
+    kind = "boolean" if column.mask else "string"
     null = "never" if column.mask else "if it is no JSON"
     return (column.name, kind, null, "", f"{column.comment} Derived from {column.of}.".strip())
 

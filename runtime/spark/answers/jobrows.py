@@ -71,11 +71,11 @@ def part_columns(job: Job, part: Part, *, closed: bool) -> dict[str, Any]:
         if over
         else "open",
         "queue_us": _since(job, started),
-        "run_us": (part.ended - started) / 1000 if part.ended is not None and started is not None else None,
+        "run_us": (part.ended - started) // 1000 if part.ended is not None and started is not None else None,
         "latency_us": _since(job, part.ended),
         "stated_run_s": part.run_s,
     }
 
 
-def _since(job: Job, mono: int | None) -> float | None:
-    return None if mono is None or not job.asked else (mono - job.mono) / 1000
+def _since(job: Job, mono: int | None) -> int | None:
+    return None if mono is None or not job.asked else (mono - job.mono) // 1000

@@ -220,8 +220,8 @@ def _durations() -> dict[str, Column]:
     over = F.col("outcome").isin("answered", "error")
     first, last = (F.col(name) - F.col("mono") for name in ("first_mono", "last_mono"))
     return {
-        "first_us": F.when(_asks(), first / 1000),
-        "latency_us": F.when(over, last / 1000),
+        "first_us": F.when(_asks(), F.floor(first / 1000)),
+        "latency_us": F.when(over, F.floor(last / 1000)),
     }
 
 

@@ -87,7 +87,9 @@ def _quantile(share: float) -> Column:
         return F.struct((so_far["seen"] + item["count"]).alias("seen"), found.alias("bin"))
 
     at = F.aggregate("spread", before, take)["bin"]
-    return F.when(at.isNotNull(), F.least(F.pow(F.lit(10.0), (at + 1) / PER_DECADE), F.col("max_us")))
+    # Times are whole numbers, so the largest one in a bin is its end rounded down.
+    end = F.floor(F.pow(F.lit(10.0), (at + 1) / PER_DECADE))
+    return F.when(at.isNotNull(), F.least(end, F.col("max_us")))
 
 
 ROLL_UPS = (

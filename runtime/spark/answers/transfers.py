@@ -170,10 +170,10 @@ class Sender:
             "chunks": sending.chunks,
             "octets": sending.octets,
             "outcome": outcome,
-            "duration_us": duration / 1000,
+            "duration_us": duration // 1000,
             "octets_per_s": sending.octets / duration * 1e9 if duration else None,
             "stalls": sending.stalls if known else None,
-            "stalled_us": stalled / 1000 if known else None,
+            "stalled_us": stalled // 1000 if known else None,
         }
 
 

@@ -1,8 +1,8 @@
 """Typed tables: one for each message type, and one of the rows that did not decode.
 
 A table has the columns that the tap noted, those that an option of `decode` added, then the columns of the
-generated `schema.TABLES`: the message's fields, null only where a message can be without them, and what follows from
-them, such as a boolean for each flag and the JSON value of a payload as a Variant. A type that never occurred
+generated `schema.TABLES`: the message's fields, null only where a message can be without them, and columns derived
+from them: a boolean for each flag, and the JSON text of a payload. A type that never occurred
 gets its table too, without rows, because readers rely on the tables being there. Rows that did not decode are in
 `ERRORS` with the finding and their raw frames; so is a text that is not UTF-8, whose octets are in them.
 
@@ -13,6 +13,7 @@ one that gets a leading ``_``.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
@@ -30,13 +31,16 @@ ERRORS = "_errors"
 JSON_OCTETS = 16 << 20
 """A payload larger than this is not read as JSON."""
 
+JsonAs = Literal["string", "variant"]
+"""Type of the columns that hold the JSON of payloads."""
+
 
 def tables(
     decoded: DataFrame,
     protocol: str | None = None,
     *,
     flags: bool = True,
-    json: bool = True,
+    json_as: JsonAs | None = "string",
     maps: bool = False,
     schema: StructType | None = None,
 ) -> dict[str, DataFrame]:
@@ -47,7 +51,8 @@ def tables(
             for each table, so write or persist it first.
         protocol: the package, where the rows do not say it themselves.
         flags: a boolean beside the flags for each bit.
-        json: a Variant beside what may hold JSON; null where it does not.
+        json_as: type of the column beside a field that may hold JSON: ``string``, which every engine reads, or
+            ``variant``; None omits the column. It is null where the field does not hold valid JSON.
         maps: a map beside each dictionary; null where a name is repeated.
         schema: of `decoded`, where Spark must not be asked for it, as in a declarative pipeline.
 
@@ -57,8 +62,10 @@ def tables(
     protocol = protocol or stated_protocol(decoded)
     stored = schema or decoded.schema
     there = [name for name in load_schemas(protocol).SCHEMAS if name in stored.fieldNames()]
-    wanted = {"flags": flags, "json": json, "maps": maps}
-    typed = {name: _message_table(decoded, stored, protocol, name, **wanted) for name in there}
+    typed = {
+        name: _message_table(decoded, stored, protocol, name, flags=flags, json_as=json_as, maps=maps)
+        for name in there
+    }
     return {**typed, ERRORS: _error_table(decoded, stored, protocol)}
 
 
@@ -80,7 +87,7 @@ def _message_table(
     message: str,
     *,
     flags: bool,
-    json: bool,
+    json_as: JsonAs | None,
     maps: bool,
 ) -> DataFrame:
     """The messages of one type, their fields as columns."""
@@ -92,8 +99,11 @@ def _message_table(
     for field in table:
         if field.name in there:
             columns[field.name] = _field(message, field, there[field.name])
-        elif field.metadata.get("of") in there and (flags if "mask" in field.metadata else json):
-            columns[field.name] = _derived(message, field)
+        elif field.metadata.get("of") in there:
+            if "mask" in field.metadata and flags:
+                columns[field.name] = _flag(message, field)
+            elif "mask" not in field.metadata and json_as is not None:
+                columns[field.name] = _json(message, field, json_as)
     extra = [
         field for field in stored if field.name not in table.fieldNames()
     ]  # what decode(debug=True) adds
@@ -145,14 +155,21 @@ def _field(message: str, field: StructField, stored: StructField) -> Column:
     return column.alias(field.name, metadata=field.metadata)
 
 
-def _derived(message: str, field: StructField) -> Column:
+def _json(message: str, field: StructField, json_as: JsonAs) -> Column:
+    """The JSON in a field, as text or as a Variant; null where it is not valid JSON."""
     of = F.col(message)[field.metadata["of"]]
-    if "mask" not in field.metadata:
-        # Deployed peers end JSON with NUL. Spark takes any octets for text, so UTF-8 is looked at first.
-        # Spark copies a text several times on its way to a Variant, and a Variant has a largest size of its own.
-        small = F.when(F.octet_length(of) <= JSON_OCTETS, of)
-        text = F.rtrim(F.try_validate_utf8(small.cast("string")), F.lit("\0"))
-        return F.try_parse_json(text).alias(field.name, metadata=field.metadata)
+    # Spark copies a text several times while it parses JSON, and a Variant has a maximum size.
+    small = F.when(F.octet_length(of) <= JSON_OCTETS, of)
+    # Deployed peers end JSON with NUL. Spark's cast accepts any octets as text, so UTF-8 is checked here.
+    text = F.rtrim(F.try_validate_utf8(small.cast("string")), F.lit("\0"))
+    parsed = F.try_parse_json(text)
+    found = parsed if json_as == "variant" else F.when(parsed.isNotNull(), text)
+    return found.alias(field.name, metadata=field.metadata)
+
+
+def _flag(message: str, field: StructField) -> Column:
+    """One bit of a field as a boolean."""
+    of = F.col(message)[field.metadata["of"]]
     bit = of.bitwiseAND(F.lit(field.metadata["mask"])) != 0
     column = bit if field.nullable else required(bit, field.dataType, f"{message}.{field.name}")
     return column.alias(field.name, metadata=field.metadata)

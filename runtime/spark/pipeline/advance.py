@@ -73,24 +73,23 @@ def advance(
         if work.nothing:
             if batch and run.before.batches.get(batch[0], -1) < batch[1]:
                 kept = store.ledger, store.counts
-                run.commit(_next_manifest(run, request, batch, nothing=True))
+                run.commit(_next_manifest(run, work.request, batch, nothing=True))
                 store.remember(run.number, *kept)
             return store.summary()
-        return carry_out(spark, store, run, request, work, batch=batch, progress=progress)
+        return carry_out(spark, store, run, work, batch=batch, progress=progress)
 
 
 def carry_out(
     spark: SparkSession,
     store: Store,
     run: Run,
-    request: Request,
     work: Work,
     *,
     batch: tuple[str, int] | None = None,
     progress: Progress | None = None,
 ) -> Summary:
     """Do the work of a run that was begun, and commit it."""
-    begun = time.monotonic()
+    begun, request = time.monotonic(), work.request
     sorted_out = sort_out(work, request, run.number, store.files(LATE))
     new = sorted_out.protocols(request.asked.protocol)
     octets = sum(entry.size for entry in sorted_out.entries)

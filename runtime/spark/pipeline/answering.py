@@ -4,14 +4,15 @@ A continued answer gets the typed rows of the runs that it does not know, and th
 gives is staged, and the state and the open rows of before go when the run commits. A roll-up gets the whole
 typed and answer tables of each date at which something changed, and its rows of these dates are replaced.
 
-Where everything is made anew, an answer gets all typed rows and no state, and all its tables are replaced. So is an
-answer alone that the folder lacks, because it was begun before there was one: it is made for all its days.
+In a rebuild an answer gets all typed rows and no state, and all its tables are replaced. The same happens to a single
+answer that the folder lacks, or has with other columns, because an earlier version wrote it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
+from itertools import chain
 from pathlib import Path
 
 from pyspark.sql import DataFrame, SparkSession
@@ -22,7 +23,7 @@ from specwire.runtime.spark.answers.registry import Continued, RollUp, continued
 from specwire.runtime.spark.pipeline.commit import Area, Run
 from specwire.runtime.spark.pipeline.gathering import Part, stage
 from specwire.runtime.spark.pipeline.steps import Steps
-from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store
+from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store, stored_schema
 from specwire.runtime.spark.pipeline.summary import UNKNOWN
 from specwire.runtime.spark.pipeline.view import View, partition, partition_date, run_number
 from specwire.runtime.spark.pipeline.writing import copy_open, run_all, without, write_empty
@@ -36,21 +37,31 @@ SETTINGS = {
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
 """Settings of the session while answers are computed."""
-NO_DATE = "1970-01-01"
-"""Where a table without rows lies that has no better place."""
 
 
 def lacks_answers(store: Store) -> bool:
-    """Whether a folder was begun before there were some of the answers for its protocols.
+    """Return whether an earlier version wrote the folder without some answers, or with other columns.
 
-    Whoever has made an answer has left its tables, with or without rows.
+    An answer that was computed has left its tables, with or without rows.
     """
-    wanted: set[str] = set()
-    for protocol in store.protocols():
-        if protocol != UNKNOWN:
-            wanted.update(name for answer in continued(protocol) for name in answer.writes)
-            wanted.update(name for answer in roll_ups(protocol) for name in answer.writes)
-    return not wanted.issubset(store.answers())
+    protocols = [protocol for protocol in store.protocols() if protocol != UNKNOWN]
+    answers: Iterator[Continued | RollUp] = chain(
+        *map(continued, protocols),
+        *map(roll_ups, protocols),
+    )
+    return not all(_is_current(store, answer) for answer in answers)
+
+
+def _is_current(store: Store, answer: Continued | RollUp) -> bool:
+    """Return whether the tables of an answer exist and have the columns that it writes."""
+    for name, schema in answer.writes.items():
+        files = store.files(f"{ANSWERS}/{name}")
+        if not files:
+            return False
+        stored = stored_schema(max(files, key=lambda path: path.name))
+        if stored.simpleString() != without(schema, PARTITIONS).simpleString():
+            return False
+    return True
 
 
 class Answering:
@@ -67,8 +78,8 @@ class Answering:
         self._rebuild = rebuild
         self._few = few
         self._since = 0 if rebuild else run.before.answered
-        self._there = frozenset(store.answers())
         self._octets = 0
+        self._current: dict[str, bool] = {}
 
     def answer_all(self, protocols: Iterable[str]) -> None:
         """Stage the answers for some protocols."""
@@ -83,8 +94,12 @@ class Answering:
         files = self._new_files(protocol, since=0 if lacking else self._since)
         # Compressed; as a measure of how many tasks share in the answers it will do.
         self._octets = sum(path.stat().st_size for path in files)
-        changed = run_all([partial(self._continue, answer, protocol) for answer in answers])
-        dates = {partition_date(path) for path in files}.union(*changed)
+        dates = {partition_date(path) for path in files}
+        # A table without rows lies at the first date of the messages.
+        first = min(dates or self._earlier_dates(protocol))
+        dates = dates.union(
+            *run_all([partial(self._continue, answer, protocol, first) for answer in answers])
+        )
         for group in _independent(roll_ups(protocol)):
             tasks = []
             for roll_up in group:
@@ -94,7 +109,10 @@ class Answering:
             run_all(tasks)
 
     def _lacks(self, answer: Continued | RollUp) -> bool:
-        return not self._there.issuperset(answer.writes)
+        """Return whether an answer must be computed for all dates; the committed files do not change meanwhile."""
+        if answer.name not in self._current:
+            self._current[answer.name] = _is_current(self._store, answer)
+        return not self._current[answer.name]
 
     def _earlier_dates(self, protocol: str) -> set[str]:
         """The dates of which a protocol has messages or answers that were there before."""
@@ -107,8 +125,8 @@ class Answering:
         files = [path for path in self._store.files(root) if run_number(path) > since]
         return [*files, *self._run.staged(root)]
 
-    def _continue(self, answer: Continued, protocol: str) -> set[str]:
-        """Stage a step of an answer; return the dates whose rows change."""
+    def _continue(self, answer: Continued, protocol: str, first: str) -> set[str]:
+        """Stage a step of an answer; return the dates whose rows change. `first` is a date of its messages."""
         anew = self._rebuild or self._lacks(answer)
         typed = self._typed(protocol, answer.reads(protocol), since=0 if anew else self._since)
         state = None if anew else self._store.state(self._spark, protocol, answer.name)
@@ -137,7 +155,7 @@ class Answering:
         dates: set[str] = set()
         for name in answer.writes:
             dates |= self._view.dates(f"{ANSWERS}/{name}", protocol)
-        self._write_empties(answer.writes, protocol, min(dates, default=NO_DATE))
+        self._write_empties(answer.writes, protocol, min(dates, default=first))
         return dates
 
     def _roll_up(self, answer: RollUp, protocol: str, dates: set[str]) -> None:

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import msgspec
 
+from specwire.runtime.spark.decoding.tables import JsonAs
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline.payloads import PayloadColumn
 
@@ -19,6 +20,7 @@ NAME = "manifest.json"
 FORMAT = 1
 
 LAYERS = ("frames", "typed", "answers")
+PARTITIONS = ("day", "hour")
 MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 
 
@@ -30,12 +32,18 @@ class Asked(msgspec.Struct, frozen=True):
         mode: ``PERMISSIVE`` keeps rows that do not decode in `_errors`, ``DROPMALFORMED`` only counts them,
             ``FAILFAST`` fails the run at the first.
         layers: those of `LAYERS` that are written.
+        partition: partition columns of frames and typed tables: ``day`` is ``date=…``, ``hour`` is
+            ``date=…/hour=…``.
+        json_as: type of the columns that hold the JSON of payloads; None in a request stands for what the
+            folder has, and for ``string`` in a new folder.
         payloads: columns of the typed tables for payloads that have schemas of their own.
     """
 
     protocol: str | None = None
     mode: str = "PERMISSIVE"
     layers: tuple[str, ...] = LAYERS
+    partition: str = "day"
+    json_as: JsonAs | None = None
     payloads: tuple[PayloadColumn, ...] = ()
 
 

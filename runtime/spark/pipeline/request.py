@@ -7,20 +7,22 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Literal
+from typing import Literal, get_args
 
 import msgspec
+from pyspark.sql.types import VariantType
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.decoding.backends import BACKENDS
+from specwire.runtime.spark.decoding.tables import JsonAs
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline.answering import lacks_answers
 from specwire.runtime.spark.pipeline.commit import Run
 from specwire.runtime.spark.pipeline.intake import Intake, take_in
 from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
-from specwire.runtime.spark.pipeline.manifest import LAYERS, MODES, Asked, Manifest
+from specwire.runtime.spark.pipeline.manifest import LAYERS, MODES, PARTITIONS, Asked, Manifest
 from specwire.runtime.spark.pipeline.payloads import name_differences
-from specwire.runtime.spark.pipeline.store import LATE, Store
+from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store, stored_schema
 from specwire.runtime.spark.protocols import load_schemas
 
 AUTO = "auto"
@@ -55,11 +57,13 @@ class Work(msgspec.Struct, frozen=True):
     """What a run has to do.
 
     Attributes:
+        request: what was asked, completed with what the folder was begun with.
         ledger: as it was before.
         unanswered: whether earlier runs left answers to be computed, or knew fewer of them than there are.
         waiting: whether late messages are worked in.
     """
 
+    request: Request
     intake: Intake
     ledger: Ledger
     unanswered: bool
@@ -84,6 +88,13 @@ def check_request(request: Request, out: Path) -> None:
     for layer in asked.layers:
         if layer not in LAYERS:
             raise InputError(f"there is no layer {layer!r}; the known ones are {', '.join(LAYERS)}")
+    if asked.partition not in PARTITIONS:
+        raise InputError(
+            f"there is no partition {asked.partition!r}; the known ones are {', '.join(PARTITIONS)}"
+        )
+    if asked.json_as not in (None, *get_args(JsonAs)):
+        known = ", ".join(get_args(JsonAs))
+        raise InputError(f"JSON cannot be stored as {asked.json_as!r}; the known types are {known}")
     if request.backend != AUTO and request.backend not in BACKENDS:
         known = ", ".join((AUTO, *BACKENDS))
         raise InputError(f"there is no backend {request.backend!r}; the known ones are {known}")
@@ -102,7 +113,9 @@ def find_work(request: Request, paths: Sequence[Path], store: Store, run: Run) -
     intake = take_in(paths, ledger, run.number)
     if run.before.run == 0 and not intake.rows:
         raise CaptureError(_say_nothing_readable(request.capture, intake))
+    asked = msgspec.structs.replace(request.asked, json_as=request.asked.json_as or _json_type(store))
     return Work(
+        request=msgspec.structs.replace(request, asked=asked),
         intake=intake,
         ledger=ledger,
         unanswered=request.answering and (run.before.answered < run.before.run or lacks_answers(store)),
@@ -115,18 +128,30 @@ def check_same(asked: Asked, manifest: Manifest, out: Path) -> None:
     before = manifest.asked
     if manifest.run == 0 or asked == before:
         return
-    for name in ("protocol", "mode", "layers"):
+    for name in ("protocol", "mode", "layers", "partition", "json_as"):
         ours, theirs = getattr(asked, name), getattr(before, name)
-        if ours != theirs:
+        if ours != theirs and not (name == "json_as" and None in (ours, theirs)):
             raise InputError(
                 f"{out}: this output was begun with {name} {_show(theirs)}, not {_show(ours)}; "
                 "ask for the same or name another folder"
             )
-    differences = name_differences(asked.payloads, before.payloads)
-    raise InputError(
-        f"{out}: this output was begun with other payload columns: {differences}; "
-        "ask for the same or name another folder"
-    )
+    if differences := name_differences(asked.payloads, before.payloads):
+        raise InputError(
+            f"{out}: this output was begun with other payload columns: {differences}; "
+            "ask for the same or name another folder"
+        )
+
+
+def _json_type(store: Store) -> JsonAs:
+    """Return the type that JSON has in a folder; versions before 0.2 wrote a Variant and did not say so."""
+    if stated := store.manifest.asked.json_as:
+        return stated
+    newest: dict[Path, Path] = {}
+    for path in store.files(TYPED):
+        table = path.relative_to(store.out / TYPED).parents[-3]
+        newest[table] = max(path, newest.get(table, path), key=lambda path: path.name)
+    types = (field.dataType for path in newest.values() for field in stored_schema(path))
+    return "variant" if any(isinstance(type, VariantType) for type in types) else "string"
 
 
 def _show(value: object) -> str:

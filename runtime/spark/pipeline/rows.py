@@ -11,6 +11,7 @@ from pyspark.sql.types import StringType, StructField, StructType
 
 from specwire.runtime.spark.pipeline.intake import Portion
 from specwire.runtime.spark.pipeline.summary import UNKNOWN
+from specwire.runtime.spark.pipeline.writing import time_partitions
 from specwire.runtime.spark.protocols import known_protocols
 from specwire.runtime.spark.reading.capture import CAPTURE, literal_path
 
@@ -44,17 +45,17 @@ def read_kept(kept: DataFrame) -> DataFrame:
     )
 
 
-def keep(rows: DataFrame, override: str | None) -> DataFrame:
-    """Return messages in the columns of the layer `frames`, with its partition columns."""
+def keep(rows: DataFrame, override: str | None, partition: str) -> DataFrame:
+    """Return messages in the columns of the layer `frames`, with its partition columns by ``day`` or ``hour``."""
     columns = [
         F.col("protocol" if field.name == STATED.name else field.name).alias(
             field.name, metadata=field.metadata
         )
         for field in KEPT
     ]
-    return rows.select(
-        *columns, _read_as(override).alias("protocol"), F.to_date("ts").alias("date")
-    )  # fmt: skip
+    times = time_partitions(KEPT.names, partition)
+    stored = (make(F.col("ts")).alias(name) for name, make in times.items())
+    return rows.select(*columns, _read_as(override).alias("protocol"), *stored)
 
 
 def rows_of(rows: DataFrame, protocol: str, override: str | None) -> DataFrame:

@@ -50,4 +50,4 @@ def run(
         brief = where.local and is_few(begun, request, work.intake.rows, octets)
         with open_session(where, BRIEF_JAVA if brief else None) as spark:
             check_shared(spark, where, paths, out)
-            return carry_out(spark, store, begun, request, work, progress=tell)
+            return carry_out(spark, store, begun, work, progress=tell)

@@ -2,7 +2,7 @@
 
     frames/protocol=P/date=D/      captured frames, each message once, with the segment that it came from
     late/protocol=P/date=D/        the same of messages that came after their answers
-    typed/P/MESSAGE/date=D/        typed tables, `_errors` among them
+    typed/P/MESSAGE/date=D/        typed tables, `_errors` among them; all three have hour=H below on request
     answers/TABLE/protocol=P/date=D/    ``run-…`` holds rows that stay, ``open-…`` rows that the next run replaces
     state/P/ANSWER/TABLE/          what the next run needs of this one
     segments/                      every segment that was looked at
@@ -24,7 +24,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.types import DateType, StringType, StructField, StructType
+from pyspark.sql.types import DateType, IntegerType, StringType, StructField, StructType
 
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.pipeline.commit import Run, begin, visible_files
@@ -39,6 +39,7 @@ FRAMES, LATE, TYPED, ANSWERS, STATE = "frames", "late", "typed", "answers", "sta
 
 PROTOCOL = StructField("protocol", StringType(), metadata={"comment": "what the messages were read as"})
 DATE = StructField("date", DateType(), metadata={"comment": "of ts, in UTC"})
+HOUR = StructField("hour", IntegerType(), metadata={"comment": "of ts, in UTC, 0 to 23"})
 
 ROW_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
 """Where Spark keeps the schema, comments included, in a Parquet file."""
@@ -143,7 +144,7 @@ def read_files(spark: SparkSession, root: Path, files: Iterable[Path]) -> DataFr
     if not paths:
         return None
     newest = max(paths, key=lambda path: path.name)
-    columns = StructType([*stored_schema(newest), *_partitions(newest.relative_to(root))])
+    columns = StructType([*stored_schema(newest), *partition_fields(newest.relative_to(root))])
     reader = spark.read.schema(columns).option("basePath", str(root.resolve()))
     return reader.parquet(*map(literal_path, paths))
 
@@ -154,12 +155,12 @@ def stored_schema(path: Path) -> StructType:
     return StructType.fromJson(msgspec.json.decode(metadata[ROW_SCHEMA]))
 
 
-def _partitions(path: Path) -> list[StructField]:
+def partition_fields(path: Path) -> list[StructField]:
+    """Return the partition columns in the path of a file below its table's folder."""
     names = [part.partition("=")[0] for part in path.parts[:-1]]
-    return [
-        PROTOCOL if name == PROTOCOL.name else StructField(name, DATE.dataType, True, DATE.metadata)
-        for name in names
-    ]
+    known = {field.name: field for field in (PROTOCOL, DATE, HOUR)}
+    fields = [(name, known[name.removeprefix("_")]) for name in names]
+    return [StructField(name, field.dataType, True, field.metadata) for name, field in fields]
 
 
 def _folder_names(folder: Path) -> list[str]:

@@ -27,12 +27,12 @@ from specwire.runtime.spark.pipeline.gathering import GATHERED_OCTETS, Part, sta
 from specwire.runtime.spark.pipeline.intake import Portion
 from specwire.runtime.spark.pipeline.payloads import payloads_of
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.rows import keep, read_kept, read_portions, rows_of
+from specwire.runtime.spark.pipeline.rows import KEPT, keep, read_kept, read_portions, rows_of
 from specwire.runtime.spark.pipeline.sorting import Sorted
 from specwire.runtime.spark.pipeline.steps import Steps
-from specwire.runtime.spark.pipeline.store import DATE, FRAMES, LATE, PROTOCOL, TYPED, Store, read_files
+from specwire.runtime.spark.pipeline.store import FRAMES, LATE, PROTOCOL, TYPED, Store, read_files
 from specwire.runtime.spark.pipeline.summary import UNKNOWN
-from specwire.runtime.spark.pipeline.writing import date_column, write_empty, write_table
+from specwire.runtime.spark.pipeline.writing import time_partitions, write_empty, write_table
 
 
 class Taking:
@@ -88,8 +88,9 @@ class Taking:
 
     def _keep(self, rows: DataFrame, table: str) -> None:
         octets = sum(entry.size for entry in self._work.entries)
-        kept = keep(rows, self._asked.protocol)
-        write_table(self._run, kept, table, partitions=[PROTOCOL.name, DATE.name], octets=octets)
+        kept = keep(rows, self._asked.protocol, self._asked.partition)
+        partitions = [PROTOCOL.name, *time_partitions(KEPT.names, self._asked.partition)]
+        write_table(self._run, kept, table, partitions=partitions, octets=octets)
 
     def _take_protocol(self, protocol: str, portions: list[Portion]) -> pa.Table:
         self._steps.begin(f"decoding {protocol}")
@@ -115,7 +116,8 @@ class Taking:
         """The typed tables of decoded rows; payloads are read where their table is written, not before."""
         if protocol == UNKNOWN:
             return {ERRORS: unknown.error_rows(decoded)}
-        return tables(with_payloads(decoded, payloads_of(self._asked.payloads, protocol)), protocol)
+        typed = with_payloads(decoded, payloads_of(self._asked.payloads, protocol))
+        return tables(typed, protocol, json_as=self._asked.json_as)
 
     def _write(self, protocol: str, typed: Mapping[str, DataFrame], counted: pa.Table) -> None:
         """Stage the typed tables of a protocol, and hold their rows against what was counted."""
@@ -124,13 +126,17 @@ class Taking:
             malformed = name == ERRORS and self._asked.mode == "DROPMALFORMED"
             own = _rows_of_table(counted, name)
             rows = 0 if malformed else _total(own, "messages")
-            path, day = f"{TYPED}/{protocol}/{name}", date_column(table.columns)
+            path = f"{TYPED}/{protocol}/{name}"
+            times = time_partitions(table.columns, self._asked.partition)
             if rows:
-                dated = table.withColumn(day, F.to_date(F.col(table.columns[0])))
-                parts[path] = Part(path, dated, partitions=(day,), octets=_total(own, "octets")), rows
+                ts = F.col(table.columns[0])
+                dated = table.withColumns({column: make(ts) for column, make in times.items()})
+                part = Part(path, dated, partitions=tuple(times), octets=_total(own, "octets"))
+                parts[path] = part, rows
             elif not self._store.files(path):
-                first = datetime.fromtimestamp(self._first_us / 1e6, UTC).date().isoformat()
-                write_empty(self._run, path, table.schema, {day: first})
+                first = datetime.fromtimestamp(self._first_us / 1e6, UTC)
+                place = (first.date().isoformat(), str(first.hour))
+                write_empty(self._run, path, table.schema, dict(zip(times, place, strict=False)))
         few = self._few and _total(counted, "octets") <= GATHERED_OCTETS
         stage(self._run, [part for part, _ in parts.values()], few=few)
         for path, (_, rows) in parts.items():

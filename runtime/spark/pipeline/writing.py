@@ -18,14 +18,14 @@ from typing import TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.step import OPEN
 from specwire.runtime.spark.pipeline.commit import Area, Run
-from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
+from specwire.runtime.spark.pipeline.store import DATE, HOUR, ROW_SCHEMA
 from specwire.runtime.spark.reading.capture import local_path
 from specwire.runtime.spark.session.settings import changed_settings
 
@@ -43,6 +43,8 @@ SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     "spark.sql.ansi.enabled": "true",
+    # One physical layout for a Variant: shredding depends on the rows of each file.
+    "spark.sql.variant.inferShreddingSchema": "false",
     # So many partitions are written side by side; only beyond them rows are sorted, which copies each of them.
     "spark.sql.maxConcurrentOutputFileWriters": "8",
     # Decoded rows are kept while they are counted and written, in memory as far as a task's rows fit, else on the disk.
@@ -157,6 +159,12 @@ def without(schema: StructType, names: Iterable[str]) -> StructType:
     return StructType([field for field in schema if field.name not in left])
 
 
-def date_column(names: Iterable[str]) -> str:
-    """Return what the partition column of the date is called beside these columns, whatever their case."""
-    return "_date" if "date" in {name.casefold() for name in names} else "date"
+def time_partitions(names: Iterable[str], partition: str) -> dict[str, Callable[[Column], Column]]:
+    """Return the partition columns of `ts` beside columns of these names, each with its expression.
+
+    `partition` is ``day`` or ``hour``. A name that is taken, in any case, gets a leading underscore.
+    """
+    taken = {name.casefold() for name in names}
+    wanted = {DATE.name: F.to_date, HOUR.name: F.hour}
+    kept = [DATE.name] if partition == "day" else [DATE.name, HOUR.name]
+    return {f"_{name}" if name in taken else name: wanted[name] for name in kept}

@@ -102,9 +102,9 @@ def _largest(table: DataFrame | None, twins: DataFrame | None) -> tuple[File, ..
     if table is None:
         return ()
     ranked = _alone(table, twins).where("outcome <> 'deleted'").orderBy(F.desc("octets"), "filename", "seq")
-    columns = [F.coalesce("stalled_us", F.lit(0.0)).alias("stalled_us")]
+    columns = [F.coalesce("stalled_us", F.lit(0)).alias("stalled_us")]
     names = ("protocol", "peer", "filename", "outcome", "octets", "octets_per_s", "stalls")
-    duration = F.coalesce("duration_us", F.lit(0.0)).alias("duration_us")
+    duration = F.coalesce("duration_us", F.lit(0)).alias("duration_us")
     return _values(ranked.limit(TRANSFERS_KEPT).select(*names, duration, *columns), File)
 
 

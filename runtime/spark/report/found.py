@@ -32,9 +32,9 @@ class Topic(msgspec.Struct, frozen=True):
     answered: int
     errors: int
     unanswered: int
-    p50_us: float | None
-    p99_us: float | None
-    max_us: float | None
+    p50_us: int | None
+    p99_us: int | None
+    max_us: int | None
 
 
 class File(msgspec.Struct, frozen=True):
@@ -46,9 +46,9 @@ class File(msgspec.Struct, frozen=True):
     outcome: str
     octets: int
     octets_per_s: float | None
-    duration_us: float
+    duration_us: int
     stalls: int
-    stalled_us: float
+    stalled_us: int
 
 
 class Presence(msgspec.Struct, frozen=True):

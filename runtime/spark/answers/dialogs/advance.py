@@ -142,7 +142,7 @@ def _conversations(wholes: DataFrame, protocol: str, *more: Column) -> DataFrame
         "date": F.to_date(first_ts),
         "first_ts": first_ts,
         "last_ts": F.timestamp_micros(whole["last_ts"]),
-        "duration_us": (whole["last_mono"] - whole["first_mono"]) / 1000,
+        "duration_us": F.floor((whole["last_mono"] - whole["first_mono"]) / 1000),
         "strict": whole["strict"].cast(WATCHED),
         "concurrent": whole["concurrent"].cast(WATCHED),
     }

@@ -49,5 +49,5 @@ MOMENT = (
 
 
 def micros(name: str, comment: str) -> StructField:
-    """Return a column that holds a duration of the tap's monotonic clock."""
-    return column(name, DOUBLE, comment, "microseconds")
+    """Return a column for a duration on the tap's monotonic clock, in whole microseconds."""
+    return column(name, LONG, comment, "microseconds")
