@@ -10,12 +10,15 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The decoders of all protocols as a catalog of functions: {@code decode_flux(frames)} and so on.
+ * The decoders of all protocols as a catalog of functions.
  *
- * <p>Set {@code spark.sql.catalog.specwire} to this class to use it in a session.
+ * <p>{@code from_flux(value)} takes a BINARY or ARRAY&lt;BINARY&gt; value, followed by the sender if the protocol takes
+ * one. {@code decode_flux} is the same function with the additional column {@code _octets}. Set
+ * {@code spark.sql.catalog.specwire} to this class to use them in a session.
  */
 public final class Functions implements FunctionCatalog {
-    private static final String PREFIX = "decode_";
+    private static final String FROM = "from_";
+    private static final String DECODE = "decode_";
 
     private String catalog = "";
 
@@ -37,15 +40,16 @@ public final class Functions implements FunctionCatalog {
     @Override
     public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
         String name = identifier.name();
-        if (identifier.namespace().length > 0 || !name.startsWith(PREFIX)) {
+        boolean counted = name.startsWith(DECODE);
+        if (identifier.namespace().length > 0 || !counted && !name.startsWith(FROM)) {
             throw new NoSuchFunctionException(identifier);
         }
-        String protocol = name.substring(PREFIX.length());
+        String protocol = name.substring((counted ? DECODE : FROM).length());
         // A reserved word has an underscore in package names.
         for (String part : new String[] {protocol, protocol + "_"}) {
             try {
                 Class<?> found = Class.forName("specwire.generated." + part + ".Decode");
-                return new Found((Function) found.getConstructor().newInstance());
+                return new Found(name, counted, (Function) found.getConstructor().newInstance());
             } catch (ClassNotFoundException missing) {
                 continue;
             } catch (ReflectiveOperationException fault) {
@@ -55,24 +59,15 @@ public final class Functions implements FunctionCatalog {
         throw new NoSuchFunctionException(identifier);
     }
 
-    private record Found(Function function) implements UnboundFunction {
-        @Override
-        public String name() {
-            return function.name();
-        }
-
+    private record Found(String name, boolean counted, Function function) implements UnboundFunction {
         @Override
         public String description() {
-            return name() + ": the frames of a captured message to the columns of its protocol";
+            return name + ": the frames of a message to the columns of its protocol";
         }
 
         @Override
         public BoundFunction bind(StructType given) {
-            int wanted = function.inputTypes().length;
-            if (given.length() != wanted) {
-                throw new UnsupportedOperationException(name() + " takes " + wanted + " arguments");
-            }
-            return function;
+            return function.bind(name, given, counted);
         }
     }
 }
