@@ -28,12 +28,8 @@ final class Columns {
             List<StructField> fields = Stream.of(message.parts()).flatMap(part -> part.dataTypes().stream()).toList();
             found.add(column(message.className(), struct(fields)));
         }
+        found.add(column("_octets", DataTypes.LongType));
         return DataTypes.createStructType(found);
-    }
-
-    /** The columns of all messages, then the number of octets. */
-    static StructType counted(StructType decoded) {
-        return decoded.add(column("_octets", DataTypes.LongType));
     }
 
     /** The struct of a record. */

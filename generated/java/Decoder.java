@@ -10,8 +10,8 @@ import org.apache.spark.unsafe.types.UTF8String;
 
 /**
  * Decoder from the frames of messages to rows, inside Spark's process. The columns are {@code _message},
- * {@code _error}, {@code _frames}, a struct for each message of the protocol (null except for the row's message), and,
- * on request, {@code _octets}: the number of octets of all non-null frames. Null frames give a null row.
+ * {@code _error}, {@code _frames}, a struct for each message of the protocol (null except for the row's message), and
+ * {@code _octets}: the number of octets of all non-null frames. Null frames give a null row.
  *
  * <p>The rows equal those of the package's {@code columns.decode}, errors included. No input from a peer makes the
  * decoder throw, and no memory is allocated by a number that a peer sent.
@@ -23,23 +23,16 @@ public final class Decoder {
     private final Protocol protocol;
     private final Message[] messages;
     private final StructType type;
-    private final StructType countedType;
 
     public Decoder(Protocol protocol) {
         this.protocol = protocol;
         messages = protocol.messages().toArray(new Message[0]);
         type = Columns.decoded(protocol.messages());
-        countedType = Columns.counted(type);
     }
 
     /** The columns of a row. */
     public StructType type() {
         return type;
-    }
-
-    /** The columns of a row, then the number of octets. */
-    StructType countedType() {
-        return countedType;
     }
 
     /** The frames of a message of one frame. */

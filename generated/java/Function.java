@@ -18,7 +18,6 @@ public abstract class Function implements ScalarFunction<InternalRow> {
 
     private String name = "";
     private DataType[] inputs = {};
-    private boolean counted;
 
     /** The decoder; one for each class. */
     protected abstract Decoder decoder();
@@ -29,14 +28,13 @@ public abstract class Function implements ScalarFunction<InternalRow> {
     }
 
     /** Sets the argument types: one BINARY frame or a list of frames, then the sender if it is given. */
-    final Function bind(String called, StructType given, boolean withOctets) {
+    final Function bind(String called, StructType given) {
         int most = takesSender() ? 2 : 1;
         if (given.length() < 1 || given.length() > most) {
             String wanted = most == 1 ? "one argument" : "one or two arguments";
             throw new UnsupportedOperationException(called + " takes " + wanted);
         }
         name = called;
-        counted = withOctets;
         inputs = new DataType[given.length()];
         for (int place = 1; place < inputs.length; place++) {
             inputs[place] = DataTypes.StringType;
@@ -53,7 +51,7 @@ public abstract class Function implements ScalarFunction<InternalRow> {
 
     @Override
     public DataType resultType() {
-        return counted ? decoder().countedType() : decoder().type();
+        return decoder().type();
     }
 
     /** Returns false although decoding is deterministic: otherwise Spark decodes again for each pushed-down filter. */

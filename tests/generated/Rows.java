@@ -62,7 +62,7 @@ public final class Rows {
                 Class<?> decode = Class.forName("specwire.generated." + known + ".Decode");
                 boolean sender = Stream.of(decode.getMethods()).anyMatch(
                         method -> method.getName().equals("invoke") && method.getParameterCount() > 1);
-                Identifier name = Identifier.of(new String[0], "decode_" + known);
+                Identifier name = Identifier.of(new String[0], "from_" + known);
                 BoundFunction function = new Functions().loadFunction(name).bind(sender ? SENT : FRAMES);
                 DataType type = function.resultType();
                 convert = CatalystTypeConverters.createToScalaConverter(type);

@@ -12,12 +12,10 @@ import org.apache.spark.sql.util.CaseInsensitiveStringMap;
  * The decoders of all protocols as a catalog of functions.
  *
  * <p>{@code from_flux(value)} takes a BINARY or ARRAY&lt;BINARY&gt; value, followed by the sender if the protocol takes
- * one. {@code decode_flux} is the same function with the additional column {@code _octets}. Set
- * {@code spark.sql.catalog.specwire} to this class to use them in a session.
+ * one. Set {@code spark.sql.catalog.specwire} to this class to use them in a session.
  */
 public final class Functions implements FunctionCatalog {
-    private static final String FROM = "from_";
-    private static final String DECODE = "decode_";
+    private static final String PREFIX = "from_";
 
     private String catalog = "";
 
@@ -39,16 +37,15 @@ public final class Functions implements FunctionCatalog {
     @Override
     public UnboundFunction loadFunction(Identifier identifier) throws NoSuchFunctionException {
         String name = identifier.name();
-        boolean counted = name.startsWith(DECODE);
-        if (identifier.namespace().length > 0 || !counted && !name.startsWith(FROM)) {
+        if (identifier.namespace().length > 0 || !name.startsWith(PREFIX)) {
             throw new NoSuchFunctionException(identifier);
         }
-        String protocol = name.substring((counted ? DECODE : FROM).length());
+        String protocol = name.substring(PREFIX.length());
         // A reserved word has an underscore in package names.
         for (String part : new String[] {protocol, protocol + "_"}) {
             try {
                 Class<?> found = Class.forName("specwire.generated." + part + ".Decode");
-                return new Found(name, counted, (Function) found.getConstructor().newInstance());
+                return new Found(name, (Function) found.getConstructor().newInstance());
             } catch (ClassNotFoundException missing) {
                 continue;
             } catch (ReflectiveOperationException fault) {
@@ -58,7 +55,7 @@ public final class Functions implements FunctionCatalog {
         throw new NoSuchFunctionException(identifier);
     }
 
-    private record Found(String name, boolean counted, Function function) implements UnboundFunction {
+    private record Found(String name, Function function) implements UnboundFunction {
         @Override
         public String description() {
             return name + ": the frames of a message to the columns of its protocol";
@@ -66,7 +63,7 @@ public final class Functions implements FunctionCatalog {
 
         @Override
         public BoundFunction bind(StructType given) {
-            return function.bind(name, given, counted);
+            return function.bind(name, given);
         }
     }
 }

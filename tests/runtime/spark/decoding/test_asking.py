@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructType
 
 from specwire.generated import libfilemq
 from specwire.runtime.spark import decode, read
-from specwire.runtime.spark.decoding.noted import NOTED
+from specwire.runtime.spark.decoding.shape import NOTED
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE

@@ -24,7 +24,7 @@ from specwire.runtime.spark.decoding import backends
 from specwire.runtime.spark.decoding.backends import AUTO, BACKENDS, find_backend, load_backend
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.jar import JAR, jar_trouble
-from specwire.runtime.spark.decoding.noted import noted_name
+from specwire.runtime.spark.decoding.shape import noted_name
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_columns
 from specwire.runtime.spark.reading.capture import CAPTURE
