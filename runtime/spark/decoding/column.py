@@ -16,9 +16,9 @@ from pyspark.sql import functions as F
 
 from specwire.runtime.spark.decoding.arrow import ARROW
 from specwire.runtime.spark.decoding.backends import find_backend, load_backend
-from specwire.runtime.spark.decoding.encode import encoder
+from specwire.runtime.spark.decoding.encode import encode_decoded, encode_message, wire
 from specwire.runtime.spark.decoding.options import Mode, check_messages, read_options, resolve_dialect
-from specwire.runtime.spark.decoding.shape import once, shape_struct
+from specwire.runtime.spark.decoding.shape import once, shape_struct, struct_type
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_schemas, role_letters
 
@@ -79,8 +79,8 @@ def to_specwire(
     Python workers encode, whatever decodes.
 
     Args:
-        data: the struct that `from_specwire` returns, or with `message` a struct of that message's fields. Fields
-            that are missing get their defaults.
+        data: a struct as `from_specwire` returns it without options, or with `message` a struct of that message's
+            fields, in any order.
         protocol: the name of a package.
         message: the class of all messages.
         mode: FAILFAST fails the query at a message that cannot be encoded; PERMISSIVE gives null.
@@ -107,7 +107,12 @@ def to_specwire(
         failure = F.raise_error(F.concat(F.lit(f"{protocol}: "), error))
         return F.when(error.isNull(), found).otherwise(failure if wanted is Mode.FAILFAST else F.lit(None))
 
-    return once(encoder(protocol, message=message)(_column(data)), conclude)
+    column = _column(data)
+    if message is None:
+        type = struct_type(protocol)
+        sent = once(column, lambda row: wire(row, type))
+        return once(encode_decoded(sent, type, protocol), conclude)
+    return once(encode_message(column, message, protocol), conclude)
 
 
 def register_functions(spark: SparkSession) -> None:

@@ -70,7 +70,9 @@ def decode(
     frames = F.coalesce(F.col(FRAMES), F.array().cast("array<binary>"))
     sender = noted_name(protocol, "sender")
     found = chosen.column(frames, protocol, F.col(sender) if sender in rows.columns else None)
-    decoded = [F.col(_DECODED)[field.name].alias(field.name, metadata=field.metadata) for field in schemas.DECODED]
+    decoded = [
+        F.col(_DECODED)[field.name].alias(field.name, metadata=field.metadata) for field in schemas.DECODED
+    ]
     raw = schemas.DECODED.fieldNames().index(FRAMES)
     decoded[raw] = F.when(F.col(FRAMES).isNotNull(), decoded[raw]).alias(FRAMES)
     # Never null, and Spark must know it.
@@ -84,7 +86,9 @@ def decode(
 def _other_columns(frame: DataFrame, protocol: str) -> list[str]:
     """Return the columns of `frame` that no capture has; InputError for one that is also a decoded column."""
     if "frames" not in {name.casefold() for name in frame.columns}:
-        raise InputError("the DataFrame has no column 'frames': decode() takes ARRAY<BINARY>, or use from_specwire()")
+        raise InputError(
+            "the DataFrame has no column 'frames': decode() takes ARRAY<BINARY>, or use from_specwire()"
+        )
     type = frame.select("frames").schema[0].dataType
     if not (isinstance(type, ArrayType) and isinstance(type.elementType, BinaryType)):
         raise InputError(

@@ -25,8 +25,8 @@ from pyspark.sql.pandas.functions import arrow_udf
 from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
 from specwire.generated.errors import EncodeError
-from specwire.runtime.spark.decoding.shape import FRAMES, name_noted
 from specwire.runtime.spark.decoding.options import Mode, read_options
+from specwire.runtime.spark.decoding.shape import FRAMES, name_noted
 from specwire.runtime.spark.decoding.tables import stated_protocol
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_columns, load_schemas
@@ -62,23 +62,33 @@ def encode(
     held, noted = _table(frame, protocol, message) if message else _decoded(frame, protocol)
     rows = frame.select(*noted, held.alias("_held"))
     sent = rows.schema["_held"].dataType
-    encoded = encoder(protocol, sent)(wire(F.col("_held"), sent)).alias("_encoded")
+    encoded = encode_decoded(wire(F.col("_held"), sent), sent, protocol).alias("_encoded")
     return _conclude(rows.select(*rows.columns[:-1], encoded), wanted)
 
 
-def encoder(protocol: str, sent: DataType | None = None, message: str | None = None) -> Callable[[Column], Column]:
-    """Return the Spark function from a struct of decoded columns to `ENCODED`.
-
-    Args:
-        protocol: the package.
-        sent: the type of the struct if it is sent as `wire` makes it.
-        message: the class of the message whose fields the struct has.
-    """
+def encode_decoded(sent: Column, type: DataType, protocol: str) -> Column:
+    """Return `ENCODED` of structs of decoded columns of `type`, in the form of `wire`; Python workers encode."""
 
     def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
-        arrived = rows if sent is None else unwire(rows, sent)
-        return encode_array(arrived, load_columns(protocol).encode, message)
+        return encode_array(unwire(rows, type), load_columns(protocol).encode)
 
+    return _function(encode_rows)(sent)
+
+
+def encode_message(data: Column, message: str, protocol: str) -> Column:
+    """Return `ENCODED` of structs of the fields of `message`, of any type; null where a struct is null."""
+
+    def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+        lists: Any = rows
+        there = lists.value_lengths().to_numpy()
+        encoded: Any = encode_array(lists.flatten(), load_columns(protocol).encode, message)
+        return encoded.take(pa.array(np.cumsum(there) - 1, mask=there == 0))
+
+    # A null struct is sent as an empty list, because it would have null lists.
+    return _function(encode_rows)(F.array_compact(F.array(data)))
+
+
+def _function(encode_rows: Callable[..., Any]) -> Callable[[Column], Column]:
     make: Callable[..., Any] = arrow_udf  # Its stub does not support structs.
     found: Callable[[Column], Column] = make(encode_rows, ENCODED).asNondeterministic()
     return found
@@ -91,7 +101,7 @@ def encode_array(rows: Arrays, encode_batch: EncodeBatch, message: str | None = 
         batch = pa.RecordBatch.from_arrays(structs.flatten(), names=[field.name for field in rows.type])
     else:
         batch = pa.RecordBatch.from_arrays([rows], names=[message])
-    parts = [*_encode_parts(batch, encode_batch)]
+    parts = [*_encode_parts(batch, encode_batch)] or [(pa.array([], _FRAMES), pa.array([], pa.string()))]
     frames = pa.concat_arrays([part[0] for part in parts])
     errors = pa.concat_arrays([part[1] for part in parts])
     return pa.StructArray.from_arrays([frames, errors], names=ENCODED.fieldNames())

@@ -16,11 +16,10 @@ from collections.abc import Mapping, Sequence
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
-from specwire.runtime.spark.decoding.shape import name_noted
 from specwire.runtime.spark.decoding.payloads import PAYLOAD_OF
-from specwire.runtime.spark.decoding.shape import ADDED, PROTOCOL
+from specwire.runtime.spark.decoding.shape import ADDED, PROTOCOL, name_noted
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 
@@ -186,12 +185,15 @@ def _map(pairs: Column) -> Column:
 
 
 def required(column: Column, type: DataType, name: str) -> Column:
-    """Return a column that is not nullable; a row in which it is null fails the query in a sentence that names it."""
+    """Return a column that is not nullable: a null fails the query in a sentence that names the column.
+
+    Spark has no expression for this, so the column is coalesced with a value that is never null and always fails.
+    """
     return F.coalesce(column, _never(type, F.raise_error(F.lit(f"{name} is null, which no message has"))))
 
 
 def _never(type: DataType, failure: Column) -> Column:
-    """A value of a type that Spark takes for not null, and that fails where it is needed."""
+    """Return a value that Spark assumes not to be null, and that fails when it is evaluated."""
     match type:
         case ArrayType(elementType=element):
             return F.array(failure.cast(element))
