@@ -63,7 +63,7 @@ def from_specwire(
     check_messages(protocol, asked.message, load_schemas(protocol).SCHEMAS)
     chosen = find_backend(backend, _active_session(), protocol)
     found = chosen.column(_column(data), protocol, _sender(sender, protocol))
-    return shape_struct(found, protocol, asked)
+    return shape_struct(found, protocol, asked).alias(f"from_specwire({protocol})")
 
 
 def to_specwire(
@@ -111,8 +111,10 @@ def to_specwire(
     if message is None:
         type = struct_type(protocol)
         sent = once(column, lambda row: wire(row, type))
-        return once(encode_decoded(sent, type, protocol), conclude)
-    return once(encode_message(column, message, protocol), conclude)
+        encoded = encode_decoded(sent, type, protocol)
+    else:
+        encoded = encode_message(column, message, protocol)
+    return once(encoded, conclude).alias(f"to_specwire({protocol})")
 
 
 def register_functions(spark: SparkSession) -> None:
