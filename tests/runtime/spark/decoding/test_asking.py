@@ -164,7 +164,9 @@ def test_what_cannot_be_asked_for_is_one_sentence(
 
 def test_other_rows_are_refused(captured: DataFrame) -> None:
     """The sentence names the column."""
-    with pytest.raises(InputError, match="the DataFrame has no column 'frames'; captured messages have ts, "):
+    with pytest.raises(
+        InputError, match=r"the DataFrame has no column 'frames': decode\(\) takes ARRAY<BINARY>"
+    ):
         decode(captured.drop("frames"), "filemq")
 
 

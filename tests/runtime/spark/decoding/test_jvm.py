@@ -16,6 +16,7 @@ from pyspark.sql.types import StructType
 
 from specwire.generated import flux
 from specwire.runtime.spark.decoding import backends, jar, jvm
+from specwire.runtime.spark.decoding.arrow import ARROW
 from specwire.runtime.spark.decoding.jvm import JVM
 from specwire.runtime.spark.errors import InputError
 from tests.generated.vectors import package, recorded
