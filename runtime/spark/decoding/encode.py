@@ -82,7 +82,8 @@ def encode_message(data: Column, message: str, protocol: str) -> Column:
         lists: Any = rows
         there = lists.value_lengths().to_numpy()
         encoded: Any = encode_array(lists.flatten(), load_columns(protocol).encode, message)
-        return encoded.take(pa.array(np.cumsum(there) - 1, mask=there == 0))
+        found: Arrays = encoded.take(pa.array(np.cumsum(there) - 1, mask=there == 0))
+        return found
 
     # A null struct is sent as an empty list, because it would have null lists.
     return _function(encode_rows)(F.array_compact(F.array(data)))

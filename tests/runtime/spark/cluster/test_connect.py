@@ -58,8 +58,12 @@ def test_a_session_reads_decodes_and_writes_frames_again(server: Server, tmp_pat
                 again = encode(decoded, "filemq").orderBy("seq").select("frames").collect()
                 assert [list(map(bytes, row["frames"])) for row in again[:2]] == [NOM, CHEEZBURGER], name
                 column = from_specwire("frames", "filemq", backend=name).alias("m")
-                found = captured.orderBy("seq").select(column).select("m._message", "m._error.field").collect()
-                assert list(map(tuple, found)) == [("Nom", None), ("Cheezburger", None), (None, "credit")], name
+                found = (
+                    captured.orderBy("seq").select(column).select("m._message", "m._error.field").collect()
+                )
+                assert list(map(tuple, found)) == [("Nom", None), ("Cheezburger", None), (None, "credit")], (
+                    name
+                )
         prefix = "specwire." if load_backend("jvm").available(spark, "filemq") is None else "specwire_"
         query = f"SELECT {prefix}from_filemq(X'{NOM[0].hex()}')._message AS name"
         assert spark.sql(query).first() == Row(name="Nom")
