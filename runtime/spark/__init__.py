@@ -1,8 +1,8 @@
-"""Captured traffic on Spark: read, decode, typed tables, frames again; answers, and a report of them.
+"""Messages on Spark: read captures, decode frames, make typed tables, encode frames.
 
-    from specwire.runtime.spark import decode, encode, read, register, tables
+    from specwire.runtime.spark import decode, encode, from_specwire, read, register, tables, to_specwire
 
-Importing this imports no part of Spark; what a name takes is imported when the name is used.
+Importing this package imports no part of Spark. A name imports its module when it is used.
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import importlib
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
+    from specwire.runtime.spark.decoding.column import from_specwire, to_specwire
     from specwire.runtime.spark.decoding.decode import decode
     from specwire.runtime.spark.decoding.encode import encode
     from specwire.runtime.spark.decoding.payloads import with_payloads
@@ -18,14 +19,25 @@ if TYPE_CHECKING:
     from specwire.runtime.spark.reading.capture import read_capture as read
     from specwire.runtime.spark.reading.source import register
 
-__all__ = ["decode", "encode", "read", "register", "tables", "with_payloads"]
+__all__ = [
+    "decode",
+    "encode",
+    "from_specwire",
+    "read",
+    "register",
+    "tables",
+    "to_specwire",
+    "with_payloads",
+]
 
 _PLACES = {
     "decode": ("decoding.decode", "decode"),
     "encode": ("decoding.encode", "encode"),
+    "from_specwire": ("decoding.column", "from_specwire"),
     "read": ("reading.capture", "read_capture"),
     "register": ("reading.source", "register"),
     "tables": ("decoding.tables", "tables"),
+    "to_specwire": ("decoding.column", "to_specwire"),
     "with_payloads": ("decoding.payloads", "with_payloads"),
 }
 

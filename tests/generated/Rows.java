@@ -8,6 +8,7 @@ import java.util.HashMap;
 import java.util.HexFormat;
 import java.util.List;
 import java.util.Map;
+import java.util.stream.Stream;
 import org.apache.spark.sql.Row;
 import org.apache.spark.sql.catalyst.CatalystTypeConverters;
 import org.apache.spark.sql.catalyst.InternalRow;
@@ -19,7 +20,8 @@ import org.apache.spark.sql.catalyst.expressions.UnsafeProjection;
 import org.apache.spark.sql.catalyst.expressions.UnsafeRow;
 import org.apache.spark.sql.catalyst.util.ArrayData;
 import org.apache.spark.sql.catalyst.util.GenericArrayData;
-import org.apache.spark.sql.connector.catalog.functions.ScalarFunction;
+import org.apache.spark.sql.connector.catalog.Identifier;
+import org.apache.spark.sql.connector.catalog.functions.BoundFunction;
 import org.apache.spark.sql.execution.vectorized.OffHeapColumnVector;
 import org.apache.spark.sql.types.ArrayType;
 import org.apache.spark.sql.types.DataType;
@@ -29,16 +31,20 @@ import org.apache.spark.sql.vectorized.ColumnarArray;
 import org.apache.spark.unsafe.types.UTF8String;
 import scala.Function1;
 import scala.jdk.javaapi.CollectionConverters;
+import specwire.generated.java.Functions;
 
 /**
  * Decodes messages outside of Spark: a line "package sender frame,frame" in, a row as JSON out.
  *
- * <p>Frames are in hexadecimal, "?" is a null one; "-" in the place of all is a message without frames, "~" a null
- * message. A sender "-" is not known. The first line out for each package is its type.
+ * <p>Frames are in hexadecimal, "?" is a null one; "-" in the place of all is a message without frames, "~" null
+ * frames, whose row is null: {}. A sender "-" is not known. The first line out for each package is its type.
  */
 public final class Rows {
     private static final UnsafeProjection PACK =
             UnsafeProjection.create(new DataType[] {ArrayType.apply(DataTypes.BinaryType)});
+
+    private static final StructType FRAMES = new StructType().add("frames", "array<binary>");
+    private static final StructType SENT = FRAMES.add("sender", "string");
 
     private Rows() {}
 
@@ -54,11 +60,13 @@ public final class Rows {
             if (!words[0].equals(known)) {
                 known = words[0];
                 Class<?> decode = Class.forName("specwire.generated." + known + ".Decode");
-                Object function = decode.getConstructor().newInstance();
-                DataType type = ((ScalarFunction<?>) function).resultType();
+                boolean sender = Stream.of(decode.getMethods()).anyMatch(
+                        method -> method.getName().equals("invoke") && method.getParameterCount() > 1);
+                Identifier name = Identifier.of(new String[0], "from_" + known);
+                BoundFunction function = new Functions().loadFunction(name).bind(sender ? SENT : FRAMES);
+                DataType type = function.resultType();
                 convert = CatalystTypeConverters.createToScalaConverter(type);
                 layouts = new Layouts((StructType) type);
-                boolean sender = ((ScalarFunction<?>) function).inputTypes().length > 1;
                 invoke = sender
                         ? decode.getMethod("invoke", ArrayData.class, UTF8String.class)
                         : decode.getMethod("invoke", ArrayData.class);
@@ -66,7 +74,8 @@ public final class Rows {
             }
             ArrayData frames = frames(words[2]);
             UTF8String sender = words[1].equals("-") ? null : UTF8String.fromString(words[1]);
-            String row = json(convert, called(invoke, frames, sender));
+            InternalRow called = called(invoke, frames, sender);
+            String row = called == null ? "{}" : json(convert, called);
             if (frames != null) {
                 InternalRow packed = called(invoke, packed(frames), sender);
                 require(row, json(convert, packed), "the row of Spark's own octets");

@@ -62,12 +62,12 @@ def decoded(classes: Path, jobs: Sequence[Job]) -> tuple[list[str], list[dict[st
 def wanted_rows(
     module: ModuleType, rows: Sequence[Frames], senders: Sequence[str | None] | None = None
 ) -> list[dict[str, Any]]:
-    """Return what the row codec says of messages, as JSON has it."""
+    """Return what the row codec says of messages, as JSON has it; null frames have no row."""
     columns = module.columns
     batch = decode_rows(rows, columns.SCHEMA, module.codec.decode, columns.ATTRIBUTES, senders)
     found = [_plain(row) for row in batch.to_pylist()]
     return [
-        row | {"_octets": sum(len(frame or b"") for frame in frames or ())}
+        {} if frames is None else row | {"_octets": sum(len(frame or b"") for frame in frames)}
         for row, frames in zip(found, rows, strict=True)
     ]
 

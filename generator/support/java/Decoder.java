@@ -8,9 +8,9 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.unsafe.types.UTF8String;
 
 /**
- * Decoder from captured messages to rows, inside Spark's process. The columns are {@code _message}, {@code _error},
- * {@code _frames}, a struct for each message of the protocol (null except for the row's message), and {@code _octets},
- * the number of octets of all non-null frames.
+ * Decoder from the frames of messages to rows, inside Spark's process. The columns are {@code _message},
+ * {@code _error}, {@code _frames}, a struct for each message of the protocol (null except for the row's message), and
+ * {@code _octets}: the number of octets of all non-null frames. Null frames give a null row.
  *
  * <p>The rows equal those of the package's {@code columns.decode}, errors included. No input from a peer makes the
  * decoder throw, and no memory is allocated by a number that a peer sent.
@@ -18,8 +18,6 @@ import org.apache.spark.unsafe.types.UTF8String;
 public final class Decoder {
     /** Largest number of frames of one message; a Spark row bounds the octets. */
     private static final int MAX_FRAMES = 65_536;
-
-    private static final Object[] NONE = {};
 
     private final Protocol protocol;
     private final Message[] messages;
@@ -36,9 +34,9 @@ public final class Decoder {
         return type;
     }
 
-    /** The protocol's name. */
-    public String name() {
-        return protocol.name();
+    /** The frames of a message of one frame. */
+    public static ArrayData single(byte[] frame) {
+        return frame == null ? null : new GenericArrayData(new Object[] {frame});
     }
 
     /** The cursor for fast reading; null if frames are null or too many. */
@@ -53,13 +51,15 @@ public final class Decoder {
 
     /** Decodes frames with the tables; {@code sender} is a role's letter, null or empty if unknown. */
     public InternalRow decode(ArrayData frames, UTF8String sender) {
-        Object[] found = frames == null ? NONE : octets(frames);
+        if (frames == null) {
+            return null;
+        }
+        Object[] found = octets(frames);
         long total = count(found);
         try {
             return read(found, sender == null || sender.numBytes() == 0 ? null : sender.toString(), total);
         } catch (Refusal refusal) {
-            ArrayData kept = frames == null ? null : new GenericArrayData(found);
-            return Decoded.of(messages.length, refusal, kept, total);
+            return Decoded.of(messages.length, refusal, new GenericArrayData(found), total);
         }
     }
 

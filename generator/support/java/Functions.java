@@ -9,12 +9,13 @@ import org.apache.spark.sql.types.StructType;
 import org.apache.spark.sql.util.CaseInsensitiveStringMap;
 
 /**
- * The decoders of all protocols as a catalog of functions: {@code decode_flux(frames)} and so on.
+ * The decoders of all protocols as a catalog of functions.
  *
- * <p>Set {@code spark.sql.catalog.specwire} to this class to use it in a session.
+ * <p>{@code from_flux(value)} takes a BINARY or ARRAY&lt;BINARY&gt; value, followed by the sender if the protocol takes
+ * one. Set {@code spark.sql.catalog.specwire} to this class to use them in a session.
  */
 public final class Functions implements FunctionCatalog {
-    private static final String PREFIX = "decode_";
+    private static final String PREFIX = "from_";
 
     private String catalog = "";
 
@@ -46,7 +47,7 @@ public final class Functions implements FunctionCatalog {
                 // A package of the user's is in a jar of its own, which only the session's loader has.
                 ClassLoader loader = Thread.currentThread().getContextClassLoader();
                 Class<?> found = Class.forName("specwire.generated." + part + ".Decode", true, loader);
-                return new Found((Function) found.getConstructor().newInstance());
+                return new Found(name, (Function) found.getConstructor().newInstance());
             } catch (ClassNotFoundException missing) {
                 continue;
             } catch (ReflectiveOperationException fault) {
@@ -56,24 +57,15 @@ public final class Functions implements FunctionCatalog {
         throw new NoSuchFunctionException(identifier);
     }
 
-    private record Found(Function function) implements UnboundFunction {
-        @Override
-        public String name() {
-            return function.name();
-        }
-
+    private record Found(String name, Function function) implements UnboundFunction {
         @Override
         public String description() {
-            return name() + ": the frames of a captured message to the columns of its protocol";
+            return name + ": the frames of a message to the columns of its protocol";
         }
 
         @Override
         public BoundFunction bind(StructType given) {
-            int wanted = function.inputTypes().length;
-            if (given.length() != wanted) {
-                throw new UnsupportedOperationException(name() + " takes " + wanted + " arguments");
-            }
-            return function;
+            return function.bind(name, given);
         }
     }
 }

@@ -1,79 +1,102 @@
-"""The Arrow backend: the generated package's `columns.decode`, which takes some thousand messages at a time.
+"""Arrow back end: decode in Python workers, some thousand messages at a time.
 
-What takes the time is the way to Python and back, row by row on Java's side, so as little as can be is sent
-(`specwire.runtime.spark.decoding.returned`), and what the worker sees anyway is not worked out again in Java.
+`ARROW` calls the generated package's `columns.decode`. `PYTHON` calls `codec.decode` message by message; it is the
+reference that tests hold the other back ends to.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeAlias
 
+import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as F
+from pyspark.sql import Column, SparkSession
 from pyspark.sql.pandas.functions import arrow_udf
+from pyspark.sql.pandas.types import to_arrow_type
 
-from specwire.runtime.spark.decoding.noted import FRAMES, noted_name
-from specwire.runtime.spark.decoding.returned import returned_for
-from specwire.runtime.spark.protocols import load_columns, load_layout, load_schemas
+from specwire.generated.columns.arrow import numbers_in
+from specwire.generated.columns.rows import decode_rows
+from specwire.runtime.spark.decoding.shape import struct_type
+from specwire.runtime.spark.protocols import load_codec, load_columns, load_layout
 from specwire.runtime.spark.session.shipping import ship_packages
 
 Arrays: TypeAlias = "pa.Array[Any]"
-DecodeArrays = Callable[[Arrays, Arrays], pa.RecordBatch]
-"""Takes frames and senders to the columns of ``columns.SCHEMA``."""
-
-_DECODED = "_decoded"
+DecodeArrays = Callable[[str, Arrays, Arrays], pa.RecordBatch]
+"""Decodes messages of a protocol, from frames and senders, to the columns of ``columns.SCHEMA``."""
 
 
-def available(spark: SparkSession, protocol: str) -> str | None:
-    """See `specwire.runtime.spark.decoding.backends.Backend`."""
-    return None
+@dataclass(frozen=True)
+class ArrowBackend:
+    """Back end that decodes with a function of Arrow arrays, which Python workers import when they need it."""
+
+    decode_arrays: DecodeArrays
+
+    def available(self, spark: SparkSession, protocol: str) -> str | None:
+        """See `specwire.runtime.spark.decoding.backends.Backend`; ships the package to Python workers."""
+        ship_packages(spark, protocol)
+        return None
+
+    def column(self, value: Column, protocol: str, sender: Column | None) -> Column:
+        """See `specwire.runtime.spark.decoding.backends.Backend`."""
+        senders = [sender] if sender is not None and load_layout(protocol).takes_sender else []
+        found: Column = self.function(protocol)(value, *senders)
+        return found
+
+    def function(self, protocol: str) -> Any:
+        """Return the Spark function of a BINARY or ARRAY<BINARY> value and, optionally, its sender."""
+        type = struct_type(protocol)
+        arrow_type: Any = to_arrow_type(type, timezone="UTC")
+        decode_arrays = self.decode_arrays
+
+        # Spark requires the annotation `pa.Array`, without parameters and without None.
+        def decode_frames(value: pa.Array, sender: pa.Array = None) -> pa.Array:  # type: ignore[type-arg,assignment]
+            frames = as_lists(value)
+            senders = pa.nulls(len(frames), pa.string()) if sender is None else sender
+            columns = [*decode_arrays(protocol, frames, senders).columns, count_octets(frames)]
+            # The casts copy nothing: they add the metadata of fields that Spark expects.
+            cast = [column.cast(field.type) for column, field in zip(columns, arrow_type, strict=True)]
+            return pa.StructArray.from_arrays(cast, fields=list(arrow_type), mask=value.is_null())
+
+        make: Callable[..., Any] = arrow_udf  # Its stub does not support structs.
+        # Otherwise Spark decodes once more for each filter that it pushes down.
+        return make(decode_frames, type).asNondeterministic()
 
 
-def decode(frame: DataFrame, protocol: str) -> DataFrame:
-    """See `specwire.runtime.spark.decoding.backends.Backend`."""
-    return decode_by(columns_of(protocol), frame, protocol)
+def _decode_columns(protocol: str, frames: Arrays, senders: Arrays) -> pa.RecordBatch:
+    return load_columns(protocol).decode(frames, senders)
 
 
-def decode_counted(frame: DataFrame, protocol: str, octets: str) -> DataFrame:
-    """See `specwire.runtime.spark.decoding.backends.CountingBackend`."""
-    return decode_by(columns_of(protocol), frame, protocol, octets)
+def _decode_rows(protocol: str, frames: Arrays, senders: Arrays) -> pa.RecordBatch:
+    columns, codec = load_columns(protocol), load_codec(protocol)
+    known: list[str | None] | None = None
+    if "sender" in inspect.signature(codec.decode).parameters:
+        known = [sender or None for sender in senders.to_pylist()]
+    return decode_rows(frames.to_pylist(), columns.SCHEMA, codec.decode, columns.ATTRIBUTES, known)
 
 
-def columns_of(protocol: str) -> DecodeArrays:
-    """Return the package's decoder of arrays, which a worker imports when it is called."""
-
-    def decode_arrays(frames: Arrays, senders: Arrays) -> pa.RecordBatch:
-        return load_columns(protocol).decode(frames, senders)
-
-    return decode_arrays
+ARROW = ArrowBackend(_decode_columns)
+PYTHON = ArrowBackend(_decode_rows)
 
 
-def decode_by(
-    decode_arrays: DecodeArrays, frame: DataFrame, protocol: str, octets: str | None = None
-) -> DataFrame:
-    """Return `frame` decoded by a function in a Python worker, which is sent frames, and senders where they matter.
+def as_lists(values: Arrays) -> Arrays:
+    """Return each value as a list of frames: a list as it is, a single frame as a list of one."""
+    if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
+        return values
+    offsets: Any = pa.array(np.arange(len(values) + 1, dtype=np.int32))
+    frames: Any = values
+    return pa.ListArray.from_arrays(offsets, frames, mask=values.is_null())
 
-    The octets of all frames come before the decoded columns where a name for them is given.
-    """
-    ship_packages(frame.sparkSession, protocol)
-    layout = load_layout(protocol)
-    returned = returned_for(load_schemas(protocol).DECODED, layout)
 
-    # Spark takes what is annotated as `pa.Array` and nothing else for a function of arrays.
-    def decode_sent(frames: pa.Array, senders: pa.Array) -> pa.Array:  # type: ignore[type-arg]
-        return returned.pack(decode_arrays(frames, senders), frames)
-
-    def decode_frames(frames: pa.Array) -> pa.Array:  # type: ignore[type-arg]
-        return decode_sent(frames, pa.nulls(len(frames), pa.string()))
-
-    make: Callable[..., Any] = arrow_udf  # its stub knows no structs
-    by_sender = layout.takes_sender
-    sent = [F.col(FRAMES), *([F.col(noted_name(protocol, "sender"))] if by_sender else [])]
-    # A filter above would be pushed below, with a decoding of its own, if Spark might repeat this one.
-    function = make(decode_sent if by_sender else decode_frames, returned.type).asNondeterministic()
-    others = [F.col(name) for name in frame.columns if name != FRAMES]
-    counted = [] if octets is None else [returned.octets(F.col(_DECODED)).alias(octets)]
-    decoded = frame.select("*", function(*sent).alias(_DECODED))
-    return decoded.select(*others, *counted, *returned.unpack(F.col(_DECODED)))
+def count_octets(frames: Arrays) -> Arrays:
+    """Return the number of octets of all frames of each message; null frames have none."""
+    lists: Any = frames
+    values = lists.values
+    if not len(values):
+        return pa.array(np.zeros(len(frames), np.int64))
+    octets = np.int64 if pa.types.is_large_binary(values.type) else np.int32
+    ends = numbers_in(values.buffers()[1], octets)[values.offset :]
+    found: Arrays = pa.array(np.diff(ends[lists.offsets.to_numpy()]).astype(np.int64))
+    return found

@@ -1,69 +1,50 @@
-"""What decodes frames on Spark: several backends, one result.
+"""Back ends that decode frames on Spark: Java and Arrow, and Python as the reference of tests.
 
-A backend is a module with the two functions of `Backend`. What it is given has any columns, then ``_frames``;
-what it returns has those columns as they were, but for ``_frames``, then exactly the columns of the
-generated ``schema.DECODED``, in that order. One of the columns is called `noted_name(protocol, "sender")`: the
-letter of the role that sent the message, null or empty where nobody knows. All backends give the same rows,
-errors included; modes, options and tables are made of that one result.
-
-A backend's module is imported when it is asked for, because one may need what is not installed.
+All give the same rows, errors included. Modes, options and tables are expressions over that one result.
 """
 
 from __future__ import annotations
 
-import importlib
 import logging
-from collections.abc import Mapping
-from types import MappingProxyType
-from typing import Protocol, cast, runtime_checkable
+from typing import Protocol
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, SparkSession
 
 from specwire.runtime.spark.errors import InputError
 
-BACKENDS: Mapping[str, str] = MappingProxyType(
-    {
-        "jvm": "specwire.runtime.spark.decoding.jvm",
-        "arrow": "specwire.runtime.spark.decoding.arrow",
-        "python": "specwire.runtime.spark.decoding.python",
-    }
-)
-"""The modules by the names of their backends."""
-
-AUTO = ("jvm", "arrow", "python")
-"""What ``auto`` tries, in this order."""
+BACKENDS = ("jvm", "arrow", "python")
+"""Names of the back ends, in the order in which ``auto`` tries them."""
 
 _log = logging.getLogger(__name__)
 
 
 class Backend(Protocol):
-    """A module that decodes."""
+    """Decoder from a column of frames to a column of structs."""
 
     def available(self, spark: SparkSession, protocol: str) -> str | None:
-        """Return None where the backend can decode `protocol` in this session, else the reason in one sentence."""
+        """Return None if the back end can decode `protocol` in this session, else the reason in one sentence."""
         ...
 
-    def decode(self, frame: DataFrame, protocol: str) -> DataFrame:
-        """Return `frame` decoded; its last column, ``_frames`` (array<binary>), gives way to `schema.DECODED`."""
-        ...
+    def column(self, value: Column, protocol: str, sender: Column | None) -> Column:
+        """Return a struct of type `specwire.runtime.spark.decoding.shape.struct_type`, null where `value` is null.
 
+        Args:
+            value: BINARY (a message of one frame) or ARRAY<BINARY>.
+            protocol: the package.
+            sender: role letter of the sender, null or empty if unknown; not used if the octets tell messages apart.
 
-@runtime_checkable
-class CountingBackend(Protocol):
-    """A backend that knows the octets of all frames without looking at them once more."""
-
-    def decode_counted(self, frame: DataFrame, protocol: str, octets: str) -> DataFrame:
-        """Do as `Backend.decode` does, with the octets in a column of that name before the decoded ones."""
+        Spark evaluates the column once for each row and each reference to it in a query.
+        """
         ...
 
 
 def find_backend(name: str, spark: SparkSession, protocol: str) -> Backend:
-    """Return the backend of a name, or the best one there is for ``auto``, which is logged with the reason.
+    """Return the back end `name`; for ``auto`` the first that is available, which is logged with the reason.
 
-    Raises InputError where there is no such backend or it cannot be used here.
+    Raises InputError if there is no such back end or it cannot be used here.
     """
     if name == "auto":
-        return _best(spark, protocol)
+        return _first_available(spark, protocol)
     if name == "sql":
         raise InputError("the backend 'sql' was removed: use 'jvm' (Java) or 'arrow'")
     if name not in BACKENDS:
@@ -75,13 +56,20 @@ def find_backend(name: str, spark: SparkSession, protocol: str) -> Backend:
 
 
 def load_backend(name: str) -> Backend:
-    """Return the backend of a known name, usable here or not."""
-    return cast(Backend, importlib.import_module(BACKENDS[name]))
+    """Return the back end of a known name, available or not."""
+    # A client of Spark Connect may lack what another back end imports.
+    if name == "jvm":
+        from specwire.runtime.spark.decoding.jvm import JVM
+
+        return JVM
+    from specwire.runtime.spark.decoding.arrow import ARROW, PYTHON
+
+    return ARROW if name == "arrow" else PYTHON
 
 
-def _best(spark: SparkSession, protocol: str) -> Backend:
+def _first_available(spark: SparkSession, protocol: str) -> Backend:
     reasons: list[str] = []
-    for name in AUTO:
+    for name in BACKENDS:
         backend = load_backend(name)
         reason = backend.available(spark, protocol)
         if reason is None:

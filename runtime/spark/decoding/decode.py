@@ -1,24 +1,19 @@
 """Frames to messages on Spark: the second layer, one row for each captured message.
 
-Each row keeps what the tap noted, and gets `_message` (the class name), `_error` with `_frames` where the
-frames are not a message of the protocol, and one struct for each message type, null but for the row's own. What
-decodes is one of the backends in `specwire.runtime.spark.decoding.backends`; everything that can be asked for
-besides is made here of its result, by expressions that run in Java.
+Each row keeps the columns of the capture and those of the caller. It gets `_message` (the class name), `_error` with
+`_frames` if the frames are not a message of the protocol, and a struct for each message type, null in rows of other
+types. A back end (`specwire.runtime.spark.decoding.backends`) decodes; modes and options are expressions in Java.
 
-    captured --prepare--> noted, _frames --backend--> noted, DECODED --sift--> rows asked for --shape--> columns asked for
+    frames --_prepare--> capture's columns, _frames --back end--> DECODED --_sift--> rows --shape--> columns asked for
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from functools import reduce
-from operator import add
-
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
+from pyspark.sql.types import ArrayType, BinaryType
 
-from specwire.runtime.spark.decoding.backends import CountingBackend, find_backend
-from specwire.runtime.spark.decoding.noted import FRAMES, OCTETS, name_noted, noted_name
+from specwire.runtime.spark.decoding.backends import find_backend
 from specwire.runtime.spark.decoding.options import (
     Mode,
     Options,
@@ -26,55 +21,102 @@ from specwire.runtime.spark.decoding.options import (
     read_options,
     resolve_dialect,
 )
-from specwire.runtime.spark.decoding.shape import INPUT_FILE, RECORD_FRAMES, RECORD_ID, check_columns, shape
+from specwire.runtime.spark.decoding.shape import (
+    COUNT,
+    FRAMES,
+    INPUT_FILE,
+    OCTETS,
+    RECORD_FRAMES,
+    RECORD_ID,
+    check_columns,
+    decoded_fields,
+    name_noted,
+    noted_name,
+    quoted,
+    shape,
+)
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
 
-FEW_FRAMES = 4
-"""As many as most messages have at most."""
+_DECODED = "_decoded"
 
 
 def decode(
     frame: DataFrame, protocol: str, backend: str = "auto", mode: str = "PERMISSIVE", **options: object
 ) -> DataFrame:
-    """Decode captured messages (columns as of `read_capture`), every row as `protocol`.
+    """Decode the column `frames` of every row as `protocol`.
 
     Args:
-        frame: the captured messages; columns that no tap writes are left out.
-        protocol: the name of a generated package.
-        backend: ``auto``, ``jvm``, ``arrow``, ``sql`` or ``python``; all give the same rows.
+        frame: messages with a column `frames` (ARRAY<BINARY>). Columns of a capture (see `read_capture`) come first
+            in the result, with a leading ``_`` where a message has the same name. Other columns are kept.
+        protocol: the name of a package.
+        backend: ``auto``, ``jvm``, ``arrow`` or ``python``; all give the same rows.
         mode: PERMISSIVE, DROPMALFORMED or FAILFAST, see `specwire.runtime.spark.decoding.options.Mode`.
         options: see `specwire.runtime.spark.decoding.options.Options`.
 
     Raises:
-        InputError: something of this is unknown, or `frame` has no such columns.
+        InputError: an argument is unknown, or `frame` has no such column.
     """
     asked = read_options({"mode": mode, **options})
     protocol = resolve_dialect(protocol, asked.dialect)
     schemas = load_schemas(protocol)
     check_messages(protocol, asked.message, schemas.SCHEMAS)
-    check_columns(protocol, asked.columns)
+    others = _other_columns(frame, protocol)
+    check_columns(protocol, asked.columns, others)
     chosen = find_backend(backend, frame.sparkSession, protocol)
-    if isinstance(chosen, CountingBackend):
-        noted = _prepare(frame, protocol, asked, {})
-        rows = chosen.decode_counted(noted, protocol, noted_name(protocol, OCTETS.name))
-    else:
-        rows = chosen.decode(_prepare(frame, protocol, asked, {OCTETS.name: _count_octets()}), protocol)
-    return shape(_sift(rows, protocol, asked), protocol, asked)
+    rows = _prepare(frame, protocol, asked, others)
+    # Null frames are a row with an error, unlike a null column of `from_specwire`.
+    frames = F.coalesce(F.col(FRAMES), F.array().cast("array<binary>"))
+    sender = noted_name(protocol, "sender")
+    found = chosen.column(frames, protocol, F.col(sender) if sender in rows.columns else None)
+    decoded = [
+        F.col(_DECODED)[field.name].alias(field.name, metadata=field.metadata) for field in schemas.DECODED
+    ]
+    raw = schemas.DECODED.fieldNames().index(FRAMES)
+    decoded[raw] = F.when(F.col(FRAMES).isNotNull(), decoded[raw]).alias(FRAMES)
+    # Never null, and Spark must know it.
+    octets = F.coalesce(F.col(_DECODED)[COUNT.name], F.lit(0).cast("long"))
+    before = [F.col(quoted(name)) for name in rows.columns if name != FRAMES]
+    rows = rows.select("*", found.alias(_DECODED))
+    rows = rows.select(*before, octets.alias(noted_name(protocol, OCTETS.name)), *decoded)
+    return shape(_sift(rows, protocol, asked), protocol, asked, others)
 
 
-def _prepare(frame: DataFrame, protocol: str, asked: Options, counted: Mapping[str, Column]) -> DataFrame:
-    """Name the noted columns so that no message has their names, and add what was asked for beside them."""
-    there = {name.casefold() for name in frame.columns}
-    if missing := [name for name in CAPTURE.fieldNames() if name not in there]:
+def _other_columns(frame: DataFrame, protocol: str) -> list[str]:
+    """Return the columns of `frame` that no capture has; InputError for one that is also a decoded column."""
+    if "frames" not in {name.casefold() for name in frame.columns}:
         raise InputError(
-            f"the DataFrame has no column {missing[0]!r}; captured messages have {', '.join(CAPTURE.fieldNames())}"
+            "the DataFrame has no column 'frames': decode() takes ARRAY<BINARY>, or use from_specwire()"
         )
+    type = frame.select("frames").schema[0].dataType
+    if not (isinstance(type, ArrayType) and isinstance(type.elementType, BinaryType)):
+        raise InputError(
+            f"the column 'frames' is {type.simpleString()}, not array<binary>; from_specwire() takes binary too"
+        )
+    others = [name for name in frame.columns if name.casefold() not in CAPTURE.fieldNames()]
+    taken = {name.casefold(): name for name in decoded_fields(protocol)}
+    for name in others:
+        if name.casefold() in taken or name == _DECODED:
+            raise InputError(
+                f"the DataFrame has a column {name!r}, which decoded {protocol} has too: rename or drop it"
+            )
+    return others
+
+
+def _prepare(frame: DataFrame, protocol: str, asked: Options, others: list[str]) -> DataFrame:
+    """Rename the columns of the capture where a message has the same name, and add those that options ask for."""
+    there = {name.casefold() for name in frame.columns}
     noted = name_noted(load_schemas(protocol).DECODED.fieldNames())
-    columns = {field.name: F.col(source.name) for field, source in zip(noted, ENVELOPE, strict=False)}
-    columns |= {noted_name(protocol, name): column for name, column in counted.items()}
+    columns: dict[str, Column] = {
+        field.name: F.col(source.name)
+        for field, source in zip(noted, ENVELOPE, strict=False)
+        if source.name in there
+    }
+    columns |= {name: F.col(quoted(name)) for name in others}
     if asked.record_id:
+        if missing := [name for name in ("tap", "seq") if name not in there]:
+            raise InputError(f"option 'record_id' needs the column {missing[0]!r}, which the DataFrame lacks")
         columns[RECORD_ID.name] = F.concat_ws("/", "tap", "seq")
     if asked.record_frames:
         columns[RECORD_FRAMES.name] = F.col("frames")
@@ -86,12 +128,11 @@ def _prepare(frame: DataFrame, protocol: str, asked: Options, counted: Mapping[s
 
 
 def _sift(rows: DataFrame, protocol: str, asked: Options) -> DataFrame:
-    """Leave out the rows that were not asked for, or fail where one does not decode."""
+    """Return the rows asked for, or fail the query at a row that does not decode."""
     faulty = F.col("_error").isNotNull()
     if asked.mode is Mode.FAILFAST:
-        rows = rows.where(
-            F.when(faulty, F.raise_error(_describe_fault(protocol)).cast("boolean")).otherwise(True)
-        )
+        failure = F.raise_error(_describe_fault(rows, protocol)).cast("boolean")
+        rows = rows.where(F.when(faulty, failure).otherwise(True))
     elif asked.mode is Mode.DROPMALFORMED:
         rows = rows.where(~faulty)
     if asked.message:
@@ -99,25 +140,18 @@ def _sift(rows: DataFrame, protocol: str, asked: Options) -> DataFrame:
     return rows
 
 
-def _describe_fault(protocol: str) -> Column:
-    """The sentence that a query fails with."""
-    file = F.when(F.col(INPUT_FILE.name) != "", F.concat(INPUT_FILE.name, F.lit(": "))).otherwise("")
-    seq, tap = (
-        F.coalesce(F.col(noted_name(protocol, name)).cast("string"), F.lit("?")) for name in ("seq", "tap")
-    )
-    frame = F.coalesce(F.concat(F.lit(", frame "), F.col("_error.frame").cast("string")), F.lit(""))
-    return F.concat(
-        file, F.lit("message "), seq, F.lit(" of tap "), tap, frame, F.lit(": "), F.col("_error.text")
-    )
-
-
-def _count_octets() -> Column:
-    """The octets of all frames that are there: of a few frame by frame, which takes less than half as long as to join them.
-
-    Many are joined as texts, which checks nothing and is compiled, unlike a fold.
-    """
-    frames, nothing = F.col("frames"), F.lit(0).cast("long")
-    sizes = (F.octet_length(F.get(frames, F.lit(index))).cast("long") for index in range(FEW_FRAMES))
-    few = reduce(add, (F.coalesce(size, nothing) for size in sizes))
-    joined = F.octet_length(F.array_join(frames.cast("array<string>"), "")).cast("long")
-    return F.when(F.size(frames) <= FEW_FRAMES, few).otherwise(F.coalesce(joined, nothing))
+def _describe_fault(rows: DataFrame, protocol: str) -> Column:
+    """Return the sentence that a query fails with: file, message, tap and frame as far as they are known."""
+    known = {name: noted_name(protocol, name) for name in ("seq", "tap")}
+    named = {
+        name: F.coalesce(F.col(column).cast("string"), F.lit("?"))
+        for name, column in known.items()
+        if column in rows.columns
+    }
+    words = {"seq": "message ", "tap": " of tap " if "seq" in named else "tap "}
+    message = [part for name, column in named.items() for part in (F.lit(words[name]), column)]
+    frame = F.concat(F.lit("frame "), F.col("_error.frame").cast("string"))
+    place = F.concat_ws(", ", *([F.concat(*message)] if message else []), frame)
+    file = F.col(INPUT_FILE.name)
+    parts = (F.when(part != "", part) for part in (file, place))
+    return F.concat_ws(": ", *parts, F.col("_error.text"))

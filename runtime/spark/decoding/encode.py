@@ -1,8 +1,14 @@
-"""Messages to frames on Spark: the inverse of `decode`, by the generated package's `columns.encode`.
+"""Messages to frames on Spark: the inverse of `decode`, with the generated package's `columns.encode`.
 
-A row is the message whose struct is not null, or the raw frames of a row that did not decode, so a capture comes
-back octet for octet, faults included. The columns of the messages go to Python workers and the frames come back;
-what the tap noted stays in Java, and gets the names that it has in a capture.
+A row is encoded from its message struct that is not null, or from the raw frames if it did not decode. So a capture
+is restored octet for octet, faults included. The columns of messages go to Python workers and frames come back; the
+columns of the capture stay in Java and get their names in a capture again.
+
+Columns are sent without null lists (`wire`), at any depth. If batches are bounded in octets
+(``spark.sql.execution.arrow.maxBytesPerBatch``), Spark computes the size of a batch after each row, and for a list
+column it then visits all rows since the last list that is not null: 50,000 rows of other messages take minutes. So a
+list is sent as a struct of ``_there`` and ``_items``, and a struct with its own ``_there``. Names of fields never
+begin with ``_``.
 """
 
 from __future__ import annotations
@@ -10,17 +16,18 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias, cast
 
+import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.functions import arrow_udf
-from pyspark.sql.types import ArrayType, BinaryType, StringType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
 from specwire.generated.errors import EncodeError
-from specwire.runtime.spark.decoding.noted import FRAMES, name_noted
 from specwire.runtime.spark.decoding.options import Mode, read_options
+from specwire.runtime.spark.decoding.shape import FRAMES, name_noted
 from specwire.runtime.spark.decoding.tables import stated_protocol
-from specwire.runtime.spark.decoding.wiring import unwire, wire
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_columns, load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE
@@ -31,6 +38,7 @@ EncodeBatch = Callable[[pa.RecordBatch], Arrays]
 
 ENCODED = StructType([StructField("frames", ArrayType(BinaryType())), StructField("error", StringType())])
 _FRAMES: Any = pa.list_(pa.binary())
+_compute: Any = pc
 
 
 def encode(
@@ -56,18 +64,47 @@ def encode(
     ship_packages(frame.sparkSession, protocol)
     rows = frame.select(*noted, held.alias("_held"))
     sent = rows.schema["_held"].dataType
+    encoded = encode_decoded(wire(F.col("_held"), sent), sent, protocol).alias("_encoded")
+    return _conclude(rows.select(*rows.columns[:-1], encoded), wanted)
+
+
+def encode_decoded(sent: Column, type: DataType, protocol: str) -> Column:
+    """Return `ENCODED` of structs of decoded columns of `type`, in the form of `wire`; Python workers encode."""
 
     def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
-        return encode_array(unwire(rows, sent), load_columns(protocol).encode)
+        return encode_array(unwire(rows, type), load_columns(protocol).encode)
 
-    make: Callable[..., Any] = arrow_udf  # its stub knows no structs
-    encoded: Column = make(encode_rows, ENCODED).asNondeterministic()(wire(F.col("_held"), sent))
-    return _conclude(rows.select(*rows.columns[:-1], encoded.alias("_encoded")), wanted)
+    return _function(encode_rows)(sent)
 
 
-def encode_array(rows: Arrays, encode_batch: EncodeBatch) -> Arrays:
-    """Return the frames of rows of structs, and of those that cannot be encoded why."""
-    parts = [*_encode_parts(pa.RecordBatch.from_struct_array(cast("pa.StructArray", rows)), encode_batch)]
+def encode_message(data: Column, message: str, protocol: str) -> Column:
+    """Return `ENCODED` of structs of the fields of `message`, of any type; null where a struct is null."""
+
+    def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
+        lists: Any = rows
+        there = lists.value_lengths().to_numpy()
+        encoded: Any = encode_array(lists.flatten(), load_columns(protocol).encode, message)
+        found: Arrays = encoded.take(pa.array(np.cumsum(there) - 1, mask=there == 0))
+        return found
+
+    # A null struct is sent as an empty list, because it would have null lists.
+    return _function(encode_rows)(F.array_compact(F.array(data)))
+
+
+def _function(encode_rows: Callable[..., Any]) -> Callable[[Column], Column]:
+    make: Callable[..., Any] = arrow_udf  # Its stub does not support structs.
+    found: Callable[[Column], Column] = make(encode_rows, ENCODED).asNondeterministic()
+    return found
+
+
+def encode_array(rows: Arrays, encode_batch: EncodeBatch, message: str | None = None) -> Arrays:
+    """Return the frames of structs of decoded columns, or of the fields of `message`; errors beside them."""
+    if message is None:
+        structs: Any = rows
+        batch = pa.RecordBatch.from_arrays(structs.flatten(), names=[field.name for field in rows.type])
+    else:
+        batch = pa.RecordBatch.from_arrays([rows], names=[message])
+    parts = [*_encode_parts(batch, encode_batch)] or [(pa.array([], _FRAMES), pa.array([], pa.string()))]
     frames = pa.concat_arrays([part[0] for part in parts])
     errors = pa.concat_arrays([part[1] for part in parts])
     return pa.StructArray.from_arrays([frames, errors], names=ENCODED.fieldNames())
@@ -136,3 +173,42 @@ def _conclude(rows: DataFrame, mode: Mode) -> DataFrame:
     failure = F.raise_error(F.concat(where, error)).cast("boolean")
     sound = rows.where(F.when(error.isNotNull(), failure).otherwise(True))
     return sound.select(*noted, frames.alias("frames", metadata=meaning))
+
+
+def wire(column: Column, type: DataType) -> Column:
+    """Return a column of `type` in the form without null lists."""
+    match type:
+        case ArrayType(elementType=element):
+            items = F.transform(column, lambda item: wire(item, element)) if _has_lists(element) else column
+            return F.struct(column.isNotNull().alias("_there"), F.coalesce(items, F.array()).alias("_items"))
+        case StructType(fields=fields):
+            inside = [wire(column[field.name], field.dataType).alias(field.name) for field in fields]
+            return F.struct(column.isNotNull().alias("_there"), *inside)
+    return column
+
+
+def unwire(array: Arrays, type: DataType) -> Arrays:
+    """Return the array of `type` that `wire` was given, from the form that it returned."""
+    match type:
+        case ArrayType(elementType=element):
+            there, items = _compute.struct_field(array, "_there"), _compute.struct_field(array, "_items")
+            ends = np.cumsum(_compute.list_value_length(items).to_numpy(), dtype=np.int32)
+            offsets: Any = pa.array(np.concatenate([np.zeros(1, np.int32), ends]))
+            values = _compute.list_flatten(items)
+            values = unwire(values, element) if _has_lists(element) else values
+            return pa.ListArray.from_arrays(offsets, values, mask=_compute.invert(there))
+        case StructType(fields=fields):
+            there = _compute.struct_field(array, "_there")
+            inside = [unwire(_compute.struct_field(array, f.name), f.dataType) for f in fields]
+            mask = cast(Any, _compute.invert(there))
+            return pa.StructArray.from_arrays(inside, names=[field.name for field in fields], mask=mask)
+    return array
+
+
+def _has_lists(type: DataType) -> bool:
+    match type:
+        case ArrayType():
+            return True
+        case StructType(fields=fields):
+            return any(_has_lists(field.dataType) for field in fields)
+    return False

@@ -17,12 +17,10 @@ from typing import Literal
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
-from pyspark.sql.types import ArrayType, StructField, StructType
+from pyspark.sql.types import ArrayType, BinaryType, DataType, StringType, StructField, StructType
 
-from specwire.runtime.spark.decoding.noted import name_noted
 from specwire.runtime.spark.decoding.payloads import PAYLOAD_OF
-from specwire.runtime.spark.decoding.required import required
-from specwire.runtime.spark.decoding.shape import ADDED, PROTOCOL
+from specwire.runtime.spark.decoding.shape import ADDED, PROTOCOL, name_noted
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 
@@ -201,3 +199,25 @@ def _map(pairs: Column) -> Column:
     """The map of a dictionary's pairs, of which none may hide another."""
     names = F.transform(pairs, lambda pair: pair["name"])
     return F.when(F.size(F.array_distinct(names)) == F.size(names), F.map_from_entries(pairs))
+
+
+def required(column: Column, type: DataType, name: str) -> Column:
+    """Return a column that is not nullable: a null fails the query in a sentence that names the column.
+
+    Spark has no expression for this, so the column is coalesced with a value that is never null and always fails.
+    """
+    return F.coalesce(column, _never(type, F.raise_error(F.lit(f"{name} is null, which no message has"))))
+
+
+def _never(type: DataType, failure: Column) -> Column:
+    """Return a value that Spark assumes not to be null, and that fails when it is evaluated."""
+    match type:
+        case ArrayType(elementType=element):
+            return F.array(failure.cast(element))
+        case StructType(fields=fields):
+            return F.struct(*(failure.cast(field.dataType).alias(field.name) for field in fields))
+        case StringType():
+            return F.concat_ws("", F.array(failure.cast("string")))
+        case BinaryType():
+            return F.concat_ws("", F.array(failure.cast("string"))).cast("binary")
+    return F.size(F.array(failure.cast("int"))).cast(type)

@@ -9,7 +9,7 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F
 
 from specwire.generated.schema import ERROR
-from specwire.runtime.spark.decoding.noted import FRAMES, NOTED, OCTETS
+from specwire.runtime.spark.decoding.shape import FRAMES, NOTED, OCTETS
 from specwire.runtime.spark.pipeline.summary import UNKNOWN_TEXT
 from specwire.runtime.spark.reading.capture import ENVELOPE
 

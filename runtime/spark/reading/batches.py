@@ -14,9 +14,15 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
-from specwire.runtime.spark.decoding.noted import NOTED, name_noted
 from specwire.runtime.spark.decoding.options import Mode, Options
-from specwire.runtime.spark.decoding.shape import INPUT_FILE, RECORD_FRAMES, RECORD_ID, schema_of
+from specwire.runtime.spark.decoding.shape import (
+    INPUT_FILE,
+    NOTED,
+    RECORD_FRAMES,
+    RECORD_ID,
+    name_noted,
+    schema_of,
+)
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_columns, load_schemas
 

@@ -21,12 +21,14 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from pyspark.errors import AnalysisException
 from pyspark.sql import SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
 from pyspark.sql.types import StructType
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_protocols, read_footer, survey_segments
+from specwire.runtime.spark.decoding.column import register_functions
 from specwire.runtime.spark.decoding.options import (
     KNOWN,
     Mode,
@@ -56,9 +58,15 @@ _BATCH_ROWS = 50_000
 
 
 def register(spark: SparkSession) -> None:
-    """Make the format ``specwire`` known to a session, with the packages that are known now."""
+    """Register the format ``specwire`` and the SQL functions of all protocols in a session, for the packages known now."""
     ship_packages(spark)
-    spark.dataSource.register(SpecwireSource)
+    try:
+        spark.dataSource.register(SpecwireSource)
+    except AnalysisException as error:
+        # A session made by newSession() may have the format of the session before it.
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+    register_functions(spark)
 
 
 class SpecwireSource(DataSource):

@@ -31,6 +31,17 @@ def test_examples_run(spark: SparkSession, tmp_path: Path) -> None:
         exec(compile(block, DOCUMENT.name, "exec"), names)  # noqa: S102
 
 
+@pytest.mark.spark
+def test_examples_of_columns_run(spark: SparkSession) -> None:
+    """Those of docs/how-to/columns.md; the one of a stream is in `test_column`."""
+    text = (DOCUMENT.parents[1] / "how-to" / "columns.md").read_text(encoding="utf-8")
+    blocks = re.findall(r"test_document.py -->\n```py\n(.*?)```", text, re.DOTALL)
+    assert len(blocks) == 3
+    names: dict[str, object] = {"spark": spark}
+    for block in blocks:
+        exec(compile(block, "columns.md", "exec"), names)  # noqa: S102
+
+
 def test_every_option_is_in_the_table() -> None:
     """Those of `decode`, and those of the format."""
     text = DOCUMENT.read_text(encoding="utf-8")

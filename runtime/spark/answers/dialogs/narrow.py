@@ -19,7 +19,7 @@ from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Pairing
 from specwire.runtime.spark.answers.dialogs.batches import STATE
 from specwire.runtime.spark.answers.dialogs.texts import join, name
 from specwire.runtime.spark.answers.step import Frames
-from specwire.runtime.spark.decoding.noted import NOTED
+from specwire.runtime.spark.decoding.shape import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.errors import InputError
 

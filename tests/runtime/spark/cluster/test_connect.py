@@ -13,11 +13,11 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pytest
 from msgspec import structs
-from pyspark.sql import SparkSession
+from pyspark.sql import Row, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.runtime.capture.segments import list_files
-from specwire.runtime.spark import decode, encode, read, register
+from specwire.runtime.spark import decode, encode, from_specwire, read, register
 from specwire.runtime.spark.cluster.contents import ARCHIVE, Package
 from specwire.runtime.spark.decoding.backends import BACKENDS, load_backend
 from specwire.runtime.spark.errors import InputError, JobError
@@ -57,6 +57,16 @@ def test_a_session_reads_decodes_and_writes_frames_again(server: Server, tmp_pat
                 decoded = decode(captured, "filemq", backend=name)
                 again = encode(decoded, "filemq").orderBy("seq").select("frames").collect()
                 assert [list(map(bytes, row["frames"])) for row in again[:2]] == [NOM, CHEEZBURGER], name
+                column = from_specwire("frames", "filemq", backend=name).alias("m")
+                found = (
+                    captured.orderBy("seq").select(column).select("m._message", "m._error.field").collect()
+                )
+                assert list(map(tuple, found)) == [("Nom", None), ("Cheezburger", None), (None, "credit")], (
+                    name
+                )
+        prefix = "specwire." if load_backend("jvm").available(spark, "filemq") is None else "specwire_"
+        query = f"SELECT {prefix}from_filemq(X'{NOM[0].hex()}')._message AS name"
+        assert spark.sql(query).first() == Row(name="Nom")
     assert "SPARK_CONNECT_MODE_ENABLED" not in os.environ
 
 

@@ -13,7 +13,7 @@ from pyspark.sql.types import LongType, StructType
 
 from specwire.generated import libfilemq
 from specwire.runtime.spark import decode, read
-from specwire.runtime.spark.decoding.noted import NOTED
+from specwire.runtime.spark.decoding.shape import NOTED
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
 from specwire.runtime.spark.reading.capture import CAPTURE
@@ -164,7 +164,9 @@ def test_what_cannot_be_asked_for_is_one_sentence(
 
 def test_other_rows_are_refused(captured: DataFrame) -> None:
     """The sentence names the column."""
-    with pytest.raises(InputError, match="the DataFrame has no column 'frames'; captured messages have ts, "):
+    with pytest.raises(
+        InputError, match=r"the DataFrame has no column 'frames': decode\(\) takes ARRAY<BINARY>"
+    ):
         decode(captured.drop("frames"), "filemq")
 
 

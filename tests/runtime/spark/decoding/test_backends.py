@@ -21,10 +21,10 @@ from pyspark.sql import functions as F
 from specwire.generated.columns.rows import decode_rows
 from specwire.runtime.capture.segments import COLUMNS
 from specwire.runtime.spark.decoding import backends
-from specwire.runtime.spark.decoding.backends import AUTO, BACKENDS, find_backend, load_backend
+from specwire.runtime.spark.decoding.backends import BACKENDS, find_backend, load_backend
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.jar import JAR, jar_trouble
-from specwire.runtime.spark.decoding.noted import noted_name
+from specwire.runtime.spark.decoding.shape import noted_name
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_columns
 from specwire.runtime.spark.reading.capture import CAPTURE
@@ -147,7 +147,7 @@ def test_auto_is_the_first_that_can(spark: SparkSession, caplog: pytest.LogCaptu
     """And the log names it."""
     with caplog.at_level(logging.INFO, backends.__name__):
         chosen = find_backend("auto", spark, "flux")
-    first = next(name for name in AUTO if load_backend(name).available(spark, "flux") is None)
+    first = next(name for name in BACKENDS if load_backend(name).available(spark, "flux") is None)
     assert chosen is load_backend(first)
     assert f"flux is decoded by the backend {first}" in caplog.text
 

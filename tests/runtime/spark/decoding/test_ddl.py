@@ -8,9 +8,8 @@ import pytest
 from pyspark.sql import SparkSession
 from pyspark.sql.types import StructType
 
-from specwire.runtime.spark.decoding.ddl import column_lines
 from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.noted import NOTED
+from specwire.runtime.spark.decoding.shape import NOTED, column_lines
 from specwire.runtime.spark.decoding.tables import tables
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
 from specwire.runtime.spark.reading.capture import read_capture, read_parquet

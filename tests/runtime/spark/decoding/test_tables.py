@@ -14,7 +14,7 @@ from pyspark.sql.types import StructType
 from specwire.generated.filemq import schema
 from specwire.generated.flux import schema as flux_schema
 from specwire.runtime.spark.decoding.decode import decode
-from specwire.runtime.spark.decoding.noted import NOTED
+from specwire.runtime.spark.decoding.shape import NOTED
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import known_protocols, load_schemas
