@@ -11,10 +11,9 @@ def column_lines(schema: StructType) -> Iterator[str]:
     """Yield ``name TYPE NOT NULL COMMENT '…'`` for each field; Spark reads the joined lines as a schema."""
     for field in schema.fields:
         comment = field.metadata.get("comment", "")
-        quoted = comment.replace("\\", "\\\\").replace("'", "\\'")
         required = "" if field.nullable else " NOT NULL"
-        said = f" COMMENT '{quoted}'" if comment else ""
-        yield f"{_name(field.name)} {_type(field.dataType)}{required}{said}"
+        said = f" COMMENT {quote_text(comment)}" if comment else ""
+        yield f"{quote_name(field.name)} {_type(field.dataType)}{required}{said}"
 
 
 def _type(type: DataType) -> str:
@@ -23,9 +22,16 @@ def _type(type: DataType) -> str:
         case ArrayType(elementType=element):
             return f"ARRAY<{_type(element)}>"
         case StructType(fields=fields):
-            return f"STRUCT<{', '.join(f'{_name(field.name)}: {_type(field.dataType)}' for field in fields)}>"
+            return f"STRUCT<{', '.join(f'{quote_name(field.name)}: {_type(field.dataType)}' for field in fields)}>"
     return type.simpleString().upper()
 
 
-def _name(name: str) -> str:
+def quote_name(name: str) -> str:
+    """Return an identifier as SQL writes it."""
     return f"`{name.replace('`', '``')}`"
+
+
+def quote_text(text: str) -> str:
+    """Return a string as a literal of Spark's SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
