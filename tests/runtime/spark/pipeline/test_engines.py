@@ -72,7 +72,9 @@ def write_run(folder: Path, protocols: tuple[str, ...], run: int) -> Path:
     folder.mkdir(exist_ok=True)
     for protocol in protocols:
         rows = [
-            Captured(BEGUN[run] + seq * 1000, seq * 10**6, seq + 100 * run, "c1", sender, "p", tuple(frames), 0)
+            Captured(
+                BEGUN[run] + seq * 1000, seq * 10**6, seq + 100 * run, "c1", sender, "p", tuple(frames), 0
+            )
             for seq, (sender, frames) in enumerate(messages_of(protocol, run))
         ]
         tap = f"{protocol}-1-{run}"
