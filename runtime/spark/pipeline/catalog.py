@@ -54,15 +54,17 @@ def create_database(database: str) -> str:
 def register_tables(spark: SparkSession, out: Path, database: str) -> list[str]:
     """Create or refresh the tables of an output folder in a session's catalog; return their quoted names.
 
-    Raises InputError where the folder has no tables, or where the catalog has another table of such a name.
+    Raises InputError where the folder has no tables, the catalog has another table of such a name, or refuses one.
     """
     tables = catalog_tables(Store(out), database)
-    spark.sql(create_database(database))
-    for table in tables:
-        _check_replaceable(spark, table)
-    for table in tables:
-        for statement in table.statements:
+    try:
+        spark.sql(create_database(database))
+        for table in tables:
+            _check_replaceable(spark, table)
+        for statement in (statement for table in tables for statement in table.statements):
             spark.sql(statement)
+    except PySparkException as error:
+        raise InputError(f"{database}: the catalog refuses the tables: {describe_failure(error)}") from error
     return [table.name for table in tables]
 
 
@@ -96,7 +98,9 @@ def _statements(name: str, root: Path, newest: Path, partitions: list[StructFiel
         if partitions
         else ""
     )
-    created = f"CREATE TABLE {name} (\n  {lines}\n)\nUSING parquet{by}\nLOCATION {quote_text(local_path(root))}"
+    created = (
+        f"CREATE TABLE {name} (\n  {lines}\n)\nUSING parquet{by}\nLOCATION {quote_text(local_path(root))}"
+    )
     listed = (f"MSCK REPAIR TABLE {name}",) if partitions else ()
     return (f"DROP TABLE IF EXISTS {name}", created, *listed)
 
@@ -105,12 +109,7 @@ def _check_replaceable(spark: SparkSession, table: CatalogTable) -> None:
     """Raise InputError where the catalog has a table of this name that is not over this folder."""
     if not spark.catalog.tableExists(table.name):
         return
-    try:
-        details = {row[0]: row[1] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table.name}").collect()}
-    except PySparkException as error:
-        raise InputError(
-            f"{table.name}: the catalog cannot describe it: {describe_failure(error)}"
-        ) from error
+    details = {row[0]: row[1] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table.name}").collect()}
     location = str(details.get("Location", "")).removeprefix("file:").rstrip("/")
     if details.get("Type") != "EXTERNAL" or Path(f"/{location.lstrip('/')}") != table.folder:
         raise InputError(

@@ -10,7 +10,8 @@ import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from deltalake import DeltaTable, convert_to_deltalake
+from deltalake import DeltaTable, Field, Schema, convert_to_deltalake
+from deltalake.schema import PrimitiveType
 from pyiceberg.catalog.sql import SqlCatalog
 from pyspark.sql import SparkSession
 
@@ -30,7 +31,7 @@ pytestmark = pytest.mark.spark
 BEGUN_US = 1_780_000_000_000_000
 """2026-05-28 20:26:40 UTC."""
 DAY_US = 86_400_000_000
-DATABASE = "it's `flux`"
+DATABASE = "catalogued"
 
 
 def run(spark: SparkSession, out: Path, number: int, payload: bytes, **asked: object) -> Store:
@@ -93,7 +94,18 @@ def test_a_table_of_somebody_else_is_not_dropped(
     with pytest.raises(InputError, match="the catalog has another table of this name; name another database"):
         register_tables(spark, out, database)
     assert spark.table(f"{quoted(database)}.flux_request").collect()[0].one == 1
-    assert [table.name for table in spark.catalog.listTables(quoted(database))] == ["flux_request"]
+    assert [row.tableName for row in spark.sql(f"SHOW TABLES IN {quoted(database)}").collect()] == [
+        "flux_request"
+    ]
+
+
+def test_a_name_that_spark_refuses(spark: SparkSession, out: Path) -> None:
+    """Is quoted, so it stays a name, and refused in one sentence."""
+    name = "it's`; DROP DATABASE default; --"
+    with pytest.raises(InputError, match="the catalog refuses the tables"):
+        register_tables(spark, out, name)
+    (table,) = (table for table in catalog_tables(Store(out), name) if table.name.endswith(".`flux_request`"))
+    assert table.name == "`it's``; DROP DATABASE default; --`.`flux_request`"
 
 
 def test_a_folder_without_tables(tmp_path: Path) -> None:
@@ -121,8 +133,9 @@ def test_delta_converts_the_folder(out: Path, tmp_path: Path) -> None:
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_bytes(file.read_bytes())
     expected = ds.dataset(folder, partitioning="hive").to_table()
-    convert_to_deltalake(folder, partition_by=pa.schema([("date", pa.date32())]), partition_strategy="hive")
-    found = DeltaTable(folder).to_pyarrow_table()
+    day = Schema([Field("date", PrimitiveType("date"))])
+    convert_to_deltalake(folder, partition_by=day, partition_strategy="hive")
+    found = pa.table(DeltaTable(folder).to_pyarrow_table())
     assert found.num_rows == expected.num_rows
     for name in set(expected.column_names) - {"date"}:
         ours, theirs = (table.sort_by("ts")[name].to_pylist() for table in (found, expected))

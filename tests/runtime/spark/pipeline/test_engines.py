@@ -82,24 +82,33 @@ def write_run(folder: Path, protocols: tuple[str, ...], run: int) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module")
-def outputs(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Store, Store]:
-    """Typed tables of all protocols, and all layers of some, after two runs each; both by hour and by day."""
-    folder = tmp_path_factory.mktemp("engines")
-    typed, whole = Store(folder / "typed"), Store(folder / "whole")
-    asked = {typed.out: Asked(layers=("frames", "typed"), partition="hour"), whole.out: Asked()}
+def run_twice(spark: SparkSession, folder: Path, protocols: tuple[str, ...], asked: Asked) -> Store:
+    """Return the output of two runs."""
+    store, capture = Store(folder / "out"), folder / "capture"
     for run in (0, 1):
-        for store, protocols in ((typed, known_protocols()), (whole, ANSWERED)):
-            capture = write_run(folder / f"capture-{store.out.name}", protocols, run)
-            assert advance(spark, store, list_files(capture), Request(capture, asked[store.out]))
-    return typed, whole
+        write_run(capture, protocols, run)
+        assert advance(spark, store, list_files(capture), Request(capture, asked))
+    return store
 
 
-def tables_of(outputs: tuple[Store, Store]) -> list[Path]:
-    """Return the folders of all tables that an engine must read."""
-    typed, whole = outputs
-    answers = [name for name in whole.tables() if name.startswith("answers/")]
-    return [*(typed.out / name for name in typed.tables()), *(whole.out / name for name in answers)]
+@pytest.fixture(scope="module")
+def typed(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """Frames and typed tables of every protocol, by hour."""
+    asked = Asked(layers=("frames", "typed"), partition="hour")
+    return run_twice(spark, tmp_path_factory.mktemp("typed"), known_protocols(), asked)
+
+
+@pytest.fixture(scope="module")
+def answered(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Store:
+    """All layers of some protocols, by day."""
+    return run_twice(spark, tmp_path_factory.mktemp("answered"), ANSWERED, Asked())
+
+
+@pytest.fixture(scope="module", params=["typed", "answered"])
+def folders(request: pytest.FixtureRequest) -> list[Path]:
+    """The folders of all tables of an output."""
+    store: Store = request.getfixturevalue(request.param)
+    return [store.out / name for name in store.tables()]
 
 
 def plain(value: object) -> object:
@@ -147,24 +156,23 @@ def read_pandas(folder: Path) -> pa.Table:
 
 @pytest.mark.spark
 @pytest.mark.parametrize("read", [read_duckdb, read_polars, read_pandas], ids=lambda read: read.__name__[5:])
-def test_engines_agree(outputs: tuple[Store, Store], read: Callable[[Path], pa.Table]) -> None:
+def test_engines_agree(folders: list[Path], read: Callable[[Path], pa.Table]) -> None:
     """With pyarrow, in every column of every table; integers may be decimals and texts may be dictionaries."""
-    for folder in tables_of(outputs):
+    for folder in folders:
         assert rows_of(read(folder)) == rows_of(read_pyarrow(folder)), folder
 
 
 @pytest.mark.spark
-def test_spark_agrees(spark: SparkSession, outputs: tuple[Store, Store]) -> None:
+def test_spark_agrees(spark: SparkSession, folders: list[Path]) -> None:
     """As a stranger reads the folders, and through `toArrow()`."""
-    for folder in tables_of(outputs):
+    for folder in folders:
         found = spark.read.option("pathGlobFilter", "*.parquet").parquet(literal_path(folder)).toArrow()
         assert rows_of(found) == rows_of(read_pyarrow(folder)), folder
 
 
 @pytest.mark.spark
-def test_values_of_the_second_run(outputs: tuple[Store, Store]) -> None:
+def test_values_of_the_second_run(typed: Store) -> None:
     """JSON is the text that was sent, without its NUL; a number of 64 bits is exact; the hour is that of `ts`."""
-    typed, _ = outputs
     requests = read_pyarrow(typed.out / "typed/flux/Request").sort_by("ts").to_pylist()
     assert [row["payload_json"] for row in requests] == [None, JSON[:-1].decode()]
     assert [(str(row["date"]), row["hour"]) for row in requests] == [("2026-05-28", 20), ("2026-06-27", 20)]
@@ -173,9 +181,9 @@ def test_values_of_the_second_run(outputs: tuple[Store, Store]) -> None:
 
 
 @pytest.mark.spark
-def test_files_of_a_table_are_alike(outputs: tuple[Store, Store]) -> None:
+def test_files_of_a_table_are_alike(folders: list[Path]) -> None:
     """One physical layout: no file has a column of another Parquet type, and none lies in 1970."""
-    for folder in tables_of(outputs):
+    for folder in folders:
         files = sorted(folder.rglob("*.parquet"))
         assert len({str(pq.ParquetFile(file).schema) for file in files}) == 1, folder
         assert not [file for file in files if "1970" in str(file)]
