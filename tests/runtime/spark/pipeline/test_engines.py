@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
-import pandas as pd
+import pandas as pd  # type: ignore[import-untyped]
 import polars as pl
 import pyarrow as pa
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import find
+from hypothesis import Phase, find, settings
 from pyspark.sql import SparkSession
 
 from specwire.runtime.capture.link import Captured
@@ -41,7 +41,7 @@ BEGUN = (1_780_000_000_000_000, 1_780_000_000_000_000 + 30 * DAY_US)
 
 JSON = b'{"rank": 1.5, "big": 18446744073709551615, "list": [1, null]}\0'
 LARGE = 2**63 + 5
-ANSWERED = ("filemq", "flux", "norfab")
+ANSWERED = ("filemq", "flux")
 """Protocols whose answers are written too."""
 
 
@@ -51,7 +51,8 @@ def smallest(protocol: str, name: str) -> Any:
     strategies = import_module(f"specwire.generated.{protocol}.strategies")
     function = re.sub(r"(?<=[a-z0-9])(?=[A-Z])", "_", name).lower()
     made = getattr(strategies, function, None) or getattr(strategies, f"{function}_")
-    return find(made(), lambda _: True)
+    # The first message that is drawn; it is the smallest.
+    return find(made(), lambda _: True, settings=settings(phases=[Phase.generate], database=None))
 
 
 def messages_of(protocol: str, run: int) -> Iterator[tuple[str, list[bytes]]]:
@@ -139,10 +140,10 @@ def read_pyarrow(folder: Path) -> pa.Table:
 def read_duckdb(folder: Path) -> pa.Table:
     with duckdb.connect() as connection:
         connection.execute("SET TimeZone = 'UTC'")
-        found = connection.execute(
-            "SELECT * FROM read_parquet(?, hive_partitioning = true)", [f"{folder}/**/*.parquet"]
-        )
-        return found.to_arrow_table()
+        found: pa.Table = connection.read_parquet(
+            f"{folder}/**/*.parquet", hive_partitioning=True
+        ).to_arrow_table()
+        return found
 
 
 def read_polars(folder: Path) -> pa.Table:
@@ -185,5 +186,5 @@ def test_files_of_a_table_are_alike(folders: list[Path]) -> None:
     """One physical layout: no file has a column of another Parquet type, and none lies in 1970."""
     for folder in folders:
         files = sorted(folder.rglob("*.parquet"))
-        assert len({str(pq.ParquetFile(file).schema) for file in files}) == 1, folder
+        assert len({str(pq.ParquetFile(file).schema).partition("\n")[2] for file in files}) == 1, folder
         assert not [file for file in files if "1970" in str(file)]
