@@ -22,6 +22,7 @@ from rich.text import Text
 
 from specwire.runtime.cli.console import fail, messages, output
 from specwire.runtime.cli.packages import Grammars, Packages, use_packages
+from specwire.runtime.cli.pipeline_catalog import catalog
 from specwire.runtime.cli.pipeline_declare import declare
 from specwire.runtime.cli.pipeline_package import package as write_package
 from specwire.runtime.cli.pipeline_payloads import Payloads, read_payloads
@@ -48,6 +49,7 @@ EXIT_STATUSES_OF_RUN = (
 app = typer.Typer(help="Decode captured traffic on Spark.", no_args_is_help=True)
 app.command("package", epilog=EXIT_STATUSES)(write_package)
 app.command("watch", epilog=EXIT_STATUSES)(watch)
+app.command("catalog", epilog=EXIT_STATUSES)(catalog)
 app.command("declare", epilog=EXIT_STATUSES)(declare)
 
 JOB_FAILED = 1

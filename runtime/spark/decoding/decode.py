@@ -32,7 +32,7 @@ from specwire.runtime.spark.decoding.shape import (
     decoded_fields,
     name_noted,
     noted_name,
-    quoted,
+    quote_name,
     shape,
 )
 from specwire.runtime.spark.errors import InputError
@@ -77,7 +77,7 @@ def decode(
     decoded[raw] = F.when(F.col(FRAMES).isNotNull(), decoded[raw]).alias(FRAMES)
     # Never null, and Spark must know it.
     octets = F.coalesce(F.col(_DECODED)[COUNT.name], F.lit(0).cast("long"))
-    before = [F.col(quoted(name)) for name in rows.columns if name != FRAMES]
+    before = [F.col(quote_name(name)) for name in rows.columns if name != FRAMES]
     rows = rows.select("*", found.alias(_DECODED))
     rows = rows.select(*before, octets.alias(noted_name(protocol, OCTETS.name)), *decoded)
     return shape(_sift(rows, protocol, asked), protocol, asked, others)
@@ -113,7 +113,7 @@ def _prepare(frame: DataFrame, protocol: str, asked: Options, others: list[str])
         for field, source in zip(noted, ENVELOPE, strict=False)
         if source.name in there
     }
-    columns |= {name: F.col(quoted(name)) for name in others}
+    columns |= {name: F.col(quote_name(name)) for name in others}
     if asked.record_id:
         if missing := [name for name in ("tap", "seq") if name not in there]:
             raise InputError(f"option 'record_id' needs the column {missing[0]!r}, which the DataFrame lacks")

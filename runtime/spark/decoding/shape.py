@@ -126,7 +126,7 @@ def shape(rows: DataFrame, protocol: str, asked: Options, others: Sequence[str])
                 column.alias(field.name, metadata=field.metadata)
             )
     only = {name.casefold() for name in asked.columns}
-    kept = [F.col(quoted(name)) for name in others if not only or name.casefold() in only]
+    kept = [F.col(quote_name(name)) for name in others if not only or name.casefold() in only]
     return rows.select(*before, *kept, *after)
 
 
@@ -309,19 +309,24 @@ def _hex_type(type: DataType) -> DataType:
     return StringType()
 
 
-def quoted(name: str) -> str:
-    """Return a name as SQL quotes it."""
+def quote_name(name: str) -> str:
+    """Return an identifier as SQL writes it."""
     return f"`{name.replace('`', '``')}`"
+
+
+def quote_text(text: str) -> str:
+    """Return a string as a literal of Spark's SQL."""
+    escaped = text.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
 
 
 def column_lines(schema: StructType) -> Iterator[str]:
     """Yield ``name TYPE NOT NULL COMMENT '…'`` for each field; Spark reads the joined lines as a schema."""
     for field in schema.fields:
         comment = field.metadata.get("comment", "")
-        text = comment.replace("\\", "\\\\").replace("'", "\\'")
         required = "" if field.nullable else " NOT NULL"
-        said = f" COMMENT '{text}'" if comment else ""
-        yield f"{quoted(field.name)} {_sql_type(field.dataType)}{required}{said}"
+        said = f" COMMENT {quote_text(comment)}" if comment else ""
+        yield f"{quote_name(field.name)} {_sql_type(field.dataType)}{required}{said}"
 
 
 def _sql_type(type: DataType) -> str:
@@ -330,6 +335,6 @@ def _sql_type(type: DataType) -> str:
         case ArrayType(elementType=element):
             return f"ARRAY<{_sql_type(element)}>"
         case StructType(fields=fields):
-            inside = (f"{quoted(field.name)}: {_sql_type(field.dataType)}" for field in fields)
+            inside = (f"{quote_name(field.name)}: {_sql_type(field.dataType)}" for field in fields)
             return f"STRUCT<{', '.join(inside)}>"
     return type.simpleString().upper()

@@ -10,6 +10,8 @@ import shutil
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
@@ -131,10 +133,24 @@ def test_summary_of_the_pipeline_is_read(out: Path) -> None:
     assert (error.message, error.field, error.messages) == ("NOM", "credit", 1)
 
 
-def test_capture_that_was_read_is_nothing_new(capture: Path, out: Path) -> None:
-    """The folder knows both files of the capture, so Spark is not started: there is no such master."""
-    assert run(Request(capture), out, target="no master") is None
-    assert Store(out).manifest.run == 1
+@pytest.mark.spark
+def test_answers_get_the_columns_of_this_version(spark: SparkSession, capture: Path, out: Path) -> None:
+    """By one run without new segments; after it there is nothing to do, and Spark is not started."""
+    assert {str(file_type(out, "transfers", "duration_us"))} == {"double"}
+    request = Request(capture)
+    summary = advance(spark, Store(out), list_files(capture), request)
+    assert summary is not None
+    assert summary.messages == 10
+    assert {str(file_type(out, "transfers", "duration_us"))} == {"int64"}
+    assert run(request, out, target="no master") is None
+    assert Store(out).manifest.run == 2
+
+
+def file_type(out: Path, answer: str, column: str) -> pa.DataType:
+    """Return the type that all files of an answer have for a column."""
+    files = Store(out).files(f"answers/{answer}")
+    (found,) = {pq.read_schema(file).field(column).type for file in files}
+    return found
 
 
 @pytest.mark.spark

@@ -97,7 +97,7 @@ def test_flux_is_read_and_written_by_its_own_schema(spark: SparkSession, tmp_pat
     assert StructType(request.schema.fields[len(NOTED) :]) == _nullable(flux_schema.TABLES["Request"])
     (row,) = request.collect()
     assert (row.topic, bytes(row.payload), row.matchtag) == ("attr.get", b'{"name":"size"}\0', 1)
-    assert row.payload_json.toPython() == {"name": "size"}
+    assert row.payload_json == '{"name":"size"}'
     (error,) = read_parquet(spark, tmp_path / ERRORS).collect()
     assert (error.seq, error.field, error.frame, error.offset) == (1, "matchtag", 2, 16)
 
@@ -116,11 +116,11 @@ def test_tables_of_every_protocol_have_the_generated_schema(spark: SparkSession,
         assert len(names) == len(set(names))
 
 
-def test_flags_are_booleans_and_json_a_variant(spark: SparkSession, tmp_path: Path) -> None:
-    """Each bit by its name; JSON with a NUL or without, and null where there is none or it is too deep."""
+def test_flags_are_booleans_and_json_is_text(spark: SparkSession, tmp_path: Path) -> None:
+    """A boolean for each bit; JSON with or without a final NUL, null where it is invalid or too deep."""
     payloads = {
-        b'{"a":[1,"x"]}\0': {"a": [1, "x"]}, b"7": 7, b"null\0": None, b"": "absent", b"{": "absent",
-        b'"\xff"\0': "absent", b"[" * 5000: "absent",
+        b'{"a": [1,"x"]}\0': '{"a": [1,"x"]}', b"7": "7", b"null\0": "null", b"": None, b"{": None,
+        b'"\xff"\0': None, b"[" * 5000: None,
     }  # fmt: skip
     topic, _, header = captures.FLUX_ATTR_GET
     messages = [("C", [topic, payload, header]) for payload in payloads]
@@ -130,14 +130,17 @@ def test_flags_are_booleans_and_json_a_variant(spark: SparkSession, tmp_path: Pa
     decoded = decode(read_capture(spark, capture), "flux")
     table = tables(decoded)["Request"].drop("payload").orderBy("seq")
     *rows, last = table.collect()
-    found = ["absent" if row.payload_json is None else row.payload_json.toPython() for row in rows]
-    assert found == list(payloads.values())
+    assert [row.payload_json for row in rows] == list(payloads.values())
+    variants = tables(decoded, json_as="variant")["Request"].orderBy("seq").select("payload_json").collect()
+    there = [(text, row[0]) for text, row in zip(payloads.values(), variants, strict=False)]
+    assert [found and found.toPython() for text, found in there if text is None] == [None] * 4
+    assert [found.toPython() for text, found in there if text is not None] == [{"a": [1, "x"]}, 7, None]
     bits = [name for name in table.columns if name.startswith("flags_")]
     assert [name for name in bits if rows[0][name]] == ["flags_topic", "flags_payload"]
     assert [name for name in bits if last[name]] == ["flags_noresponse", "flags_private", "flags_streaming"]
     assert (last.flags, last.payload_json, table.schema["flags_private"].nullable) == (0x64, None, False)
     assert table.schema["flags_private"].metadata["source"] == table.schema["flags"].metadata["source"]
-    plain = tables(decoded, flags=False, json=False)["Request"]
+    plain = tables(decoded, flags=False, json_as=None)["Request"]
     assert not [name for name in plain.columns if name.startswith(("flags_", "payload_"))]
 
 
