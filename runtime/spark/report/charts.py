@@ -119,9 +119,10 @@ def _message_bars(
         bar = end - start - (1 if end - start > 4 else 0)
         parts, ground = [rect(start, top, end - start, y.start - top)], 0
         for name, messages in _stack(bucket.types, colours):
-            parts.append(
-                rect(start, y.at(ground + messages), bar, y.at(ground) - y.at(ground + messages), colours[name])
-            )
+            high, low = y.at(ground + messages), y.at(ground)
+            # A part that nobody could see is only in the tooltip.
+            if low - high >= 0.1:
+                parts.append(rect(start, high, bar, low - high, colours[name]))
             ground += messages
         if UNDECODED in bucket.types:
             middle = (start + end) / 2

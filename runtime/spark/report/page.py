@@ -37,6 +37,8 @@ from specwire.runtime.spark.report.peers import plot_peers
 from specwire.runtime.spark.report.raw import RawFrame, dump_frames
 from specwire.runtime.spark.report.svg import SERIES, Figure
 from specwire.runtime.spark.report.tables import (
+    ERRORS_TITLE,
+    VIOLATIONS_TITLE,
     Table,
     error_table,
     file_table,
@@ -56,7 +58,7 @@ MOST_OCTETS = 1_000_000
 """Size of the page above which it is made again with less detail."""
 RAW_SHOWN = 20
 """Most violations of a protocol whose raw messages are shown."""
-DETAILS = ((RAW_SHOWN, 12), (5, 12), (0, 6), (0, 2))
+DETAILS = ((RAW_SHOWN, 12), (8, 12), (3, 12), (0, 12), (0, 6), (0, 2))
 """Levels of detail, most first: raw messages of each protocol, and chapters."""
 CARDS_IN_ROW = 6
 CELL_LENGTH, CELL_TITLE_LENGTH = 120, 400
@@ -175,10 +177,8 @@ def build_view(
     if len(protocols) < 2:
         chapters = [_chapter(summary, findings, "", raw_shown)]
     else:
-        chapters = [_overview(summary, findings)]
-        chapters += (
-            _chapter(_part(summary, name), findings.of(name), name, raw_shown) for name in shown
-        )
+        parts = [_chapter(_part(summary, name), findings.of(name), name, raw_shown) for name in shown]
+        chapters = [_overview(summary, findings, parts), *parts]
     lead = _lead(summary)
     if len(shown) < len(protocols):
         lead += f" {len(protocols) - len(shown)} protocols with fewer messages have no chapter."
@@ -201,8 +201,11 @@ def _of(items: Iterable[Item], protocol: str) -> tuple[Item, ...]:
     return tuple(item for item in items if item.protocol == protocol)
 
 
-def _overview(summary: Summary, findings: Findings) -> Chapter:
-    """The whole capture: all protocols in one chart, segments and taps."""
+def _overview(summary: Summary, findings: Findings, chapters: Sequence[Chapter]) -> Chapter:
+    """The whole capture: all protocols in one chart, segments and taps.
+
+    A card leads to the section of the first of `chapters` with such faults.
+    """
     by_protocol: dict[int, dict[str, int]] = {}
     for protocol, timeline in summary.timelines.items():
         for bucket in timeline.buckets:
@@ -222,7 +225,15 @@ def _overview(summary: Summary, findings: Findings) -> Chapter:
             tap_table(summary),
         ),
     )
-    return Chapter("", "", "", _cards(summary, findings, sections, None), sections)
+    faults = (
+        next(section for section in chapter.sections if section.title == card_title)
+        for card_title, name in ((ERRORS_TITLE, "not decoded"), (VIOLATIONS_TITLE, "violations"))
+        for chapter in chapters
+        if any(card.name == name and card.number for card in chapter.cards)
+    )
+    # Later sections must not displace earlier ones.
+    linked = (*sections, *reversed(tuple(faults)))
+    return Chapter("", "", "", _cards(summary, findings, linked, None), sections)
 
 
 def _chapter(summary: Summary, findings: Findings, title: str, raw_shown: int) -> Chapter:
@@ -337,12 +348,12 @@ def _cards(
         taps = len({tap.tap for tap in summary.taps})
         cards.append(Card("taps", count_text(taps), taps, queries.count_taps()))
     faults = [
-        ("not decoded", summary.undecoded, queries.count_undecoded(protocol), "Messages that did not decode", ""),
+        ("not decoded", summary.undecoded, queries.count_undecoded(protocol), ERRORS_TITLE, ""),
         (
             "violations",
             counts["concurrent"],
             queries.count_violations(protocol, "concurrent"),
-            "Violations of the dialogs",
+            VIOLATIONS_TITLE,
             strict,
         ),
     ]

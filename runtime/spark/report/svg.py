@@ -18,7 +18,7 @@ from specwire.runtime.log.text import show
 from specwire.runtime.spark.report.text import THIN_SPACE
 
 SERIES = tuple(f"series-{number}" for number in range(8))
-"""CSS variables of the colours of series; the last is for all others."""
+"""CSS variables, and classes, of the colours of series; the last is for all others."""
 BAD, INK, SOFT, LINE = "bad", "ink", "soft", "line"
 
 WIDE, NARROW = 960.0, 360.0
@@ -79,7 +79,8 @@ def _svg(width: float, height: float, elements: Iterable[str]) -> str:
 
 def number(value: float) -> str:
     """Return a coordinate with one decimal."""
-    return f"{value:.1f}".removesuffix(".0")
+    text = f"{value:.1f}".removesuffix(".0")
+    return "0" if text == "-0" else text
 
 
 def titled(title: str, *elements: str, kind: str = "mark") -> str:
@@ -88,15 +89,14 @@ def titled(title: str, *elements: str, kind: str = "mark") -> str:
     return f'<g class="{kind}"><title>{escape(text)}</title>{"".join(elements)}</g>'
 
 
-def rect(x: float, y: float, width: float, height: float, colour: str = "") -> str:
-    """Return a rectangle; one without a colour is invisible and only catches the pointer."""
-    place = f'x="{number(x)}" y="{number(y)}" width="{number(width)}" height="{number(height)}"'
-    return f"<rect {place} {_fill(colour)}/>" if colour else f'<rect class="hit" {place}/>'
+def rect(x: float, y: float, width: float, height: float, colour: str = "hit") -> str:
+    """Return a rectangle, as a path because that is shorter; ``hit`` is invisible and only catches the pointer."""
+    return f'<path class="{colour}" d="M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"/>'
 
 
 def circle(x: float, y: float, radius: float, colour: str) -> str:
     """Return a filled circle."""
-    return f'<circle cx="{number(x)}" cy="{number(y)}" r="{number(radius)}" {_fill(colour)}/>'
+    return f'<circle class="{colour}" cx="{number(x)}" cy="{number(y)}" r="{number(radius)}"/>'
 
 
 def path(points: str, colour: str, width: float, *, dashed: bool = False) -> str:
@@ -108,7 +108,7 @@ def path(points: str, colour: str, width: float, *, dashed: bool = False) -> str
 def polygon(points: Sequence[tuple[float, float]], colour: str) -> str:
     """Return a filled polygon."""
     places = " ".join(f"{number(x)},{number(y)}" for x, y in points)
-    return f'<polygon points="{places}" {_fill(colour)}/>'
+    return f'<polygon class="{colour}" points="{places}"/>'
 
 
 def label(x: float, y: float, text: str, *, anchor: str = "start", kind: str = "soft") -> str:
@@ -121,10 +121,6 @@ def line(x1: float, y1: float, x2: float, y2: float, kind: str) -> str:
     """Return a line of the axes."""
     ends = f'x1="{number(x1)}" y1="{number(y1)}" x2="{number(x2)}" y2="{number(y2)}"'
     return f'<line class="{kind}" {ends}/>'
-
-
-def _fill(colour: str) -> str:
-    return f'style="fill:var(--{colour})"'
 
 
 def round_ticks(most: float, about: int = 4) -> list[float]:

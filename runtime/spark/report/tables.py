@@ -23,6 +23,9 @@ from specwire.runtime.spark.report.text import (
     span_text,
 )
 
+ERRORS_TITLE = "Messages that did not decode"
+VIOLATIONS_TITLE = "Violations of the dialogs"
+
 TAP_COLUMNS = 6
 """With more taps than this, types are summed over taps."""
 
@@ -143,7 +146,7 @@ def error_table(summary: Summary) -> Table:
         *_counts("Messages"),
     )
     sql = queries.errors(None if several else _protocol(summary), ERRORS_SHOWN)
-    return Table("Messages that did not decode", note, columns, values, sql if values and not several else "")
+    return Table(ERRORS_TITLE, note, columns, values, sql if values and not several else "")
 
 
 def _tap_column(names: Mapping[str, str]) -> TableColumn:
@@ -299,7 +302,7 @@ def violation_table(findings: Findings) -> Table | None:
     )
     columns = (*_words("Message", "Kind", "Reading"), *_counts("Conversations", "Violations"))
     sql = queries.violations(ranked[0].protocol)
-    return Table("Violations of the dialogs", note, columns, values, sql)
+    return Table(VIOLATIONS_TITLE, note, columns, values, sql)
 
 
 def _topic_text(item: Topic) -> str:
