@@ -78,7 +78,7 @@ def _show(result: Result, summary: Summary, out: Path) -> None:
     from rich.text import Text
 
     from specwire.runtime.cli.pipeline import show_summary
-    from specwire.runtime.spark.report.figures import size_text
+    from specwire.runtime.spark.report.text import size_text
 
     console = output()
     show_summary(summary, out / "result")

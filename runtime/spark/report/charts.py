@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 
+from specwire.runtime.spark.pipeline.counts import STRETCHES
 from specwire.runtime.spark.pipeline.summary import UNDECODED, Bucket, Timeline
 from specwire.runtime.spark.protocols import role_name
 from specwire.runtime.spark.report.findings import BINS_PER_DECADE, LatencyBin, Presence, Silence
@@ -43,17 +44,19 @@ KINDS = {"rpc": "requests", "job": "jobs", "transfer": "files"}
 SILENCES = {"again": "spoke again", "silent": "silent to the end", "gone": "given up"}
 """How a silence ended."""
 PLOT_HEIGHT = 190.0
-BARS_NARROW = 80
+BARS_NARROW = 60
 """Most bars on a phone: neighbours of more are added up."""
 NAME_LENGTH = 48
 """Most characters of the name of a conversation in the chart."""
-TYPES_IN_TITLE = 12
+TYPES_IN_TITLE = 8
 
 
-def plot_messages(timeline: Timeline, begin: datetime, *, unit: str = "type", sql: str = "") -> Figure | None:
-    """Draw messages over time as stacked bars, one colour for each type; None where there are none.
+def plot_messages(
+    timeline: Timeline, begin: datetime, *, unit: str = "type", bars: int = STRETCHES, sql: str = ""
+) -> Figure | None:
+    """Draw messages over time as at most `bars` stacked bars, one colour for each type; None where there are none.
 
-    `begin` is when the stretch with index 0 begins; `unit` names what the colours tell apart.
+    `begin` is when the stretch with index 0 begins; `unit` names what the colours distinguish.
     """
     if not timeline.buckets:
         return None
@@ -65,7 +68,7 @@ def plot_messages(timeline: Timeline, begin: datetime, *, unit: str = "type", sq
     stretches = timeline.buckets[-1].index + 1
 
     def draw(wide: bool) -> tuple[float, Iterator[str]]:
-        factor = 1 if wide else -(-stretches // BARS_NARROW)
+        factor = -(-stretches // (bars if wide else min(bars, BARS_NARROW)))
         buckets = merge_buckets(timeline.buckets, factor)
         return 250, _message_bars(buckets, timeline.width_s * factor, begin, colours, wide)
 
@@ -182,7 +185,9 @@ def plot_latency(bins: Sequence[LatencyBin], *, sql: str = "") -> Figure | None:
         f"{medians[0].upper()}{medians[1:]}. From the request to the last answer, by the clock of one tap. "
         "Each bar is 12 % wider than the one before."
     )
-    legend = [(colours[kind], f"{KINDS.get(kind, kind)} {count_text(counts[kind].total())}") for kind in kinds]
+    legend = [
+        (colours[kind], f"{KINDS.get(kind, kind)} {count_text(counts[kind].total())}") for kind in kinds
+    ]
     return draw_figure("Latency", note, f"Distribution of latencies, {medians}.", legend, draw, sql=sql)
 
 
@@ -190,7 +195,8 @@ def _latency_bars(
     counts: Mapping[str, Counter[int]], colours: Mapping[str, str], wide: bool
 ) -> Iterator[str]:
     shares = {
-        kind: {at: 100 * count / found.total() for at, count in found.items()} for kind, found in counts.items()
+        kind: {at: 100 * count / found.total() for at, count in found.items()}
+        for kind, found in counts.items()
     }
     ticks = round_ticks(max(share for found in shares.values() for share in found.values()))
     texts = [(value, f"{value:g} %") for value in ticks]
@@ -209,12 +215,16 @@ def _latency_bars(
             if at in found:
                 high = y.at(found[at])
                 # The line on top keeps a kind visible behind another.
-                parts.append(f'<g opacity=".45">{rect(start, high, end - start, y.start - high, colours[kind])}</g>')
+                parts.append(
+                    f'<g opacity=".45">{rect(start, high, end - start, y.start - high, colours[kind])}</g>'
+                )
                 parts.append(rect(start, high, end - start, 1.5, colours[kind]))
                 told.append(f"{KINDS.get(kind, kind)}: {count_text(counts[kind][at])} ({found[at]:.2g} %)")
         yield titled("\n".join(told), *parts, kind="bin")
-    powers = (10.0**power for power in range(0, 14) if x.low <= 10.0**power <= x.high)
-    yield from x_axis(x, ((value, _round_micros(value)) for value in powers), y.start, "time to the last answer")
+    powers = (10.0**power for power in range(14) if x.low <= 10.0**power <= x.high)
+    yield from x_axis(
+        x, ((value, _round_micros(value)) for value in powers), y.start, "time to the last answer"
+    )
 
 
 def _round_micros(micros: float) -> str:
@@ -248,7 +258,10 @@ def plot_conversations(
     span_s = max((max(item.last_ts for item in presences) - begin).total_seconds(), 0.001)
     shown = [[gap for gap in silences if _within(gap, item)] for item in presences]
     several = len({item.tap for item in presences}) > 1
-    full = [conversation_name(item.peer, item.conversation, item.tap, names if several else {}) for item in presences]
+    full = [
+        conversation_name(item.peer, item.conversation, item.tap, names if several else {})
+        for item in presences
+    ]
 
     def draw(wide: bool) -> tuple[float, Iterator[str]]:
         row = 22.0 if wide else 32.0
@@ -287,7 +300,11 @@ def _conversation_rows(
 
     for place, (item, gaps, text) in enumerate(zip(presences, silences, texts, strict=True)):
         y = row * place + (12 if wide else 22)
-        spoken = label(left - 10, y + 4, text, anchor="end", kind="ink") if wide else label(4, y - 8, text, kind="ink")
+        spoken = (
+            label(left - 10, y + 4, text, anchor="end", kind="ink")
+            if wide
+            else label(4, y - 8, text, kind="ink")
+        )
         start, end = at(item.first_ts), at(item.last_ts)
         times = (moment_text(moment, dated=dated, precise=True) for moment in (item.first_ts, item.last_ts))
         told = (
@@ -295,7 +312,9 @@ def _conversation_rows(
             f"\ntap {short_text(item.tap, 60)}\n{' to '.join(times)} UTC\n{count_text(item.messages)} messages"
         )
         bar = rect(start, y - 2, max(end - start, 2), 4, SERIES[0])
-        yield titled(told, spoken, rect(start - 3, y - 8, end - start + 6, 16), bar, rect(start - 1, y - 6, 2, 12, INK))
+        yield titled(
+            told, spoken, rect(start - 3, y - 8, end - start + 6, 16), bar, rect(start - 1, y - 6, 2, 12, INK)
+        )
         for gap in gaps:
             until = gap.until_ts or item.last_ts
             since = moment_text(gap.ts, dated=dated, precise=True)

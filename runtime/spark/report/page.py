@@ -11,7 +11,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timedelta
 from pathlib import Path
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import jinja2
 import msgspec
@@ -20,6 +20,7 @@ from msgspec.structs import replace
 
 from specwire.runtime.log.text import show
 from specwire.runtime.spark.answers.particulars import takes_time
+from specwire.runtime.spark.pipeline.counts import STRETCHES
 from specwire.runtime.spark.pipeline.summary import (
     Bucket,
     ErrorCount,
@@ -58,13 +59,33 @@ MOST_OCTETS = 1_000_000
 """Size of the page above which it is made again with less detail."""
 RAW_SHOWN = 20
 """Most violations of a protocol whose raw messages are shown."""
-DETAILS = ((RAW_SHOWN, 12), (8, 12), (3, 12), (0, 12), (0, 6), (0, 2))
-"""Levels of detail, most first: raw messages of each protocol, and chapters."""
+CHAPTERS_SHOWN = 12
+
+
+class Detail(NamedTuple):
+    """Limits for each protocol: raw messages, bars over time, and chapters."""
+
+    raw: int = RAW_SHOWN
+    bars: int = STRETCHES
+    chapters: int = CHAPTERS_SHOWN
+
+
+DETAILS = (
+    Detail(),
+    Detail(raw=8),
+    Detail(raw=5, bars=STRETCHES // 2),
+    Detail(raw=0, bars=60),
+    Detail(raw=0, bars=60, chapters=4),
+    Detail(raw=0, bars=60, chapters=1),
+)
+"""Levels of detail, most first."""
 CARDS_IN_ROW = 6
 CELL_LENGTH, CELL_TITLE_LENGTH = 120, 400
 """Most characters of a cell of a table, and of its tooltip where it is cut."""
 
-NO_FRAMES = "Its octets are not available: the layer of captured frames is missing, or the tap keeps no payloads."
+NO_FRAMES = (
+    "Its octets are not available: the layer of captured frames is missing, or the tap keeps no payloads."
+)
 
 Item = TypeVar("Item", TapCount, TypeCount, ErrorCount, Transfer)
 
@@ -152,8 +173,8 @@ def render_report(summary: Summary, findings: Findings, *, most_octets: int = MO
     environment.tests["figure"] = lambda content: isinstance(content, Figure)
     template = environment.get_template("report.html.j2")
     page = ""
-    for raw_shown, chapters_shown in DETAILS:
-        view = build_view(summary, findings, raw_shown=raw_shown, chapters_shown=chapters_shown)
+    for detail in DETAILS:
+        view = build_view(summary, findings, detail)
         page = template.render(view=view, cell_length=CELL_LENGTH, title_length=CELL_TITLE_LENGTH)
         if len(page.encode()) <= most_octets:
             break
@@ -167,17 +188,15 @@ def _escape_unprintable(value: object) -> object:
     return show(value, keep=f"{THIN_SPACE}\n")
 
 
-def build_view(
-    summary: Summary, findings: Findings, *, raw_shown: int = RAW_SHOWN, chapters_shown: int = 12
-) -> View:
+def build_view(summary: Summary, findings: Findings, detail: Detail = DETAILS[0]) -> View:
     """Return what the page shows."""
     protocols = protocols_of(summary)
     sent = Counter({protocol: _part(summary, protocol).messages for protocol in protocols})
-    shown = sorted(protocol for protocol, _ in sent.most_common(chapters_shown))
+    shown = sorted(protocol for protocol, _ in sent.most_common(detail.chapters))
     if len(protocols) < 2:
-        chapters = [_chapter(summary, findings, "", raw_shown)]
+        chapters = [_chapter(summary, findings, "", detail)]
     else:
-        parts = [_chapter(_part(summary, name), findings.of(name), name, raw_shown) for name in shown]
+        parts = [_chapter(_part(summary, name), findings.of(name), name, detail) for name in shown]
         chapters = [_overview(summary, findings, parts), *parts]
     lead = _lead(summary)
     if len(shown) < len(protocols):
@@ -236,7 +255,7 @@ def _overview(summary: Summary, findings: Findings, chapters: Sequence[Chapter])
     return Chapter("", "", "", _cards(summary, findings, linked, None), sections)
 
 
-def _chapter(summary: Summary, findings: Findings, title: str, raw_shown: int) -> Chapter:
+def _chapter(summary: Summary, findings: Findings, title: str, detail: Detail) -> Chapter:
     """One protocol; faults come before amounts, and empty tables are omitted."""
     protocol = next(iter(protocols_of(summary)), None)
     names = short_names([tap.tap for tap in summary.taps])
@@ -245,6 +264,7 @@ def _chapter(summary: Summary, findings: Findings, title: str, raw_shown: int) -
         plot_messages(
             summary.timeline,
             _begin(summary),
+            bars=detail.bars,
             sql=queries.messages_over_time(protocol, summary.timeline.width_s),
         ),
         error_table(summary),
@@ -252,9 +272,7 @@ def _chapter(summary: Summary, findings: Findings, title: str, raw_shown: int) -
         None if title else segment_table(summary),
         plot_latency(findings.latency, sql=queries.latencies(protocol)),
         topic_table(findings),
-        plot_conversations(
-            findings.presences, findings.silences, names, sql=queries.conversations(protocol)
-        ),
+        plot_conversations(findings.presences, findings.silences, names, sql=queries.conversations(protocol)),
         silence_table(findings, names),
         plot_peers(findings.edges, sql=queries.edges(protocol)),
         type_table(summary),
@@ -265,7 +283,7 @@ def _chapter(summary: Summary, findings: Findings, title: str, raw_shown: int) -
     sections = _sections(prefix, contents)
     messages = tuple(
         _raw_message(f"{prefix}message-{number}", item, names)
-        for number, item in enumerate(choose_violations(findings.violations, raw_shown), 1)
+        for number, item in enumerate(choose_violations(findings.violations, detail.raw), 1)
     )
     lead = " ".join(_quiet(summary, findings, protocol)) if summary.messages else ""
     cards = _cards(summary, findings, sections, protocol if title else None)
@@ -340,7 +358,9 @@ def _cards(
     if summary.timeline.buckets:
         most = max(bucket.messages for bucket in summary.timeline.buckets)
         width_s = summary.timeline.width_s
-        cards.append(Card(f"most {rate_text(width_s)}", count_text(most), most, queries.busiest(protocol, width_s)))
+        cards.append(
+            Card(f"most {rate_text(width_s)}", count_text(most), most, queries.busiest(protocol, width_s))
+        )
     if summary.messages:
         cards.append(Card("time range", span_text(_seconds(summary.taps))))
     whole = protocol is None

@@ -77,7 +77,11 @@ def _draw_graph(
     nodes = list(places)
     texts = distinct_texts([name for name, _ in nodes], NAME_LENGTH if wide else NAME_LENGTH_NARROW)
     margins = {
-        side: 22 + LETTER * max((len(text) for node, text in zip(nodes, texts, strict=True) if places[node][0] == side), default=0)
+        side: 22
+        + LETTER
+        * max(
+            (len(text) for node, text in zip(nodes, texts, strict=True) if places[node][0] == side), default=0
+        )
         for side in (0.0, 1.0)
     }
     left, right = margins[0.0], width - margins[1.0]
@@ -96,7 +100,9 @@ def _draw_graph(
         x, y = at(node)
         anchor, beside = ("end", x - 12) if places[node][0] == 0 else ("start", x + 12)
         title = f"{name}\n{role}, {size_text(octets[node])} sent and received"
-        yield titled(title, circle(x, y, 5, colours[role]), label(beside, y + 4, text, anchor=anchor, kind="ink"))
+        yield titled(
+            title, circle(x, y, 5, colours[role]), label(beside, y + 4, text, anchor=anchor, kind="ink")
+        )
 
 
 def _edge(edge: Edge, source: tuple[float, float], target: tuple[float, float], width: float) -> str:
@@ -122,7 +128,9 @@ def _edge(edge: Edge, source: tuple[float, float], target: tuple[float, float], 
         f"{size_text(edge.octets)}, {count_text(edge.errors)} errors"
     )
     hit = f'<path class="hit-line" d="{curve}"/>'
-    return titled(title, hit, path(curve, colour, width, dashed=edge.kind == "calls"), polygon([tip, *wings], colour))
+    return titled(
+        title, hit, path(curve, colour, width, dashed=edge.kind == "calls"), polygon([tip, *wings], colour)
+    )
 
 
 def _point(place: tuple[float, float]) -> str:

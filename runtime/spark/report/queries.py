@@ -85,7 +85,9 @@ def count_violations(protocol: str | None, reading: str) -> str:
 def busiest(protocol: str | None, width_s: float) -> str:
     """Return the query of the card of the bar with the most messages."""
     width_ms = round(width_s * 1000)
-    bars = f"SELECT sum(messages) AS messages\n{_rows('counts', protocol)}\nGROUP BY floor(since / {width_ms})"
+    bars = (
+        f"SELECT sum(messages) AS messages\n{_rows('counts', protocol)}\nGROUP BY floor(since / {width_ms})"
+    )
     return f"SELECT max(messages)\nFROM ({bars})"
 
 
@@ -103,12 +105,13 @@ def messages_over_time(protocol: str | None, width_s: float) -> str:
 def types(protocol: str | None, taps: list[str]) -> str:
     """Return the query of the table of messages by type, with a column for each of `taps`."""
     each = "".join(
-        f"\n  coalesce(sum(messages) FILTER (WHERE tap = {quote(tap)}), 0) AS {identifier(tap)}," for tap in taps
+        f"\n  coalesce(sum(messages) FILTER (WHERE tap = {quote(tap)}), 0) AS {identifier(tap)},"
+        for tap in taps
     )
     return (
         f"SELECT coalesce(message, '(undecoded)') AS message, sender,{each}\n"
         f"  sum(messages) AS messages, sum(octets) AS octets\n{_rows('counts', protocol)}\n"
-        "GROUP BY 1, 2 ORDER BY 1 = '(undecoded)', 1, 2"
+        "GROUP BY 1, 2 ORDER BY 1, 2"
     )
 
 

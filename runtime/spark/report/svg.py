@@ -17,7 +17,7 @@ from markupsafe import escape
 from specwire.runtime.log.text import show
 from specwire.runtime.spark.report.text import THIN_SPACE
 
-SERIES = tuple(f"series-{number}" for number in range(8))
+SERIES = tuple(f"s{number}" for number in range(8))
 """CSS variables, and classes, of the colours of series; the last is for all others."""
 BAD, INK, SOFT, LINE = "bad", "ink", "soft", "line"
 
@@ -102,7 +102,9 @@ def circle(x: float, y: float, radius: float, colour: str) -> str:
 def path(points: str, colour: str, width: float, *, dashed: bool = False) -> str:
     """Return a stroked path."""
     dash = ' stroke-dasharray="5 4"' if dashed else ""
-    return f'<path d="{points}" style="fill:none;stroke:var(--{colour})" stroke-width="{number(width)}"{dash}/>'
+    return (
+        f'<path d="{points}" style="fill:none;stroke:var(--{colour})" stroke-width="{number(width)}"{dash}/>'
+    )
 
 
 def polygon(points: Sequence[tuple[float, float]], colour: str) -> str:

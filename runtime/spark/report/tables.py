@@ -163,9 +163,7 @@ def tap_table(summary: Summary) -> Table:
     days = {text[:10] for tap in summary.taps for text in (tap.first, tap.last) if text}
     missing = ["missing"] if summary.missing else []
     fields = ("tap", "protocol", "first", "last", "messages", "octets", "errors", "dropped", *missing)
-    values = tuple(
-        tuple(getattr(tap, field) for field in fields) for tap in summary.taps if tap in shown
-    )
+    values = tuple(tuple(getattr(tap, field) for field in fields) for tap in summary.taps if tap in shown)
     clock = partial(clock_text, dated=len(days) > 1)
     columns = (
         *_words("Tap", "Protocol"),
@@ -248,7 +246,9 @@ def file_table(findings: Findings) -> Table | None:
         *_micros("Stalled"),
     )
     note = "A stall is time without credit in the middle of a file."
-    return Table("Largest files", note, columns, values, queries.files(findings.files[0].protocol, TRANSFERS_KEPT))
+    return Table(
+        "Largest files", note, columns, values, queries.files(findings.files[0].protocol, TRANSFERS_KEPT)
+    )
 
 
 def silence_table(findings: Findings, names: Mapping[str, str]) -> Table | None:
