@@ -170,8 +170,8 @@ def show_progress() -> Iterator[Listener]:
 
 def show_summary(summary: Summary, out: Path) -> None:
     """Print what was found and where it is."""
-    from specwire.runtime.spark.report.text import size_text
     from specwire.runtime.spark.report.tables import error_table, type_table
+    from specwire.runtime.spark.report.text import size_text
 
     console = output()
     types = _rich_table(type_table(summary))

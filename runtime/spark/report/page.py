@@ -15,7 +15,7 @@ from typing import NamedTuple, TypeVar
 
 import jinja2
 import msgspec
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from msgspec.structs import replace
 
 from specwire.runtime.log.text import show
@@ -170,6 +170,7 @@ def render_report(summary: Summary, findings: Findings, *, most_octets: int = MO
         lstrip_blocks=True,
         keep_trailing_newline=True,
     )
+    environment.filters["lines"] = _escape_lines
     environment.tests["figure"] = lambda content: isinstance(content, Figure)
     template = environment.get_template("report.html.j2")
     page = ""
@@ -185,7 +186,12 @@ def _escape_unprintable(value: object) -> object:
     """Escape unprintable characters of a text from captured traffic; keep markup."""
     if isinstance(value, Markup) or not isinstance(value, str):
         return value
-    return show(value, keep=f"{THIN_SPACE}\n")
+    return show(value, keep=THIN_SPACE)
+
+
+def _escape_lines(text: str) -> Markup:
+    """Escape a text with several lines, such as a query."""
+    return Markup(escape(show(text, keep="\n")))
 
 
 def build_view(summary: Summary, findings: Findings, detail: Detail = DETAILS[0]) -> View:

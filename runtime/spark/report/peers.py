@@ -29,7 +29,7 @@ from specwire.runtime.spark.report.svg import (
     polygon,
     titled,
 )
-from specwire.runtime.spark.report.text import count_text, distinct_texts, size_text
+from specwire.runtime.spark.report.text import count_text, distinct_texts, short_text, size_text
 
 NODES_SHOWN = 24
 ROW = 26.0
@@ -99,7 +99,7 @@ def _draw_graph(
         name, role = node
         x, y = at(node)
         anchor, beside = ("end", x - 12) if places[node][0] == 0 else ("start", x + 12)
-        title = f"{name}\n{role}, {size_text(octets[node])} sent and received"
+        title = f"{short_text(name, 120)}\n{role}, {size_text(octets[node])} sent and received"
         yield titled(
             title, circle(x, y, 5, colours[role]), label(beside, y + 4, text, anchor=anchor, kind="ink")
         )
@@ -124,7 +124,7 @@ def _edge(edge: Edge, source: tuple[float, float], target: tuple[float, float], 
     curve = f"M{_point(source)}Q{_point(middle)} {_point(base)}"
     colour = BAD if edge.errors else SOFT
     title = (
-        f"{edge.source} to {edge.target}\n{edge.kind}: {count_text(edge.messages)} messages, "
+        f"{short_text(edge.source, 120)} to {short_text(edge.target, 120)}\n{edge.kind}: {count_text(edge.messages)} messages, "
         f"{size_text(edge.octets)}, {count_text(edge.errors)} errors"
     )
     hit = f'<path class="hit-line" d="{curve}"/>'

@@ -12,8 +12,8 @@ EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 TICK_STEPS_S = (
-    1, 2, 5, 10, 15, 30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR,
-    3 * HOUR, 6 * HOUR, 12 * HOUR, *(DAY * days for days in (1, 2, 7, 14, 30, 90, 180, 365, 3650)),
+    30, MINUTE, 2 * MINUTE, 5 * MINUTE, 10 * MINUTE, 15 * MINUTE, 30 * MINUTE, HOUR, 2 * HOUR, 3 * HOUR, 6 * HOUR,
+    12 * HOUR, *(DAY * days for days in (1, 2, 7, 14, 30, 90, 180, 365, 3650)),
 )  # fmt: skip
 """Distances between two labels of a time axis."""
 

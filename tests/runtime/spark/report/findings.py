@@ -1,10 +1,10 @@
-"""Findings of all kinds, made by hand, with names that mean harm."""
+"""Findings of all kinds, written by hand, with hostile names."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from specwire.runtime.spark.report.found import (
+from specwire.runtime.spark.report.findings import (
     Edge,
     File,
     Findings,
@@ -28,10 +28,10 @@ def after(seconds: float) -> datetime:
 
 FINDINGS = Findings(
     latency=(
-        LatencyBin("rpc", 40, 3),
-        LatencyBin("rpc", 43, 10),
-        LatencyBin("rpc", 60, 1),
-        LatencyBin("job", 62, 4),
+        LatencyBin("filemq", "rpc", 40, 3),
+        LatencyBin("filemq", "rpc", 43, 10),
+        LatencyBin("filemq", "rpc", 60, 1),
+        LatencyBin("filemq", "job", 62, 4),
     ),
     topics=(
         Topic("flux", "rpc", "kvs", HOSTILE, 12, 10, 1, 2, 140.0, 1000.0, 1000.5),
@@ -49,7 +49,7 @@ FINDINGS = Findings(
     silences=(
         Silence(TAP, "c1", "C", after(2), after(6), 4.0, "again", "filemq"),
         Silence(TAP, "c2", "S", after(4), None, 5.0, "silent", "filemq", HOSTILE),
-        Silence(TAP, "gone", "S", after(4), None, 5.0, "gone"),
+        Silence(TAP, "gone", "S", after(4), None, 5.0, "gone", "filemq"),
     ),
     violation_counts=(
         ViolationCount("filemq", "concurrent", "undecodable", None, 1, 1),
