@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from specwire.runtime.spark.report.page import Section, View, build_view
 from specwire.runtime.spark.report.svg import Figure
 from specwire.runtime.spark.report.text import count_text
 from tests.benchmarks.spark.busy.capture import write_capture
+from tests.house.repository import ROOT
 
 pytestmark = pytest.mark.spark
 
@@ -145,3 +147,16 @@ def test_charts(view: View, run: Any) -> None:
             else:
                 shown = count_text(min(len(rows), 30))
                 assert section.content.description.startswith(f"{shown} conversations")
+
+
+def test_dashboards(view: View, run: Any) -> None:
+    """Every statement of the page runs, in order; totals are those of the report."""
+    page = (ROOT / "docs/how-to/dashboards.md").read_text(encoding="utf-8")
+    results = [run(sql) for sql in re.findall(r"```sql\n(.*?)```", page, re.DOTALL)]
+    _views, messages, errors, latency, failed, _silent, undecoded, violations = results
+    cards = {card.name: card.number for card in view.chapters[0].cards}
+    assert sum(row[2] for row in messages) == cards["messages"]
+    assert sum(row[2] for row in errors) == sum(row[4] for row in undecoded) == cards["not decoded"]
+    assert sum(row[2] for row in violations) == cards["violations"]
+    assert all(row[3] > 0 for row in latency)
+    assert all(row[5] + row[6] > 0 for row in failed)
