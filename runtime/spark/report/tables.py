@@ -117,8 +117,9 @@ def type_table(summary: Summary, *, by_tap: bool = True) -> Table:
     values = []
     for key, found in sorted(counts.items(), key=lambda item: (UNDECODED in item[0], item[0])):
         each = [messages if (tap, key[0]) in speaks else None for tap, messages in found.items()]
-        labels = key if several else key[1:]
-        values.append((*labels, *(each if separate else ()), sum(found.values()), octets[key]))
+        values.append(
+            (*(key if several else key[1:]), *(each if separate else ()), sum(found.values()), octets[key])
+        )
     labels = _words(*(["Protocol"] if several else []), "Message", "Sent by")
     taps = _counts(*names.values(), "All taps") if separate else _counts("Messages")
     note = "A message that two taps saw is counted for each of them." if len(names) > 1 else ""
@@ -275,7 +276,7 @@ def silence_table(findings: Findings, names: Mapping[str, str]) -> Table | None:
         _tap_column(names),
         TableColumn("Silent side", partial(role_name, protocol), word=True),
         TableColumn("Since (UTC)", moment, word=True),
-        TableColumn("Then", lambda outcome: SILENCES.get(outcome, outcome), word=True),
+        TableColumn("Then", lambda outcome: SILENCES.get(outcome) or str(outcome), word=True),
         TableColumn("Duration", span_text),
     )
     note = "Sides that sent nothing for longer than their protocol allows."
