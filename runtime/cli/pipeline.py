@@ -204,8 +204,8 @@ def show_progress() -> Iterator[Listener]:
 
 def show_summary(summary: Summary, out: Path) -> None:
     """Print what was found and where it is."""
-    from specwire.runtime.spark.report.figures import size_text
     from specwire.runtime.spark.report.tables import error_table, type_table
+    from specwire.runtime.spark.report.text import size_text
 
     console = output()
     types = _rich_table(type_table(summary))
@@ -243,7 +243,7 @@ def _odd_things(summary: Summary) -> Iterator[str]:
 
 
 def _rich_table(table: Table) -> RichTable:
-    from specwire.runtime.spark.report.figures import THIN_SPACE
+    from specwire.runtime.spark.report.text import THIN_SPACE
 
     shown = RichTable(title=table.title, title_justify="left", caption=table.note, caption_justify="left")
     for at, name in enumerate(table.head):

@@ -51,7 +51,7 @@ def package(
 
 def _describe(written: Package, master: str) -> str:
     from specwire.runtime.spark.cluster.submit import artifact_lines, pipeline_line, submit_line
-    from specwire.runtime.spark.report.figures import size_text
+    from specwire.runtime.spark.report.text import size_text
 
     note = written.note
     jar = f"{written.jar}: the decoders in Java\n" if written.jar else ""

@@ -98,7 +98,7 @@ def _show(result: Result, summary: Summary, out: Path) -> None:
 
 def _describe(result: Result) -> Iterator[str]:
     """Yield one line for each protocol."""
-    from specwire.runtime.spark.report.figures import size_text
+    from specwire.runtime.spark.report.text import size_text
 
     filemq, flux, norfab, ticker = (
         result.peers.filemq,

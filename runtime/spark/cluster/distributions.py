@@ -19,7 +19,7 @@ from specwire.runtime.spark.errors import InputError
 OURS = "specwire"
 EXTRA = "spark"
 FROM_SPARK = frozenset({"pyspark", "py4j"})
-OF_THE_DRIVER = frozenset({"ruff", "matplotlib"})
+OF_THE_DRIVER = frozenset({"ruff"})
 NEEDED = ("msgspec", "numpy", "pandas", "pyarrow")
 """What workers import whatever they do; without one of these an archive would be useless."""
 

@@ -36,8 +36,7 @@ from specwire.runtime.spark.pipeline.taking import Taking
 from specwire.runtime.spark.pipeline.transfers import find_transfers
 from specwire.runtime.spark.pipeline.view import View
 from specwire.runtime.spark.pipeline.writing import table_settings
-from specwire.runtime.spark.report.findings import collect
-from specwire.runtime.spark.report.found import Findings
+from specwire.runtime.spark.report.findings import Findings, collect
 from specwire.runtime.spark.report.page import render_report
 
 REPORT = "report.html"

@@ -36,8 +36,8 @@ WIDTHS_MS = (
     *(seconds * SECOND_MS for seconds in (1, 2, 10, 20, 60, 120, 600, 1200, 3600, 7200, 21_600)),
     *(days * DAY_MS for days in (1, 7, 28, 364, 3640, 36_400, 364_000)),
 )
-STRETCHES = 60
-"""At most so many stretches of time in one run."""
+STRETCHES = 240
+"""Most stretches of time in one run: three hours are stretches of a minute, so that a burst of a minute shows."""
 
 UNKNOWN_SENDER = "?"
 

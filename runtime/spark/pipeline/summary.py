@@ -90,7 +90,7 @@ class Transfer(msgspec.Struct, frozen=True):
 class Bucket(msgspec.Struct, frozen=True):
     """Traffic in one stretch of time; `index` counts stretches from the first with a message.
 
-    `types` has the messages by class; those that did not decode are ``(undecoded)``.
+    `types` has the messages by class; messages that did not decode are counted as ``(undecoded)``.
     """
 
     index: int
@@ -100,7 +100,7 @@ class Bucket(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """Traffic over time in stretches of `width_s` seconds; stretches without traffic are left out."""
+    """Traffic over time in stretches of `width_s` seconds; stretches without traffic are omitted."""
 
     width_s: float
     buckets: tuple[Bucket, ...]
@@ -148,7 +148,8 @@ class Summary(msgspec.Struct, frozen=True):
     """An output folder after a run.
 
     `tables` gives the rows of each table by its path in the output folder; `elapsed_s` is the time the last run
-    took, without the start of Spark; `run` is its number.
+    took, without the start of Spark; `run` is its number. `timelines` has the part of each protocol in the
+    timeline, with the same stretches and indexes.
     """
 
     capture: str
@@ -162,6 +163,7 @@ class Summary(msgspec.Struct, frozen=True):
     run: int = 1
     totals: Totals = Totals()
     segments: Segments = Segments()
+    timelines: dict[str, Timeline] = {}
 
     @property
     def messages(self) -> int:

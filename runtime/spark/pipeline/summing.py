@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -45,13 +45,15 @@ def sum_up(
     elapsed_s: float,
 ) -> Summary:
     """Return the summary of an output folder; `rows` are those of its tables by path."""
+    timelines = draw_timelines(counts)
     return Summary(
         capture=str(capture),
         taps=count_taps(counts, ledger),
         types=count_types(counts),
         errors=count_errors(counts),
         transfers=transfers,
-        timeline=draw_timeline(counts),
+        timeline=add_timelines(timelines.values()),
+        timelines=timelines,
         tables={path: rows[path] for path in rows if path.partition("/")[0] in SHOWN},
         elapsed_s=round(elapsed_s, 3),
         run=run,
@@ -119,28 +121,53 @@ def count_errors(counts: pa.Table) -> tuple[ErrorCount, ...]:
     )
 
 
-def draw_timeline(counts: pa.Table) -> Timeline:
-    """Count messages and octets in at most `STRETCHES` equal stretches from the first to the last."""
+def draw_timelines(counts: pa.Table) -> dict[str, Timeline]:
+    """Return the timeline of each protocol, all with the same stretches: at most `STRETCHES` over all protocols."""
     if not counts.num_rows:
-        return Timeline(1.0, ())
+        return {}
     first, last = pc.min(counts["first"]).as_py() // 1000, pc.max(counts["last"]).as_py() // 1000
-    narrowest = pc.max(counts["width_ms"]).as_py()
-    wide = (width for width in WIDTHS_MS if width >= narrowest and last - first < width * STRETCHES)
-    width_ms = next(wide, WIDTHS_MS[-1])
+    widest = pc.max(counts["width_ms"]).as_py()
+    fitting = (width for width in WIDTHS_MS if width >= widest and last - first < width * STRETCHES)
+    width_ms = next(fitting, WIDTHS_MS[-1])
     begin = first // width_ms
-    # Cut before they are grouped: rows that come to Python are then as many as buckets and types.
+    # Cut before grouping, so that Python gets one row for each stretch and type.
     stretches = cut(counts, width_ms)
-    messages: dict[int, Counter[str]] = {}
+    messages: dict[str, dict[int, Counter[str]]] = {}
+    octets: dict[str, Counter[int]] = {}
+    for row in _group(stretches, ["protocol", "since", "message"], {"messages": "sum", "octets": "sum"}):
+        index, protocol = row["since"] // width_ms - begin, row["protocol"]
+        types = messages.setdefault(protocol, {}).setdefault(index, Counter())
+        types[row["message"] or UNDECODED] += row["messages"]
+        octets.setdefault(protocol, Counter())[index] += row["octets"]
+    return {
+        protocol: Timeline(
+            width_ms / 1000,
+            tuple(
+                Bucket(index, types.total(), octets[protocol][index], dict(sorted(types.items())))
+                for index, types in sorted(stretches.items())
+            ),
+        )
+        for protocol, stretches in sorted(messages.items())
+    }
+
+
+def add_timelines(timelines: Iterable[Timeline]) -> Timeline:
+    """Return the sum of timelines that have the same stretches."""
+    types: dict[int, Counter[str]] = {}
     octets: Counter[int] = Counter()
-    for row in _group(stretches, ["since", "message"], {"messages": "sum", "octets": "sum"}):
-        index = row["since"] // width_ms - begin
-        messages.setdefault(index, Counter())[row["message"] or UNDECODED] += row["messages"]
-        octets[index] += row["octets"]
-    buckets = (
-        Bucket(index, messages[index].total(), octets[index], dict(sorted(messages[index].items())))
-        for index in sorted(messages)
+    width_s = 1.0
+    for timeline in timelines:
+        width_s = timeline.width_s
+        for bucket in timeline.buckets:
+            types.setdefault(bucket.index, Counter()).update(bucket.types)
+            octets[bucket.index] += bucket.octets
+    return Timeline(
+        width_s,
+        tuple(
+            Bucket(index, found.total(), octets[index], dict(sorted(found.items())))
+            for index, found in sorted(types.items())
+        ),
     )
-    return Timeline(width_ms / 1000, tuple(buckets))
 
 
 def count_segments(ledger: Ledger) -> Segments:

@@ -1,21 +1,21 @@
-"""What the report shows of the answers, collected from their tables, bounded whatever they hold.
+"""The part of the answers that the report shows, collected from their tables; bounded for any capture.
 
-Everything is counted on Spark, so that only a few hundred rows come to the driver; after `collect` no more of
-Spark is needed. Where two taps saw one connection, the second view is left out (the answer table ``twins``).
+Spark does the counting, so that only some hundred rows come to the driver. `collect` runs some ten small jobs;
+afterwards Spark is not needed. Where two taps saw one connection, the second view is omitted (answer table
+``twins``). Limits hold for each protocol, so that a busy one does not displace a quiet one.
 
-A report is made after each run, of all days there are. So what there is by the million is not gone through again:
-how long requests, jobs and files took is in ``topics``, a row for each topic and day, and of the captured frames only
-the days of the violations that are shown are looked into.
+A report is made after each run, of all days. So large tables are not read again: latencies are in ``topics``, one row
+for each topic and day, and of the captured frames only the days of the violations shown are read.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import datetime, timedelta
 from typing import Any, TypeVar
 
 import msgspec
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F
 from pyspark.sql.types import TimestampType
 
@@ -23,38 +23,166 @@ from specwire.runtime.spark.answers.particulars import particulars_of
 from specwire.runtime.spark.answers.taps import without_twins
 from specwire.runtime.spark.answers.topics import BY, PER_DECADE, sum_topics
 from specwire.runtime.spark.protocols import known_protocols
-from specwire.runtime.spark.report.found import (
-    BINS_PER_DECADE,
-    FRAMES_KEPT_OCTETS,
-    Edge,
-    File,
-    Findings,
-    LatencyBin,
-    Presence,
-    Silence,
-    Topic,
-    Violation,
-    ViolationCount,
-)
+from specwire.runtime.spark.report.text import EPOCH
+
+BINS_PER_DECADE = 20
+"""Bins of the latency distribution: each is 12 % wider than the one before."""
+
+FRAMES_KEPT_OCTETS = 4096
+"""Octets kept of each frame of a violation; of longer frames only the size is kept too."""
+FRAMES_KEPT = 32
+"""Frames kept of one message."""
 
 TOPICS_KEPT = 20
 TRANSFERS_KEPT = 20
 PRESENCES_KEPT = 30
-SILENCES_KEPT = 300
+SILENCES_KEPT = 100
 VIOLATIONS_KEPT = 50
 EDGES_KEPT = 60
 EACH_KIND = 3
-"""Violations of each kind that come before more of those that are many."""
-Tables = Callable[[str], DataFrame | None]
-"""Gives an answer table, or the layer of captured frames by the name ``frames``; None where there is none."""
+"""Violations of each kind that precede more violations of frequent kinds."""
 
-EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+Tables = Callable[[str], DataFrame | None]
+"""Returns an answer table, or the layer ``frames`` of captured frames; None where there is none."""
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
 
+class LatencyBin(msgspec.Struct, frozen=True):
+    """Number of answers that took 10 ** (bin / 20) microseconds and more, up to the next bin."""
+
+    protocol: str
+    kind: str
+    bin: int
+    count: int
+
+
+class Topic(msgspec.Struct, frozen=True):
+    """Requests, jobs or files of one topic; quantiles in microseconds, None where nothing was answered."""
+
+    protocol: str
+    kind: str
+    service: str | None
+    topic: str | None
+    begun: int
+    answered: int
+    errors: int
+    unanswered: int
+    p50_us: int | None
+    p99_us: int | None
+    max_us: int | None
+
+
+class File(msgspec.Struct, frozen=True):
+    """One file that was sent."""
+
+    protocol: str
+    peer: str | None
+    filename: str
+    outcome: str
+    octets: int
+    octets_per_s: float | None
+    duration_us: int
+    stalls: int
+    stalled_us: int
+
+
+class Presence(msgspec.Struct, frozen=True):
+    """A conversation from its first to its last message."""
+
+    protocol: str
+    tap: str
+    conversation: str
+    peer: str | None
+    first_ts: datetime
+    last_ts: datetime
+    messages: int
+
+
+class Silence(msgspec.Struct, frozen=True):
+    """A side that was silent for longer than its heartbeat allows; `until_ts` is None if it never spoke again."""
+
+    tap: str
+    conversation: str
+    sender: str
+    ts: datetime
+    until_ts: datetime | None
+    silent_s: float
+    outcome: str
+    protocol: str = ""
+    peer: str | None = None
+
+
+class ViolationCount(msgspec.Struct, frozen=True):
+    """Violations of one kind."""
+
+    protocol: str
+    reading: str
+    kind: str
+    message: str | None
+    conversations: int
+    violations: int
+
+
+class Violation(msgspec.Struct, frozen=True):
+    """Message that broke the dialog; `frames` is None where the captured frames are not kept.
+
+    The first `FRAMES_KEPT` frames are cut to `FRAMES_KEPT_OCTETS` each; `sizes` has their full sizes.
+    """
+
+    protocol: str
+    tap: str
+    seq: int
+    conversation: str
+    peer: str | None
+    ts: datetime
+    reading: str
+    kind: str
+    sender: str | None
+    message: str | None
+    state: str | None
+    text: str
+    frames: tuple[bytes, ...] | None = None
+    sizes: tuple[int, ...] = ()
+
+
+class Edge(msgspec.Struct, frozen=True):
+    """Traffic from one peer to another, or to a service, over all days."""
+
+    protocol: str
+    kind: str
+    source: str
+    source_role: str
+    target: str
+    target_role: str
+    messages: int
+    octets: int
+    errors: int
+
+
+class Findings(msgspec.Struct, frozen=True):
+    """Everything that the report shows of the answers; a sequence is empty where its table is empty or missing."""
+
+    latency: tuple[LatencyBin, ...] = ()
+    topics: tuple[Topic, ...] = ()
+    files: tuple[File, ...] = ()
+    presences: tuple[Presence, ...] = ()
+    silences: tuple[Silence, ...] = ()
+    violation_counts: tuple[ViolationCount, ...] = ()
+    violations: tuple[Violation, ...] = ()
+    edges: tuple[Edge, ...] = ()
+
+    def of(self, protocol: str) -> Findings:
+        """Return the findings of one protocol."""
+        parts = {
+            name: tuple(item for item in getattr(self, name) if item.protocol == protocol)
+            for name in self.__struct_fields__
+        }
+        return Findings(**parts)
+
+
 def collect(tables: Tables) -> Findings:
-    """Collect what the report shows; some ten small jobs."""
+    """Collect the findings from the tables."""
     twins = tables("twins")
     violations = _violations(tables("violations"), twins)
     return Findings(
@@ -70,7 +198,7 @@ def collect(tables: Tables) -> Findings:
 
 
 def _alone(frame: DataFrame, twins: DataFrame | None) -> DataFrame:
-    """Leave out the connections that another tap's view stands for, and call peers as people know them."""
+    """Omit the second views of connections, and replace peers' identities by names for people."""
     named = F.col("peer")
     for protocol in known_protocols():
         name = particulars_of(protocol).peer_name
@@ -80,58 +208,65 @@ def _alone(frame: DataFrame, twins: DataFrame | None) -> DataFrame:
     return alone.withColumn("peer", named)
 
 
+def _first(frame: DataFrame, order: Sequence[Column | str], number: int) -> DataFrame:
+    """Return the first rows of each protocol in this order."""
+    place = F.row_number().over(Window.partitionBy("protocol").orderBy(*order))
+    return frame.withColumn("place", place).where(F.col("place") <= number).orderBy("protocol", "place")
+
+
 def _bins(topics: DataFrame | None) -> tuple[LatencyBin, ...]:
     if topics is None:
         return ()
-    spread = topics.select("kind", F.inline("spread"))
+    spread = topics.select("protocol", "kind", F.inline("spread"))
     wider = F.floor(F.col("bin") / (PER_DECADE // BINS_PER_DECADE)).cast("int")
-    counted = spread.groupBy("kind", wider.alias("bin")).agg(F.sum("count").alias("count"))
-    return _values(counted.orderBy("kind", "bin"), LatencyBin)
+    counted = spread.groupBy("protocol", "kind", wider.alias("bin")).agg(F.sum("count").alias("count"))
+    return _values(counted.orderBy("protocol", "kind", "bin"), LatencyBin)
 
 
 def _topics(topics: DataFrame | None) -> tuple[Topic, ...]:
-    """The topics whose 99th percentile is the highest; of those that never answered, the most asked."""
+    """Return the topics with the highest 99th percentile; of those never answered, the most frequent."""
     if topics is None:
         return ()
     summed = sum_topics(topics, "protocol", *BY)
-    ranked = summed.orderBy(F.desc_nulls_last("p99_us"), F.desc("begun"), *BY)
-    return _values(ranked.limit(TOPICS_KEPT), Topic)
+    return _values(_first(summed, [F.desc_nulls_last("p99_us"), F.desc("begun"), *BY], TOPICS_KEPT), Topic)
 
 
 def _largest(table: DataFrame | None, twins: DataFrame | None) -> tuple[File, ...]:
     if table is None:
         return ()
-    ranked = _alone(table, twins).where("outcome <> 'deleted'").orderBy(F.desc("octets"), "filename", "seq")
-    columns = [F.coalesce("stalled_us", F.lit(0)).alias("stalled_us")]
-    names = ("protocol", "peer", "filename", "outcome", "octets", "octets_per_s", "stalls")
-    duration = F.coalesce("duration_us", F.lit(0)).alias("duration_us")
-    return _values(ranked.limit(TRANSFERS_KEPT).select(*names, duration, *columns), File)
+    sent = _alone(table, twins).where("outcome <> 'deleted'")
+    zeros = {name: F.coalesce(name, F.lit(0)) for name in ("stalled_us", "duration_us")}
+    largest = _first(sent, [F.desc("octets"), "filename", "tap", "seq"], TRANSFERS_KEPT)
+    return _values(largest.withColumns(zeros), File)
 
 
 def _presences(
     table: DataFrame | None, silences: DataFrame | None, twins: DataFrame | None
 ) -> tuple[Presence, ...]:
-    """Conversations with the longest silences, then the busiest, in the order in which they began."""
+    """Return conversations with the longest silences, then the busiest, in the order in which they began."""
     if table is None:
         return ()
-    alone, place = _alone(table, twins), [F.desc("messages"), F.col("tap"), F.col("conversation")]
+    alone = _alone(table, twins)
+    order = [F.desc("messages"), F.col("tap"), F.col("conversation")]
     if silences is not None:
-        longest = silences.groupBy("tap", "conversation").agg(F.max("silent_s").alias("silent_s"))
-        some = longest.orderBy(F.desc("silent_s"), "tap", "conversation").limit(PRESENCES_KEPT // 2)
-        alone = alone.join(F.broadcast(some), ["tap", "conversation"], "left")
-        place.insert(0, F.desc_nulls_last("silent_s"))
-    chosen = alone.orderBy(*place).limit(PRESENCES_KEPT)
+        keys = ["protocol", "tap", "conversation"]
+        longest = silences.groupBy(*keys).agg(F.max("silent_s").alias("silent_s"))
+        some = _first(longest, [F.desc("silent_s"), "tap", "conversation"], PRESENCES_KEPT // 2)
+        alone = alone.join(F.broadcast(some.drop("place")), keys, "left")
+        order.insert(0, F.desc_nulls_last("silent_s"))
+    chosen = _first(alone, order, PRESENCES_KEPT)
     return _values(chosen.orderBy("first_ts", "tap", "conversation"), Presence)
 
 
 def _silences(table: DataFrame | None, twins: DataFrame | None) -> tuple[Silence, ...]:
     if table is None:
         return ()
-    longest = _alone(table, twins).orderBy(F.desc("silent_s"), "tap", "conversation", "seq")
-    return _values(longest.limit(SILENCES_KEPT), Silence)
+    order = [F.desc("silent_s"), F.col("tap"), F.col("conversation"), F.col("seq")]
+    return _values(_first(_alone(table, twins), order, SILENCES_KEPT), Silence)
 
 
 def _violation_counts(table: DataFrame | None, twins: DataFrame | None) -> tuple[ViolationCount, ...]:
+    """Return all kinds there are; kinds and message classes are few for any capture."""
     if table is None:
         return ()
     counted = (
@@ -139,19 +274,20 @@ def _violation_counts(table: DataFrame | None, twins: DataFrame | None) -> tuple
         .groupBy("protocol", "reading", "kind", "message")
         .agg(F.count_distinct("tap", "conversation").alias("conversations"), F.count("*").alias("violations"))
     )
-    ranked = counted.orderBy(F.desc("violations"), "protocol", "reading", "kind", "message")
-    return _values(ranked.limit(VIOLATIONS_KEPT), ViolationCount)
+    return _values(
+        counted.orderBy(F.desc("violations"), "protocol", "reading", "kind", "message"), ViolationCount
+    )
 
 
 def _violations(table: DataFrame | None, twins: DataFrame | None) -> tuple[Violation, ...]:
-    """The first violations, of each kind some; where peers did not wait for each other, the strict reading comes last."""
+    """Return the first violations, some of each kind; those of the concurrent reading first."""
     if table is None:
         return ()
     moment = (F.col("ts"), F.col("tap"), F.col("seq"))
     alike = Window.partitionBy("protocol", "reading", "kind", "message").orderBy(*moment)
-    placed = _alone(table, twins).withColumn("place", F.row_number().over(alike))
-    early = placed.where(F.col("place") <= VIOLATIONS_KEPT)
-    chosen = early.orderBy(F.col("place") > EACH_KIND, "reading", *moment).limit(VIOLATIONS_KEPT)
+    placed = _alone(table, twins).withColumn("rank", F.row_number().over(alike))
+    early = placed.where(F.col("rank") <= VIOLATIONS_KEPT)
+    chosen = _first(early, [F.col("rank") > EACH_KIND, F.col("reading"), *moment], VIOLATIONS_KEPT)
     return _values(chosen.orderBy("reading", *moment), Violation)
 
 
@@ -160,10 +296,11 @@ def _with_frames(found: Sequence[Violation], frames: DataFrame | None) -> tuple[
         return tuple(found)
     wanted = F.lit(False)
     for tap, seq, day in {(item.tap, item.seq, item.ts.date()) for item in found}:
-        # The day is a folder: without it every file would be looked into.
+        # Partitions are days: without this condition Spark reads every file.
         wanted = wanted | ((F.col("date") == day) & (F.col("tap") == tap) & (F.col("seq") == seq))
-    cut = F.transform("frames", lambda frame: F.substring(frame, 1, FRAMES_KEPT_OCTETS))
-    sizes = F.transform("frames", F.octet_length)
+    some = F.slice("frames", 1, FRAMES_KEPT)
+    cut = F.transform(some, lambda frame: F.substring(frame, 1, FRAMES_KEPT_OCTETS))
+    sizes = F.transform(some, F.octet_length)
     rows = frames.where(wanted).select("tap", "seq", cut.alias("frames"), sizes.alias("sizes")).collect()
     kept = {(row["tap"], row["seq"]): row for row in rows}
     return tuple(_complete(item, kept.get((item.tap, item.seq))) for item in found)
@@ -177,24 +314,21 @@ def _complete(item: Violation, row: Any) -> Violation:
 
 
 def _edges(table: DataFrame | None) -> tuple[Edge, ...]:
-    """Return the busiest edge of each protocol, then the second busiest of each, and so on.
-
-    A NORFAB job is an edge without messages and octets: its messages are counted between peers.
-    """
     if table is None:
         return ()
     keys = ("protocol", "kind", "source", "source_role", "target", "target_role")
-    sums = (F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("messages", "octets", "errors"))
-    counted = table.groupBy(*keys).agg(*sums)
-    place = F.row_number().over(Window.partitionBy("protocol").orderBy(F.desc("octets"), *keys))
-    ranked = counted.withColumn("place", place).orderBy("place", F.desc("octets"), *keys)
-    return _values(ranked.limit(EDGES_KEPT), Edge)
+    counted = table.groupBy(*keys).agg(
+        # Jobs between a service and its workers have neither messages nor octets.
+        *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("messages", "octets", "errors")),
+    )
+    busiest = _first(counted, [F.desc("octets"), *keys], EDGES_KEPT)
+    return _values(busiest, Edge)
 
 
 def _values(frame: DataFrame, kind: type[Row]) -> tuple[Row, ...]:
     """Collect rows as values of a type, whose fields name the columns.
 
-    A timestamp comes as microseconds: Spark would give it in this machine's time, without saying so.
+    Timestamps are collected as microseconds: Spark returns them in local time without a time zone.
     """
     moments = {field.name for field in frame.schema if isinstance(field.dataType, TimestampType)}
     names = [field for field in kind.__struct_fields__ if field in frame.columns]

@@ -1,4 +1,4 @@
-"""Raw messages in hexadecimal, each octet beside the field that it belongs to."""
+"""Raw messages in hexadecimal, each octet beside its field."""
 
 from __future__ import annotations
 
@@ -8,17 +8,20 @@ import msgspec
 
 from specwire.generated.marks import Mark, mark_fields
 from specwire.runtime.spark.protocols import known_protocols, load_layout
-from specwire.runtime.spark.report.figures import count_text
+from specwire.runtime.spark.report.text import count_text
 
 LINE_OCTETS = 16
 MARK_OCTETS = 256
-"""So many octets of one field are shown; the rest is counted."""
+"""Octets shown of one field; the others are counted."""
+FRAMES_SHOWN = 12
+FIELDS_SHOWN = 40
+"""Most frames of a message, and most fields of a frame."""
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Octets of one field of one frame, as texts: offset, hexadecimal in lines, what can be read of it, and the rest.
+    """Octets of one field of one frame, as texts: offset, hexadecimal in lines, the same as ASCII, and the rest.
 
-    `shade` is 0 or 1 in turn, for neighbours to be told apart; `fault` says what is wrong where this is the place.
+    `shade` alternates between 0 and 1; `fault` is the error at this place.
     """
 
     offset: str
@@ -40,7 +43,7 @@ class RawFrame(msgspec.Struct, frozen=True):
 def dump_frames(
     protocol: str, frames: Sequence[bytes], sizes: Sequence[int], sender: str | None
 ) -> tuple[RawFrame, ...]:
-    """Return the frames of a message with their fields marked; `sizes` are the whole sizes of frames that were cut."""
+    """Return the first frames of a message with their fields; `sizes` are the full sizes of frames that were cut."""
     marks, fault = _mark(protocol, frames, sender)
     whole = list(sizes) if len(sizes) == len(frames) else [len(frame) for frame in frames]
     at = None
@@ -52,9 +55,12 @@ def dump_frames(
     ):
         at = fault
     dumped = []
-    for number, frame in enumerate(frames):
+    for number, frame in enumerate(frames[:FRAMES_SHOWN]):
         mine = [mark for mark in marks if mark.frame == number]
         title = f"frame {number}, {count_text(whole[number])} octets"
+        if (hidden := len(mine) - FIELDS_SHOWN) > 0:
+            title += f"; {count_text(hidden)} more fields are omitted"
+            mine = mine[:FIELDS_SHOWN]
         dumped.append(RawFrame(title, tuple(_pieces(frame, mine, at if at and at[0] == number else None))))
     return tuple(dumped)
 

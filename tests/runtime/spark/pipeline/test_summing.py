@@ -23,13 +23,14 @@ from specwire.runtime.spark.pipeline.counts import (
     write_counts,
 )
 from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome
-from specwire.runtime.spark.pipeline.summary import Bucket, ErrorCount, TapCount, Totals, TypeCount
+from specwire.runtime.spark.pipeline.summary import Bucket, ErrorCount, TapCount, Timeline, Totals, TypeCount
 from specwire.runtime.spark.pipeline.summing import (
+    add_timelines,
     count_errors,
     count_segments,
     count_taps,
     count_types,
-    draw_timeline,
+    draw_timelines,
     total,
 )
 
@@ -109,10 +110,10 @@ def test_messages_are_where_the_totals_say() -> None:
 
 @pytest.mark.parametrize(
     ("span_us", "width_ms"),
-    [(0, 1), (59_999, 1), (60_000, 2), (1_200_000, 100), (60 * 86_400_000_000, 7 * 86_400_000)],
+    [(0, 1), (239_999, 1), (240_000, 2), (1_200_000, 10), (60 * 86_400_000_000, 86_400_000)],
 )
 def test_stretches_suit_the_span(span_us: int, width_ms: int) -> None:
-    """At most sixty of them."""
+    """At most 240 of them."""
     assert choose_width_ms(span_us) == width_ms
     assert span_us < width_ms * 1000 * STRETCHES
 
@@ -125,10 +126,11 @@ def test_each_width_divides_the_next() -> None:
 def test_the_timeline_takes_runs_of_different_widths() -> None:
     """The widest says how wide."""
     table = counts(row(1000, 1), row(2000, 2), row(3000, 4), row(60_000, 8, width=2000))
-    timeline = draw_timeline(table)
+    timeline = add_timelines(draw_timelines(table).values())
     assert timeline.width_s == 2
     assert timeline.buckets == tuple(Bucket(at, n, n, {"Nom": n}) for at, n in ((0, 1), (1, 6), (30, 8)))
-    assert draw_timeline(counts()).buckets == ()
+    assert draw_timelines(counts()) == {}
+    assert add_timelines(()).buckets == ()
 
 
 def test_stretches_are_cut_downwards() -> None:
@@ -155,10 +157,10 @@ def test_many_runs_leave_few_rows(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     # At most four files lie there: the merged one, and three of fifty rows.
     assert stored.num_rows <= STRETCHES + 1 + 3 * 50
     assert add_up(stored).num_rows == add_up(whole).num_rows
-    # 23 minutes and a second need stretches of a minute, and the runs begin 20 s after a full one.
-    timeline = draw_timeline(stored)
-    assert timeline.width_s == 60
-    assert timeline.buckets == tuple(Bucket(at, 50, 50, {"Nom": 50}) for at in range(24))
+    # 23 minutes and a second need stretches of ten seconds; a run a minute is in each sixth.
+    timeline = add_timelines(draw_timelines(stored).values())
+    assert timeline.width_s == 10
+    assert timeline.buckets == tuple(Bucket(6 * at, 50, 50, {"Nom": 50}) for at in range(24))
 
 
 def test_the_timeline_adds_up_before_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -172,8 +174,31 @@ def test_the_timeline_adds_up_before_python(monkeypatch: pytest.MonkeyPatch) -> 
         return rows
 
     monkeypatch.setattr(summing, "_group", note)
-    # Ten seconds, for which stretches of 200 ms do: 50 of them.
-    timeline = draw_timeline(counts(*(row(10 * step, 1, width=10) for step in range(1000))))
-    assert timeline.width_s == 0.2
-    assert [bucket.messages for bucket in timeline.buckets] == [20] * 50
-    assert brought == [50]
+    # Ten seconds need stretches of 100 ms: 100 of them.
+    timeline = add_timelines(
+        draw_timelines(counts(*(row(10 * step, 1, width=10) for step in range(1000)))).values()
+    )
+    assert timeline.width_s == 0.1
+    assert [bucket.messages for bucket in timeline.buckets] == [10] * 100
+    assert brought == [100]
+
+
+def test_each_protocol_has_its_timeline() -> None:
+    """All have the stretches of the whole: a second for 101 s. The sum has a message of each at the start."""
+    table = counts(row(0, 1), row(100_000, 2, protocol="zre", message="Ping"), row(0, 4, protocol="zre"))
+    found = draw_timelines(table)
+    assert found == {
+        "filemq": Timeline(1.0, (Bucket(0, 1, 1, {"Nom": 1}),)),
+        "zre": Timeline(1.0, (Bucket(0, 4, 4, {"Nom": 4}), Bucket(100, 2, 2, {"Ping": 2}))),
+    }
+    assert add_timelines(found.values()).buckets[0] == Bucket(0, 5, 5, {"Nom": 5})
+
+
+def test_a_burst_of_a_minute_shows_in_three_hours() -> None:
+    """One message a second for three hours, and 6,000 more in the 91st minute: one bar is a hundred times higher."""
+    quiet = [row(second * 1000, 1) for second in range(3 * 3600)]
+    timeline = add_timelines(draw_timelines(counts(*quiet, row(90 * 60_000, 6000))).values())
+    assert timeline.width_s == 60
+    assert {bucket.index: bucket.messages for bucket in timeline.buckets if bucket.messages != 60} == {
+        90: 6060
+    }

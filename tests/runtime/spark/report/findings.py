@@ -1,10 +1,10 @@
-"""Findings of all kinds, made by hand, with names that mean harm."""
+"""Findings of all kinds, written by hand, with hostile names."""
 
 from __future__ import annotations
 
 from datetime import UTC, datetime, timedelta
 
-from specwire.runtime.spark.report.found import (
+from specwire.runtime.spark.report.findings import (
     Edge,
     File,
     Findings,
@@ -28,19 +28,19 @@ def after(seconds: float) -> datetime:
 
 FINDINGS = Findings(
     latency=(
-        LatencyBin("rpc", 40, 3),
-        LatencyBin("rpc", 43, 10),
-        LatencyBin("rpc", 60, 1),
-        LatencyBin("job", 62, 4),
+        LatencyBin("filemq", "rpc", 40, 3),
+        LatencyBin("filemq", "rpc", 43, 10),
+        LatencyBin("filemq", "rpc", 60, 1),
+        LatencyBin("filemq", "job", 62, 4),
     ),
     topics=(
-        Topic("flux", "rpc", "kvs", HOSTILE, 12, 10, 1, 2, 140.0, 1000.0, 1000.5),
+        Topic("flux", "rpc", "kvs", HOSTILE, 12, 10, 1, 2, 140, 1000, 1001),
         Topic("norfab", "job", "netbox", "sync", 4, 0, 0, 4, None, None, None),
-        Topic("filemq", "transfer", None, None, 2, 2, 0, 0, 2e6, 3e6, 3e6),
+        Topic("filemq", "transfer", None, None, 2, 2, 0, 0, 2_000_000, 3_000_000, 3_000_000),
     ),
     files=(
-        File("filemq", HOSTILE, f"/photos/{HOSTILE}", "complete", 5 << 20, 2.5e6, 2e6, 2, 1500.0),
-        File("filemq", None, "/empty", "open", 0, None, 0.0, 0, 0.0),
+        File("filemq", HOSTILE, f"/photos/{HOSTILE}", "complete", 5 << 20, 2.5e6, 2_000_000, 2, 1500),
+        File("filemq", None, "/empty", "open", 0, None, 0, 0, 0),
     ),
     presences=(
         Presence("filemq", TAP, "c1", HOSTILE, after(0), after(9), 900),
@@ -49,7 +49,7 @@ FINDINGS = Findings(
     silences=(
         Silence(TAP, "c1", "C", after(2), after(6), 4.0, "again", "filemq"),
         Silence(TAP, "c2", "S", after(4), None, 5.0, "silent", "filemq", HOSTILE),
-        Silence(TAP, "gone", "S", after(4), None, 5.0, "gone"),
+        Silence(TAP, "gone", "S", after(4), None, 5.0, "gone", "filemq"),
     ),
     violation_counts=(
         ViolationCount("filemq", "concurrent", "undecodable", None, 1, 1),

@@ -16,8 +16,7 @@ from specwire.runtime.spark.answers.schemas.graph import EDGES
 from specwire.runtime.spark.answers.schemas.health import SILENCES
 from specwire.runtime.spark.answers.schemas.rates import TOPICS
 from specwire.runtime.spark.answers.schemas.transfers import TRANSFERS
-from specwire.runtime.spark.report.findings import collect
-from specwire.runtime.spark.report.found import FRAMES_KEPT_OCTETS, Findings, LatencyBin
+from specwire.runtime.spark.report.findings import FRAMES_KEPT_OCTETS, Findings, LatencyBin, collect
 
 pytestmark = pytest.mark.spark
 
@@ -121,10 +120,10 @@ def findings(spark: SparkSession) -> Findings:
 def test_latencies_fall_into_their_bins(findings: Findings) -> None:
     """Bins of a twentieth of a decade, from those of a hundredth: 200 is 40, 300 is 60, 665 and 669 are 133."""
     assert findings.latency == (
-        LatencyBin("job", 0, 1),
-        LatencyBin("rpc", 40, 2),
-        LatencyBin("rpc", 60, 1),
-        LatencyBin("transfer", 133, 2),
+        LatencyBin("flux", "job", 0, 1),
+        LatencyBin("flux", "rpc", 40, 2),
+        LatencyBin("flux", "rpc", 60, 1),
+        LatencyBin("flux", "transfer", 133, 2),
     )
 
 
@@ -220,8 +219,10 @@ def test_silent_and_rare_ones_are_not_behind_busy_ones(spark: SparkSession) -> N
     found = collect(tables.get)
     assert [item.conversation for item in found.presences] == ["c07", *(f"c{n:02}" for n in range(51, 80))]
     assert [item.text for item in found.violations] == [*map(str, range(49)), "rare"]
-    assert [edge.source for edge in found.edges[:3]] == ["p79", "child", "p78"]
-    assert len(found.edges) == 60
+    filemq, flux = (found.of(protocol).edges for protocol in ("filemq", "flux"))
+    assert [edge.source for edge in filemq[:2]] == ["p79", "p78"]
+    assert len(filemq) == 60
+    assert [edge.source for edge in flux] == ["child"]
 
 
 def test_peers_are_called_as_people_know_them(spark: SparkSession) -> None:

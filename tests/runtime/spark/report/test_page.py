@@ -1,4 +1,4 @@
-"""The report: figures that are right, text from the wire that stays text, a page that needs nothing else."""
+"""The report: right numbers, text from peers that stays text, one file that loads nothing."""
 
 from __future__ import annotations
 
@@ -20,25 +20,28 @@ from specwire.runtime.spark.pipeline.summary import (
     Transfer,
     TypeCount,
 )
-from specwire.runtime.spark.report.drawing import Figure
-from specwire.runtime.spark.report.figures import THIN_SPACE, count_text, size_text, span_text
-from specwire.runtime.spark.report.found import Findings
-from specwire.runtime.spark.report.found_tables import silence_table, topic_table, violation_table
+from specwire.runtime.spark.report.findings import Findings
 from specwire.runtime.spark.report.page import (
+    MOST_OCTETS,
     RAW_SHOWN,
     View,
     build_view,
     choose_violations,
     render_report,
 )
+from specwire.runtime.spark.report.svg import Figure
 from specwire.runtime.spark.report.tables import (
     TAPS_SHOWN,
     error_table,
     short_names,
+    silence_table,
     tap_table,
+    topic_table,
     type_table,
+    violation_table,
 )
-from tests.runtime.spark.report.findings import FINDINGS, HOSTILE
+from specwire.runtime.spark.report.text import THIN_SPACE, count_text, size_text, span_text
+from tests.runtime.spark.report.findings import FINDINGS, HOSTILE, TAP
 
 SERVER, CLIENT = "server-10-5f0", "client-11-5f1"
 FIRST, LAST = "2026-01-02T03:04:05.000001+00:00", "2026-01-02T03:04:07.500001+00:00"
@@ -121,6 +124,7 @@ def test_page_is_well_formed_and_stands_alone(findings: Findings) -> None:
     page = drawn_page() if findings is FINDINGS else render_report(SUMMARY, findings)
     assert HOSTILE not in page
     assert "&lt;script&gt;" in page
+    assert len(page.encode()) < MOST_OCTETS
     tags = _Tags()
     tags.feed(page)
     assert tags.open == []
@@ -143,12 +147,12 @@ def test_everything_has_its_section() -> None:
         "Segments set aside",
         "Latency",
         "Slowest topics",
-        "Heartbeats and silences",
+        "Conversations and silences",
         "Longest silences",
         "Who talks to whom",
         "Messages by type and direction",
         "Largest files",
-        "Files transferred",
+        "Files by conversation",
         "Taps",
     ]
 
@@ -157,7 +161,7 @@ def test_a_violation_leads_to_its_octets() -> None:
     """A NOM whose credit ends after 3 of its 8 octets: signature, number, credit; the fault stands with the credit."""
     page = drawn_page()
     assert page.count('href="#message-1"') == page.count('id="message-1"') == 1
-    [first, second] = drawn_view().findings
+    [first, second] = drawn_view().chapters[0].messages
     [frame] = first.frames
     assert frame.title == "frame 0, 6 octets"
     assert [(piece.offset, piece.octets, piece.field) for piece in frame.pieces] == [
@@ -166,7 +170,7 @@ def test_a_violation_leads_to_its_octets() -> None:
         ("3", "00 00 01", "credit"),
     ]
     assert [bool(piece.fault) for piece in frame.pieces] == [False, False, True]
-    assert "not kept" in second.note
+    assert "not available" in second.note
 
 
 def test_rare_violations_are_not_behind_many_alike() -> None:
@@ -182,7 +186,7 @@ def test_a_silent_capture_gives_a_page() -> None:
     """A tap may have dropped all that it saw, and there may be no tap at all."""
     tap = TapCount(SERVER, "filemq", 0, 0, 0, 7, None, None)
     silent = Summary("c", (tap,), (), (), (), Timeline(1.0, ()), {}, 0.1)
-    assert "without messages" in render_report(silent, Findings())
+    assert "has no messages" in render_report(silent, Findings())
     assert [section.title for section in build_view(silent, Findings()).sections] == ["Taps"]
     nothing = Summary("c", (), (), (), (), Timeline(1.0, ()), {}, 0.1)
     assert "Captured traffic: nothing" in render_report(nothing, Findings())
@@ -191,13 +195,13 @@ def test_a_silent_capture_gives_a_page() -> None:
 
 def test_grave_figures_stand_out() -> None:
     """Messages that were dropped or did not decode."""
-    kinds = {fact.name: fact.kind for fact in drawn_view().facts}
+    kinds = {card.name: card.kind for card in drawn_view().chapters[0].cards}
     assert kinds["dropped"] == kinds["not decoded"] == kinds["violations"] == "grave"
     assert kinds["messages"] == "plain"
 
 
 def test_faults_lead_to_their_sections() -> None:
-    anchors = {fact.name: fact.anchor for fact in drawn_view().facts}
+    anchors = {card.name: card.anchor for card in drawn_view().chapters[0].cards}
     assert anchors["not decoded"] == "messages-that-did-not-decode"
     assert anchors["violations"] == "violations-of-the-dialogs"
     assert anchors["segments set aside"] == "segments-set-aside"
@@ -227,11 +231,11 @@ def test_violations_of_the_concurrent_reading_come_first() -> None:
 
 def test_silences_tell_who_and_for_how_long() -> None:
     """The conversation where the peer has no name; times alone where all are of one day."""
-    table = silence_table(FINDINGS)
+    table = silence_table(FINDINGS, {})
     assert table is not None
     assert table.rows[:2] == (
-        ("c1", "client", "03:04:07.000", "spoke again", "4.0 s"),
-        (HOSTILE, "server", "03:04:09.000", "silent to the end", "5.0 s"),
+        ("c1", TAP, "client", "03:04:07.000", "spoke again", "4.0 s"),
+        (HOSTILE, TAP, "server", "03:04:09.000", "silent to the end", "5.0 s"),
     )
 
 
@@ -273,7 +277,14 @@ def test_sizes(octets: int, text: str) -> None:
 
 @pytest.mark.parametrize(
     ("seconds", "text"),
-    [(0.0125, "12 ms"), (1, "1.0 s"), (119.9, "119.9 s"), (125, "2 min 5 s"), (7290, "2 h 1 min")],
+    [
+        (0.0125, "12 ms"),
+        (1, "1.0 s"),
+        (119.9, "119.9 s"),
+        (125, "2 min 5 s"),
+        (7290, "2 h 1 min"),
+        (266_400, "3 d 2 h"),
+    ],
 )
 def test_spans(seconds: float, text: str) -> None:
     """In the units that suit the length."""
@@ -283,6 +294,89 @@ def test_spans(seconds: float, text: str) -> None:
 def test_counts_have_their_thousands_apart() -> None:
     """By a thin space, which no reader takes for a decimal point."""
     assert count_text(1234567) == f"1{THIN_SPACE}234{THIN_SPACE}567"
+
+
+def two_protocols() -> Summary:
+    """A FILEMQ server and a protocol that no package here knows, in one capture."""
+    taps = (*SUMMARY.taps, TapCount("own-1-5f0", "ticker", 5, 50, 0, 0, FIRST, LAST))
+    types = (*SUMMARY.types, TypeCount("own-1-5f0", "ticker", "Quote", "P", 5, 50))
+    timelines = {"filemq": SUMMARY.timeline, "ticker": Timeline(0.5, (Bucket(0, 5, 50, {"Quote": 5}),))}
+    return structs.replace(SUMMARY, taps=taps, types=types, timelines=timelines)
+
+
+def test_each_protocol_has_its_chapter() -> None:
+    """An overview, then the protocols; the contents lead to each; numbers of a chapter are of its protocol."""
+    view = build_view(two_protocols(), FINDINGS)
+    overview, filemq, ticker = view.chapters
+    assert [section.title for section in overview.sections] == [
+        "Messages over time",
+        "Segments set aside",
+        "Taps",
+    ]
+    assert {section.anchor for section in filemq.sections} >= {"filemq-messages-over-time", "filemq-latency"}
+    assert [section.title for section in ticker.sections] == [
+        "Messages over time",
+        "Messages that did not decode",
+        "Messages by type and direction",
+    ]
+    cards = {card.name: card.number for card in ticker.cards}
+    assert (cards["messages"], cards["octets"], cards["not decoded"]) == (5, 50, 0)
+    assert "counted but not decoded" in ticker.lead
+    page = render_report(two_protocols(), FINDINGS)
+    assert 'href="#ticker"' in page and 'href="#filemq-latency"' in page
+
+
+def test_cards_of_the_overview_lead_to_the_chapter_with_the_faults() -> None:
+    anchors = {card.name: card.anchor for card in build_view(two_protocols(), FINDINGS).chapters[0].cards}
+    assert anchors["not decoded"] == "filemq-messages-that-did-not-decode"
+    assert anchors["violations"] == "filemq-violations-of-the-dialogs"
+
+
+def test_the_card_of_violations_names_its_reading() -> None:
+    """One in the concurrent reading, seven in the strict one; the table's note has both."""
+    [card] = (card for card in drawn_view().chapters[0].cards if card.name == "violations")
+    assert (card.number, card.note) == (1, "concurrent reading; strict: 7")
+    table = violation_table(FINDINGS)
+    assert table is not None
+    assert table.note.startswith("1 concurrent, 7 strict.")
+
+
+def test_long_names_are_cut_and_stay_in_the_tooltip() -> None:
+    """A peer may send a topic of ten thousand letters."""
+    topic = structs.replace(FINDINGS.topics[0], topic="x" * 10_000)
+    page = render_report(SUMMARY, Findings(topics=(topic,)))
+    assert "x" * 119 + "…" in page
+    assert f'title="{"x" * 400}"' in page
+    assert "x" * 401 not in page
+
+
+def test_a_hostile_capture_stays_below_a_megabyte() -> None:
+    """Ten protocols with long names everywhere, 240 bars of nine types, and twenty violations of many frames each."""
+    name = "<\u202e&\x1b" * 2500
+    types = {f"Type{number}": 10 for number in range(9)} | {"(undecoded)": 1}
+    bars = Timeline(60.0, tuple(Bucket(index, 91, 900, types) for index in range(240)))
+    protocols = [f"p{number}" for number in range(10)]
+    taps = tuple(TapCount(f"t-{n}-5f0", n, 21_840, 1, 0, 0, FIRST, LAST) for n in protocols)
+    summary = structs.replace(
+        SUMMARY, taps=taps, types=(), errors=(), timeline=bars, timelines=dict.fromkeys(protocols, bars)
+    )
+    broken = structs.replace(
+        FINDINGS.violations[0], frames=(bytes(4096),) * 32, sizes=(4096,) * 32, peer=name
+    )
+    findings = Findings(
+        topics=tuple(structs.replace(FINDINGS.topics[0], protocol=n, topic=name) for n in protocols) * 20,
+        presences=tuple(structs.replace(FINDINGS.presences[0], protocol=n, peer=name) for n in protocols)
+        * 30,
+        violations=tuple(structs.replace(broken, protocol=n) for n in protocols) * 20,
+        edges=tuple(
+            structs.replace(FINDINGS.edges[0], protocol=n, source=f"{number}{name}")
+            for n in protocols
+            for number in range(60)
+        ),
+    )
+    page = render_report(summary, findings)
+    assert len(page.encode()) < MOST_OCTETS
+    assert "\u202e" not in page and "\x1b" not in page and "<\\u" not in page
 
 
 class _Tags(HTMLParser):

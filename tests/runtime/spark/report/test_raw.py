@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 
 from specwire.generated import filemq
-from specwire.runtime.spark.report.raw import MARK_OCTETS, dump_frames
+from specwire.runtime.spark.report.raw import FIELDS_SHOWN, FRAMES_SHOWN, MARK_OCTETS, dump_frames
 
 CHUNK = bytes(range(256)) * 3
 
@@ -42,3 +42,12 @@ def test_random_octets_are_all_there() -> None:
         dumped = dump_frames("filemq", frames, [], None)
         shown = [bytes.fromhex("".join(piece.octets for piece in frame.pieces)) for frame in dumped]
         assert shown == frames
+
+
+def test_many_frames_and_fields_are_bounded() -> None:
+    """A peer may send a thousand frames, or a message with 255 options."""
+    assert len(dump_frames("nosuch", [b""] * 1000, [], None)) == FRAMES_SHOWN
+    options = tuple((f"o{number}", "1") for number in range(255))
+    first, _ = dump_frames("filemq", filemq.Cheezburger(1, 1, "/a", 0, options, b"").encode(), [], "S")
+    assert len(first.pieces) == FIELDS_SHOWN
+    assert first.title.endswith("more fields are omitted")
