@@ -191,6 +191,12 @@ def has_part(name: str, part: str) -> bool:
     return name in REGISTRY.names() and REGISTRY.find(name).has(part)
 
 
+def own_place(name: str) -> str:
+    """Return the folder of a package that does not come with specwire; empty where none is known."""
+    package = REGISTRY.find(name) if name in REGISTRY.names() else None
+    return package.place if package is not None and package.origin else ""
+
+
 def add_packages(*sources: str | Path | ModuleType) -> tuple[str, ...]:
     """Make packages known to this process; return the names of their protocols.
 
