@@ -128,8 +128,7 @@ def test_the_jar_may_lie_anywhere(
     place = tmp_path / "it's a folder, with 100 % odd names"
     place.mkdir()
     monkeypatch.setattr(jvm, "JAR", Path(shutil.copy(jar.JAR, place)))
-    jvm._plain_copy.cache_clear()
-    jvm._add_jar(spark)
+    jvm._add_jar(spark, jvm.JAR)
     listed = [row[0] for row in spark.sql("LIST JARS").collect()]
     assert any(name.endswith(f"/specwire-decoders-{jar.sources_digest()[:16]}.jar") for name in listed)
 

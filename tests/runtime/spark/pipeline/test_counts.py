@@ -11,7 +11,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.classic.dataframe import DataFrame as Classic
 
 from specwire.runtime.spark.pipeline.counts import count_rows
-from specwire.runtime.spark.pipeline.unknown import UNKNOWN
+from specwire.runtime.spark.pipeline.summary import UNKNOWN
 
 pytestmark = pytest.mark.spark
 
