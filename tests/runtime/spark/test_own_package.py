@@ -72,7 +72,7 @@ def test_a_run_writes_typed_tables_that_others_read(
     summary = advance(spark, Store(out), list_files(capture), Request(capture=capture))
     assert summary is not None and (summary.messages, summary.undecoded, summary.unknown) == (3, 0, 0)
     table = ds.dataset(out / "typed/ticker/Quote", partitioning="hive").to_table()
-    assert set(table["price"].to_pylist()) == set([Decimal(1250), Decimal(LARGE)])
+    assert set(table["price"].to_pylist()) == {Decimal(1250), Decimal(LARGE)}
     query = f"select symbol, max(price) from read_parquet('{out}/typed/ticker/Quote/*/*.parquet') group by 1"
     assert duckdb.execute(query).fetchall() == [("ACME", Decimal(LARGE))]
     spark.read.parquet(str(out / "typed/ticker/Quote")).createOrReplaceTempView("quotes")
