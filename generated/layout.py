@@ -224,7 +224,8 @@ class ProtocolLayout(msgspec.Struct, frozen=True):
     `selectors` are the slices (frame, octets or None for all) that tell messages apart. A protocol
     without selectors has `shapes` instead: classes and their shapes, the most specific first.
     `announcing` holds the bits of the flags octet that announce parts. `roles` are the letters of
-    all senders; it is empty if `decode` accepts no sender.
+    all senders; it is empty if `decode` accepts no sender. `redact` has the attributes with content
+    of message classes, None if the profile does not say which have it.
     """
 
     protocol: str
@@ -234,6 +235,7 @@ class ProtocolLayout(msgspec.Struct, frozen=True):
     announcing: int = 0
     shapes: tuple[tuple[str, Shape], ...] = ()
     roles: tuple[str, ...] = ()
+    redact: tuple[tuple[str, tuple[str, ...]], ...] | None = None
 
     @property
     def takes_sender(self) -> bool:

@@ -15,7 +15,7 @@ open value (a `Length` or a count that is the rest) is the last of its run.
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import msgspec
 
@@ -439,6 +439,10 @@ class UnitStream(msgspec.Struct, frozen=True, tag="units", tag_field="stream"):
     heads: tuple[UnitHead, ...]
 
 
+Redacted: TypeAlias = tuple[tuple[str, tuple[str, ...]], ...]
+"""Message classes, and the attributes of each with content."""
+
+
 class Protocol(msgspec.Struct, frozen=True):
     """A whole protocol, ready to be written in any language."""
 
@@ -461,3 +465,5 @@ class Protocol(msgspec.Struct, frozen=True):
     """For a role's letter, the message class that it sends in reply to an unexpected command."""
     dialogs: tuple[Dialog, ...]
     stream: Stream | UnitStream | None = None
+    redact: Redacted | None = None
+    """For a message class, the attributes with content; None if the profile does not say which have it."""

@@ -26,6 +26,7 @@ from specwire.generator.passes.declarations import (
     Names,
     all_constants,
     check_package_names,
+    redacted,
 )
 from specwire.generator.passes.declared import PRIMITIVES
 from specwire.generator.passes.dialog import build_dialogs, senders
@@ -130,6 +131,7 @@ def _build(grammar: Grammar, loaded: LoadedProfile, diagnostics: Diagnostics) ->
         timers=tuple(profile.timers.items()),
         answers=answers,
         unexpected=unexpected,
+        redact=redacted(profile.redact, messages),
         dialogs=dialogs,
         stream=find_stream(loaded, tagged, diagnostics),
     )

@@ -146,7 +146,9 @@ class Profile(_Table, frozen=True):
     """The whole file.
 
     With ``case = "exact"``, quoted strings of the grammar are case-sensitive. With `single_frame`,
-    each message is one frame although the document mentions more.
+    each message is one frame although the document mentions more. `redact` names the fields with
+    content, as FIELD or MESSAGE.FIELD: captures may omit, cut or hash their values. Without it,
+    every frame of a message is content.
     """
 
     name: str
@@ -169,6 +171,7 @@ class Profile(_Table, frozen=True):
     payload: tuple[PayloadTable, ...] = ()
     case: Literal["exact"] | None = None
     single_frame: bool = False
+    redact: tuple[str, ...] | None = None
     prose: tuple[ProseStatement, ...] = ()
 
 

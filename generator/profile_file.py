@@ -252,6 +252,16 @@ def _inherit(base: Profile, loaded: LoadedProfile) -> Profile:
     merged: dict[str, Any] = {}
     for name in ("roles", "types", "message", "timers", "constants", "unexpected"):
         merged[name] = {**getattr(base, name), **getattr(profile, name)}
-    for name in ("messages", "dialogs", "answers", "stream", "payload", "case", "single_frame", "prose"):
+    for name in (
+        "messages",
+        "dialogs",
+        "answers",
+        "stream",
+        "payload",
+        "case",
+        "single_frame",
+        "redact",
+        "prose",
+    ):
         merged[name] = getattr(profile if (name,) in loaded.places else base, name)
     return msgspec.structs.replace(profile, **merged)

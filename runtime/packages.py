@@ -58,7 +58,7 @@ class PackageError(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Package:
+class GeneratedPackage:
     """A generated package: where it is, and who named it.
 
     Attributes:
@@ -104,19 +104,19 @@ class Registry:
     """Packages by name. Programs use the functions of this module, which share one registry."""
 
     def __init__(self) -> None:
-        self._added: dict[str, Package] = {}
-        self._outside: tuple[str, Mapping[str, Package]] | None = None
+        self._added: dict[str, GeneratedPackage] = {}
+        self._outside: tuple[str, Mapping[str, GeneratedPackage]] | None = None
         """Value of the environment variable, and what it and the entry points name."""
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all packages, sorted."""
         return tuple(sorted({*_ours(), *self.others()}))
 
-    def others(self) -> dict[str, Package]:
+    def others(self) -> dict[str, GeneratedPackage]:
         """Return the packages that do not come with specwire, by name."""
         return {**self._from_outside(), **_shipped(), **self._added}
 
-    def find(self, name: str) -> Package:
+    def find(self, name: str) -> GeneratedPackage:
         """Return the package of a protocol.
 
         Raises:
@@ -128,7 +128,7 @@ class Registry:
                 return found
         raise PackageError(unknown_name(name, self.names()))
 
-    def add(self, sources: Iterable[str | Path], origin: str) -> list[Package]:
+    def add(self, sources: Iterable[str | Path], origin: str) -> list[GeneratedPackage]:
         """Add the packages that modules or folders hold; return them.
 
         Raises:
@@ -150,10 +150,10 @@ class Registry:
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{FOLDERS}.")]:
             del sys.modules[name]
 
-    def _from_outside(self) -> Mapping[str, Package]:
+    def _from_outside(self) -> Mapping[str, GeneratedPackage]:
         stated = os.environ.get(VARIABLE, "")
         if self._outside is None or self._outside[0] != stated:
-            found: dict[str, Package] = {}
+            found: dict[str, GeneratedPackage] = {}
             for package in (*_from_variable(stated), *_from_entry_points()):
                 _check_conflict(package, {**_ours(), **found})
                 if package.name not in _ours():
@@ -171,7 +171,7 @@ def package_names() -> tuple[str, ...]:
     return REGISTRY.names()
 
 
-def find_package(name: str) -> Package:
+def find_package(name: str) -> GeneratedPackage:
     """Return where the package of a protocol is; imports nothing. Raises PackageError where there is none."""
     return REGISTRY.find(name)
 
@@ -189,6 +189,12 @@ def load_part(name: str, part: str) -> ModuleType:
 def has_part(name: str, part: str) -> bool:
     """Return whether a protocol is known and its package has a part; imports nothing."""
     return name in REGISTRY.names() and REGISTRY.find(name).has(part)
+
+
+def own_place(name: str) -> str:
+    """Return the folder of a package that does not come with specwire; empty where none is known."""
+    package = REGISTRY.find(name) if name in REGISTRY.names() else None
+    return package.place if package is not None and package.origin else ""
 
 
 def add_packages(*sources: str | Path | ModuleType) -> tuple[str, ...]:
@@ -236,18 +242,18 @@ def unknown_name(name: str, known: Iterable[str]) -> str:
 
 
 @cache
-def _ours() -> Mapping[str, Package]:
+def _ours() -> Mapping[str, GeneratedPackage]:
     place: Any = import_module(OURS).__path__
     return {package.name: package for package in _packages_in(place, OURS, "")}
 
 
-def _shipped() -> Mapping[str, Package]:
+def _shipped() -> Mapping[str, GeneratedPackage]:
     """Return what a driver shipped to this worker; nothing in any other process."""
     return _shipped_on(tuple(sys.path))
 
 
 @lru_cache(maxsize=2)
-def _shipped_on(path: tuple[str, ...]) -> Mapping[str, Package]:
+def _shipped_on(path: tuple[str, ...]) -> Mapping[str, GeneratedPackage]:
     if FOLDERS in sys.modules and sys.modules[FOLDERS].__spec__ is None:
         return {}  # `_import_folder` made it: this is no worker.
     spec = find_spec(FOLDERS)
@@ -255,18 +261,18 @@ def _shipped_on(path: tuple[str, ...]) -> Mapping[str, Package]:
     return {package.name: package for package in _packages_in(places or (), FOLDERS, "Spark's driver")}
 
 
-def _from_variable(stated: str) -> Iterator[Package]:
+def _from_variable(stated: str) -> Iterator[GeneratedPackage]:
     for source in filter(None, (text.strip() for text in stated.split(os.pathsep))):
         yield from _packages_of(source, VARIABLE)
 
 
-def _from_entry_points() -> Iterator[Package]:
+def _from_entry_points() -> Iterator[GeneratedPackage]:
     for point in entry_points(group=GROUP):
         distribution = f" of {point.dist.name}" if point.dist is not None else ""
         yield from _packages_of(point.value, f"the entry point {point.name}{distribution}")
 
 
-def _packages_of(source: str | Path, origin: str) -> list[Package]:
+def _packages_of(source: str | Path, origin: str) -> list[GeneratedPackage]:
     """Return the packages that a module or folder is or holds; PackageError where there is none."""
     if isinstance(source, Path) or "/" in source or os.sep in source:
         return _packages_of_folder(Path(source), origin)
@@ -284,20 +290,20 @@ def _packages_of(source: str | Path, origin: str) -> list[Package]:
         raise PackageError(f"{origin}: there is no package {source} on Python's path (PYTHONPATH)")
     places = list(spec.submodule_search_locations)
     if any(_is_package(place) for place in places):
-        return [Package(source.rpartition(".")[2], source, places[0], origin)]
+        return [GeneratedPackage(source.rpartition(".")[2], source, places[0], origin)]
     return _some(_packages_in(places, source, origin), f"{origin}: {source}")
 
 
-def _packages_of_folder(folder: Path, origin: str) -> list[Package]:
+def _packages_of_folder(folder: Path, origin: str) -> list[GeneratedPackage]:
     folder = folder.absolute()
     if not folder.is_dir():
         raise PackageError(f"{origin}: there is no folder {folder}")
     if _is_package(str(folder)) and folder.name.isidentifier():
-        return [Package(folder.name, f"{FOLDERS}.{folder.name}", str(folder), origin)]
+        return [GeneratedPackage(folder.name, f"{FOLDERS}.{folder.name}", str(folder), origin)]
     return _some(_packages_in([str(folder)], FOLDERS, origin), f"{origin}: {folder}")
 
 
-def _import_folder(package: Package) -> None:
+def _import_folder(package: GeneratedPackage) -> None:
     """Import a package from its folder, wherever that is; in a worker Python finds it in what was shipped."""
     if not os.path.isdir(package.place):
         return
@@ -323,7 +329,7 @@ def _has(place: str, part: str) -> bool:
     return PathFinder.find_spec(part, [place]) is not None
 
 
-def _packages_in(places: Iterable[str], parent: str, origin: str) -> Iterator[Package]:
+def _packages_in(places: Iterable[str], parent: str, origin: str) -> Iterator[GeneratedPackage]:
     """Yield the packages right below a module that is in these places."""
     seen: set[str] = set()
     for place in places:
@@ -334,10 +340,10 @@ def _packages_in(places: Iterable[str], parent: str, origin: str) -> Iterator[Pa
             inner = f"{place}/{name}"
             if name.isidentifier() and _is_package(inner):
                 seen.add(name)
-                yield Package(name, f"{parent}.{name}", inner, origin)
+                yield GeneratedPackage(name, f"{parent}.{name}", inner, origin)
 
 
-def _some(packages: Iterable[Package], source: str) -> list[Package]:
+def _some(packages: Iterable[GeneratedPackage], source: str) -> list[GeneratedPackage]:
     found = list(packages)
     if not found:
         raise PackageError(f"{source} holds no generated package: `specwire generate --out DIR` writes some")
@@ -358,7 +364,7 @@ def _is_package(place: str) -> bool:
     return False
 
 
-def _check_conflict(package: Package, known: Mapping[str, Package]) -> None:
+def _check_conflict(package: GeneratedPackage, known: Mapping[str, GeneratedPackage]) -> None:
     """Raise PackageError where another package with other content is known under the name."""
     other = known.get(package.name)
     if other is None or os.path.realpath(other.place) == os.path.realpath(package.place):

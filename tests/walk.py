@@ -27,9 +27,15 @@ PATHS: Mapping[str, tuple[str, ...]] = {
     "specification": ("A specification becomes a package",),
     "codec": ("A codec in a program",),
     "peers": ("Peers that run",),
-    "tables": ("Peers that run", "Traffic as tables"),
+    "tables": (
+        "A specification becomes a package",
+        "Peers that run",
+        "Traffic as tables",
+        "Your own protocol as tables",
+    ),
 }
-"""The four paths, and the sections that each is; the last one begins with the captures of the third."""
+"""The four paths, and the sections that each is; the last one begins with the package of the first and the captures of
+the third."""
 
 INSTALL = "Install"
 

@@ -32,6 +32,7 @@ def emit(protocol: ir.Protocol) -> str:
         announcing=f"0x{announcing:02x}",
         shapes=shapes,
         roles=repr(role_letters(protocol)) if takes_sender(protocol) else "",
+        redact="" if protocol.redact is None else repr(protocol.redact),
     )
 
 

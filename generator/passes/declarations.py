@@ -27,6 +27,28 @@ _OF_FIELDS = frozenset({"name", "default", "unit", "doc", "content"})
 """Keys that the profile may set for a rule in one message; the other keys apply wherever the rule is used."""
 
 
+def may_redact(field: ir.Field) -> bool:
+    """Return whether a shorter value can take the place of the field's: text, octets and lists of them."""
+    type = field.type.element if isinstance(field.type, ir.ListType) else field.type
+    return isinstance(type, ir.TextType | ir.OctetsType | ir.JsonType)
+
+
+def redacted(entries: Sequence[str] | None, messages: Sequence[ir.Message]) -> ir.Redacted | None:
+    """Return for each message class with content the attributes that have it; None if nothing is declared."""
+    if entries is None:
+        return None
+    wanted = {fold(entry).replace("-", "_") for entry in entries}
+    found: list[tuple[str, tuple[str, ...]]] = []
+    for message in messages:
+        prefix = fold(message.name).replace("-", "_")
+        attributes = tuple(
+            field.attribute for field in message.fields if {field.name, f"{prefix}.{field.name}"} & wanted
+        )
+        if attributes:
+            found.append((message.class_name, attributes))
+    return tuple(found)
+
+
 class Names:
     """Lookup of the names that a profile uses; reports unknown names."""
 
@@ -62,6 +84,8 @@ class Names:
                     self.missing("frame", parts, "message", key, "letter", part)
         for number, answer in enumerate(profile.answers):
             self._answer(number, answer, by_name)
+        for number, name in enumerate(profile.redact or ()):
+            self._redacted(number, name, by_name)
         for role in profile.unexpected:
             self._role(role, "unexpected", role)
         for number, dialog in enumerate(profile.dialogs):
@@ -113,6 +137,17 @@ class Names:
         fields = list(dict.fromkeys(field.name for message in messages for field in message.fields))
         if answer.field is not None and answer.field not in fields:
             self._report("field", answer.field, fields, "E511", ("answers", number, "field"))
+
+    def _redacted(self, number: int, entry: str, by_name: Mapping[str, ir.Message]) -> None:
+        message, dot, name = entry.rpartition(".")
+        if dot and fold(message) not in by_name:
+            known = [found.name for found in by_name.values()]
+            self._report("message", message, known, "E511", ("redact", number))
+            return
+        messages = [by_name[fold(message)]] if dot else list(by_name.values())
+        fields = {field.name: None for found in messages for field in found.fields if may_redact(field)}
+        if name.replace("-", "_") not in fields:
+            self._report("field with content", name, list(fields), "E511", ("redact", number))
 
     def _role(self, letter: str, *path: str | int) -> None:
         roles = list(self.loaded.profile.roles)

@@ -25,6 +25,8 @@ class Opening(msgspec.Struct, frozen=True):
     protocol: str
     edition: str
     limits: Limits
+    package: str = ""
+    """Folder of the protocol's package, where it does not come with specwire."""
 
 
 class Captured(msgspec.Struct, frozen=True, array_like=True, gc=False, tag="captured"):

@@ -2,7 +2,7 @@
 
 The message is decoded, the fields that are content are replaced, and it is encoded again, so that lengths and counts in
 it fit what is left. Names, numbers and headers stay: they are what a capture is for. What does not decode, and what is
-of a protocol that is not listed here, may be content in any place: there each frame is treated as content, and the
+of a protocol whose profile names no such fields (`redact`), may be content in any place: there each frame is treated as content, and the
 message stays as one that does not decode.
 
 A digest is ``sha256:`` with 64 hexadecimal digits, a space and the number of octets; equal contents have equal
@@ -19,19 +19,7 @@ from typing import Any
 
 from specwire.generated.errors import DecodeError, EncodeError
 from specwire.runtime.capture.policy import Payload
-from specwire.runtime.packages import load_package
-
-CONTENT: Mapping[str, frozenset[str]] = {
-    "filemq": frozenset({"chunk"}),
-    "libfilemq": frozenset({"chunk"}),
-    "flux": frozenset({"payload"}),
-    "cmb1": frozenset({"payload"}),
-    "cmb1_json": frozenset({"payload", "json"}),
-    "norfab": frozenset({"body", "more"}),
-    "norfab_ascii": frozenset({"body", "more"}),
-    "zre": frozenset({"content"}),
-}
-"""The fields of each protocol's messages that are content."""
+from specwire.runtime.packages import PackageError, load_package, load_part
 
 Reduce = Callable[[Sequence[bytes]], tuple[bytes, ...]]
 
@@ -40,19 +28,31 @@ def make_reducer(protocol: str, payload: Payload) -> Reduce | None:
     """Return what takes the frames of a message and returns those that are written; None where they are the same."""
     if payload.kind == "keep":
         return None
-    fields = CONTENT.get(protocol)
+    fields = redacted_fields(protocol)
     if fields is None:
         return partial(_reduce_frames, payload)
-    decode = load_package(protocol).decode
-    return partial(_reduce_message, payload, decode, fields)
+    return partial(_reduce_message, payload, load_package(protocol).decode, fields)
+
+
+def redacted_fields(protocol: str) -> Mapping[str, Sequence[str]] | None:
+    """Return the attributes with content by message class, as the profile names them; None if it does not."""
+    try:
+        redact = load_part(protocol, "layout").LAYOUT.redact
+    except PackageError:
+        return None
+    return None if redact is None else dict(redact)
 
 
 def _reduce_message(
-    payload: Payload, decode: Callable[..., Any], fields: frozenset[str], frames: Sequence[bytes]
+    payload: Payload,
+    decode: Callable[..., Any],
+    fields: Mapping[str, Sequence[str]],
+    frames: Sequence[bytes],
 ) -> tuple[bytes, ...]:
     try:
         message = decode(frames)
-        content = {name: value for name in sorted(fields) if (value := getattr(message, name, None))}
+        names = fields.get(type(message).__name__, ())
+        content = {name: value for name in sorted(names) if (value := getattr(message, name, None))}
         if not content:
             return tuple(frames)
         left = {name: _reduce_value(payload, value) for name, value in content.items()}

@@ -18,6 +18,7 @@ from specwire.runtime.doctor.programs import (
     examine_python,
     examine_system,
     examine_transport,
+    examine_workers,
 )
 from specwire.runtime.doctor.resources import examine_resources
 from specwire.runtime.doctor.sockets import examine_sockets
@@ -38,6 +39,7 @@ def examine(folder: Path) -> Iterator[Finding]:
         ("transport", examine_transport),
         ("arrow", examine_arrow),
         ("java", examine_java),
+        ("workers", examine_workers),
         ("jar", examine_jar),
         ("sockets", examine_sockets),
         ("resources", lambda: examine_resources(folder)),

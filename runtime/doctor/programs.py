@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 import shutil
+import subprocess
 import sys
 import sysconfig
 from pathlib import Path
@@ -18,6 +19,8 @@ from specwire.runtime.spark.session.installed_java import JAVA_VERSION, look_for
 from specwire.runtime.transport.messages import PACKAGE as TRANSPORT
 
 OLDEST_PYTHON = (3, 11)
+ASKING_S = 10.0
+"""Time for another Python to tell where it is, in seconds."""
 
 
 def examine_system() -> Finding:
@@ -73,6 +76,32 @@ def examine_java() -> Finding:
     if not java.is_new_enough:
         return Finding("java", State.WRONG, f"{found}: Spark needs {JAVA_VERSION} or newer", install)
     return Finding("java", State.OK, found)
+
+
+def examine_workers() -> Finding:
+    """Return whether a Spark session that another program opens runs its Python workers with this Python."""
+    stated = os.environ.get("PYSPARK_PYTHON")
+    named = f"PYSPARK_PYTHON ({_short(stated)})" if stated else "python3 on the path"
+    program = shutil.which(stated or "python3")
+    if program is not None and _prefix_of(program) == os.path.realpath(sys.prefix):
+        return Finding("workers", State.OK, f"{named} is this Python")
+    which = "is no program" if program is None else f"is another Python, {_short(program)}"
+    return Finding(
+        "workers",
+        State.ABSENT,
+        f"{named} {which}: sessions that specwire does not open run Python workers with it",
+        f"set PYSPARK_PYTHON={_short(sys.executable)}",
+    )
+
+
+def _prefix_of(program: str) -> str:
+    """Return the environment that a Python runs in; empty where it does not tell."""
+    asked = [program, "-c", "import sys; print(sys.prefix)"]
+    try:
+        ran = subprocess.run(asked, capture_output=True, text=True, timeout=ASKING_S, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        return ""
+    return os.path.realpath(ran.stdout.strip()) if ran.returncode == 0 else ""
 
 
 def examine_jar() -> Finding:

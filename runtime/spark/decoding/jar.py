@@ -20,7 +20,7 @@ from pathlib import Path
 import pyspark
 
 import specwire.generated
-from specwire.runtime.packages import Package, cache_folder
+from specwire.runtime.packages import GeneratedPackage, cache_folder
 
 GENERATED = Path(specwire.generated.__file__).parent
 """The folder of the generated packages: Java sources stand beside the Python ones."""
@@ -97,7 +97,7 @@ def sources_digest() -> str:
     return digest.hexdigest()
 
 
-def package_jar(package: Package) -> tuple[Path | None, str]:
+def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
     """Return the jar of a package that does not come with specwire, compiled if need be, or why there is none.
 
     The jar of our own decoders must be there (`jar_trouble`).

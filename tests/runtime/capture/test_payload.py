@@ -2,19 +2,61 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
+import pyarrow.parquet as pq
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from specwire.generated import cmb1_json, filemq, flux, norfab_ascii, zre
-from specwire.runtime.capture.payload import CONTENT, make_reducer, reduce_octets
+from specwire.runtime.capture.limits import Limits
+from specwire.runtime.capture.payload import make_reducer, redacted_fields, reduce_octets
 from specwire.runtime.capture.policy import KEEP, Payload, parse_payload
+from specwire.runtime.capture.tap import Tap
+from specwire.runtime.packages import add_packages
+from tests.runtime.own_packages import QUOTE, SUBSCRIBE, write_package
 
 CUT, HASH, OMIT = Payload("cut", 3), Payload("hash"), Payload("omit")
 SECRET = b"secret content"
+
+CONTENT: Mapping[str, frozenset[str]] = {
+    "filemq": frozenset({"chunk"}),
+    "libfilemq": frozenset({"chunk"}),
+    "flux": frozenset({"payload"}),
+    "cmb1": frozenset({"payload"}),
+    "cmb1_json": frozenset({"payload", "json"}),
+    "norfab": frozenset({"body", "more"}),
+    "norfab_ascii": frozenset({"body", "more"}),
+    "zre": frozenset({"content"}),
+}
+"""The fields with content of each protocol."""
+
+
+@pytest.mark.parametrize("protocol", sorted(CONTENT))
+def test_the_profiles_name_the_fields_with_content(protocol: str) -> None:
+    """Of each protocol; a message has those that it has a field for."""
+    found = redacted_fields(protocol)
+    assert found is not None
+    assert {name for names in found.values() for name in names} == CONTENT[protocol]
+    for name, cls in import_module(f"specwire.generated.{protocol}").MESSAGES.items():
+        assert set(found.get(name, ())) == CONTENT[protocol] & set(cls.__match_args__)
+
+
+def test_a_package_of_the_users_names_its_own(tmp_path: Path) -> None:
+    """Also for a tap's writer, which is another process; without `redact` every frame is content."""
+    assert redacted_fields("zmtp") is None and redacted_fields("ticker") is None
+    add_packages(write_package(tmp_path / "wire", more='redact = ["QUOTE.symbol"]\n'))
+    assert redacted_fields("ticker") == {"Quote": ("symbol",)}
+    limits = Limits(payload=Payload("omit"))
+    with Tap.open(tmp_path / "capture", protocol="ticker", name="t", limits=limits) as tap:
+        for frames in (SUBSCRIBE, QUOTE):
+            tap.record(sender="S", peer="p", conversation="1", frames=frames)
+    (segment,) = (tmp_path / "capture").glob("*.parquet")
+    assert pq.read_table(segment)["frames"].to_pylist() == [SUBSCRIBE, [b"\x02\x00" + QUOTE[0][6:]]]
 
 
 def reduce(protocol: str, policy: Payload, frames: list[bytes]) -> tuple[bytes, ...]:

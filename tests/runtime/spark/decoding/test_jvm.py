@@ -130,9 +130,9 @@ def test_the_jar_may_lie_anywhere(
     """Spark can not spell this place, nor tell two jars of one name apart."""
     place = tmp_path / "it's a folder, with 100 % odd names"
     place.mkdir()
-    monkeypatch.setattr(jvm, "JAR", Path(shutil.copy(jar.JAR, place)))
-    jvm._plain_copy.cache_clear()
-    jvm._add_jar(spark, place / jar.JAR.name)
+    copy = Path(shutil.copy(jar.JAR, place))
+    monkeypatch.setattr(jvm, "JAR", copy)
+    jvm._add_jar(spark, copy)
     listed = [row[0] for row in spark.sql("LIST JARS").collect()]
     assert any(name.endswith(f"/specwire-decoders-{jar.sources_digest()[:16]}.jar") for name in listed)
 
