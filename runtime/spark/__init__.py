@@ -1,6 +1,6 @@
 """Captured traffic on Spark: read, decode, typed tables, frames again; answers, and a report of them.
 
-    from specwire.runtime.spark import decode, encode, read, register, tables
+    from specwire.runtime.spark import decode, encode, follow, read, register, tables
 
 Importing this imports no part of Spark; what a name takes is imported when the name is used.
 """
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from specwire.runtime.spark.decoding.payloads import with_payloads
     from specwire.runtime.spark.decoding.tables import tables
     from specwire.runtime.spark.reading.capture import read_capture as read
-    from specwire.runtime.spark.reading.source import register
+    from specwire.runtime.spark.reading.source import follow, register
 
-__all__ = ["decode", "encode", "read", "register", "tables", "with_payloads"]
+__all__ = ["decode", "encode", "follow", "read", "register", "tables", "with_payloads"]
 
 _PLACES = {
     "decode": ("decoding.decode", "decode"),
     "encode": ("decoding.encode", "encode"),
+    "follow": ("reading.source", "follow"),
     "read": ("reading.capture", "read_capture"),
     "register": ("reading.source", "register"),
     "tables": ("decoding.tables", "tables"),

@@ -40,8 +40,7 @@ from pyspark import pipelines as dp
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
-from specwire.runtime.spark import tables
-from specwire.runtime.spark.live.messages import follow
+from specwire.runtime.spark import follow, tables
 
 CAPTURE = {capture!r}
 PROTOCOL = {protocol!r}

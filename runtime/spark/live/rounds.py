@@ -1,19 +1,18 @@
-"""The batches of a watch whose Spark is behind a Connect server: this program begins each of them.
+"""The batches of a watch: this program begins each of them.
 
-Behind a server, what a streaming query does with a batch is done by a process of the server. But a batch is committed
-in the output folder, by whoever looks at the capture and tells of what was found: by this program. So it takes the
-names of segments in the order of `arriving`, as Spark's query of names does, and no query is needed for it.
+A batch is committed in the output folder by this program, so no query of Spark is needed to find its segments. They are
+read in the order of `specwire.runtime.spark.reading.stream`.
 
 Exactly once needs no log beside the output folder, which knows segments by their names and messages by tap and
-`seq`. What is kept, how far the capture folder was given, spares looking at all of it again. It is written after a batch was
-committed: where a watch dies in between, the batch comes again under its number, with what has come meanwhile.
+`seq`. What is kept, the position in the capture folder, saves looking at all of it again. It is written after a batch was
+committed: if a watch dies in between, the batch comes again under its number, with what has come meanwhile.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -22,8 +21,8 @@ import msgspec
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.live.position import Position
-from specwire.runtime.spark.live.source import SegmentReader
+from specwire.runtime.spark.reading.position import Position
+from specwire.runtime.spark.reading.stream import FolderStream, Wanted
 from specwire.runtime.spark.live.work import Stopped, Watch
 
 NAME = "rounds.json"
@@ -56,7 +55,7 @@ class Rounds:
         self._reached = _read(self._file)
         self._every_s = 0.0 if request.once else request.every_s
         self._worker = worker
-        self._reader = SegmentReader(request.capture, request.patience)
+        self._reader = FolderStream(request.capture, request.patience, _read_nothing)
         if request.once:
             self._reader.prepareForTriggerAvailableNow()
         self._due_s = 0.0
@@ -82,6 +81,11 @@ class Rounds:
             self._reached = Reached(reached.stream, reached.number + 1, given)
             write_aside(self._file, msgspec.json.encode(self._reached))
         return self._reached is not reached
+
+
+def _read_nothing(path: Path, wanted: Wanted) -> Iterator[object]:
+    """Yield nothing: a run of the pipeline reads the files."""
+    return iter(())
 
 
 def _read(file: Path) -> Reached:

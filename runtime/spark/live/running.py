@@ -23,9 +23,8 @@ from specwire.runtime.spark.session.failures import describe_failure
 FOLDER = "live"
 """In the output folder: Spark's checkpoints, and what a watch keeps of its own."""
 
-TABLES = "tables"
 ALERTS = "alerts"
-"""Names of queries, and of their checkpoints in `FOLDER`."""
+"""Name of the query of alerts, and of its checkpoint in `FOLDER`."""
 
 ALERTS_EVERY_S = 2.0
 """The least time between two looks at the timers of conversations, which cost a small job even without traffic."""
@@ -106,14 +105,14 @@ class Running:
             self._refusal = refusal
 
 
-def begin_query(spark: SparkSession, writer: DataStreamWriter, request: Watch, name: str) -> StreamingQuery:
-    """Begin a query of a watch, which goes on where the checkpoint of that name is."""
-    checkpoint = (request.out / FOLDER / name).resolve()
-    writer = writer.queryName(f"specwire {name}").option("checkpointLocation", local_path(checkpoint))
+def begin_query(spark: SparkSession, writer: DataStreamWriter, request: Watch) -> StreamingQuery:
+    """Begin the query of alerts, which continues from its checkpoint."""
+    checkpoint = (request.out / FOLDER / ALERTS).resolve()
+    writer = writer.queryName(f"specwire {ALERTS}").option("checkpointLocation", local_path(checkpoint))
     if request.once:
         with _without_empty_batches(spark):
             return writer.trigger(availableNow=True).start()
-    every_s = max(ALERTS_EVERY_S, request.every_s) if name == ALERTS else request.every_s
+    every_s = max(ALERTS_EVERY_S, request.every_s)
     return writer.trigger(processingTime=f"{int(1000 * every_s)} milliseconds").start()
 
 

@@ -25,7 +25,7 @@ from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store
 from tests.runtime.spark import captures
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 from tests.runtime.spark.live.same import count, read_rows
 
 SAID: list[captures.Message] = [("C", captures.OHAI), ("S", captures.OHAI_OK)]

@@ -14,7 +14,7 @@ from specwire.runtime.spark.decoding.tables import tables
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.messages import follow, local_file
 from tests.runtime.spark import captures
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 
 LIMIT_S = 600
 """For what takes seconds on a machine that has nothing else to do."""
