@@ -29,6 +29,7 @@ from specwire.runtime.pcap.errors import PcapError
 from specwire.runtime.pcap.packets import PacketReader
 from specwire.runtime.pcap.rows import Row
 from specwire.runtime.pcap.traffic import Traffic
+from specwire.runtime.quantities import show_count
 
 PORTION_OCTETS = 1 << 20
 DIGEST_DIGITS = 16
@@ -177,6 +178,8 @@ class PacketFile:
             if full is not None and (table := full.take()) is not None:
                 yield table
         yield from (table for tap in taps if (table := tap.take()) is not None)
+        if taps.left_out:
+            self.notes.append(f"{show_count(taps.left_out, 'message')} of no known protocol")
 
     def _rows(self) -> Iterator[Row]:
         reader, traffic = PacketReader(), Traffic(lambda opener, listener: self._packages)

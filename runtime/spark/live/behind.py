@@ -32,8 +32,8 @@ from specwire.runtime.spark.live.alerting import watch_conversations
 from specwire.runtime.spark.live.conversing import Rules
 from specwire.runtime.spark.live.rounds import write_aside
 from specwire.runtime.spark.live.running import ALERTS, FOLDER, Running, begin_query
-from specwire.runtime.spark.reading.stream import state_options
 from specwire.runtime.spark.live.work import Watch, Work
+from specwire.runtime.spark.reading.stream import state_options
 
 TOLD = "told.json"
 """In the watch's folder: which alerts were emitted."""

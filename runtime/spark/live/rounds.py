@@ -21,9 +21,9 @@ import msgspec
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.live.work import Stopped, Watch
 from specwire.runtime.spark.reading.position import Position
 from specwire.runtime.spark.reading.stream import FolderStream, Wanted
-from specwire.runtime.spark.live.work import Stopped, Watch
 
 NAME = "rounds.json"
 """In the watch's folder: what is kept."""

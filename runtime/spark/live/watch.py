@@ -109,7 +109,9 @@ class LocalAlerts:
 
     look_s = POLL_S
 
-    def __init__(self, spark: SparkSession, request: Watch, rules: Rules, work: Work, line: Line | None) -> None:
+    def __init__(
+        self, spark: SparkSession, request: Watch, rules: Rules, work: Work, line: Line | None
+    ) -> None:
         options = state_options(request.capture, request.patience)
 
         def begin() -> StreamingQuery:

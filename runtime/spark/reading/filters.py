@@ -14,7 +14,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
-import pyarrow.fs as fs
+from pyarrow import fs
 from pyspark.sql.datasource import (
     EqualTo,
     Filter,

@@ -16,6 +16,7 @@ from typing import cast
 
 import msgspec
 import pyarrow as pa
+from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
@@ -65,9 +66,21 @@ class _PacketReader(DataSourceReader):
         log_notes(file)
 
 
+def register_source(spark: SparkSession, source: type[DataSource]) -> None:
+    """Register a Python data source in a session, also in one of `newSession`."""
+    try:
+        spark.dataSource.register(source)
+    except AnalysisException as error:
+        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
+            raise
+        # Spark looked the name up in the session that is active on this thread; this makes it the one that is meant.
+        spark.createDataFrame([], "nothing INT")
+        spark.dataSource.register(source)
+
+
 def read_packets(spark: SparkSession, paths: Sequence[Path], schema: StructType) -> DataFrame:
     """Return the messages of packet captures in `schema`, the columns of a capture; each connection finds its protocol."""
-    spark.dataSource.register(PacketSource)
+    register_source(spark, PacketSource)
     names = msgspec.json.encode([str(path.resolve()) for path in paths]).decode()
     return spark.read.format(NAME).schema(schema).option("paths", names).load()
 

@@ -1,8 +1,9 @@
 """Files that a user names for reading: a path, a list, a glob or one file; capture segments or packet captures.
 
-A name that exists is meant literally, whatever characters it has. Any other name with ``*``, ``?``, ``[…]`` or ``{a,b}``
-is a pattern. A folder with segments is a capture, and its other files are ignored, as every reader of captures does; a
-folder without segments is read for its packet captures, which are recognised by their first four octets.
+A `Path`, and a text that names a file, is meant literally, whatever characters it has. Another text with
+``*``, ``?``, ``[…]`` or ``{a,b}`` is a pattern. A folder with segments is a capture, and its other files are
+ignored, as every reader of captures does. A folder without segments is read for its packet captures, which are
+recognised by their first four octets.
 """
 
 from __future__ import annotations
@@ -120,7 +121,7 @@ def local_path_of(name: Path | str) -> Path:
 
 def _find(name: Path | str, form: Form) -> Iterator[Inputs]:
     path = local_path_of(name)
-    if path.exists() or not _PATTERN.search(str(path)):
+    if isinstance(name, Path) or path.exists() or not _PATTERN.search(str(path)):
         yield _look_at(path, form)
         return
     matches = sorted({match for pattern in _expand(str(path)) for match in glob.glob(pattern)})
@@ -147,9 +148,7 @@ def _look_at(path: Path, form: Form) -> Inputs:
         return Inputs(packets=(path,))
     if form == "capture" or path.suffix == SUFFIX:
         return Inputs(segments=(path,))
-    raise CaptureError(
-        f"{path}: neither a capture segment (*{SUFFIX}) nor a packet capture (pcap, pcapng)"
-    )
+    raise CaptureError(f"{path}: neither a capture segment (*{SUFFIX}) nor a packet capture (pcap, pcapng)")
 
 
 def _look_into(folder: Path, form: Form) -> Inputs:

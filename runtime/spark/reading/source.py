@@ -22,7 +22,6 @@ import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.errors import AnalysisException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.datasource import (
     DataSource,
@@ -50,7 +49,7 @@ from specwire.runtime.spark.protocols import load_schemas
 from specwire.runtime.spark.reading.batches import Reader, quarantined
 from specwire.runtime.spark.reading.capture import Damaged, check_survey, read_damaged
 from specwire.runtime.spark.reading.filters import SETTING, Selection
-from specwire.runtime.spark.reading.packets import OneFile, log_notes, packages_of
+from specwire.runtime.spark.reading.packets import OneFile, log_notes, packages_of, register_source
 from specwire.runtime.spark.reading.paths import find_inputs, local_path_of, read_form, read_names
 from specwire.runtime.spark.reading.stream import PATIENCE, FolderStream, Wanted, read_patience
 
@@ -76,12 +75,7 @@ _BATCH_ROWS = 50_000
 def register(spark: SparkSession) -> None:
     """Register the format ``specwire`` in a session, and turn on Spark's filter push-down for Python sources."""
     spark.conf.set(SETTING, "true")
-    try:
-        spark.dataSource.register(SpecwireSource)
-    except AnalysisException as error:
-        # A session of `newSession` shares what its first session registered, and cannot register it again.
-        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-            raise
+    register_source(spark, SpecwireSource)
 
 
 @dataclass(frozen=True)
@@ -152,7 +146,9 @@ class SpecwireSource(DataSource):
     def _request(self, schema: StructType) -> Request:
         request = _resolve(self._given or _stored(schema))
         if schema.fieldNames() != schema_of(request.protocol, request.asked).fieldNames():
-            raise InputError("the format specwire has its own schema: omit schema() and use the option 'columns'")
+            raise InputError(
+                "the format specwire has its own schema: omit schema() and use the option 'columns'"
+            )
         return request
 
 

@@ -288,14 +288,18 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         covering = [name for name in list_names(self.folder) if is_compacted(name)] if gone else []
         files: list[Wanted] = []
         for name in names:
-            cover = next((one for one in covering if find_replaced([one, name])), None) if name in gone else None
+            cover = (
+                next((one for one in covering if find_replaced([one, name])), None) if name in gone else None
+            )
             if cover is None:
                 files.append(Wanted(name, start.seq_before(name)))
                 continue
             read = read_name(name)
             assert read is not None, "only files with such names are replaced"
             after = start.seqs.get(read.tap) if read.tap in start.taps else -1
-            wanted = Wanted(cover, after if start.last(read.tap) < read.first else None, end.seqs.get(read.tap))
+            wanted = Wanted(
+                cover, after if start.last(read.tap) < read.first else None, end.seqs.get(read.tap)
+            )
             if wanted not in files:
                 files.append(wanted)
         return files

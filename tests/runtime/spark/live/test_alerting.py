@@ -12,9 +12,9 @@ from pyspark.sql.streaming.tws_tester import TwsTester
 from pyspark.sql.types import Row
 
 from specwire.runtime.spark.live.alerting import ALERTS, BUNDLES, NoticedSource, Watcher
-from specwire.runtime.spark.reading.stream import FolderStream
 from specwire.runtime.spark.live.conversing import Rules
 from specwire.runtime.spark.reading.position import Position
+from specwire.runtime.spark.reading.stream import FolderStream
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
 

@@ -8,10 +8,10 @@ from pathlib import Path
 import pytest
 
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.reading.stream import Patience
 from specwire.runtime.spark.live.rounds import NAME, Rounds
 from specwire.runtime.spark.live.work import Stopped, Watch
 from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.reading.stream import Patience
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
 

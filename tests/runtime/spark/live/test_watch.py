@@ -17,7 +17,6 @@ from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alert_table import read_alerts
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS
-from specwire.runtime.spark.reading.stream import Patience
 from specwire.runtime.spark.live.conversing import Rules
 from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch
@@ -28,6 +27,7 @@ from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store
 from specwire.runtime.spark.pipeline.summary import Summary
+from specwire.runtime.spark.reading.stream import Patience
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import add_segment
 from tests.runtime.spark.live.same import count, read_rows

@@ -10,7 +10,7 @@ from typing import cast
 
 import msgspec
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.errors import BusyError
 from specwire.runtime.spark.live.work import Batch, Listener, Stopped, Watch, Work
@@ -21,16 +21,6 @@ from specwire.runtime.spark.pipeline.summary import Summary
 
 LIMIT_S = 60.0
 """For what takes milliseconds on a machine that has nothing else to do."""
-
-
-class NoNames:
-    """A batch without segments, which needs nothing of Spark."""
-
-    def collect(self) -> list[object]:
-        return []
-
-
-NO_NAMES = cast(DataFrame, NoNames())
 
 
 class Heard(Listener):

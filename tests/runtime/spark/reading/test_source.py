@@ -172,7 +172,9 @@ def test_files_that_are_no_segments(session: SparkSession, tmp_path: Path) -> No
     assert "cut.parquet: " in told_first or "foreign.parquet: " in told_first
 
 
-@pytest.mark.parametrize("clause", ["OPTIONS (path '{0}', message 'Nom')", "OPTIONS (message 'Nom') LOCATION '{0}'"])
+@pytest.mark.parametrize(
+    "clause", ["OPTIONS (path '{0}', message 'Nom')", "OPTIONS (message 'Nom') LOCATION '{0}'"]
+)
 def test_a_catalog_table(session: SparkSession, folder: Path, clause: str) -> None:
     """Its options are those of its creation, in every session of the catalog; Spark's and the user's properties are not."""
     session.sql(
@@ -210,7 +212,9 @@ def test_a_temporary_view_in_sql(session: SparkSession, folder: Path) -> None:
 def test_lists_patterns_and_files(session: SparkSession, folder: Path, tmp_path: Path) -> None:
     """Each file once, whatever it is called; `read` takes the same names."""
     one = captures.write_capture(tmp_path / "host=a, é [1]", [("C", captures.NOM)], tap="a-1-0")
-    two = captures.write_capture(tmp_path / "host=b", [("C", captures.HUGZ), ("C", captures.NOM)], tap="b-1-0")
+    two = captures.write_capture(
+        tmp_path / "host=b", [("C", captures.HUGZ), ("C", captures.NOM)], tap="b-1-0"
+    )
     file = next(two.iterdir())
     named: list[tuple[list[str], int]] = [
         ([str(one), str(two)], 3),
@@ -286,7 +290,9 @@ def test_a_stream_reads_messages_once(session: SparkSession, tmp_path: Path) -> 
 
 
 def test_a_stream_that_cannot_be_is_one_sentence(session: SparkSession, folder: Path, tmp_path: Path) -> None:
-    stream = session.readStream.format("specwire").option("protocol", "filemq").load(str(folder / "odd.parquet"))
+    stream = (
+        session.readStream.format("specwire").option("protocol", "filemq").load(str(folder / "odd.parquet"))
+    )
     query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(PySparkException, match="a stream follows one folder of capture segments"):
         query.awaitTermination(60)
