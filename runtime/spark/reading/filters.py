@@ -69,7 +69,7 @@ class Selection:
 
     def row_groups(self, segment: Segment) -> list[tuple[int, int]]:
         """Return number and size in octets of each row group that may hold a matching message."""
-        fragment = _FORMAT.make_fragment(str(segment.path), fs.LocalFileSystem())
+        fragment: Any = _FORMAT.make_fragment(str(segment.path), fs.LocalFileSystem())
         if self._expression is not None:
             fragment = fragment.subset(self._expression, schema=COLUMNS)
         return [(group.id, group.total_byte_size) for group in fragment.row_groups]

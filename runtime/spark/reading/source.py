@@ -351,6 +351,6 @@ def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: s
     segment is a row without a message whose `_error` is of kind ``segment``. With one checkpoint, each message comes
     once: also after restarts, and if segments are compacted.
     """
-    register(spark)
+    register_source(spark, SpecwireSource)  # a declarative pipeline must not set what `register` does
     stated = {"damaged": "quarantine", **options, "protocol": protocol}
     return spark.readStream.format(NAME).options(**stated).load(str(capture))

@@ -331,10 +331,11 @@ def _last_seqs(folder: Path, names: Iterable[str]) -> dict[str, int]:
         try:
             footer = pq.read_metadata(folder / name)
             at = footer.schema.to_arrow_schema().get_field_index("seq")
-            groups = [footer.row_group(group).column(at).statistics for group in range(footer.num_row_groups)]
+            groups: list[Any] = [
+                footer.row_group(group).column(at).statistics for group in range(footer.num_row_groups)
+            ]
         except (OSError, pa.ArrowException, IndexError):
             continue  # the reader reports it
-        for group in groups:
-            if group is not None and group.has_min_max:
-                found[read.tap] = max(found.get(read.tap, -1), group.max)
+        last = [int(group.max) for group in groups if group is not None and group.has_min_max]
+        found[read.tap] = max([*last, found.get(read.tap, -1)])
     return found

@@ -32,6 +32,10 @@ MESSAGES = [
 ]
 
 
+ODD = 5
+"""Rows with nulls, or nothing, in them."""
+
+
 @pytest.fixture(scope="module")
 def session(spark: SparkSession) -> SparkSession:
     """The session, which knows the format."""
@@ -296,3 +300,24 @@ def test_a_stream_that_cannot_be_is_one_sentence(session: SparkSession, folder: 
     query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
     with pytest.raises(PySparkException, match="a stream follows one folder of capture segments"):
         query.awaitTermination(60)
+
+
+LIVE = Path(__file__).parents[4] / "docs" / "how-to" / "live.md"
+
+
+def test_follow_as_documented(session: SparkSession, folder: Path, tmp_path: Path) -> None:
+    """A damaged file is a row with an error, and does not end the stream; folders may have any name."""
+    text = LIVE.read_text(encoding="utf-8").replace('"captures/today"', repr(str(folder)))
+    (block,) = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"spark": session}
+    exec(compile(block.replace('"flux"', '"filemq", settle_s="0"'), LIVE.name, "exec"), names)  # noqa: S102
+    messages = names["messages"]
+    assert messages.schema["_message"].metadata["comment"]
+    (cut := folder / "cut-1-0-000000.parquet").write_bytes(b"PAR1")
+    try:
+        query = messages.writeStream.format("memory").queryName("followed").trigger(availableNow=True)
+        assert query.start().awaitTermination(600)
+    finally:
+        cut.unlink()
+    kinds = [row.kind for row in session.sql("SELECT _error.kind AS kind FROM followed").collect()]
+    assert len(kinds) == len(MESSAGES) + ODD + 1 and kinds.count("segment") == 1
