@@ -20,7 +20,9 @@ from typing import Protocol
 import msgspec
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import JobError
+from specwire.runtime.spark.live.running import RETRIES, RETRY_S
 from specwire.runtime.spark.live.work import Stopped, Watch
 from specwire.runtime.spark.reading.position import Position
 from specwire.runtime.spark.reading.stream import FolderStream, Wanted
@@ -46,6 +48,9 @@ class Worker(Protocol):
     def take_names(self, names: Sequence[str], number: int) -> None:
         """Work in one batch of segments; Stopped where it shall not begin."""
 
+    def tell_failure(self, text: str) -> None:
+        """Take a failure after which the watch tries again."""
+
 
 class Rounds:
     """Takes batches of segments from a capture folder, one after the other; `folder` keeps how far it has come."""
@@ -59,6 +64,8 @@ class Rounds:
         if request.once:
             self._reader.prepareForTriggerAvailableNow()
         self._due_s = 0.0
+        self._once = request.once
+        self._unreadable = 0
         worker.name_stream("tables", self._reached.stream)
 
     def take(self, now_s: float) -> bool:
@@ -72,7 +79,16 @@ class Rounds:
         self._due_s = now_s + self._every_s
         reached = self._reached
         start = reached.given.to_json()
-        given = Position.from_json(self._reader.latestOffset(start, ReadAllAvailable()))
+        try:
+            given = Position.from_json(self._reader.latestOffset(start, ReadAllAvailable()))
+        except CaptureError as error:
+            self._unreadable += 1
+            if self._once or self._unreadable > RETRIES:
+                raise
+            self._worker.tell_failure(str(error))
+            self._due_s = now_s + self._unreadable * RETRY_S
+            return False
+        self._unreadable = 0
         names = given.names_since(reached.given)
         if not names:
             return False

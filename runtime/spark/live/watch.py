@@ -35,6 +35,7 @@ from specwire.runtime.spark.live.work import PAUSE, Listener, Watch, Work
 from specwire.runtime.spark.pipeline.commit import begin, check_own
 from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.request import check_request, check_same
+from specwire.runtime.spark.reading.paths import holds_packet_captures
 from specwire.runtime.spark.reading.stream import state_options
 
 LOCK = ".lock"
@@ -78,6 +79,11 @@ def check(request: Watch) -> None:
     check_same(request.request.asked, read_manifest(request.out), request.out)
     if not request.capture.is_dir():
         raise CaptureError(f"{request.capture}: there is no such capture folder")
+    if holds_packet_captures(request.capture):
+        raise CaptureError(
+            f"{request.capture}: a folder of packet captures cannot be watched; read the complete files with "
+            "`specwire pipeline run`"
+        )
     if not (request.out / FOLDER).is_dir():
         with begin(request.out):
             pass  # It can be made and written; a folder that has a watch already is left alone.

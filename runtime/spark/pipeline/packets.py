@@ -133,8 +133,8 @@ def _write(path: Path, target: Path, protocol: str | None) -> tuple[Inspected, l
             tap = table["tap"][0].as_py()
             rows[tap] = rows.get(tap, 0) + table.num_rows
             protocols.add(table["protocol"][0].as_py())
-            ends: dict[str, int] = pc.min_max(table["ts"].cast(pa.int64())).as_py()
-            times += [ends["min"], ends["max"]]
+            micros = table["ts"].cast(pa.int64())
+            times += [pc.min(micros).as_py(), pc.max(micros).as_py()]
     return (
         Inspected(
             rows=sum(rows.values()),

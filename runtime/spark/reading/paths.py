@@ -119,6 +119,14 @@ def local_path_of(name: Path | str) -> Path:
     return Path(text)
 
 
+def holds_packet_captures(folder: Path) -> bool:
+    """Return whether a folder has packet captures and no segments."""
+    try:
+        return bool(find_inputs([folder]).packets)
+    except CaptureError:
+        return False
+
+
 def _find(name: Path | str, form: Form) -> Iterator[Inputs]:
     path = local_path_of(name)
     if isinstance(name, Path) or path.exists() or not _PATTERN.search(str(path)):

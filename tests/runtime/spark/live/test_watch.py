@@ -13,6 +13,7 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
+from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alert_table import read_alerts
@@ -209,3 +210,12 @@ def test_a_folder_that_cannot_be_written_is_told_before_spark(tmp_path: Path) ->
     (out / "manifest.json").write_bytes(Manifest(run=1).to_json())
     with pytest.raises(InputError, match="live: a watch cannot write there: Is a directory"):
         watch(cast(SparkSession, None), Watch(Request(capture), out), threading.Event())
+
+
+def test_a_folder_of_packet_captures_is_refused(tmp_path: Path) -> None:
+    """Files that a recorder still writes are incomplete; a folder that is still empty is watched."""
+    (capture := tmp_path / "pcaps").mkdir()
+    check(Watch(Request(capture), tmp_path / "out"))
+    (capture / "a.pcap").write_bytes(bytes.fromhex("d4c3b2a1") + bytes(20))
+    with pytest.raises(CaptureError, match="a folder of packet captures cannot be watched"):
+        check(Watch(Request(capture), tmp_path / "out"))
