@@ -1,10 +1,12 @@
-"""Messages of packet captures in the columns of a capture, so that everything that reads captures reads them.
+"""Messages of packet captures in the columns of a capture.
 
-Each address that accepted connections becomes a tap: what a tap at that server would have recorded, as far as the packets
-tell. Times are those of the packets. `Recording` writes a capture folder, `PacketFile` reads one file.
+Each address that accepted connections becomes a tap: what a tap at that server would have recorded,
+as far as the packets tell. Times are those of the packets. `Recording` writes a capture folder,
+`PacketFile` reads one file.
 
-A `PacketFile` names its taps after the file's content, so reading a file again, or a copy of it, gives the same messages
-under the same tap and `seq`. TCP connections are put together within the file. This module imports pyarrow.
+A `PacketFile` names its taps after the file's content, so reading a file again, or a copy of it,
+gives the same messages under the same tap and `seq`. TCP connections are put together within the
+file. This module imports pyarrow.
 """
 
 from __future__ import annotations
@@ -113,7 +115,8 @@ class Recording:
     """Writes rows to a capture folder, which it makes.
 
     Raises:
-        CaptureError: the folder holds segments already, or cannot be made; from `add` and `flush`, it cannot be written.
+        CaptureError: the folder holds segments already, or cannot be made; from `add` and `flush`,
+        it cannot be written.
     """
 
     def __init__(self, folder: Path, *, limits: Limits | None = None) -> None:
@@ -156,7 +159,8 @@ class PacketFile:
         packages: the protocols that come into question, in the order of preference.
 
     Attributes:
-        notes: after `read`, a sentence for each thing that could not be read, as `specwire decode` prints them.
+        notes: after `read`, a sentence for each thing that could not be read, as `specwire decode`
+            prints them.
     """
 
     def __init__(self, path: Path, packages: Sequence[ModuleType], *, limits: Limits | None = None) -> None:
@@ -166,7 +170,7 @@ class PacketFile:
         self._limits = limits
 
     def read(self) -> Iterator[pa.Table]:
-        """Yield the messages in the columns of a capture, each table of one tap, each tap in the order of `seq`.
+        """Yield the messages in the columns of a capture, each table of one tap, in the order of `seq`.
 
         Raises CaptureError if the file cannot be read, or is damaged.
         """
@@ -196,7 +200,10 @@ class PacketFile:
 
 
 def digest_file(path: Path, octets: int | None = None) -> str:
-    """Return the digest of a file, or of its first octets, in `DIGEST_DIGITS` digits; CaptureError if it cannot be read."""
+    """Return the digest of a file, or of its first octets, in `DIGEST_DIGITS` digits.
+
+    CaptureError if it cannot be read.
+    """
     digest, left = hashlib.sha256(), octets
     try:
         with path.open("rb") as file:

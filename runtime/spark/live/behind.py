@@ -2,13 +2,14 @@
 
     segments --a query of the server--> OUT/alerts --> emitted by this program
 
-The server keeps the state of conversations, and stores alerts (`StoreAlerts`). Its query would outlive this program: a
-server continues the queries of a session that nobody asks for any more. So this program writes a new word into a
-file now and then, and the query ends once the word stays the same.
+The server keeps the state of conversations, and stores alerts (`StoreAlerts`). Its query would
+outlive this program: a server continues the queries of a session that nobody asks for any more. So
+this program writes a new word into a file now and then, and the query ends once the word stays the
+same.
 
-Alerts are emitted in their order, each once but for a crash. A batch is emitted after Spark has committed it, because its
-file for each day is there then, and its number is stored after that: so after a crash the last alerts may be emitted
-twice, and none is skipped.
+Alerts are emitted in their order, each once but for a crash. A batch is emitted after Spark has
+committed it, because its file for each day is there then, and its number is stored after that: so
+after a crash the last alerts may be emitted twice, and none is skipped.
 """
 
 from __future__ import annotations
@@ -52,7 +53,10 @@ ABANDONED_S = 120.0
 
 
 class StoreAlerts:
-    """Stores each batch of alerts; called in a process of the server, one for each beginning of the query."""
+    """Stores each batch of alerts.
+
+    Called in a process of the server, one for each beginning of the query.
+    """
 
     def __init__(self, out: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._out = out
@@ -171,7 +175,7 @@ def forget_told(folder: Path) -> None:
 
 
 class Telling:
-    """Gives new alerts of an output folder to a `Line`; `folder` has the query's checkpoint and keeps what was told.
+    """Emits new alerts of an output folder; `folder` has the query's checkpoint and the position.
 
     What was committed before this was made counts as told, unless it is noted that it was not.
     """
@@ -185,7 +189,10 @@ class Telling:
         self._told: Told | None = None
 
     def tell(self, stream: str) -> int:
-        """Give the alerts that the query of this id has found since the last call; return how many."""
+        """Give the alerts that the query of this id has found since the last call.
+
+        Return how many.
+        """
         told = self._told or self._recall(stream)
         last = last_commit(self._checkpoint)
         count = 0

@@ -1,13 +1,13 @@
-"""A capture as a Spark Declarative Pipeline: files that `spark-pipelines` runs, to begin from and to change.
+"""Files of a Spark Declarative Pipeline over a capture, to begin from and to change.
 
     FOLDER/spark-pipeline.yml          settings
-    FOLDER/transformations/*.py        a streaming table of decoded messages, and one for each message type
-    FOLDER/transformations/*.sql       a first roll-up, as a materialized view
+    FOLDER/transformations/*.py        a streaming table of decoded messages, and one for each
+    message type FOLDER/transformations/*.sql       a first roll-up, as a materialized view
     FOLDER/run                         the command line, with the settings that it takes
 
-Tables are streaming tables, so each run takes in what is new. The files are the user's from here on. They read the
-capture with `stream_files` and not with `follow`: Spark 4.3 ends every declarative pipeline that has a Python data
-source with an error after all is done (SPARK-59135).
+Tables are streaming tables, so each run takes in what is new. The files are the user's from here
+on. They read the capture with `stream_files` and not with `follow`: Spark 4.3 ends every
+declarative pipeline that has a Python data source with an error after all is done (SPARK-59135).
 """
 
 from __future__ import annotations
@@ -145,10 +145,11 @@ def declare(capture: Path, protocol: str, folder: Path) -> list[Path]:
 
 
 def stream_files(spark: SparkSession, capture: str | Path, protocol: str, **options: str) -> DataFrame:
-    """Return the messages of a growing capture as a stream of Spark's own file source, in the columns of `decode`.
+    """Return the decoded messages of a growing capture as a stream of Spark's own file source.
 
-    Each file is read once, a compacted segment too, even if its messages were read before. A file that is no whole
-    segment is a row with an error. Raises InputError for a folder whose name Spark's file source takes for a pattern.
+    Each file is read once, a compacted segment too, even if its messages were read before. A file
+    that is no whole segment is a row with an error. Raises InputError for a folder whose name
+    Spark's file source takes for a pattern.
     """
     if odd := set(str(capture)) & set(PATTERN):
         raise InputError(

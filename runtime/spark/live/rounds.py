@@ -1,11 +1,13 @@
 """The batches of a watch: this program begins each of them.
 
-A batch is committed in the output folder by this program, so no query of Spark is needed to find its segments. They are
-read in the order of `specwire.runtime.spark.reading.stream`.
+A batch is committed in the output folder by this program, so no query of Spark is needed to find
+its segments. They are read in the order of `specwire.runtime.spark.reading.stream`.
 
-Exactly once needs no log beside the output folder, which knows segments by their names and messages by tap and
-`seq`. What is kept, the position in the capture folder, saves looking at all of it again. It is written after a batch was
-committed: if a watch dies in between, the batch comes again under its number, with what has come meanwhile.
+Exactly once needs no log beside the output folder, which knows segments by their names and messages
+by tap and `seq`. What is kept, the position in the capture folder, saves looking at all of it
+again. It is written after a batch was
+committed: if a watch dies in between, the batch comes again under its number, with what has come
+    meanwhile.
 """
 
 from __future__ import annotations
@@ -32,7 +34,7 @@ NAME = "rounds.json"
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """How far rounds have come: an id of their own, the number of the next batch, and which segments were given."""
+    """State of the rounds: their id, the number of the next batch, and the segments read."""
 
     stream: str
     number: int = 0
@@ -53,7 +55,10 @@ class Worker(Protocol):
 
 
 class Rounds:
-    """Takes batches of segments from a capture folder, one after the other; `folder` keeps how far it has come."""
+    """Takes batches of segments from a capture folder, one after the other.
+
+    `folder` keeps how far it has come.
+    """
 
     def __init__(self, request: Watch, folder: Path, worker: Worker) -> None:
         self._file = folder / NAME
@@ -71,8 +76,9 @@ class Rounds:
     def take(self, now_s: float) -> bool:
         """Work in what has come, if it is time to look; return whether there was a batch.
 
-        `now_s` is a clock that only goes forward. Raises CaptureError where the capture folder cannot be read,
-        JobError where what is kept cannot be written, and what `Worker.take_names` raises, but for Stopped.
+        `now_s` is a clock that only goes forward. Raises CaptureError where the capture folder
+        cannot be read, JobError where what is kept cannot be written, and what `Worker.take_names`
+        raises, but for Stopped.
         """
         if now_s < self._due_s:
             return False

@@ -3,11 +3,12 @@
     segments --rounds of this program--> advance --> OUT/typed, OUT/answers, OUT/late, OUT/segments
     segments --a query of Spark--> OUT/alerts
 
-Each batch of segments is one run of the pipeline (`specwire.runtime.spark.live.rounds`). Alerts are a streaming query,
-because Spark keeps the state of each conversation. Both read the folder in the same order.
+Each batch of segments is one run of the pipeline (`specwire.runtime.spark.live.rounds`). Alerts are
+a streaming query, because Spark keeps the state of each conversation. Both read the folder in the
+same order.
 
-The tables of typed messages follow at once. Answers cost more, and hold up the batch that comes meanwhile, so they
-follow every `Watch.answers_s`, when traffic pauses, and at the end.
+The tables of typed messages follow at once. Answers cost more, and hold up the batch that comes
+meanwhile, so they follow every `Watch.answers_s`, when traffic pauses, and at the end.
 """
 
 from __future__ import annotations
@@ -58,9 +59,10 @@ def watch(
 ) -> None:
     """Watch until `stop` is set, or with `Watch.once` until what is there has been taken in.
 
-    The batch that runs when a stop is asked for is finished first, and the answers follow. `line` takes each
-    alert. The session needs `SETTINGS`. Raises InputError for an output folder that is not ours or is being
-    written to, CaptureError where the capture folder cannot be read, JobError where a job of Spark fails.
+    The batch that runs when a stop is asked for is finished first, and the answers follow. `line`
+    takes each alert. The session needs `SETTINGS`. Raises InputError for an output folder that is
+    not ours or is being written to, CaptureError where the capture folder cannot be read, JobError
+    where a job of Spark fails.
     """
     check(request)
     work = Work(spark, request, listener or Listener(), stop)
@@ -91,7 +93,10 @@ def check(request: Watch) -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Hold the folder against other watches for the time of a block; InputError where there is one."""
+    """Hold the folder against other watches for the time of a block.
+
+    InputError where there is one.
+    """
     folder = out / FOLDER
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -111,7 +116,7 @@ def _alone(out: Path) -> Iterator[None]:
 
 
 class LocalAlerts:
-    """The query of alerts in a session of this process, which stores and emits each batch itself."""
+    """Query of alerts in a session of this process, which stores and emits each batch."""
 
     look_s = POLL_S
 
@@ -168,7 +173,7 @@ def go_round(
     work: Work,
     stop: threading.Event,
 ) -> None:
-    """Take batches and follow the alerts until `stop` is set, or with `Watch.once` until both are at their end."""
+    """Take batches and alerts until `stop` is set, or with `Watch.once` until both have ended."""
     while not stop.is_set():
         taken = rounds.take(time.monotonic())
         if alerts is not None:

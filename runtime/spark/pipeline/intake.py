@@ -1,11 +1,12 @@
 """What of a capture a run reads: segments that are new, messages that are not known, and why the rest is not.
 
-A segment is known by name, size and time of change. One that is new, or has changed, is inspected; its
-messages are known by tap and `seq`, however the file is called. So a copy of a segment counts once, two
-segments that overlap count each message once, and a segment that was cut off is read when it has become whole.
+A segment is known by name, size and time of change. One that is new, or has changed, is inspected;
+its messages are known by tap and `seq`, however the file is called. So a copy of a segment counts
+once, two segments that overlap count each message once, and a segment that was cut off is read when
+it has become whole.
 
-A segment whose messages come before others of the same tap that a run has answered is late: conversations have
-gone on without it.
+A segment whose messages come before others of the same tap that a run has answered is late:
+conversations have gone on without it.
 """
 
 from __future__ import annotations
@@ -87,7 +88,10 @@ def take_in(
 
 
 def _look_at(entry: Entry, path: Path, staged: Staged | None) -> tuple[Entry, Path, Inspected]:
-    """Return an entry with the segment to read and what it holds; CaptureError if it cannot be read."""
+    """Return an entry with the segment to read and what it holds.
+
+    CaptureError if it cannot be read.
+    """
     if staged is None:
         return entry, path, inspect(path)
     if staged.inspected is None:

@@ -1,12 +1,13 @@
-"""Packet captures as input of a run: each new file becomes one staged segment, and files are read in parallel.
+"""Packet captures as input of a run: each new file becomes one staged segment.
 
-Putting TCP and ZMTP together is sequential work over one file, so each file takes one process, and connections are
-followed within a file. Its taps are named after the file's content: a file that is read again, or copied, brings no
-message twice.
+Putting TCP and ZMTP together is sequential work over one file, so each file takes one process, and
+connections are followed within a file. Its taps are named after the file's content: a file that is
+read again, or copied, brings no message twice.
 
-A file is read once, when it is complete. One that changes while it is read is set aside and read by the next run. One
-that has grown since a run read it is set aside as well, because where its new messages begin depends on packets that
-were missing: the sentence says so, and nothing is doubled or lost in silence. Another file under a known name is read.
+A file is read once, when it is complete. One that changes while it is read is set aside and read by
+the next run. One that has grown since a run read it is set aside as well, because where its new
+messages begin depends on packets that were missing: the sentence says so, and nothing is doubled or
+lost in silence. Another file under a known name is read.
 """
 
 from __future__ import annotations
@@ -60,7 +61,7 @@ def stage_packets(
     protocol: str | None,
     progress: Callable[[int, int], None],
 ) -> dict[Path, Staged]:
-    """Write the packet captures that the ledger does not know as segments into a folder; return them by their paths.
+    """Write new packet captures as segments into a folder; return these by the captures' paths.
 
     Every other file is ignored. Raises JobError if a process dies.
     """
@@ -103,7 +104,10 @@ def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
 
 
 def stage(path: Path, target: Path, before: Entry | None, protocol: str | None) -> Staged:
-    """Write one packet capture as a segment; `before` is what the ledger knows of a file with its name."""
+    """Write one packet capture as a segment.
+
+    `before` is what the ledger knows of a file with its name.
+    """
     state = 0, 0
     try:
         state = _state(path)

@@ -1,8 +1,9 @@
 """Captured frames as a DataFrame: the first of the pipeline's layers.
 
-One truncated Parquet file fails a whole Spark query, with a page of Java. So every footer is read first, and
-the first file that is not a whole segment is named in one sentence, or all such files are left out. Hidden files
-(a segment that is being written) are passed over by the check and by Spark alike.
+One truncated Parquet file fails a whole Spark query, with a page of Java. So every footer is read
+first, and the first file that is not a whole segment is named in one sentence, or all such files
+are left out. Hidden files (a segment that is being written) are passed over by the check and by
+Spark alike.
 """
 
 from __future__ import annotations
@@ -66,11 +67,12 @@ def read_capture(
 ) -> DataFrame:
     """Return the captured messages of a folder, a file, a glob or a list of these.
 
-    With `damaged` ``skip`` the files that are no whole segments are skipped, each with a warning in the log;
-    `specwire.runtime.capture.segments.survey_segments` lists them. Packet captures are read by one task a file.
+    With `damaged` ``skip`` the files that are no whole segments are skipped, each with a warning in
+    the log; `specwire.runtime.capture.segments.survey_segments` lists them. Packet captures are
+    read by one task a file.
 
-    Raises CaptureError where there is nothing to read, and with `damaged` ``fail`` for the first file that is no whole
-    segment.
+    Raises CaptureError where there is nothing to read, and with `damaged` ``fail`` for the first
+    file that is no whole segment.
     """
     wanted = read_damaged(damaged, ("fail", "skip"))
     inputs = find_inputs([source] if isinstance(source, Path | str) else source)
@@ -89,7 +91,10 @@ def read_capture(
 
 
 def read_damaged(word: str, known: Sequence[Damaged]) -> Damaged:
-    """Return what is to become of damaged files; InputError for another word than the known ones."""
+    """Return what is to become of damaged files.
+
+    InputError for another word than the known ones.
+    """
     for one in known:
         if word.casefold() == one:
             return one
@@ -114,5 +119,8 @@ def literal_path(path: Path) -> str:
 
 
 def local_path(path: Path) -> str:
-    """Return a path to be written; on a cluster paths without a scheme may mean another file system (HDFS)."""
+    """Return a path to be written.
+
+    On a cluster paths without a scheme may mean another file system (HDFS).
+    """
     return f"file:{path.resolve()}"

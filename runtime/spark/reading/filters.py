@@ -1,8 +1,9 @@
 """Filters of a query on what the tap noted, evaluated before a message is decoded.
 
-Spark offers a Python data source the filters of a query (``pushFilters``). Those on a tap's columns are evaluated here
-as one Arrow expression: the minima and maxima in a segment's footer skip whole row groups, and rows that do not match
-are dropped before they are decoded. All others are returned to Spark.
+Spark offers a Python data source the filters of a query (``pushFilters``). Those on a tap's columns
+are evaluated here as one Arrow expression: the minima and maxima in a segment's footer skip whole
+row groups, and rows that do not match are dropped before they are decoded. All others are returned
+to Spark.
 """
 
 from __future__ import annotations
@@ -40,7 +41,7 @@ _compute: Any = pc
 _FORMAT = ds.ParquetFileFormat()
 
 
-class Selection:
+class PushedFilters:
     """Conjunction of the filters that were taken.
 
     Attributes:

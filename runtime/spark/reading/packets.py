@@ -1,8 +1,9 @@
 """Packet captures as captured messages: one Spark task a file, in the columns of a capture.
 
-A Python data source reads the files, because putting TCP and ZMTP together is sequential work over one file. Connections
-are followed within a file, not from one file to the next. What cannot be read of a file (octets that the recorder missed,
-encrypted connections, a last record that was cut off) is logged by the task in the sentences of `specwire decode`.
+A Python data source reads the files, because putting TCP and ZMTP together is sequential work over
+one file. Connections are followed within a file, not from one file to the next. What cannot be read
+of a file (octets that the recorder missed, encrypted connections, a last record that was cut off)
+is logged by the task in the sentences of `specwire decode`.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class PacketSource(DataSource):
         return NAME
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader that gives the columns of a capture, whose Spark schema the caller states."""
+        """Return a reader of the columns of a capture, in the schema that the caller states."""
         return _PacketReader(msgspec.json.decode(self.options["paths"], type=list[str]), schema)
 
 
@@ -73,20 +74,23 @@ def register_source(spark: SparkSession, source: type[DataSource]) -> None:
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
-        # Spark looked the name up in the session that is active on this thread; this makes it the one that is meant.
+        # Spark looked the name up in this thread's active session; `createDataFrame` makes ours active.
         spark.createDataFrame([], "nothing INT")
         spark.dataSource.register(source)
 
 
 def read_packets(spark: SparkSession, paths: Sequence[Path], schema: StructType) -> DataFrame:
-    """Return the messages of packet captures in `schema`, the columns of a capture; each connection finds its protocol."""
+    """Return the messages of packet captures in `schema`, the columns of a capture.
+
+    Each connection finds its protocol.
+    """
     register_source(spark, PacketSource)
     names = msgspec.json.encode([str(path.resolve()) for path in paths]).decode()
     return spark.read.format(NAME).schema(schema).option("paths", names).load()
 
 
 def packages_of(protocol: str | None) -> tuple[ModuleType, ...]:
-    """Return the packages that may read a connection: one protocol's, or all in the order of preference."""
+    """Return the packages that may read a connection: one protocol's, or all by preference."""
     names = in_order(known_protocols()) if protocol is None else [protocol]
     return tuple(importlib.import_module(_package(name)) for name in names)
 

@@ -1,9 +1,9 @@
-"""Files that a user names for reading: a path, a list, a glob or one file; capture segments or packet captures.
+"""Files to read by the names that a user gives: folders, files, globs and lists of these.
 
-A `Path`, and a text that names a file, is meant literally, whatever characters it has. Another text with
-``*``, ``?``, ``[…]`` or ``{a,b}`` is a pattern. A folder with segments is a capture, and its other files are
-ignored, as every reader of captures does. A folder without segments is read for its packet captures, which are
-recognised by their first four octets.
+A `Path`, and a text that names a file, is meant literally, whatever characters it has. Another text
+with ``*``, ``?``, ``[…]`` or ``{a,b}`` is a pattern. A folder with segments is a capture, and its
+other files are ignored, as every reader of captures does. A folder without segments is read for its
+packet captures, which are recognised by their first four octets.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Inputs:
 
 
 def read_names(given: Mapping[str, str]) -> tuple[str, ...]:
-    """Return the names in Spark's options `path` and `paths`; `load([a, b])` sets `paths`, a JSON array.
+    """Return the names in Spark's options `path` and `paths`, a JSON array by `load([a, b])`.
 
     Raises InputError if `paths` is not such an array.
     """
@@ -78,8 +78,8 @@ def read_form(word: str) -> Form:
 def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
     """Return the files that the names mean.
 
-    Raises CaptureError for a name without a file, and for a file that is neither a segment nor a packet capture.
-    Raises InputError for an address of another file system, and for no name at all.
+    Raises CaptureError for a name without a file, and for a file that is neither a segment nor a
+    packet capture. Raises InputError for an address of another file system, and for no name at all.
     """
     if not names:
         raise InputError("there is no path: name the capture's folder in load(), or in the option 'path'")
@@ -100,9 +100,10 @@ def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
 
 
 def local_path_of(name: Path | str) -> Path:
-    """Return the local file that a path or a ``file:`` address names; InputError for any other address.
+    """Return the local file of a path or a ``file:`` address; InputError for other addresses.
 
-    Spark writes names into addresses without escapes, other programs escape them: an existing file decides.
+    Spark writes names into addresses without escapes, other programs escape them: an existing file
+    decides.
     """
     text = str(name)
     parts = urlsplit(text)
@@ -176,7 +177,10 @@ def _look_into(folder: Path, form: Form) -> Inputs:
 
 
 def _holds_packets(path: Path) -> bool:
-    """Return whether a file begins as a packet capture does; a file that cannot be read does not."""
+    """Return whether a file begins as a packet capture does.
+
+    A file that cannot be read does not.
+    """
     try:
         if not path.is_file():
             return False

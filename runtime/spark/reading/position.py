@@ -1,15 +1,18 @@
 """Offset of a stream over a capture folder: which segments it has read, as compactly as possible.
 
-A tap numbers its segments from 0, and a stream reads them in that order. So a tap's position is one range of numbers,
-with gaps only for segments that were lost or come late. A compacted segment (``TAP-000042_000099.parquet``) stands for
-the numbers in its name: it is read already if all of these were, and read from a `seq` on if the first of them were.
-Files with other names (a capture that another tool rewrote) are kept by name. What is kept of a file is forgotten when
-the file leaves the folder, so an offset is as small as the capture is.
+A tap numbers its segments from 0, and a stream reads them in that order. So a tap's position is one
+range of numbers, with gaps only for segments that were lost or come late. A compacted segment
+(``TAP-000042_000099.parquet``) stands for the numbers in its name: it is read already if all of
+these were, and read from a `seq` on if the first of them were. Files with other names (a capture
+that another tool rewrote) are kept by name. What is kept of a file is forgotten when the file
+leaves the folder, so an offset is as small as the capture is.
 
-A file that was cut off when it was read may become whole later. Such files are kept by name, with the time of their last
+A file that was cut off when it was read may become whole later. Such files are kept by name, with
+the time of their last
 change: one that has changed since then and is whole is read again.
 
-An offset is plain JSON. The segments between two offsets are those that the second has and the first has not.
+An offset is plain JSON. The segments between two offsets are those that the second has and the
+first has not.
 """
 
 from __future__ import annotations
@@ -32,8 +35,8 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     Attributes:
         taps: for each tap the numbers of its segments, as ascending ranges that do not touch.
         others: names of other files, sorted, and of compacted segments.
-        unwhole: for files that were not whole when they were first read, the time of their last change when they were
-            last read, in seconds since 1970.
+        unwhole: for files that were not whole when they were first read, the time of their last
+            change when they were last read, in seconds since 1970.
         seqs: for each tap the greatest `seq` in its segments.
     """
 
@@ -70,9 +73,10 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return read is not None and not _without([(read.first, read.last)], self.taps.get(read.tap, ()))
 
     def seq_before(self, name: str) -> int | None:
-        """Return the greatest `seq` in a file that was read from other files, -1 for none, None if that is unknown.
+        """Return the greatest `seq` of a file that was read elsewhere: -1 for none, None if unknown.
 
-        It is known of a compacted segment if the segments that were read are the first ones that it stands for.
+        It is known of a compacted segment if the segments that were read are the first ones that it
+        stands for.
         """
         read = read_name(name)
         if read is None or not read.compacted:
@@ -89,7 +93,10 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         unwhole: Mapping[str, float] | None = None,
         seqs: Mapping[str, int] | None = None,
     ) -> Position:
-        """Return the position after these files; `unwhole` and `seqs` are what they add to these fields."""
+        """Return the position after these files.
+
+        `unwhole` and `seqs` are what they add to these fields.
+        """
         numbers: dict[str, list[Stretch]] = {}
         others = set(self.others)
         for name in names:
@@ -119,7 +126,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def names_since(self, earlier: Position) -> list[str]:
-        """Return the names read since an earlier position: those read again, then each tap's in order, then others."""
+        """Return the names read since an earlier position: read again, then by tap, then others."""
         names = sorted(
             name
             for name, changed_s in self.unwhole.items()

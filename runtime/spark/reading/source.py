@@ -1,15 +1,17 @@
-"""``spark.read.format("specwire")``: captures and packet captures as decoded messages, as a batch or as a stream.
+"""Spark format ``specwire``: captures and packet captures as decoded messages, batch or stream.
 
     register(spark)
     messages = spark.read.format("specwire").option("message", "Request").load("captures/today")
 
-Messages are decoded where they are read, by the package's ``columns.decode``, and come to Spark as Arrow batches. Schema
-and rows are those of `decode` with the same options. Spark tells a Python data source nothing about the columns of a
-query, so the options ``message`` and ``columns`` say what need not be decoded. Filters on a tap's columns are pushed.
+Messages are decoded where they are read, by the package's ``columns.decode``, and come to Spark as
+Arrow batches. Schema and rows are those of `decode` with the same options. Spark tells a Python
+data source nothing about the columns of a query, so the options ``message`` and ``columns`` say
+what need not be decoded. Filters on a tap's columns are pushed.
 
-Two things about Spark 4.3 would surprise. It refuses to read a source with `pushFilters` unless a setting is on, so
-`register` turns it on. And it reads a catalog table without the table's options, but with the schema that the source
-returned when the table was created. So that schema carries the options, in the metadata of ``_message``.
+Two things about Spark 4.3 would surprise. It refuses to read a source with `pushFilters` unless a
+setting is on, so `register` turns it on. And it reads a catalog table without the table's options,
+but with the schema that the source returned when the table was created. So that schema carries the
+options, in the metadata of ``_message``.
 """
 
 from __future__ import annotations
@@ -48,7 +50,7 @@ from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 from specwire.runtime.spark.reading.batches import Reader, quarantined
 from specwire.runtime.spark.reading.capture import Damaged, check_survey, read_damaged
-from specwire.runtime.spark.reading.filters import SETTING, Selection
+from specwire.runtime.spark.reading.filters import SETTING, PushedFilters
 from specwire.runtime.spark.reading.packets import OneFile, log_notes, packages_of, register_source
 from specwire.runtime.spark.reading.paths import find_inputs, local_path_of, read_form, read_names
 from specwire.runtime.spark.reading.stream import PATIENCE, FolderStream, Wanted, read_patience
@@ -60,7 +62,7 @@ OWN = ("path", "paths", "from", "protocol", "damaged", *PATIENCE)
 OPTIONS = (*OWN, *DECODING)
 
 TABLE = "provider"
-"""Property that Spark puts among the options when it creates a catalog table, beside its other reserved ones."""
+"""Property that Spark puts among the options of a new catalog table, beside other reserved ones."""
 TABLE_OPTION = "option."
 """How the names of a catalog table's own options begin there."""
 STORED = "specwire.options"
@@ -73,13 +75,13 @@ _BATCH_ROWS = 50_000
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``specwire`` in a session, and turn on Spark's filter push-down for Python sources."""
+    """Register the format ``specwire`` in a session, and turn on filter push-down."""
     spark.conf.set(SETTING, "true")
     register_source(spark, SpecwireSource)
 
 
 @dataclass(frozen=True)
-class Request:
+class SourceRequest:
     """Options of one reading, checked."""
 
     names: tuple[str, ...]
@@ -100,7 +102,8 @@ class SpecwireSource(DataSource):
     def __init__(self, options: MutableMapping[str, str]) -> None:
         """Read the options; InputError for one that is unknown or impossible.
 
-        Without any, this is a catalog table, whose options `reader` and `streamReader` find in its schema.
+        Without any, this is a catalog table, whose options `reader` and `streamReader` find in its
+        schema.
         """
         super().__init__(options)
         given = {name.casefold(): value for name, value in options.items()}
@@ -143,7 +146,7 @@ class SpecwireSource(DataSource):
         given = self._given or _stored(schema)
         return FolderStream(folder, read_patience(given), SpecwireReader(request).read_rows, tasks=4)
 
-    def _request(self, schema: StructType) -> Request:
+    def _request(self, schema: StructType) -> SourceRequest:
         request = _resolve(self._given or _stored(schema))
         if schema.fieldNames() != schema_of(request.protocol, request.asked).fieldNames():
             raise InputError(
@@ -159,7 +162,7 @@ def _with_metadata(field: StructField, more: Mapping[str, str]) -> StructField:
 
 
 def _table_options(given: Mapping[str, str]) -> dict[str, str]:
-    """Return the options of a catalog table without the properties that Spark and the user put beside them."""
+    """Return the options of a catalog table without its properties."""
     own = {
         name.removeprefix(TABLE_OPTION): value
         for name, value in given.items()
@@ -183,7 +186,7 @@ def _check_options(given: Mapping[str, str]) -> tuple[Options, Damaged]:
     return asked, read_damaged(given.get("damaged") or "fail", ("fail", "quarantine"))
 
 
-def _resolve(given: Mapping[str, str]) -> Request:
+def _resolve(given: Mapping[str, str]) -> SourceRequest:
     """Return the request that the options state; InputError or CaptureError if it cannot be met."""
     asked, damaged = _check_options(given)
     names, form = read_names(given), read_form(given.get("from", ""))
@@ -193,7 +196,7 @@ def _resolve(given: Mapping[str, str]) -> Request:
     check_columns(protocol, asked.columns)
     if not names:
         find_inputs(names)
-    return Request(names, form, protocol, asked, damaged)
+    return SourceRequest(names, form, protocol, asked, damaged)
 
 
 def _find_protocol(names: Sequence[str], form: str, damaged: Damaged) -> str:
@@ -239,16 +242,16 @@ class Groups(InputPartition):
 class SpecwireReader(DataSourceReader):
     """Reads captures: plans on the driver, decodes in Python workers."""
 
-    def __init__(self, request: Request) -> None:
+    def __init__(self, request: SourceRequest) -> None:
         self.request = request
-        self._selection = Selection()
+        self._selection = PushedFilters()
 
     def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
         """Take the filters on a tap's columns and return the others."""
         return self._selection.take(filters, Reader(self.request.protocol, self.request.asked).noted)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return one partition for each packet capture, and row groups of segments, small ones together.
+        """Return a partition for each packet capture, and row groups of segments, small ones together.
 
         Raises CaptureError for a file that is no segment, unless it is quarantined.
         """
@@ -281,7 +284,7 @@ class SpecwireReader(DataSourceReader):
             yield from self._read_group(reader, Path(path), group)
 
     def read_rows(self, path: Path, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """Yield the decoded messages of one segment that a stream wants, or a row for a file that is no segment."""
+        """Yield the messages of a segment that a stream wants, or a row for a file that is none."""
         reader = Reader(self.request.protocol, self.request.asked)
         if wanted.after is None:
             raise CaptureError(
@@ -345,10 +348,11 @@ def _narrow(batch: pa.RecordBatch, wanted: Wanted | None) -> pa.RecordBatch:
 
 
 def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: str) -> DataFrame:
-    """Return the messages of a growing capture folder as a stream, decoded, in the columns of `decode`.
+    """Return the decoded messages of a growing capture folder as a stream, as `decode` does.
 
-    Everything in it is read as `protocol`; `options` are those of the format ``specwire``. A file that is no whole
-    segment is a row without a message whose `_error` is of kind ``segment``. With one checkpoint, each message comes
+    Everything in it is read as `protocol`; `options` are those of the format ``specwire``. A file
+    that is no whole segment is a row without a message whose `_error` is of kind ``segment``. With
+    one checkpoint, each message comes
     once: also after restarts, and if segments are compacted.
     """
     register_source(spark, SpecwireSource)  # a declarative pipeline must not set what `register` does

@@ -1,22 +1,24 @@
-"""A growing capture folder as a stream: which segments come next, and the one reader of Spark's streams over them.
+"""Stream over a growing capture folder: which segments come next, and the reader for Spark.
 
-`FolderStream` decides on the driver which files are next and has tasks read them with a function of its caller: decoded
-messages (`specwire.runtime.spark.reading.source`), or what alerts need. Its offsets are positions, so it needs no log
-beside Spark's checkpoint.
+`FolderStream` decides on the driver which files are next and has tasks read them with a function of
+its caller: decoded messages (`specwire.runtime.spark.reading.source`), or what alerts need. Its
+offsets are positions, so it needs no log beside Spark's checkpoint.
 
-Answers carry state from one segment of a tap to the next, so a tap's segments are read in the order of their numbers.
-A capture that is copied from another machine does not always grow in that order, and a file that is copied in place
-exists before it is whole. So a segment is held back
+Answers carry state from one segment of a tap to the next, so a tap's segments are read in the order
+of their numbers. A capture that is copied from another machine does not always grow in that order,
+and a file that is copied in place exists before it is whole. So a segment is held back
 
-- while an earlier one of its tap is missing, for `gap_s` after it appeared: then it is read, and the earlier one is
-  late should it ever come;
-- while it is not whole (Parquet keeps its index at the end), for `settle_s` after its last change: then it is read, and
-  the reader reports it as damaged. If it becomes whole later, it is read again.
+- while an earlier one of its tap is missing, for `gap_s` after it appeared: then it is read, and
+  the earlier one is late should it ever come;
+- while it is not whole (Parquet keeps its index at the end), for `settle_s` after its last change:
+  then it is read, and the reader reports it as damaged. If it becomes whole later, it is read
+  again.
 
 No file is skipped for its age. Late segments are read when they come.
 
-Spark's own file source was not used, because one truncated file ends its query, it ignores files older than
-`maxFileAge`, it reads a tap's segments in the order of their changes, and its list of known files grows for ever.
+Spark's own file source was not used, because one truncated file ends its query, it ignores files
+older than `maxFileAge`, it reads a tap's segments in the order of their changes, and its list of
+known files grows for ever.
 """
 
 from __future__ import annotations
@@ -61,7 +63,10 @@ ReadFile = Callable[[Path, Wanted], Iterator[Any]]
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """A file of the folder that was not given yet; `changed_s` is when it came or changed here, in seconds since 1970."""
+    """A file of the folder that was not given yet.
+
+    `changed_s` is when it came or changed here, in seconds since 1970.
+    """
 
     name: str
     changed_s: float
@@ -121,12 +126,12 @@ def _look_at(path: Path) -> Arrival | None:
 
 
 def come_whole(arrivals: Iterable[Arrival], given: Position) -> list[Arrival]:
-    """Return, of files that were not whole when they were given, those that have been changed since and are whole."""
+    """Return the files that were cut off when they were read, and have changed and are whole now."""
     return [found for found in arrivals if found.whole and given.unwhole[found.name] != found.changed_s]
 
 
 def note_unwhole(arrivals: Iterable[Arrival], names: Collection[str], given: Position) -> dict[str, float]:
-    """Return what `Position.add` is told of names that are given now: of which it will be seen whether they change."""
+    """Return the argument `unwhole` of `Position.add` for names that are read now."""
     return {
         found.name: found.changed_s
         for found in arrivals
@@ -202,7 +207,7 @@ def state_options(folder: Path, patience: Patience) -> dict[str, str]:
     return {"path": str(folder.resolve())} | {name: str(getattr(patience, name)) for name in PATIENCE}
 
 
-class Segments(InputPartition):
+class StreamFiles(InputPartition):
     """Files that one task reads."""
 
     def __init__(self, files: Sequence[Wanted]) -> None:
@@ -230,7 +235,10 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Position().to_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the position after the files that are read next; `start` itself if there are none."""
+        """Return the position after the files that are read next.
+
+        `start` itself if there are none.
+        """
         given = _position(start)
         present = list_names(self.folder)
         again = come_whole(look_at(self.folder, given.unwhole), given)
@@ -246,7 +254,7 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return given.forget_missing(present).add(names, unwhole, _last_seqs(self.folder, names)).to_json()
 
     def _fresh(self, present: Sequence[str], given: Position) -> list[str]:
-        """Return the names that were not read, looking up only those that were not found to be read before.
+        """Return the names that were not read, without looking known ones up again.
 
         A tap writes 86,400 segments a day, and the folder is listed every second.
         """
@@ -275,13 +283,14 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
         """Return a few tasks for the files between two positions, one if there are none."""
         files = self._files(_position(start), _position(end))
-        return [Segments(files[at :: self._tasks]) for at in range(min(self._tasks, max(1, len(files))))]
+        return [StreamFiles(files[at :: self._tasks]) for at in range(min(self._tasks, max(1, len(files))))]
 
     def _files(self, start: Position, end: Position) -> list[Wanted]:
         """Return what to read between two positions.
 
-        A batch that runs again after a crash may find that its segments were compacted meanwhile. Then the messages
-        that follow those of the start, up to the end, are read from the compacted segment.
+        A batch that runs again after a crash may find that its segments were compacted meanwhile.
+        Then the messages that follow those of the start, up to the end, are read from the compacted
+        segment.
         """
         names = end.names_since(start)
         gone = [name for name in names if not (self.folder / name).exists()]
@@ -306,7 +315,7 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
 
     def read(self, partition: InputPartition) -> Iterator[Any]:
         """Yield the rows of a task's files."""
-        assert isinstance(partition, Segments)
+        assert isinstance(partition, StreamFiles)
         for wanted in partition.files:
             yield from self._read_file(self.folder / wanted.name, wanted)
 

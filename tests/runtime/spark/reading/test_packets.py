@@ -1,4 +1,4 @@
-"""Packet captures on Spark: the messages that were laid out by hand, one task a file, and what is missing is told."""
+"""Packet captures on Spark: one task a file, and what is missing is told."""
 
 from __future__ import annotations
 
@@ -45,7 +45,10 @@ def test_captured_messages(spark: SparkSession, folder: Path) -> None:
 
 
 def test_the_format(spark: SparkSession, folder: Path) -> None:
-    """By content, or by the option; filters are evaluated; segments and packet captures in one reading."""
+    """By content, or by the option; filters are evaluated.
+
+    Segments and packet captures in one reading.
+    """
     register(spark)
     reader = spark.read.format("specwire").option("protocol", "filemq")
     assert reader.load(str(folder)).where("sender = 'S'").count() == 2
@@ -65,7 +68,10 @@ def test_a_protocol_must_be_named(spark: SparkSession, folder: Path) -> None:
 
 
 def test_what_is_missing_is_a_row_on_request(spark: SparkSession, tmp_path: Path) -> None:
-    """One HUGZ of two was not recorded, which are five octets of ZMTP; and the last record is cut off."""
+    """One HUGZ of two was not recorded, which are five octets of ZMTP.
+
+    And the last record is cut off.
+    """
     talk = peering(hugz=2)
     del talk.packets[-2]
     path = write_packets(tmp_path / "torn.pcap", talk.close())
