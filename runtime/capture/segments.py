@@ -153,9 +153,15 @@ def survey_segments(folder: Path, progress: Callable[[int, int], None] | None = 
 
     `progress` is told how many files were looked at, of how many. Raises CaptureError for a folder that is missing or holds no such file at all.
     """
+    return survey_files(*list_all(folder), progress)
+
+
+def survey_files(
+    paths: Sequence[Path], replaced: Sequence[Path] = (), progress: Callable[[int, int], None] | None = None
+) -> Survey:
+    """Return what `survey_segments` does, of files that the caller has listed."""
     sound: list[Segment] = []
     unsound: list[Unsound] = []
-    paths, replaced = list_all(folder)
     for done, path in enumerate(paths):
         if progress is not None:
             progress(done, len(paths))

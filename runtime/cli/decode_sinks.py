@@ -96,10 +96,10 @@ class Written:
     def end(self) -> None:
         """Write what is left, and tell how much it was."""
         self._recording.flush()
-        written = self._recording.written
+        written = self._recording.taps.written
         if self._json:
             print_json(
-                {"folder": str(self._folder), "written": written, "left_out": self._recording.left_out}
+                {"folder": str(self._folder), "written": written, "left_out": self._recording.taps.left_out}
             )
             return
         told = ", ".join(f"{count:,} {name}" for name, count in written.items()) or "no"

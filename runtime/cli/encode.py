@@ -190,7 +190,7 @@ def _record(rows: Iterator[tuple[Row, str]], folder: Path, sender: str, *, as_js
         recording.add(made, edition)
     recording.flush()
     if as_json:
-        print_json({"folder": str(folder), "written": recording.written})
+        print_json({"folder": str(folder), "written": recording.taps.written})
         return
-    told = ", ".join(f"{count:,} {name}" for name, count in recording.written.items()) or "no"
+    told = ", ".join(f"{count:,} {name}" for name, count in recording.taps.written.items()) or "no"
     messages().print(f"{told} messages written to {folder}", markup=False, soft_wrap=True)

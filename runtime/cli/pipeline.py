@@ -68,7 +68,13 @@ def pipeline() -> None:
 
 @app.command(epilog=EXIT_STATUSES_OF_RUN)
 def run(
-    capture: Annotated[Path, typer.Option(help="Folder of capture segments.", show_default=False)],
+    capture: Annotated[
+        Path,
+        typer.Option(
+            help="Folder of capture segments or of packet captures (pcap, pcapng), or one such file.",
+            show_default=False,
+        ),
+    ],
     out: Annotated[
         Path,
         typer.Option(help="Folder of tables and answers; an earlier output goes on.", show_default=False),

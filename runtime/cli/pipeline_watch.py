@@ -106,10 +106,10 @@ def _request(
     alerts: bool,
     silent_after: float | None,
 ) -> Watch:
-    from specwire.runtime.spark.live.arriving import Patience
     from specwire.runtime.spark.live.conversing import Rules
     from specwire.runtime.spark.live.work import Watch
     from specwire.runtime.spark.pipeline.request import Request
+    from specwire.runtime.spark.reading.stream import Patience
 
     return Watch(
         Request(capture, asked),
@@ -143,8 +143,8 @@ def _watch(
     request: Watch, target: Target, stop: threading.Event, view: View, alert_lines: Path | None
 ) -> None:
     from specwire.runtime.spark.live.alert_table import line_writer
-    from specwire.runtime.spark.live.arriving import list_names
     from specwire.runtime.spark.live.watch import SETTINGS, check, watch
+    from specwire.runtime.spark.reading.stream import list_names
     from specwire.runtime.spark.session.opening import open_session
     from specwire.runtime.spark.session.sharing import check_shared
 

@@ -95,8 +95,12 @@ def _decode(package: ModuleType, frames: Sequence[bytes], sender: str | None) ->
 
 def sender_argument(package: ModuleType, sender: str | None) -> dict[str, str]:
     """Return the argument of `decode` that says who sent the frames; nothing where their octets say what they are."""
-    takes = sender and "sender" in signature(package.decode).parameters
-    return {"sender": str(sender)} if takes else {}
+    return {"sender": str(sender)} if sender and _takes_sender(package) else {}
+
+
+@cache
+def _takes_sender(package: ModuleType) -> bool:
+    return "sender" in signature(package.decode).parameters
 
 
 def protocol_name(package: ModuleType) -> str:

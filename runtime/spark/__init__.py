@@ -1,6 +1,6 @@
 """Messages on Spark: read captures, decode frames, make typed tables, encode frames.
 
-    from specwire.runtime.spark import decode, encode, from_specwire, read, register, tables, to_specwire
+    from specwire.runtime.spark import decode, encode, follow, from_specwire, read, register, to_specwire
 
 Importing this package imports no part of Spark. A name imports its module when it is used.
 """
@@ -17,11 +17,12 @@ if TYPE_CHECKING:
     from specwire.runtime.spark.decoding.payloads import with_payloads
     from specwire.runtime.spark.decoding.tables import tables
     from specwire.runtime.spark.reading.capture import read_capture as read
-    from specwire.runtime.spark.reading.source import register
+    from specwire.runtime.spark.reading.source import follow, register
 
 __all__ = [
     "decode",
     "encode",
+    "follow",
     "from_specwire",
     "read",
     "register",
@@ -33,6 +34,7 @@ __all__ = [
 _PLACES = {
     "decode": ("decoding.decode", "decode"),
     "encode": ("decoding.encode", "encode"),
+    "follow": ("reading.source", "follow"),
     "from_specwire": ("decoding.column", "from_specwire"),
     "read": ("reading.capture", "read_capture"),
     "register": ("reading.source", "register"),

@@ -10,11 +10,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from datetime import UTC, datetime, timedelta
+from functools import partial
 from pathlib import Path
 from typing import Any, cast
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceStreamReader, InputPartition
+from pyspark.sql.datasource import DataSource, DataSourceStreamReader
 from pyspark.sql.streaming.stateful_processor import (
     ExpiredTimerInfo,
     StatefulProcessor,
@@ -33,10 +34,9 @@ from pyspark.sql.types import (
     TimestampType,
 )
 
-from specwire.runtime.spark.live.arriving import Patience
 from specwire.runtime.spark.live.conversing import Alert, Conversation, Rules
 from specwire.runtime.spark.live.noticing import Noticed, notice, pack, unpack
-from specwire.runtime.spark.live.source import SegmentReader, Segments, read_options
+from specwire.runtime.spark.reading.stream import FolderStream, Wanted, read_patience
 
 FORMAT = "specwire_noticed"
 
@@ -84,38 +84,29 @@ ALERTS = StructType(
 
 
 class NoticedSource(DataSource):
-    """What segments hold for a watcher of conversations; options as of `SegmentSource`, and ``protocol``."""
+    """What segments hold for a watcher of conversations; options are those of a stream, and ``protocol``."""
 
     @classmethod
     def name(cls) -> str:
-        """The name for `format`."""
+        """Return the name for `format`."""
         return FORMAT
 
     def schema(self) -> StructType:
-        """Bundles of messages."""
+        """Return the columns of bundles of messages."""
         return BUNDLES
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
         """Return the reader of the folder that the options name."""
-        return NoticedReader(*read_options(self.options), self.options.get("protocol"))
+        given = {name.casefold(): value for name, value in self.options.items()}
+        bundles = partial(read_bundles, override=given.get("protocol"))
+        return FolderStream(Path(given["path"]), read_patience(given), bundles, tasks=4)
 
 
-class NoticedReader(SegmentReader):
-    """Reads segments where their names are given."""
-
-    tasks = 4
-
-    def __init__(self, folder: Path, patience: Patience, override: str | None) -> None:
-        super().__init__(folder, patience)
-        self._override = override
-
-    def read(self, partition: InputPartition) -> Iterator[tuple[Any, ...]]:
-        """Yield the bundles of a task's segments."""
-        for name in cast(Segments, partition).names:
-            for bundle in notice(self.folder / name, self._override):
-                first = bundle.messages[0].seq
-                place = (bundle.protocol, bundle.tap, bundle.conversation, bundle.peer)
-                yield (*place, first, pack(bundle.messages))
+def read_bundles(path: Path, wanted: Wanted, *, override: str | None) -> Iterator[tuple[Any, ...]]:
+    """Yield the bundles of a segment; a watcher ignores messages that it has seen, whatever is `wanted`."""
+    for bundle in notice(path, override):
+        place = (bundle.protocol, bundle.tap, bundle.conversation, bundle.peer)
+        yield (*place, bundle.messages[0].seq, pack(bundle.messages))
 
 
 class Watcher(StatefulProcessor):
@@ -196,7 +187,7 @@ def _moment(micros: int) -> datetime:
 def watch_conversations(
     spark: SparkSession, options: dict[str, str], rules: Rules, *, override: str | None = None
 ) -> DataFrame:
-    """Return the alerts of a growing capture as a stream; `options` as of `SegmentSource`."""
+    """Return the alerts of a growing capture as a stream; `options` as of `state_options`."""
     spark.dataSource.register(NoticedSource)
     reader = spark.readStream.format(FORMAT).options(**options)
     if override is not None:

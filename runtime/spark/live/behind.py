@@ -1,11 +1,15 @@
-"""A watch whose Spark is behind a Connect server.
+"""Alerts of a watch whose Spark is behind a Connect server.
 
-    segments --rounds of this program--> advance --> OUT/typed, OUT/answers, OUT/late, OUT/segments
-    segments --a query of the server--> OUT/alerts --> told by this program
+    segments --a query of the server--> OUT/alerts --> emitted by this program
 
-The server keeps what is remembered of conversations, and stores alerts (`StoreAlerts`). Its query would outlive this program: a
-server goes on with the queries of a session that nobody asks for any more. So this program writes a new word into a
-file now and then, and the query ends itself once the word stays the same.
+The server keeps the state of conversations, and stores alerts (`StoreAlerts`). Its query would
+outlive this program: a server continues the queries of a session that nobody asks for any more. So
+this program writes a new word into a file now and then, and the query ends once the word stays the
+same.
+
+Alerts are emitted in their order, each once but for a crash. A batch is emitted after Spark has
+committed it, because its file for each day is there then, and its number is stored after that: so
+after a crash the last alerts may be emitted twice, and none is skipped.
 """
 
 from __future__ import annotations
@@ -18,19 +22,22 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
+import pyarrow.parquet as pq
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.live.alert_table import Line, store_alerts
+from specwire.runtime.spark.live.alert_table import TABLE, Line, alert_file, store_alerts, tell
 from specwire.runtime.spark.live.alerting import watch_conversations
 from specwire.runtime.spark.live.conversing import Rules
-from specwire.runtime.spark.live.rounds import Rounds, write_aside
-from specwire.runtime.spark.live.running import ALERTS, FOLDER, Running, begin_query, end_queries
-from specwire.runtime.spark.live.source import source_options
-from specwire.runtime.spark.live.telling import Telling
-from specwire.runtime.spark.live.work import PAUSE, Watch, Work
+from specwire.runtime.spark.live.rounds import write_aside
+from specwire.runtime.spark.live.running import ALERTS, FOLDER, Running, begin_query
+from specwire.runtime.spark.live.work import Watch, Work
+from specwire.runtime.spark.reading.stream import state_options
+
+TOLD = "told.json"
+"""In the watch's folder: which alerts were emitted."""
 
 WORD = "watched"
 """In the watch's folder: the file that says that somebody watches."""
@@ -46,7 +53,10 @@ ABANDONED_S = 120.0
 
 
 class StoreAlerts:
-    """Stores each batch of alerts; called in a process of the server, one for each beginning of the query."""
+    """Stores each batch of alerts.
+
+    Called in a process of the server, one for each beginning of the query.
+    """
 
     def __init__(self, out: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
         self._out = out
@@ -100,19 +110,21 @@ def saying_so(folder: Path) -> Iterator[None]:
         saying.join()
 
 
-class Alerts:
-    """The server's query, and telling of what it finds."""
+class ServerAlerts:
+    """The server's query, and the alerts that it finds."""
+
+    look_s = LOOK_S
 
     def __init__(
         self, spark: SparkSession, request: Watch, rules: Rules, work: Work, line: Line | None
     ) -> None:
-        options = source_options(request.capture, request.patience)
+        options = state_options(request.capture, request.patience)
 
         def begin() -> StreamingQuery:
             with naming_what_is_missing():
                 found = watch_conversations(spark, options, rules, override=request.request.asked.protocol)
                 store = StoreAlerts(request.out.resolve())
-                return begin_query(spark, found.writeStream.foreachBatch(store), request, ALERTS)
+                return begin_query(spark, found.writeStream.foreachBatch(store), request)
 
         self._work = work
         self._telling = Telling(request.out, request.out / FOLDER, line)
@@ -144,37 +156,60 @@ def naming_what_is_missing() -> Iterator[None]:
         ) from error
 
 
-def watch_behind(
-    spark: SparkSession, request: Watch, work: Work, stop: threading.Event, line: Line | None
-) -> None:
-    """Watch until `stop` is set, or with `Watch.once` until what is there has been taken in.
+class Told(msgspec.Struct, frozen=True):
+    """The last batch of a stream that was told of."""
 
-    The caller holds the folder. Raises as `specwire.runtime.spark.live.watch.watch` does.
+    stream: str
+    number: int
+
+
+def last_commit(checkpoint: Path) -> int:
+    """Return the number of the last batch that Spark has committed, -1 where there is none."""
+    numbers = (path.name for path in (checkpoint / "commits").glob("*") if path.name.isdigit())
+    return max(map(int, numbers), default=-1)
+
+
+def forget_told(folder: Path) -> None:
+    """Forget what was told, where somebody else tells from now on."""
+    (folder / TOLD).unlink(missing_ok=True)
+
+
+class Telling:
+    """Emits new alerts of an output folder; `folder` has the query's checkpoint and the position.
+
+    What was committed before this was made counts as told, unless it is noted that it was not.
     """
-    folder = request.out / FOLDER
-    with saying_so(folder):
-        alerts = Alerts(spark, request, request.rules, work, line) if request.rules is not None else None
+
+    def __init__(self, out: Path, folder: Path, line: Line | None) -> None:
+        self._out = out
+        self._file = folder / TOLD
+        self._checkpoint = folder / TABLE
+        self._before = last_commit(self._checkpoint)
+        self._line = line
+        self._told: Told | None = None
+
+    def tell(self, stream: str) -> int:
+        """Give the alerts that the query of this id has found since the last call.
+
+        Return how many.
+        """
+        told = self._told or self._recall(stream)
+        last = last_commit(self._checkpoint)
+        count = 0
+        for number in range(told.number + 1, last + 1):
+            for path in sorted((self._out / TABLE).glob(f"date=*/{alert_file(stream, number)}")):
+                with path.open("rb") as file:
+                    rows = pq.read_table(file)
+                tell(rows, self._line)
+                count += rows.num_rows
+        self._told = Told(stream, max(told.number, last))
+        if self._told != told:
+            write_aside(self._file, msgspec.json.encode(self._told))
+        return count
+
+    def _recall(self, stream: str) -> Told:
         try:
-            go_round(Rounds(request, folder, work), alerts, request, work, stop)
-        finally:
-            if alerts is not None:
-                alerts.running.stop()
-        if alerts is not None:
-            alerts.tell()
-
-
-def go_round(
-    rounds: Rounds, alerts: Alerts | None, request: Watch, work: Work, stop: threading.Event
-) -> None:
-    """Take batches and follow the alerts until `stop` is set, or with `Watch.once` until both are at their end."""
-    while not stop.is_set():
-        taken = rounds.take(time.monotonic())
-        if alerts is not None:
-            alerts.follow(stop, time.monotonic())
-        if request.once and not (taken or (alerts is not None and alerts.running.active)):
-            return
-        work.catch_up(idle_s=request.answers_s * PAUSE)
-        if not taken:
-            stop.wait(LOOK_S)
-    if alerts is not None:
-        end_queries([alerts.running])
+            told = msgspec.json.decode(self._file.read_bytes(), type=Told)
+        except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
+            return Told(stream, self._before)
+        return told if told.stream == stream else Told(stream, self._before)

@@ -1,22 +1,40 @@
-"""A capture as a Spark Declarative Pipeline: files that `spark-pipelines` runs, to begin from and to change.
+"""Files of a Spark Declarative Pipeline over a capture, to begin from and to change.
 
-    FOLDER/spark-pipeline.yml          what Spark is told
-    FOLDER/transformations/*.py        a streaming table of decoded messages, and one for each message type
-    FOLDER/transformations/*.sql       a first roll-up, as a materialized view
+    FOLDER/spark-pipeline.yml          settings
+    FOLDER/transformations/*.py        a streaming table of decoded messages, and one for each
+    message type FOLDER/transformations/*.sql       a first roll-up, as a materialized view
     FOLDER/run                         the command line, with the settings that it takes
 
-Tables are streaming tables, so each run takes in what is new. The files name no part of this module: they are the
-user's from here on.
+Tables are streaming tables, so each run takes in what is new. The files are the user's from here
+on. They read the capture with `stream_files` and not with `follow`: Spark 4.3 ends every
+declarative pipeline that has a Python data source with an error after all is done (SPARK-59135).
 """
 
 from __future__ import annotations
 
 import shlex
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
+import pyarrow as pa
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F
+
+from specwire.runtime.capture.names import SUFFIX
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
+from specwire.runtime.spark.reading.capture import literal_path
+from specwire.runtime.spark.reading.source import SpecwireSource
+from specwire.runtime.spark.reading.stream import Wanted
+
+FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
+
+RETENTION = "36500d"
+"""Spark ignores files that are older than this, and its own limit is seven days."""
+
+PATTERN = "{}[]*?\\"
+"""What stands for other characters in the paths of Spark's file source, escaped or not."""
 
 SPEC = """\
 # Written by `specwire pipeline declare`; yours to change.
@@ -41,7 +59,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.runtime.spark import tables
-from specwire.runtime.spark.live.messages import follow
+from specwire.runtime.spark.live.declare import stream_files
 
 CAPTURE = {capture!r}
 PROTOCOL = {protocol!r}
@@ -49,7 +67,7 @@ TYPES = {types}
 
 spark: SparkSession
 
-captured = follow(spark, CAPTURE, PROTOCOL)
+captured = stream_files(spark, CAPTURE, PROTOCOL)
 SCHEMA = captured.schema  # here, because the functions of a pipeline must not ask Spark for anything
 
 
@@ -124,6 +142,34 @@ def declare(capture: Path, protocol: str, folder: Path) -> list[Path]:
         return [_write(root / name, text) for name, text in texts.items()]
     except OSError as error:
         raise InputError(f"{folder}: the folder cannot be written: {error.strerror}") from error
+
+
+def stream_files(spark: SparkSession, capture: str | Path, protocol: str, **options: str) -> DataFrame:
+    """Return the decoded messages of a growing capture as a stream of Spark's own file source.
+
+    Each file is read once, a compacted segment too, even if its messages were read before. A file
+    that is no whole segment is a row with an error. Raises InputError for a folder whose name
+    Spark's file source takes for a pattern.
+    """
+    if odd := set(str(capture)) & set(PATTERN):
+        raise InputError(
+            f"{capture}: Spark's file source cannot read a folder with {' or '.join(sorted(odd))} in its name; "
+            "`specwire pipeline watch` can"
+        )
+    source = SpecwireSource({"damaged": "quarantine", **options, "path": str(capture), "protocol": protocol})
+    schema = source.schema()
+    reader = source.reader(schema)
+
+    def read(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            for name in batch.column(0).to_pylist():
+                path = Path("/" + str(name).removeprefix("file:").lstrip("/"))
+                yield from reader.read_rows(path, Wanted(path.name))
+
+    files = spark.readStream.format("binaryFile").schema(FILES)
+    files = files.option("pathGlobFilter", f"*{SUFFIX}").option("maxFileAge", RETENTION)
+    rows = files.load(literal_path(Path(capture))).select("path").mapInArrow(read, schema)
+    return rows.select(*(F.col(field.name).alias(field.name, metadata=field.metadata) for field in schema))
 
 
 def _write(path: Path, text: str) -> Path:

@@ -1,19 +1,20 @@
-"""The batches of a watch whose Spark is behind a Connect server: this program begins each of them.
+"""The batches of a watch: this program begins each of them.
 
-Behind a server, what a streaming query does with a batch is done by a process of the server. But a batch is committed
-in the output folder, by whoever looks at the capture and tells of what was found: by this program. So it takes the
-names of segments in the order of `arriving`, as Spark's query of names does, and no query is needed for it.
+A batch is committed in the output folder by this program, so no query of Spark is needed to find
+its segments. They are read in the order of `specwire.runtime.spark.reading.stream`.
 
-Exactly once needs no log beside the output folder, which knows segments by their names and messages by tap and
-`seq`. What is kept, how far the capture folder was given, spares looking at all of it again. It is written after a batch was
-committed: where a watch dies in between, the batch comes again under its number, with what has come meanwhile.
+Exactly once needs no log beside the output folder, which knows segments by their names and messages
+by tap and `seq`. What is kept, the position in the capture folder, saves looking at all of it
+again. It is written after a batch was
+committed: if a watch dies in between, the batch comes again under its number, with what has come
+    meanwhile.
 """
 
 from __future__ import annotations
 
 import os
 import uuid
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from pathlib import Path
 from typing import Protocol
@@ -21,17 +22,19 @@ from typing import Protocol
 import msgspec
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
+from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.live.position import Position
-from specwire.runtime.spark.live.source import SegmentReader
+from specwire.runtime.spark.live.running import RETRIES, RETRY_S
 from specwire.runtime.spark.live.work import Stopped, Watch
+from specwire.runtime.spark.reading.position import Position
+from specwire.runtime.spark.reading.stream import FolderStream, Wanted
 
 NAME = "rounds.json"
 """In the watch's folder: what is kept."""
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """How far rounds have come: an id of their own, the number of the next batch, and which segments were given."""
+    """State of the rounds: their id, the number of the next batch, and the segments read."""
 
     stream: str
     number: int = 0
@@ -47,33 +50,51 @@ class Worker(Protocol):
     def take_names(self, names: Sequence[str], number: int) -> None:
         """Work in one batch of segments; Stopped where it shall not begin."""
 
+    def tell_failure(self, text: str) -> None:
+        """Take a failure after which the watch tries again."""
+
 
 class Rounds:
-    """Takes batches of segments from a capture folder, one after the other; `folder` keeps how far it has come."""
+    """Takes batches of segments from a capture folder, one after the other.
+
+    `folder` keeps how far it has come.
+    """
 
     def __init__(self, request: Watch, folder: Path, worker: Worker) -> None:
         self._file = folder / NAME
         self._reached = _read(self._file)
         self._every_s = 0.0 if request.once else request.every_s
         self._worker = worker
-        self._reader = SegmentReader(request.capture, request.patience)
+        self._reader = FolderStream(request.capture, request.patience, _read_nothing)
         if request.once:
             self._reader.prepareForTriggerAvailableNow()
         self._due_s = 0.0
+        self._once = request.once
+        self._unreadable = 0
         worker.name_stream("tables", self._reached.stream)
 
     def take(self, now_s: float) -> bool:
         """Work in what has come, if it is time to look; return whether there was a batch.
 
-        `now_s` is a clock that only goes forward. Raises CaptureError where the capture folder cannot be read,
-        JobError where what is kept cannot be written, and what `Worker.take_names` raises, but for Stopped.
+        `now_s` is a clock that only goes forward. Raises CaptureError where the capture folder
+        cannot be read, JobError where what is kept cannot be written, and what `Worker.take_names`
+        raises, but for Stopped.
         """
         if now_s < self._due_s:
             return False
         self._due_s = now_s + self._every_s
         reached = self._reached
         start = reached.given.to_json()
-        given = Position.from_json(self._reader.latestOffset(start, ReadAllAvailable()))
+        try:
+            given = Position.from_json(self._reader.latestOffset(start, ReadAllAvailable()))
+        except CaptureError as error:
+            self._unreadable += 1
+            if self._once or self._unreadable > RETRIES:
+                raise
+            self._worker.tell_failure(str(error))
+            self._due_s = now_s + self._unreadable * RETRY_S
+            return False
+        self._unreadable = 0
         names = given.names_since(reached.given)
         if not names:
             return False
@@ -82,6 +103,11 @@ class Rounds:
             self._reached = Reached(reached.stream, reached.number + 1, given)
             write_aside(self._file, msgspec.json.encode(self._reached))
         return self._reached is not reached
+
+
+def _read_nothing(path: Path, wanted: Wanted) -> Iterator[object]:
+    """Yield nothing: a run of the pipeline reads the files."""
+    return iter(())
 
 
 def _read(file: Path) -> Reached:

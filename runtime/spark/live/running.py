@@ -1,7 +1,8 @@
 """A streaming query that outlives a failure of Spark's: it is begun again, and goes on where its checkpoint says.
 
-A machine that is too busy for a moment lets queries fail; Spark gives a Python process 10 s to start, for one. What is
-to run for months must not end with that. What goes wrong in a batch of ours is another matter: that is raised.
+A machine that is too busy for a moment lets queries fail; Spark gives a Python process 10 s to
+start, for one. What is to run for months must not end with that. What goes wrong in a batch of ours
+is another matter: that is raised.
 """
 
 from __future__ import annotations
@@ -23,9 +24,8 @@ from specwire.runtime.spark.session.failures import describe_failure
 FOLDER = "live"
 """In the output folder: Spark's checkpoints, and what a watch keeps of its own."""
 
-TABLES = "tables"
 ALERTS = "alerts"
-"""Names of queries, and of their checkpoints in `FOLDER`."""
+"""Name of the query of alerts, and of its checkpoint in `FOLDER`."""
 
 ALERTS_EVERY_S = 2.0
 """The least time between two looks at the timers of conversations, which cost a small job even without traffic."""
@@ -34,7 +34,10 @@ EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 POLL_S = 0.1
 ENDING_S = 120.0
-"""Time for a batch to end after a stop was asked for; then it is cut off, and runs again next time."""
+"""Time for a batch to end after a stop was asked for.
+
+Then it is cut off, and runs again next time.
+"""
 
 RETRIES = 5
 """Failures within `FORGIVEN_S` that a query outlives."""
@@ -47,7 +50,10 @@ FORGIVEN_S = 600.0
 
 
 class Running:
-    """A query, and what begins it; a beginning that Spark refuses is a failure too, but for what it cannot analyse."""
+    """A query, and what begins it.
+
+    A beginning that Spark refuses is a failure too, but for what it cannot analyse.
+    """
 
     def __init__(self, begin: Callable[[], StreamingQuery], *, retry_s: float = RETRY_S) -> None:
         self.query: StreamingQuery | None = None
@@ -106,14 +112,14 @@ class Running:
             self._refusal = refusal
 
 
-def begin_query(spark: SparkSession, writer: DataStreamWriter, request: Watch, name: str) -> StreamingQuery:
-    """Begin a query of a watch, which goes on where the checkpoint of that name is."""
-    checkpoint = (request.out / FOLDER / name).resolve()
-    writer = writer.queryName(f"specwire {name}").option("checkpointLocation", local_path(checkpoint))
+def begin_query(spark: SparkSession, writer: DataStreamWriter, request: Watch) -> StreamingQuery:
+    """Begin the query of alerts, which continues from its checkpoint."""
+    checkpoint = (request.out / FOLDER / ALERTS).resolve()
+    writer = writer.queryName(f"specwire {ALERTS}").option("checkpointLocation", local_path(checkpoint))
     if request.once:
         with _without_empty_batches(spark):
             return writer.trigger(availableNow=True).start()
-    every_s = max(ALERTS_EVERY_S, request.every_s) if name == ALERTS else request.every_s
+    every_s = max(ALERTS_EVERY_S, request.every_s)
     return writer.trigger(processingTime=f"{int(1000 * every_s)} milliseconds").start()
 
 
@@ -121,7 +127,8 @@ def begin_query(spark: SparkSession, writer: DataStreamWriter, request: Watch, n
 def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
     """Have the queries that are begun in the block end with their data.
 
-    A query with timers on the clock would never end: Spark has one batch follow another in case a timer is due.
+    A query with timers on the clock would never end: Spark has one batch follow another in case a
+    timer is due.
     """
     before = spark.conf.get(EMPTY_BATCHES)
     spark.conf.set(EMPTY_BATCHES, "false")

@@ -1,15 +1,14 @@
-"""Watch a capture as it grows: each batch of segments goes into the same output folder, by the same code, as a run.
+"""A growing capture into tables, answers and alerts, until it is told to stop.
 
-    segments --foreachBatch--> advance --> OUT/typed, OUT/answers, OUT/late, OUT/segments
-    segments --noticed, transformWithState--> OUT/alerts
+    segments --rounds of this program--> advance --> OUT/typed, OUT/answers, OUT/late, OUT/segments
+    segments --a query of Spark--> OUT/alerts
 
-Exactly once, whatever is killed when: Spark's checkpoint in OUT/live says which segments make up which batch,
-and a batch that runs again finds its number, or its segments, in what the output folder has committed. What is
-killed in between leaves nothing (`specwire.runtime.spark.pipeline.commit`). A checkpoint that is lost costs
-time alone, and alerts that are told again: all segments are given anew, and found to be known.
+Each batch of segments is one run of the pipeline (`specwire.runtime.spark.live.rounds`). Alerts are
+a streaming query, because Spark keeps the state of each conversation. Both read the folder in the
+same order.
 
-The tables of typed messages follow at once. Answers cost more, and hold up the batch that comes meanwhile, so they
-follow every `Watch.answers_s`, when traffic pauses, and at the end.
+The tables of typed messages follow at once. Answers cost more, and hold up the batch that comes
+meanwhile, so they follow every `Watch.answers_s`, when traffic pauses, and at the end.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ import fcntl
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections.abc import Iterator
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 
 from pyspark.sql import SparkSession
@@ -29,22 +28,16 @@ from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alert_table import Line
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS, watch_conversations
-from specwire.runtime.spark.live.behind import watch_behind
-from specwire.runtime.spark.live.running import (
-    ALERTS,
-    FOLDER,
-    POLL_S,
-    TABLES,
-    Running,
-    begin_query,
-    end_queries,
-)
-from specwire.runtime.spark.live.source import FORMAT, SegmentSource, source_options
-from specwire.runtime.spark.live.telling import forget_told
+from specwire.runtime.spark.live.behind import ServerAlerts, forget_told, saying_so
+from specwire.runtime.spark.live.conversing import Rules
+from specwire.runtime.spark.live.rounds import Rounds
+from specwire.runtime.spark.live.running import ALERTS, FOLDER, POLL_S, Running, begin_query, end_queries
 from specwire.runtime.spark.live.work import PAUSE, Listener, Watch, Work
 from specwire.runtime.spark.pipeline.commit import begin, check_own
 from specwire.runtime.spark.pipeline.manifest import read_manifest
 from specwire.runtime.spark.pipeline.request import check_request, check_same
+from specwire.runtime.spark.reading.paths import holds_packet_captures
+from specwire.runtime.spark.reading.stream import state_options
 
 LOCK = ".lock"
 
@@ -66,21 +59,18 @@ def watch(
 ) -> None:
     """Watch until `stop` is set, or with `Watch.once` until what is there has been taken in.
 
-    The batch that runs when a stop is asked for is finished first, and the answers follow. `line` takes each
-    alert. The session needs `SETTINGS`. Raises InputError for an output folder that is not ours or is being
-    written to, CaptureError where the capture folder cannot be read, JobError where a job of Spark fails.
+    The batch that runs when a stop is asked for is finished first, and the answers follow. `line`
+    takes each alert. The session needs `SETTINGS`. Raises InputError for an output folder that is
+    not ours or is being written to, CaptureError where the capture folder cannot be read, JobError
+    where a job of Spark fails.
     """
     check(request)
     work = Work(spark, request, listener or Listener(), stop)
     # A folder is made ours before there is anything in it; one that is ours may have a watch, which is left alone.
     if not (request.out / FOLDER).is_dir():
         work.begin()
-    with _alone(request.out):
-        # A session behind a Connect server is of another class.
-        if isinstance(spark, SparkSession):
-            _watch_here(spark, request, work, stop, line)
-        else:
-            watch_behind(spark, request, work, stop, line)
+    with _alone(request.out), _alerts(spark, request, work, line) as alerts:
+        go_round(Rounds(request, request.out / FOLDER, work), alerts, request, work, stop)
         work.catch_up(idle_s=0.0)
 
 
@@ -91,6 +81,11 @@ def check(request: Watch) -> None:
     check_same(request.request.asked, read_manifest(request.out), request.out)
     if not request.capture.is_dir():
         raise CaptureError(f"{request.capture}: there is no such capture folder")
+    if holds_packet_captures(request.capture):
+        raise CaptureError(
+            f"{request.capture}: a folder of packet captures cannot be watched; read the complete files with "
+            "`specwire pipeline run`"
+        )
     if not (request.out / FOLDER).is_dir():
         with begin(request.out):
             pass  # It can be made and written; a folder that has a watch already is left alone.
@@ -98,7 +93,10 @@ def check(request: Watch) -> None:
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Hold the folder against other watches for the time of a block; InputError where there is one."""
+    """Hold the folder against other watches for the time of a block.
+
+    InputError where there is one.
+    """
     folder = out / FOLDER
     try:
         folder.mkdir(mode=0o700, exist_ok=True)
@@ -117,57 +115,74 @@ def _alone(out: Path) -> Iterator[None]:
         os.close(lock)
 
 
-def _watch_here(
-    spark: SparkSession, request: Watch, work: Work, stop: threading.Event, line: Line | None
-) -> None:
-    forget_told(request.out / FOLDER)
-    running: list[Running] = []
-    try:
-        for begin in _queries(spark, request, work, line):
-            running.append(Running(begin))
-        _follow(running, request, work, stop)
-    finally:
-        for one in running:
-            one.stop()
+class LocalAlerts:
+    """Query of alerts in a session of this process, which stores and emits each batch."""
+
+    look_s = POLL_S
+
+    def __init__(
+        self, spark: SparkSession, request: Watch, rules: Rules, work: Work, line: Line | None
+    ) -> None:
+        options = state_options(request.capture, request.patience)
+
+        def begin() -> StreamingQuery:
+            found = watch_conversations(spark, options, rules, override=request.request.asked.protocol)
+            taking = found.writeStream.foreachBatch(
+                lambda alerts, number: work.take_alerts(alerts, number, line)
+            )
+            query = begin_query(spark, taking, request)
+            work.name_stream(ALERTS, query.id)
+            return query
+
+        forget_told(request.out / FOLDER)
+        self._work = work
+        self.running = Running(begin)
+
+    def follow(self, stop: threading.Event, now_s: float) -> None:
+        """Begin the query again where it failed; raise what failed in a batch."""
+        self._work.raise_failure()
+        self.running.mend(self._work.tell_failure, stop, now_s)
+
+    def tell(self) -> None:
+        """Emit nothing: each batch emitted its alerts."""
 
 
-def _queries(
+@contextmanager
+def _alerts(
     spark: SparkSession, request: Watch, work: Work, line: Line | None
-) -> Iterator[Callable[[], StreamingQuery]]:
-    """Yield what begins each of the queries."""
-    spark.dataSource.register(SegmentSource)
-    options = source_options(request.capture, request.patience)
-
-    def begin_tables() -> StreamingQuery:
-        names = spark.readStream.format(FORMAT).options(**options).load()
-        query = begin_query(spark, names.writeStream.foreachBatch(work.take_batch), request, TABLES)
-        work.name_stream(TABLES, query.id)
-        return query
-
-    yield begin_tables
-    rules = request.rules
-    if rules is None:
+) -> Iterator[LocalAlerts | ServerAlerts | None]:
+    """Run the query of alerts, if alerts are asked for, for the time of a block."""
+    if request.rules is None:
+        yield None
         return
+    # A session behind a Connect server is of another class.
+    local = isinstance(spark, SparkSession)
+    with nullcontext() if local else saying_so(request.out / FOLDER):
+        alerts = (LocalAlerts if local else ServerAlerts)(spark, request, request.rules, work, line)
+        try:
+            yield alerts
+        finally:
+            alerts.running.stop()
+        alerts.tell()
 
-    def begin_alerts() -> StreamingQuery:
-        override = request.request.asked.protocol
-        alerts = watch_conversations(spark, options, rules, override=override)
-        taking = alerts.writeStream.foreachBatch(lambda found, number: work.take_alerts(found, number, line))
-        query = begin_query(spark, taking, request, ALERTS)
-        work.name_stream(ALERTS, query.id)
-        return query
 
-    yield begin_alerts
-
-
-def _follow(running: Sequence[Running], request: Watch, work: Work, stop: threading.Event) -> None:
-    """Wait for the end of all queries, or for a stop; raise what ended one of them for good."""
-    while not stop.wait(POLL_S):
-        work.raise_failure()
-        for one in running:
-            one.mend(work.tell_failure, stop, time.monotonic())
-        if not any(one.active for one in running):
-            return
+def go_round(
+    rounds: Rounds,
+    alerts: LocalAlerts | ServerAlerts | None,
+    request: Watch,
+    work: Work,
+    stop: threading.Event,
+) -> None:
+    """Take batches and alerts until `stop` is set, or with `Watch.once` until both have ended."""
+    while not stop.is_set():
+        taken = rounds.take(time.monotonic())
+        if alerts is not None:
+            alerts.follow(stop, time.monotonic())
+        if request.once and not (taken or (alerts is not None and alerts.running.active)):
+            break
         work.catch_up(idle_s=request.answers_s * PAUSE)
-    end_queries(running)
+        if not taken:
+            stop.wait(POLL_S if alerts is None else alerts.look_s)
+    if alerts is not None:
+        end_queries([alerts.running])
     work.raise_failure()

@@ -14,7 +14,6 @@ from pyspark.sql import DataFrame, SparkSession
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import BusyError
 from specwire.runtime.spark.live.alert_table import Line, store_alerts
-from specwire.runtime.spark.live.arriving import Patience
 from specwire.runtime.spark.live.conversing import Rules
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.inspection import inspect
@@ -22,6 +21,7 @@ from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
+from specwire.runtime.spark.reading.stream import Patience
 
 PAUSE = 0.1
 """The part of `Watch.answers_s` without a batch after which the answers follow at once."""
@@ -132,11 +132,6 @@ class Work:
     def tell_failure(self, text: str) -> None:
         """Tell of a failure of Spark's that is not the end."""
         self._listener.on_failure(text)
-
-    def take_batch(self, names: DataFrame, number: int) -> None:
-        """Work in one batch of segments, as Spark gives it."""
-        with self._noting_failure():
-            self._take([row.name for row in names.collect()], number)
 
     def take_names(self, names: Sequence[str], number: int) -> None:
         """Work in one batch of segments; Stopped where it shall not begin."""

@@ -1,17 +1,18 @@
 """What of a capture a run reads: segments that are new, messages that are not known, and why the rest is not.
 
-A segment is known by name, size and time of change. One that is new, or has changed, is inspected; its
-messages are known by tap and `seq`, however the file is called. So a copy of a segment counts once, two
-segments that overlap count each message once, and a segment that was cut off is read when it has become whole.
+A segment is known by name, size and time of change. One that is new, or has changed, is inspected;
+its messages are known by tap and `seq`, however the file is called. So a copy of a segment counts
+once, two segments that overlap count each message once, and a segment that was cut off is read when
+it has become whole.
 
-A segment whose messages come before others of the same tap that a run has answered is late: conversations have
-gone on without it.
+A segment whose messages come before others of the same tap that a run has answered is late:
+conversations have gone on without it.
 """
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,7 @@ import msgspec
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.pipeline.inspection import Holding, Inspected, inspect
 from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome
+from specwire.runtime.spark.pipeline.packets import Staged
 from specwire.runtime.spark.pipeline.stretches import Stretch, count, first_without, join, overlap
 
 STRETCHES_APART = 1000
@@ -54,18 +56,24 @@ class Intake(msgspec.Struct, frozen=True):
         return sum(entry.taken for entry in self.entries)
 
 
-def take_in(paths: Iterable[Path], ledger: Ledger, run: int) -> Intake:
-    """Look at the segments that the ledger does not know as they are now, and decide what to read of each."""
+def take_in(
+    paths: Iterable[Path], ledger: Ledger, run: int, staged: Mapping[Path, Staged] | None = None
+) -> Intake:
+    """Look at the segments that the ledger does not know as they are now, and decide what to read of each.
+
+    `staged` has the segments that stand for packet captures among the paths.
+    """
     known, settled = ledger.known(), ledger.settled()
     entries: list[Entry] = []
     sound: list[tuple[Entry, Path, Inspected]] = []
     for path in paths:
-        state = _state(path)
+        stands_for = (staged or {}).get(path)
+        state = stands_for.state if stands_for else _state(path)
         if state is None or ledger.has(path.name, *state):
             continue
         entry = Entry(path.name, *state, run=run, outcome=Outcome.READ)
         try:
-            sound.append((entry, path, inspect(path)))
+            sound.append(_look_at(entry, path, stands_for))
         except CaptureError as error:
             entries.append(msgspec.structs.replace(entry, outcome=Outcome.QUARANTINED, reason=str(error)))
     portions: list[Portion] = []
@@ -77,6 +85,18 @@ def take_in(paths: Iterable[Path], ledger: Ledger, run: int) -> Intake:
             for tap, stretches in made.by_tap().items():
                 known[tap] = join([*known.get(tap, ()), *stretches])
     return Intake(tuple(portions), tuple(entries))
+
+
+def _look_at(entry: Entry, path: Path, staged: Staged | None) -> tuple[Entry, Path, Inspected]:
+    """Return an entry with the segment to read and what it holds.
+
+    CaptureError if it cannot be read.
+    """
+    if staged is None:
+        return entry, path, inspect(path)
+    if staged.inspected is None:
+        raise CaptureError(staged.reason)
+    return msgspec.structs.replace(entry, reason=staged.reason), staged.path, staged.inspected
 
 
 def _state(path: Path) -> tuple[int, int] | None:
@@ -122,7 +142,7 @@ def _decide(
         protocols=[name or "" for name in found.protocols],
         first=found.first,
         last=found.last,
-        reason=_tell_change(before, fresh),
+        reason=entry.reason or _tell_change(before, fresh),
     )
     if sum(map(len, shared.values())) > STRETCHES_APART:
         reason = f"{path}: it overlaps with other segments in more than {STRETCHES_APART} places"

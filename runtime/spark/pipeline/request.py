@@ -21,7 +21,9 @@ from specwire.runtime.spark.pipeline.commit import Run
 from specwire.runtime.spark.pipeline.intake import Intake, take_in
 from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
 from specwire.runtime.spark.pipeline.manifest import LAYERS, MODES, PARTITIONS, Asked, Manifest
+from specwire.runtime.spark.pipeline.packets import FOLDER, stage_packets
 from specwire.runtime.spark.pipeline.payloads import name_differences
+from specwire.runtime.spark.pipeline.steps import Progress
 from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store, stored_schema
 from specwire.runtime.spark.protocols import load_schemas
 
@@ -33,7 +35,7 @@ class Request(msgspec.Struct, frozen=True):
     """What is asked of a run.
 
     Attributes:
-        capture: the folder that the segments are in; shown, never listed by a run itself.
+        capture: the folder of segments or packet captures, or one packet capture; shown, never listed by a run itself.
         asked: what the tables depend on; every run into one folder asks for the same.
         backend: what decodes, see `specwire.runtime.spark.decoding.backends`.
         late: what becomes of messages that come after their answers: ``rebuild`` works them in, with those that
@@ -102,15 +104,23 @@ def check_request(request: Request, out: Path) -> None:
         raise InputError("the layer 'typed' cannot be left out: the answers are made of it")
 
 
-def find_work(request: Request, paths: Sequence[Path], store: Store, run: Run) -> Work:
-    """Return what there is to do; nothing of it is done yet.
+def find_work(
+    request: Request, paths: Sequence[Path], store: Store, run: Run, progress: Progress | None = None
+) -> Work:
+    """Return what there is to do. Nothing of it is done yet, but packet captures are staged as segments.
 
     Raises InputError where the folder was begun with another request, and CaptureError where it is new and no
     segment holds a message that can be read.
     """
     check_same(request.asked, run.before, store.out)
     ledger = store.ledger
-    intake = take_in(paths, ledger, run.number)
+
+    def tell(done: int, total: int) -> None:
+        if progress:
+            progress("reading packet captures", done, total)
+
+    staged = stage_packets(paths, ledger, run.staging / FOLDER, request.asked.protocol, tell)
+    intake = take_in(paths, ledger, run.number, staged)
     if run.before.run == 0 and not intake.rows:
         raise CaptureError(_say_nothing_readable(request.capture, intake))
     asked = msgspec.structs.replace(request.asked, json_as=request.asked.json_as or _json_type(store))

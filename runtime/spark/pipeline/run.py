@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.pipeline.advance import carry_out, is_few
 from specwire.runtime.spark.pipeline.request import Request, check_request, find_work
 from specwire.runtime.spark.pipeline.steps import Progress
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import Summary
+from specwire.runtime.spark.reading.paths import find_inputs
 from specwire.runtime.spark.session.interrupts import heeded_interrupts
 from specwire.runtime.spark.session.opening import open_session
 from specwire.runtime.spark.session.sharing import check_shared
@@ -34,17 +34,18 @@ def run(
     check_request(request, out)
     where = target if isinstance(target, Target) else Target(master=target)
     store = Store(out)
-    paths = list_files(request.capture)
+    inputs = find_inputs([request.capture])
+    paths = [*inputs.segments, *inputs.packets]
     with heeded_interrupts() as interrupts, store.begin() as begun:
-        work = find_work(request, paths, store, begun)
-        if work.nothing:
-            return None
 
         def tell(step: str, done: int, total: int) -> None:
             interrupts.heed()
             if progress:
                 progress(step, done, total)
 
+        work = find_work(request, paths, store, begun, tell)
+        if work.nothing:
+            return None
         tell("starting Spark", 0, 1)
         octets = sum(entry.size for entry in work.intake.entries)
         brief = where.local and is_few(begun, request, work.intake.rows, octets)

@@ -44,11 +44,12 @@ class Reader:
         self.noted = {stored.name: source.name for stored, source in zip(named, NOTED, strict=True)}
         """The tap's name of each noted column."""
 
-    def needed(self) -> list[str]:
-        """The columns of a segment that are looked at."""
+    def needed(self, filtered: Sequence[str] = ()) -> list[str]:
+        """Return the columns of a segment to read, with those that filters look at."""
         found = {self.noted.get(name, name) for name in self.schema.fieldNames()}
         if self.asked.record_id or self.asked.mode is Mode.FAILFAST:
             found |= {"tap", "seq"}
+        found.update(filtered)
         known = [field.name for field in NOTED if field.name in found and field.name != "octets"]
         return [*dict.fromkeys([*known, "sender"]), "frames"]
 
@@ -101,10 +102,10 @@ def count_octets(frames: Arrays) -> Arrays:
     return found
 
 
-def quarantined(reader: Reader, reason: str, file: str) -> pa.RecordBatch:
-    """Return the one row that stands for a file that is no segment."""
+def quarantined(reader: Reader, kind: str, reason: str, file: str) -> pa.RecordBatch:
+    """Return a row without a message, whose `_error` says what cannot be read of a file."""
     row: dict[str, object] = dict.fromkeys(reader.schema.fieldNames())
-    row["_error"] = {"kind": "segment", "text": reason}
+    row["_error"] = {"kind": kind, "text": reason}
     required: Mapping[str, object] = {"octets": 0, "_octets": 0, RECORD_ID.name: "", INPUT_FILE.name: file}
     row |= {name: value for name, value in required.items() if name in row}
     return pa.RecordBatch.from_pylist([row], schema=reader.arrow)

@@ -1,8 +1,9 @@
 """Captured frames as a DataFrame: the first of the pipeline's layers.
 
-One truncated Parquet file fails a whole Spark query, with a page of Java. So every footer is read first, and
-the first file that is not a whole segment is named in one sentence, or all such files are left out. Hidden files
-(a segment that is being written) are passed over by the check and by Spark alike.
+One truncated Parquet file fails a whole Spark query, with a page of Java. So every footer is read
+first, and the first file that is not a whole segment is named in one sentence, or all such files
+are left out. Hidden files (a segment that is being written) are passed over by the check and by
+Spark alike.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Sequence
+from functools import reduce
 from pathlib import Path
 from typing import Literal
 
@@ -27,8 +29,10 @@ from pyspark.sql.types import (
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.names import SUFFIX
-from specwire.runtime.capture.segments import Survey, survey_segments
+from specwire.runtime.capture.segments import Survey
 from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.reading.packets import read_packets
+from specwire.runtime.spark.reading.paths import find_inputs
 
 
 def _column(name: str, kind: DataType, comment: str) -> StructField:
@@ -58,28 +62,39 @@ Damaged = Literal["fail", "skip", "quarantine"]
 _log = logging.getLogger(__name__)
 
 
-def read_capture(spark: SparkSession, folder: Path | str, *, damaged: str = "fail") -> DataFrame:
-    """Return the messages of a capture folder.
+def read_capture(
+    spark: SparkSession, source: Path | str | Sequence[Path | str], *, damaged: str = "fail"
+) -> DataFrame:
+    """Return the captured messages of a folder, a file, a glob or a list of these.
 
-    With `damaged` ``skip`` the files that are no whole segments are left out, each with a warning in the log;
-    `specwire.runtime.capture.segments.survey_segments` lists them.
+    With `damaged` ``skip`` the files that are no whole segments are skipped, each with a warning in
+    the log; `specwire.runtime.capture.segments.survey_segments` lists them. Packet captures are
+    read by one task a file.
 
-    Raises CaptureError where the folder is missing or empty, and with `damaged` ``fail`` for the first file that is
-    no whole segment.
+    Raises CaptureError where there is nothing to read, and with `damaged` ``fail`` for the first
+    file that is no whole segment.
     """
-    folder = Path(folder)
     wanted = read_damaged(damaged, ("fail", "skip"))
-    survey = survey_segments(folder)
+    inputs = find_inputs([source] if isinstance(source, Path | str) else source)
+    survey = inputs.survey()
     check_survey(survey, wanted)
-    if not survey.unsound and not survey.replaced:
-        return read_parquet(spark, folder, CAPTURE)
     for bad in survey.unsound:
-        _log.warning("left out: %s", bad.reason)
-    return spark.read.schema(CAPTURE).parquet(*(literal_path(segment.path) for segment in survey.sound))
+        _log.warning("skipped: %s", bad.reason)
+    frames = [read_packets(spark, inputs.packets, CAPTURE)] if inputs.packets else []
+    if inputs.folder is not None and not (survey.unsound or survey.replaced or frames):
+        frames.append(read_parquet(spark, inputs.folder, CAPTURE))
+    elif survey.sound:
+        frames.append(
+            spark.read.schema(CAPTURE).parquet(*(literal_path(segment.path) for segment in survey.sound))
+        )
+    return reduce(DataFrame.unionByName, frames)
 
 
 def read_damaged(word: str, known: Sequence[Damaged]) -> Damaged:
-    """Return what is to become of damaged files; InputError for another word than the known ones."""
+    """Return what is to become of damaged files.
+
+    InputError for another word than the known ones.
+    """
     for one in known:
         if word.casefold() == one:
             return one
@@ -104,5 +119,8 @@ def literal_path(path: Path) -> str:
 
 
 def local_path(path: Path) -> str:
-    """Return a path to be written; on a cluster paths without a scheme may mean another file system (HDFS)."""
+    """Return a path to be written.
+
+    On a cluster paths without a scheme may mean another file system (HDFS).
+    """
     return f"file:{path.resolve()}"

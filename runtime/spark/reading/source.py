@@ -1,33 +1,42 @@
-"""``spark.read.format("specwire")``: a capture as decoded messages, without a step in between.
+"""Spark format ``specwire``: captures and packet captures as decoded messages, batch or stream.
 
     register(spark)
     messages = spark.read.format("specwire").option("message", "Request").load("captures/today")
 
-The segments are decoded where they are read, by `columns.decode`, and come to Spark as Arrow batches; the schema and
-the rows are those of `decode` with the same options. Spark tells a Python data source nothing of the columns and
-filters of a query, so what need not be decoded is said by the options ``message`` and ``columns``.
+Messages are decoded where they are read, by the package's ``columns.decode``, and come to Spark as
+Arrow batches. Schema and rows are those of `decode` with the same options. Spark tells a Python
+data source nothing about the columns of a query, so the options ``message`` and ``columns`` say
+what need not be decoded. Filters on a tap's columns are pushed.
 
-There is no `pushFilters` here, on purpose: Spark refuses every read of a data source that has one unless
-``spark.sql.python.filterPushdown.enabled`` is set.
+Two things about Spark 4.3 would surprise. It refuses to read a source with `pushFilters` unless a
+setting is on, so `register` turns it on. And it reads a catalog table without the table's options,
+but with the schema that the source returned when the table was created. So that schema carries the
+options, in the metadata of ``_message``.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, MutableMapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import NoReturn
-from urllib.parse import unquote, urlsplit
 
+import msgspec
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.errors import AnalysisException
-from pyspark.sql import SparkSession
-from pyspark.sql.datasource import DataSource, DataSourceReader, DataSourceStreamReader, InputPartition
-from pyspark.sql.types import StructType
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import (
+    DataSource,
+    DataSourceReader,
+    DataSourceStreamReader,
+    Filter,
+    InputPartition,
+)
+from pyspark.sql.types import StructField, StructType
 
 from specwire.runtime.capture.errors import CaptureError
-from specwire.runtime.capture.segments import list_protocols, read_footer, survey_segments
+from specwire.runtime.capture.segments import list_protocols, read_footer
+from specwire.runtime.pcap.recording import PacketFile
 from specwire.runtime.spark.decoding.column import register_functions
 from specwire.runtime.spark.decoding.options import (
     KNOWN,
@@ -42,101 +51,191 @@ from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.protocols import load_schemas
 from specwire.runtime.spark.reading.batches import Reader, quarantined
 from specwire.runtime.spark.reading.capture import Damaged, check_survey, read_damaged
+from specwire.runtime.spark.reading.filters import SETTING, PushedFilters
+from specwire.runtime.spark.reading.packets import OneFile, log_notes, packages_of, register_source
+from specwire.runtime.spark.reading.paths import find_inputs, local_path_of, read_form, read_names
+from specwire.runtime.spark.reading.stream import PATIENCE, FolderStream, Wanted, read_patience
 from specwire.runtime.spark.session.shipping import ship_packages
 
 NAME = "specwire"
 DECODING = tuple(name for name in KNOWN if name not in {"debug", "u64"})
 """The options that it shares with `decode`; what the others do is an expression on decoded rows."""
-OPTIONS = ("path", "protocol", "damaged", *DECODING)
-OWNER = "owner"
-"""Table property that Spark adds to the options when it creates a catalog table."""
+OWN = ("path", "paths", "from", "protocol", "damaged", *PATIENCE)
+OPTIONS = (*OWN, *DECODING)
+
+TABLE = "provider"
+"""Property that Spark puts among the options of a new catalog table, beside other reserved ones."""
+TABLE_OPTION = "option."
+"""How the names of a catalog table's own options begin there."""
+STORED = "specwire.options"
+"""Metadata key of `_message` under which the schema of a catalog table carries its options."""
 
 _PARTITION_OCTETS = 32 << 20
-"""Small row groups are read together, up to so many octets of frames and the rest."""
+"""Small row groups are read together, up to this many octets of frames and the rest."""
 _BATCH_OCTETS = 32 << 20
 _BATCH_ROWS = 50_000
 
 
 def register(spark: SparkSession) -> None:
-    """Register the format ``specwire`` and the SQL functions of all protocols in a session, for the packages known now."""
+    """Register the format ``specwire`` and the SQL functions of all known protocols in a session.
+
+    Also turns on filter push-down of Python data sources.
+    """
+    spark.conf.set(SETTING, "true")
     ship_packages(spark)
-    try:
-        spark.dataSource.register(SpecwireSource)
-    except AnalysisException as error:
-        # A session made by newSession() may have the format of the session before it.
-        if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
-            raise
+    register_source(spark, SpecwireSource)
     register_functions(spark)
 
 
+@dataclass(frozen=True)
+class SourceRequest:
+    """Options of one reading, checked."""
+
+    names: tuple[str, ...]
+    form: str
+    protocol: str
+    asked: Options
+    damaged: Damaged
+
+
 class SpecwireSource(DataSource):
-    """A capture folder as a table of decoded messages."""
+    """Captures as a table of decoded messages."""
 
     @classmethod
     def name(cls) -> str:
-        """Return what stands in ``format()``."""
+        """Return the name for `format`."""
         return NAME
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        """Read the options; InputError for one that is unknown, or cannot be met."""
+        """Read the options; InputError for one that is unknown or impossible.
+
+        Without any, this is a catalog table, whose options `reader` and `streamReader` find in its
+        schema.
+        """
         super().__init__(options)
         given = {name.casefold(): value for name, value in options.items()}
-        if OWNER in given:
-            raise InputError(
-                "the specwire format does not support catalog tables, because Spark reads them without "
-                "their options: use CREATE TEMPORARY VIEW ... USING specwire OPTIONS (path '...')"
-            )
-        known = {name: given.pop(name, "") for name in ("path", "protocol", "damaged")}
-        self.asked: Options = read_options(given, DECODING, OPTIONS)
-        self.damaged: Damaged = read_damaged(known["damaged"] or "fail", ("fail", "quarantine"))
-        if not known["path"]:
-            raise InputError("there is no path: name the capture's folder in load(), or in the option 'path'")
-        self.folder = local_folder(known["path"])
-        self.protocol = resolve_dialect(known["protocol"] or self._find_protocol(), self.asked.dialect)
-        check_messages(self.protocol, self.asked.message, load_schemas(self.protocol).SCHEMAS)
-        check_columns(self.protocol, self.asked.columns)
+        self._given = _table_options(given) if TABLE in given else given
+        self._creates_table = TABLE in given
+        if self._given:
+            _check_options(self._given)
 
     def schema(self) -> StructType:
-        """Return what `decode` gives with these options."""
-        return schema_of(self.protocol, self.asked)
+        """Return the schema of `decode` with these options."""
+        request = _resolve(self._given)
+        fields = schema_of(request.protocol, request.asked)
+        if not self._creates_table:
+            return fields
+        stored = {STORED: msgspec.json.encode({**self._given, "protocol": request.protocol}).decode()}
+        return StructType([_with_metadata(field, stored) for field in fields])
 
     def reader(self, schema: StructType) -> SpecwireReader:
-        """Return what reads the capture; a schema of the caller's own is refused."""
-        if schema.fieldNames() != self.schema().fieldNames():
-            raise InputError(
-                "the format specwire has a schema of its own: leave out schema(), name columns instead"
-            )
-        return SpecwireReader(self.folder, self.protocol, self.asked, self.damaged)
+        """Return the batch reader; InputError for a schema that the caller made up."""
+        return SpecwireReader(self._request(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
-        """Return a reader that raises InputError later: Spark would hide an error raised here."""
-        return _UnsupportedStream()
+        """Return the reader of a growing capture.
 
-    def _find_protocol(self) -> str:
-        survey = survey_segments(self.folder)
-        check_survey(survey, self.damaged)
-        found = list_protocols(survey.sound)
-        if len(found) != 1:
-            stated = " and ".join(found) or "no messages"
+        Spark hides an error that is raised here, so the reader raises it when the stream starts.
+        """
+        try:
+            return self._stream(schema)
+        except (InputError, CaptureError) as error:
+            return FailedStream(error)
+
+    def _stream(self, schema: StructType) -> DataSourceStreamReader:
+        request = self._request(schema)
+        folder = local_path_of(request.names[0])
+        if len(request.names) > 1 or not folder.is_dir() or request.form == "pcap":
             raise InputError(
-                f"{self.folder}: the capture holds {stated}: name one with the option 'protocol'"
+                f"{', '.join(request.names)}: a stream follows one folder of capture segments; "
+                "read lists, patterns, files and packet captures with spark.read"
             )
-        return found[0]
+        given = self._given or _stored(schema)
+        return FolderStream(folder, read_patience(given), SpecwireReader(request).read_rows, tasks=4)
+
+    def _request(self, schema: StructType) -> SourceRequest:
+        request = _resolve(self._given or _stored(schema))
+        if schema.fieldNames() != schema_of(request.protocol, request.asked).fieldNames():
+            raise InputError(
+                "the format specwire has its own schema: omit schema() and use the option 'columns'"
+            )
+        return request
 
 
-class _UnsupportedStream(DataSourceStreamReader):
-    """Reader for ``readStream`` that fails when Spark asks for the first offset."""
+def _with_metadata(field: StructField, more: Mapping[str, str]) -> StructField:
+    if field.name != "_message":
+        return field
+    return StructField(field.name, field.dataType, field.nullable, {**field.metadata, **more})
 
-    def initialOffset(self) -> NoReturn:
-        """Raise InputError."""
+
+def _table_options(given: Mapping[str, str]) -> dict[str, str]:
+    """Return the options of a catalog table without its properties."""
+    own = {
+        name.removeprefix(TABLE_OPTION): value
+        for name, value in given.items()
+        if name.startswith(TABLE_OPTION)
+    }
+    return own if "paths" in own else {**own, "path": given["path"]} if "path" in given else own
+
+
+def _stored(schema: StructType) -> dict[str, str]:
+    """Return the options that the schema of a catalog table carries; none for another schema."""
+    for field in schema:
+        if STORED in field.metadata:
+            return msgspec.json.decode(field.metadata[STORED], type=dict[str, str])
+    return {}
+
+
+def _check_options(given: Mapping[str, str]) -> tuple[Options, Damaged]:
+    asked = read_options({name: value for name, value in given.items() if name not in OWN}, DECODING, OPTIONS)
+    read_form(given.get("from", ""))
+    read_patience(given)
+    return asked, read_damaged(given.get("damaged") or "fail", ("fail", "quarantine"))
+
+
+def _resolve(given: Mapping[str, str]) -> SourceRequest:
+    """Return the request that the options state; InputError or CaptureError if it cannot be met."""
+    asked, damaged = _check_options(given)
+    names, form = read_names(given), read_form(given.get("from", ""))
+    stated = given.get("protocol") or _find_protocol(names, form, damaged)
+    protocol = resolve_dialect(stated, asked.dialect)
+    check_messages(protocol, asked.message, load_schemas(protocol).SCHEMAS)
+    check_columns(protocol, asked.columns)
+    if not names:
+        find_inputs(names)
+    return SourceRequest(names, form, protocol, asked, damaged)
+
+
+def _find_protocol(names: Sequence[str], form: str, damaged: Damaged) -> str:
+    inputs = find_inputs(names, read_form(form))
+    if inputs.packets:
         raise InputError(
-            "the specwire format does not support streaming reads: follow a growing capture with "
-            "`specwire pipeline watch`, or with follow() of specwire.runtime.spark.live.messages"
+            f"{inputs.packets[0]}: a packet capture does not state its protocol: name it with the option 'protocol'"
         )
+    survey = inputs.survey()
+    check_survey(survey, damaged)
+    found = list_protocols(survey.sound)
+    if len(found) != 1:
+        stated = " and ".join(found) or "no messages"
+        raise InputError(
+            f"{', '.join(names)}: the capture holds {stated}: name one with the option 'protocol'"
+        )
+    return found[0]
 
-    def read(self, partition: InputPartition) -> NoReturn:
-        """Raise InputError."""
-        self.initialOffset()
+
+class FailedStream(DataSourceStreamReader):
+    """Reader that raises an error as soon as Spark uses it."""
+
+    def __init__(self, error: Exception) -> None:
+        self._error = error
+
+    def initialOffset(self) -> dict[str, object]:
+        """Raise the error."""
+        raise self._error
+
+    def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
+        """Raise the error."""
+        raise self._error
 
 
 @dataclass
@@ -148,22 +247,30 @@ class Groups(InputPartition):
 
 
 class SpecwireReader(DataSourceReader):
-    """Reads a capture: planned on the driver, carried out by Python workers."""
+    """Reads captures: plans on the driver, decodes in Python workers."""
 
-    def __init__(self, folder: Path, protocol: str, asked: Options, damaged: Damaged) -> None:
-        self.folder, self.protocol, self.asked, self.damaged = folder, protocol, asked, damaged
+    def __init__(self, request: SourceRequest) -> None:
+        self.request = request
+        self._selection = PushedFilters()
+
+    def pushFilters(self, filters: list[Filter]) -> Iterable[Filter]:
+        """Take the filters on a tap's columns and return the others."""
+        return self._selection.take(filters, Reader(self.request.protocol, self.request.asked).noted)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return the row groups of all segments, small ones together; CaptureError for a file that is none."""
-        survey = survey_segments(self.folder)
-        check_survey(survey, self.damaged)
-        found: list[InputPartition] = [Groups((), (str(bad.path), bad.reason)) for bad in survey.unsound]
+        """Return a partition for each packet capture, and row groups of segments, small ones together.
+
+        Raises CaptureError for a file that is no segment, unless it is quarantined.
+        """
+        inputs = find_inputs(self.request.names, read_form(self.request.form))
+        survey = inputs.survey()
+        check_survey(survey, self.request.damaged)
+        found: list[InputPartition] = [OneFile(path) for path in inputs.packets]
+        found += (Groups((), (str(bad.path), bad.reason)) for bad in survey.unsound)
         groups: list[tuple[str, int]] = []
         octets = 0
         for segment in survey.sound:
-            footer = pq.read_metadata(segment.path)
-            for group in range(footer.num_row_groups):
-                size = footer.row_group(group).total_byte_size
+            for group, size in self._selection.row_groups(segment):
                 if groups and octets + size > _PARTITION_OCTETS:
                     found.append(Groups(tuple(groups)))
                     groups, octets = [], 0
@@ -173,45 +280,88 @@ class SpecwireReader(DataSourceReader):
 
     def read(self, partition: InputPartition) -> Iterator[pa.RecordBatch]:
         """Yield the decoded messages of a partition."""
+        reader = Reader(self.request.protocol, self.request.asked)
+        if isinstance(partition, OneFile):
+            yield from self._read_packets(reader, partition.path)
+            return
         assert isinstance(partition, Groups)
-        reader = Reader(self.protocol, self.asked)
         if partition.unsound:
-            yield from self._stand_in(reader, *partition.unsound)
+            yield from self._stand_in(reader, "segment", *partition.unsound)
         for path, group in partition.groups:
-            file = pq.ParquetFile(path)
-            stated = file.metadata.row_group(group)
-            rows = min(_BATCH_ROWS, max(1, _BATCH_OCTETS * stated.num_rows // max(1, stated.total_byte_size)))
-            for batch in file.iter_batches(rows, row_groups=[group], columns=reader.needed()):
-                yield reader.decode(batch, Path(path).as_uri())
+            yield from self._read_group(reader, Path(path), group)
 
-    def read_segment(self, path: Path) -> Iterator[pa.RecordBatch]:
-        """Yield the decoded messages of one segment, or what stands for a file that is none."""
+    def read_rows(self, path: Path, wanted: Wanted) -> Iterator[pa.RecordBatch]:
+        """Yield the messages of a segment that a stream wants, or a row for a file that is none."""
+        reader = Reader(self.request.protocol, self.request.asked)
+        if wanted.after is None:
+            raise CaptureError(
+                f"{path}: this stream has read some of the segments that it stands for, and it is unknown which "
+                "messages are new; begin with a new checkpoint"
+            )
         try:
             read_footer(path)
         except CaptureError as error:
-            if self.damaged == "fail":
+            if self.request.damaged == "fail":
                 raise
-            yield from self.read(Groups((), (str(path), str(error))))
-        else:
-            groups = range(pq.read_metadata(path).num_row_groups)
-            yield from self.read(Groups(tuple((str(path), group) for group in groups)))
+            yield from self._stand_in(reader, "segment", str(path), str(error))
+            return
+        for group in range(pq.read_metadata(path).num_row_groups):
+            yield from self._read_group(reader, path, group, wanted)
 
-    def _stand_in(self, reader: Reader, path: str, reason: str) -> Iterator[pa.RecordBatch]:
-        """The one row of a file that is no segment, as the mode wants it."""
-        if self.asked.mode is Mode.FAILFAST:
+    def _read_group(
+        self, reader: Reader, path: Path, group: int, wanted: Wanted | None = None
+    ) -> Iterator[pa.RecordBatch]:
+        with pq.ParquetFile(path) as file:
+            stated = file.metadata.row_group(group)
+            rows = min(_BATCH_ROWS, max(1, _BATCH_OCTETS * stated.num_rows // max(1, stated.total_byte_size)))
+            columns = reader.needed((*self._selection.columns, "seq"))
+            for batch in file.iter_batches(rows, row_groups=[group], columns=columns):
+                yield from self._decode(reader, _narrow(batch, wanted), path)
+
+    def _read_packets(self, reader: Reader, path: Path) -> Iterator[pa.RecordBatch]:
+        file = PacketFile(path, packages_of(self.request.protocol))
+        try:
+            for table in file.read():
+                for batch in table.to_batches(_BATCH_ROWS):
+                    yield from self._decode(reader, batch, path)
+        except CaptureError as error:
+            if self.request.damaged == "fail":
+                raise
+            file.notes.append(str(error))
+        log_notes(file)
+        if self.request.damaged == "quarantine":
+            for note in file.notes:
+                yield from self._stand_in(reader, "packets", str(path), f"{path}: {note}")
+
+    def _decode(self, reader: Reader, batch: pa.RecordBatch, path: Path) -> Iterator[pa.RecordBatch]:
+        selected = self._selection.apply(batch)
+        if selected.num_rows:
+            yield reader.decode(selected, path.as_uri())
+
+    def _stand_in(self, reader: Reader, kind: str, path: str, reason: str) -> Iterator[pa.RecordBatch]:
+        """Yield the row that says what cannot be read of a file, as the mode wants it."""
+        if self.request.asked.mode is Mode.FAILFAST:
             raise InputError(reason)
-        if self.asked.mode is Mode.PERMISSIVE:
-            yield quarantined(reader, reason, Path(path).as_uri())
+        if self.request.asked.mode is Mode.PERMISSIVE and self._selection.takes_nothing:
+            yield quarantined(reader, kind, reason, Path(path).as_uri())
 
 
-def local_folder(path: str) -> Path:
-    """Return the folder that a path or a ``file:`` address names; InputError for any other address."""
-    parts = urlsplit(path)
-    if parts.scheme == "file":
-        return Path(unquote(parts.path))
-    if parts.scheme and "//" in path:
-        raise InputError(
-            f"{path}: the format specwire reads folders that every worker sees as files; "
-            "read other places as Parquet and decode() that"
-        )
-    return Path(path)
+def _narrow(batch: pa.RecordBatch, wanted: Wanted | None) -> pa.RecordBatch:
+    """Return the messages of a batch that a stream wants."""
+    if wanted is None or (wanted.after == -1 and wanted.upto is None):
+        return batch
+    upto = (1 << 63) - 1 if wanted.upto is None else wanted.upto
+    return batch.filter((pc.field("seq") > wanted.after) & (pc.field("seq") <= upto))
+
+
+def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: str) -> DataFrame:
+    """Return the decoded messages of a growing capture folder as a stream, as `decode` does.
+
+    Everything in it is read as `protocol`; `options` are those of the format ``specwire``. A file
+    that is no whole segment is a row without a message whose `_error` is of kind ``segment``. With
+    one checkpoint, each message comes
+    once: also after restarts, and if segments are compacted.
+    """
+    register_source(spark, SpecwireSource)  # a declarative pipeline must not set what `register` does
+    stated = {"damaged": "quarantine", **options, "protocol": protocol}
+    return spark.readStream.format(NAME).options(**stated).load(str(capture))

@@ -32,7 +32,7 @@ from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store
 from tests.runtime.spark import captures
 from tests.runtime.spark.cluster.servers import Server
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 from tests.runtime.spark.live.same import count, read_rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]

@@ -20,7 +20,7 @@ from specwire.runtime.spark.session.opening import open_session
 from specwire.runtime.spark.session.target import Target
 from tests.runtime.spark.captures import ICANHAZ_OK, NOM, OHAI, OHAI_OK, SHORT_NOM
 from tests.runtime.spark.cluster.servers import Server
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 
 pytestmark = [pytest.mark.spark, pytest.mark.slow]
 

@@ -11,19 +11,20 @@ from pyspark.sql.streaming.stateful_processor import ExpiredTimerInfo, TimerValu
 from pyspark.sql.streaming.tws_tester import TwsTester
 from pyspark.sql.types import Row
 
-from specwire.runtime.spark.live.alerting import ALERTS, BUNDLES, NoticedReader, Watcher
-from specwire.runtime.spark.live.arriving import Patience
+from specwire.runtime.spark.live.alerting import ALERTS, BUNDLES, NoticedSource, Watcher
 from specwire.runtime.spark.live.conversing import Rules
-from specwire.runtime.spark.live.position import Position
+from specwire.runtime.spark.reading.position import Position
+from specwire.runtime.spark.reading.stream import FolderStream
 from tests.runtime.spark import captures
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 
 KEY = ("filemq", "server-1-0", "c1")
 
 
 def read_rows(folder: Path) -> list[Row]:
     """What a task of the stream reads of a folder."""
-    reader = NoticedReader(folder, Patience(), None)
+    reader = NoticedSource({"path": str(folder)}).streamReader(BUNDLES)
+    assert isinstance(reader, FolderStream)
     start = reader.initialOffset()
     end = reader.latestOffset(start, reader.getDefaultReadLimit())
     rows = [row for part in reader.partitions(start, end) for row in reader.read(part)]
@@ -116,5 +117,5 @@ def test_segments_are_shared_out_and_put_in_order_again(tmp_path: Path) -> None:
 
 def test_a_stream_starts_with_nothing() -> None:
     """And asks no task for it."""
-    reader = NoticedReader(Path("nosuch"), Patience(), None)
+    reader = NoticedSource({"path": "nosuch"}).streamReader(BUNDLES)
     assert Position.from_json(reader.initialOffset()) == Position()

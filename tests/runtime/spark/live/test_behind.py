@@ -17,13 +17,12 @@ from specwire.runtime.spark.live import behind
 from specwire.runtime.spark.live.behind import (
     ABANDONED_S,
     WORD,
-    Alerts,
     StoreAlerts,
-    go_round,
     naming_what_is_missing,
     saying_so,
 )
 from specwire.runtime.spark.live.rounds import Rounds
+from specwire.runtime.spark.live.watch import LocalAlerts, go_round
 from specwire.runtime.spark.live.work import Watch, Work
 from specwire.runtime.spark.pipeline.request import Request
 
@@ -109,6 +108,7 @@ class Round:
         self.said: list[str] = []
         self.active, self.busy = True, False
         self.running = self
+        self.look_s = 0.0
         self._takes = takes
         self._stop = stop
 
@@ -123,6 +123,9 @@ class Round:
         self.said.append("follow")
         self.active = len(self._takes) > 1
 
+    def raise_failure(self) -> None:
+        """Nothing has failed."""
+
     def catch_up(self, *, idle_s: float) -> None:
         self.said.append(f"catch up {idle_s:g}")
 
@@ -133,5 +136,5 @@ def test_rounds_go_on_until_their_end(tmp_path: Path, once: bool, rounds: int) -
     stop = threading.Event()
     each = Round([True, False, False, False], stop)
     request = Watch(Request(tmp_path), tmp_path, answers_s=70.0, once=once)
-    go_round(cast(Rounds, each), cast(Alerts, each), request, cast(Work, each), stop)
+    go_round(cast(Rounds, each), cast(LocalAlerts, each), request, cast(Work, each), stop)
     assert each.said == (["take", "follow", "catch up 7"] * rounds)[: 3 * rounds - once]

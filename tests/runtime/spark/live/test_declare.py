@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pyarrow.parquet as pq
 import pytest
+from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.live.declare import declare
+from specwire.runtime.spark.live.declare import declare, stream_files
 from specwire.runtime.spark.session.installed_java import find_java
 from tests.runtime.spark import captures
 
@@ -129,3 +130,12 @@ def test_spark_pipelines_runs_it(tmp_path: Path) -> None:
         tap = f"server-2-{turn}"
         captures.write_capture(capture, messages, tap=tap, protocol="flux")
         expected |= {(tap, "Request"): 2, (tap, None): 1}
+
+
+@pytest.mark.spark
+@pytest.mark.parametrize("name", ["{a}", "a[1]", "a*", "a?", "a\\b"])
+def test_a_folder_that_a_stream_would_read_more_than_once_is_refused(
+    spark: SparkSession, tmp_path: Path, name: str
+) -> None:
+    with pytest.raises(InputError, match="Spark's file source cannot read a folder with"):
+        stream_files(spark, tmp_path / name, "filemq")

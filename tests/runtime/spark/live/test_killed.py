@@ -29,7 +29,7 @@ from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store
 from tests.processes import kill_all
 from tests.runtime.spark import captures
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 from tests.runtime.spark.live.same import count, read_rows
 
 pytestmark = [pytest.mark.slow, pytest.mark.spark]
@@ -97,9 +97,8 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes], lo
 
 
 def batches(out: Path) -> int:
-    """How many batches Spark has begun; it keeps the last ones on record."""
-    folder = out / "live" / "tables" / "offsets"
-    return 1 + max((int(path.name) for path in folder.glob("*") if path.name.isdigit()), default=-1)
+    """How many batches were committed; the output folder keeps the last number of each stream."""
+    return sum(number + 1 for number in Store(out).manifest.batches.values())
 
 
 def alerts(out: Path) -> int:

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from specwire.generated.filemq import columns
 from specwire.runtime.spark.live.noticing import notice
 from tests.runtime.spark import captures
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 
 
 def test_texts_that_are_not_utf_8_are_made_so(tmp_path: Path) -> None:

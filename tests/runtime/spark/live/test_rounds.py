@@ -7,13 +7,15 @@ from pathlib import Path
 
 import pytest
 
+from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.live.arriving import Patience
 from specwire.runtime.spark.live.rounds import NAME, Rounds
+from specwire.runtime.spark.live.running import RETRIES, RETRY_S
 from specwire.runtime.spark.live.work import Stopped, Watch
 from specwire.runtime.spark.pipeline.request import Request
+from specwire.runtime.spark.reading.stream import Patience
 from tests.runtime.spark import captures
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 
 LIMIT = 2
 """Segments that make a batch, at most."""
@@ -29,6 +31,7 @@ class Noted:
         self.batches: list[tuple[str, int, list[str]]] = []
         self.failure: Exception | None = None
         self._stream = ""
+        self.failures: list[str] = []
 
     def name_stream(self, name: str, stream: str) -> None:
         assert name == "tables"
@@ -38,6 +41,9 @@ class Noted:
         if self.failure is not None:
             raise self.failure
         self.batches.append((self._stream, number, list(names)))
+
+    def tell_failure(self, text: str) -> None:
+        self.failures.append(text)
 
 
 class Place:
@@ -135,3 +141,18 @@ def test_a_folder_that_cannot_be_written_is_told(place: Place) -> None:
     (place.kept / f".{NAME}.tmp").mkdir()
     with pytest.raises(JobError, match=rf"{NAME}: it cannot be written: Is a directory"):
         rounds.take(LATER_S)
+
+
+def test_a_folder_that_cannot_be_read_for_a_moment_is_tried_again(place: Place) -> None:
+    """A few times, each after a longer pause."""
+    name = place.add(0)
+    rounds = place.begin()
+    aside = place.capture.rename(place.capture.with_name("aside"))
+    assert not rounds.take(0.0) and not rounds.take(RETRY_S / 2) and len(place.noted.failures) == 1
+    aside.rename(place.capture)
+    assert rounds.take(RETRY_S) and place.noted.batches[0][2] == [name]
+    place.capture.rename(aside)
+    for number in range(RETRIES):
+        assert not rounds.take((number + 1) * LATER_S)
+    with pytest.raises(CaptureError, match="cannot be read"):
+        rounds.take((RETRIES + 1) * LATER_S)

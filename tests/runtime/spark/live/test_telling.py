@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from specwire.runtime.spark.live.alert_table import alert_file
-from specwire.runtime.spark.live.telling import NAME, Telling, forget_told, last_commit
+from specwire.runtime.spark.live.behind import TOLD, Telling, forget_told, last_commit
 
 STREAM = "0123456789abcdef"
 
@@ -87,7 +87,7 @@ def test_what_was_told_here_is_not_told_again(place: Place) -> None:
     place.store(7, "a")
     place.commit(7)
     assert place.begin().tell(STREAM) == 0
-    (place.folder / NAME).write_bytes(b"\0")
+    (place.folder / TOLD).write_bytes(b"\0")
     assert place.begin().tell(STREAM) == 0
 
 

@@ -13,11 +13,11 @@ from typing import cast
 import pytest
 from pyspark.sql import SparkSession
 
+from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.live.alert_table import read_alerts
 from specwire.runtime.spark.live.alerting import STATE_SETTINGS
-from specwire.runtime.spark.live.arriving import Patience
 from specwire.runtime.spark.live.conversing import Rules
 from specwire.runtime.spark.live.watch import check, watch
 from specwire.runtime.spark.live.work import Batch, Listener, Watch
@@ -28,8 +28,9 @@ from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store
 from specwire.runtime.spark.pipeline.summary import Summary
+from specwire.runtime.spark.reading.stream import Patience
 from tests.runtime.spark import captures
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import add_segment
 from tests.runtime.spark.live.same import count, read_rows
 
 LIMIT_S = 600.0
@@ -209,3 +210,12 @@ def test_a_folder_that_cannot_be_written_is_told_before_spark(tmp_path: Path) ->
     (out / "manifest.json").write_bytes(Manifest(run=1).to_json())
     with pytest.raises(InputError, match="live: a watch cannot write there: Is a directory"):
         watch(cast(SparkSession, None), Watch(Request(capture), out), threading.Event())
+
+
+def test_a_folder_of_packet_captures_is_refused(tmp_path: Path) -> None:
+    """Files that a recorder still writes are incomplete; a folder that is still empty is watched."""
+    (capture := tmp_path / "pcaps").mkdir()
+    check(Watch(Request(capture), tmp_path / "out"))
+    (capture / "a.pcap").write_bytes(bytes.fromhex("d4c3b2a1") + bytes(20))
+    with pytest.raises(CaptureError, match="a folder of packet captures cannot be watched"):
+        check(Watch(Request(capture), tmp_path / "out"))

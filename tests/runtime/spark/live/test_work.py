@@ -10,7 +10,7 @@ from typing import cast
 
 import msgspec
 import pytest
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.errors import BusyError
 from specwire.runtime.spark.live.work import Batch, Listener, Stopped, Watch, Work
@@ -21,16 +21,6 @@ from specwire.runtime.spark.pipeline.summary import Summary
 
 LIMIT_S = 60.0
 """For what takes milliseconds on a machine that has nothing else to do."""
-
-
-class NoNames:
-    """A batch without segments, which needs nothing of Spark."""
-
-    def collect(self) -> list[object]:
-        return []
-
-
-NO_NAMES = cast(DataFrame, NoNames())
 
 
 class Heard(Listener):
@@ -74,7 +64,7 @@ def test_a_batch_waits_for_a_run(place: Place) -> None:
     """It tells so once, and is committed when the run has ended."""
     with ThreadPoolExecutor(1) as threads:
         with begin(place.out):
-            running = threads.submit(place.work.take_batch, NO_NAMES, 0)
+            running = threads.submit(place.work.take_names, [], 0)
             assert place.heard.waiting.wait(LIMIT_S)
         running.result(LIMIT_S)
     assert (place.heard.waits, place.heard.batches) == (1, [0])
@@ -85,7 +75,7 @@ def test_a_batch_waits_for_a_run(place: Place) -> None:
 def test_a_stop_ends_the_wait(place: Place) -> None:
     """The batch runs next time, and nothing has failed."""
     with ThreadPoolExecutor(1) as threads, begin(place.out):
-        running = threads.submit(place.work.take_batch, NO_NAMES, 0)
+        running = threads.submit(place.work.take_names, [], 0)
         assert place.heard.waiting.wait(LIMIT_S)
         place.stop.set()
         with pytest.raises(Stopped):

@@ -11,10 +11,14 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.datasource import EqualTo, In, LessThan
 
+from specwire.runtime.capture.compact import compact
 from specwire.runtime.capture.segments import COLUMNS
 from specwire.runtime.spark import decode, read, register, tables
+from specwire.runtime.spark.reading.source import Groups, SpecwireSource
 from specwire.runtime.spark.session.failures import describe_failure
+from tests.runtime.capture.folders import TAP, TUESDAY_S, names, put_segment
 from tests.runtime.spark import captures
 
 pytestmark = pytest.mark.spark
@@ -26,6 +30,10 @@ MESSAGES = [
     ("C", captures.SHORT_NOM),
     ("S", captures.HUGZ),
 ]
+
+
+ODD = 5
+"""Rows with nulls, or nothing, in them."""
 
 
 @pytest.fixture(scope="module")
@@ -104,7 +112,7 @@ def test_failfast_names_file_message_field_and_offset(session: SparkSession, fol
     [
         (
             {"modes": "x"},
-            "there is no option 'modes' (is it 'mode'?); the known ones are path, protocol, damaged, mode,",
+            "there is no option 'modes' (is it 'mode'?); the known ones are path, paths, from, protocol, damaged, gap_s,",
         ),
         ({"debug": "true"}, "there is no option 'debug'; the known ones are path,"),
         ({"mode": "x"}, "option 'mode' is 'x'; it may be PERMISSIVE or DROPMALFORMED or FAILFAST"),
@@ -123,7 +131,7 @@ def test_what_cannot_be_asked_for_is_one_sentence(
 
 def test_a_place_that_is_no_capture_is_one_sentence(session: SparkSession, tmp_path: Path) -> None:
     """Or none of this machine's."""
-    assert failure(session, tmp_path / "gone").endswith("gone: there is no such capture folder")
+    assert failure(session, tmp_path / "gone").endswith("gone: there is no such capture folder or file")
     with pytest.raises(PySparkException) as caught:
         session.read.format("specwire").load("s3://bucket/capture")
     assert describe_failure(caught.value).startswith("s3://bucket/capture: the format specwire reads folders")
@@ -168,11 +176,28 @@ def test_files_that_are_no_segments(session: SparkSession, tmp_path: Path) -> No
     assert "cut.parquet: " in told_first or "foreign.parquet: " in told_first
 
 
-@pytest.mark.parametrize("clause", ["OPTIONS (path '{0}')", "LOCATION '{0}'"])
-def test_a_catalog_table_is_refused(session: SparkSession, folder: Path, clause: str) -> None:
-    """Spark 4 would create the table, and read it without options."""
-    with pytest.raises(PySparkException, match="use CREATE TEMPORARY VIEW"):
-        session.sql(f"CREATE TABLE noms USING specwire {clause.format(folder)}")
+@pytest.mark.parametrize(
+    "clause", ["OPTIONS (path '{0}', message 'Nom')", "OPTIONS (message 'Nom') LOCATION '{0}'"]
+)
+def test_a_catalog_table(session: SparkSession, folder: Path, clause: str) -> None:
+    """Its options are those of its creation, in every session of the catalog; Spark's and the user's properties are not."""
+    session.sql(
+        f"CREATE TABLE noms USING specwire {clause.format(folder)} COMMENT 'NOM' TBLPROPERTIES ('team' = 'a')"
+    )
+    try:
+        rows = session.sql("SELECT seq, Nom.credit FROM noms WHERE tap = 'server-1-0'").collect()
+        assert [tuple(row) for row in rows] == [(1, 1 << 40), (3, None)]
+        other = session.newSession()
+        register(other)
+        assert other.table("noms").columns == load(session, folder, message="Nom").columns
+        assert other.sql("SELECT seq FROM noms WHERE seq = 1 AND _message = 'Nom'").collect() == [(1,)]
+    finally:
+        session.sql("DROP TABLE noms")
+
+
+def test_a_catalog_table_with_unknown_options_is_refused(session: SparkSession, folder: Path) -> None:
+    with pytest.raises(PySparkException, match="there is no option 'massage'"):
+        session.sql(f"CREATE TABLE bad USING specwire OPTIONS (path '{folder}', massage 'Nom')")
 
 
 def test_a_temporary_view_in_sql(session: SparkSession, folder: Path) -> None:
@@ -188,8 +213,111 @@ def test_a_temporary_view_in_sql(session: SparkSession, folder: Path) -> None:
     assert rows == expected and rows
 
 
-def test_a_streaming_read_is_refused(session: SparkSession, folder: Path, tmp_path: Path) -> None:
-    stream = session.readStream.format("specwire").load(str(folder))
+def test_lists_patterns_and_files(session: SparkSession, folder: Path, tmp_path: Path) -> None:
+    """Each file once, whatever it is called; `read` takes the same names."""
+    one = captures.write_capture(tmp_path / "host=a, é [1]", [("C", captures.NOM)], tap="a-1-0")
+    two = captures.write_capture(
+        tmp_path / "host=b", [("C", captures.HUGZ), ("C", captures.NOM)], tap="b-1-0"
+    )
+    file = next(two.iterdir())
+    named: list[tuple[list[str], int]] = [
+        ([str(one), str(two)], 3),
+        ([f"{tmp_path}/host=*"], 3),
+        ([f"{tmp_path}/host={{b,c}}/*.parquet", str(file)], 2),
+        ([f"{tmp_path}/host=b/../host=a, é [1]"], 1),
+        ([file.as_uri()], 2),
+    ]
+    for texts, count in named:
+        loaded = session.read.format("specwire").load(texts if len(texts) > 1 else texts[0])
+        assert loaded.count() == read(session, texts).count() == count, texts
+    with pytest.raises(PySparkException) as caught:
+        session.read.format("specwire").load(f"{tmp_path}/nothing*")
+    assert describe_failure(caught.value).endswith("nothing*: no file or folder matches this pattern")
+    assert failure(session, tmp_path).endswith(
+        f"the capture folder holds no segments (*.parquet) and no packet captures; name its folders as {tmp_path}/*"
+    )
+
+
+QUERIES = [
+    "tap = 'b' and seq > 2",
+    "sender in ('S', 'x') and conversation = 'c1'",
+    "not sender in ('S') and _message is not null",
+    "ts >= timestamp'2023-11-14 22:13:20.003' and ts < timestamp'2023-11-14 22:13:20.004'",
+    "tap is null or seq = 1",
+    "sender is null and seq between 1 and 3 and protocol <> 'flux'",
+    "tap <> 'b'",
+]
+
+
+@pytest.mark.parametrize("query", QUERIES)
+def test_filters_give_the_same_rows(session: SparkSession, folder: Path, query: str) -> None:
+    """Pushed or evaluated by Spark, damaged files included."""
+    unfiltered = load(session, folder, damaged="quarantine").localCheckpoint()
+    found = load(session, folder, damaged="quarantine").where(query)
+    assert sorted(map(str, found.collect())) == sorted(map(str, unfiltered.where(query).collect()))
+
+
+def test_filters_skip_row_groups_and_rows(folder: Path) -> None:
+    """By the footers of the segments; what is not evaluated here is returned."""
+    source = SpecwireSource({"path": str(folder), "protocol": "filemq"})
+    reader = source.reader(source.schema())
+    other = EqualTo(("_message",), "Nom")
+    assert [*reader.pushFilters([EqualTo(("tap",), "b"), LessThan(("seq",), 2), other])] == [other]
+    (part,) = reader.partitions()
+    assert isinstance(part, Groups)
+    assert [(Path(name).name, group) for name, group in part.groups] == [("odd.parquet", 0)]
+    assert sum(batch.num_rows for batch in reader.read(part)) == 2
+    assert [*reader.pushFilters([In(("seq",), (1, None))])] == [In(("seq",), (1, None))]
+
+
+def test_a_stream_reads_messages_once(session: SparkSession, tmp_path: Path) -> None:
+    """Over restarts, compaction of half-read segments, and a batch that runs again after compaction."""
+    capture, found, kept = tmp_path / "capture", tmp_path / "found", tmp_path / "checkpoint"
+
+    def take() -> list[int]:
+        stream = session.readStream.format("specwire").load(str(capture)).select("seq")
+        query = stream.writeStream.format("parquet").option("checkpointLocation", str(kept))
+        assert query.trigger(availableNow=True).start(str(found)).awaitTermination(600)
+        return sorted(row.seq for row in session.read.parquet(str(found)).collect())
+
+    for number in range(3):
+        put_segment(capture, number, range(number * 5, number * 5 + 5))
+    assert take() == list(range(15))
+    put_segment(capture, 3, range(15, 20))
+    compact(capture, now_s=TUESDAY_S)
+    assert names(capture) == [f"{TAP}-000000_000003.parquet"]
+    assert take() == list(range(20))
+    for log in ("commits", "offsets"):
+        (kept / log / f".{1}.crc").unlink(missing_ok=True)
+    (kept / "commits" / "1").unlink()
+    assert take() == list(range(20))
+
+
+def test_a_stream_that_cannot_be_is_one_sentence(session: SparkSession, folder: Path, tmp_path: Path) -> None:
+    stream = (
+        session.readStream.format("specwire").option("protocol", "filemq").load(str(folder / "odd.parquet"))
+    )
     query = stream.writeStream.format("noop").option("checkpointLocation", str(tmp_path)).start()
-    with pytest.raises(PySparkException, match="does not support streaming reads: follow a growing"):
+    with pytest.raises(PySparkException, match="a stream follows one folder of capture segments"):
         query.awaitTermination(60)
+
+
+LIVE = Path(__file__).parents[4] / "docs" / "how-to" / "live.md"
+
+
+def test_follow_as_documented(session: SparkSession, folder: Path, tmp_path: Path) -> None:
+    """A damaged file is a row with an error, and does not end the stream; folders may have any name."""
+    text = LIVE.read_text(encoding="utf-8").replace('"captures/today"', repr(str(folder)))
+    (block,) = re.findall(r"```py\n(.*?)```", text, re.DOTALL)
+    names: dict[str, Any] = {"spark": session}
+    exec(compile(block.replace('"flux"', '"filemq", settle_s="0"'), LIVE.name, "exec"), names)  # noqa: S102
+    messages = names["messages"]
+    assert messages.schema["_message"].metadata["comment"]
+    (cut := folder / "cut-1-0-000000.parquet").write_bytes(b"PAR1")
+    try:
+        query = messages.writeStream.format("memory").queryName("followed").trigger(availableNow=True)
+        assert query.start().awaitTermination(600)
+    finally:
+        cut.unlink()
+    kinds = [row.kind for row in session.sql("SELECT _error.kind AS kind FROM followed").collect()]
+    assert len(kinds) == len(MESSAGES) + ODD + 1 and kinds.count("segment") == 1

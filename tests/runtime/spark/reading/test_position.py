@@ -7,7 +7,7 @@ import json
 import msgspec
 import pytest
 
-from specwire.runtime.spark.live.position import Position, parse_name
+from specwire.runtime.spark.reading.position import Position
 
 
 def name(tap: str, number: int) -> str:
@@ -74,12 +74,30 @@ def test_a_position_is_json() -> None:
 @pytest.mark.parametrize("other", ["merged.parquet", "a-12.parquet", "-000001.parquet", "a-0000001.parquet"])
 def test_names_that_no_tap_gives(other: str) -> None:
     """They are kept as they are."""
-    assert parse_name(other) is None
     position = Position().add([other])
     assert position.others == (other,) and position.has(other)
     assert position.names_since(Position()) == [other]
 
 
-def test_a_long_number_is_a_number() -> None:
-    """After a million segments the names are longer."""
-    assert parse_name("a-1-0-1000000.parquet") == ("a-1-0", 1_000_000)
+COMPACTED = "a-1-0-000002_000005.parquet"
+
+
+def test_a_compacted_segment_is_its_numbers() -> None:
+    """It is read if they were; a later position names it in place of them."""
+    before = Position().add([name("a-1-0", number) for number in range(6)])
+    assert before.has(COMPACTED)
+    fresh = Position().add([COMPACTED])
+    assert fresh.names_since(Position()) == [COMPACTED] and fresh.last("a-1-0") == 5
+    assert fresh.has(name("a-1-0", 4)) and not fresh.has(name("a-1-0", 1))
+
+
+def test_the_first_messages_of_a_compacted_segment_may_be_known() -> None:
+    """Those of the segments that were read, which must be the first ones."""
+    empty = Position()
+    assert (empty.seq_before(COMPACTED), empty.seq_before(name("a-1-0", 3))) == (-1, -1)
+    begun = empty.add([name("a-1-0", number) for number in range(4)], seqs={"a-1-0": 39})
+    assert not begun.has(COMPACTED) and begun.seq_before(COMPACTED) == 39
+    assert begun.add([COMPACTED]).names_since(begun) == [COMPACTED]
+    holed = empty.add([name("a-1-0", 4)], seqs={"a-1-0": 49})
+    assert holed.seq_before(COMPACTED) is None
+    assert Position.from_json(begun.to_json()) == begun

@@ -8,16 +8,21 @@ from typing import Any
 import pytest
 from pyspark.sql.streaming.datasource import ReadAllAvailable
 
-from specwire.runtime.spark.live.arriving import Patience
-from specwire.runtime.spark.live.position import Position
-from specwire.runtime.spark.live.source import SegmentReader
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.reading.position import Position
+from specwire.runtime.spark.reading.stream import FolderStream, Patience, Wanted
 from tests.runtime.spark import captures
-from tests.runtime.spark.live.growing import add_segment
+from tests.runtime.spark.growing import TAP, add_segment
 
 SAID = [("C", captures.NOM)]
 
 
-def give(reader: SegmentReader, start: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
+def stream(folder: Path, *, settle_s: float = 5.0) -> FolderStream:
+    """A stream of the names that its tasks are asked to read."""
+    return FolderStream(folder, Patience(settle_s=settle_s), lambda path, wanted: iter([wanted]))
+
+
+def give(reader: FolderStream, start: dict[str, Any]) -> tuple[list[str], dict[str, Any]]:
     """The names that come next, and the offset after them."""
     end = reader.latestOffset(start, ReadAllAvailable())
     return Position.from_json(end).names_since(Position.from_json(start)), end
@@ -27,7 +32,7 @@ def test_what_was_given_is_not_looked_up_again(tmp_path: Path, monkeypatch: pyte
     """One look at a name finds that it was given; the looks after that are at new names."""
     for number in range(3):
         add_segment(tmp_path, number, SAID, first=number)
-    reader = SegmentReader(tmp_path, Patience())
+    reader = stream(tmp_path)
     names, offset = give(reader, reader.initialOffset())
     assert names == [f"server-1-0-00000{number}.parquet" for number in range(3)]
     looked: list[str] = []
@@ -48,7 +53,7 @@ def test_what_was_given_is_not_looked_up_again(tmp_path: Path, monkeypatch: pyte
 def test_a_file_that_comes_back_after_its_tap_was_forgotten_is_given(tmp_path: Path) -> None:
     """What a look remembers ends with the file."""
     path = add_segment(tmp_path, 0, SAID, first=0)
-    reader = SegmentReader(tmp_path, Patience())
+    reader = stream(tmp_path)
     _, offset = give(reader, reader.initialOffset())
     assert give(reader, offset) == ([], offset)
     path.unlink()
@@ -64,7 +69,7 @@ def test_a_file_that_was_slow_to_be_copied_is_given_again_when_it_is_whole(tmp_p
     path = add_segment(tmp_path, 0, SAID, first=0)
     octets = path.read_bytes()
     path.write_bytes(octets[:-9])
-    reader = SegmentReader(tmp_path, Patience(settle_s=0.0))
+    reader = stream(tmp_path, settle_s=0.0)
     names, offset = give(reader, reader.initialOffset())
     assert names == [path.name]
     assert give(reader, offset) == ([], offset)
@@ -74,7 +79,7 @@ def test_a_file_that_was_slow_to_be_copied_is_given_again_when_it_is_whole(tmp_p
     _change(path, octets)
     names, offset = give(reader, offset)
     assert names == [path.name, "server-1-0-000001.parquet"]
-    assert give(SegmentReader(tmp_path, Patience()), offset) == ([], offset)
+    assert give(stream(tmp_path), offset) == ([], offset)
 
 
 def test_a_file_that_became_whole_is_among_those_that_are_here_now(tmp_path: Path) -> None:
@@ -82,9 +87,9 @@ def test_a_file_that_became_whole_is_among_those_that_are_here_now(tmp_path: Pat
     path = add_segment(tmp_path, 0, SAID, first=0)
     octets = path.read_bytes()
     path.write_bytes(octets[:-9])
-    _, offset = give(SegmentReader(tmp_path, Patience(settle_s=0.0)), Position().to_json())
+    _, offset = give(stream(tmp_path, settle_s=0.0), Position().to_json())
     _change(path, octets)
-    reader = SegmentReader(tmp_path, Patience())
+    reader = stream(tmp_path)
     reader.prepareForTriggerAvailableNow()
     assert give(reader, offset)[0] == [path.name]
 
@@ -94,3 +99,24 @@ def _change(path: Path, octets: bytes) -> None:
     before = path.stat().st_ctime
     while path.stat().st_ctime == before:
         path.write_bytes(octets)
+
+
+def test_another_checkpoint_is_refused(tmp_path: Path) -> None:
+    """Such as one of Spark's own file source."""
+    with pytest.raises(InputError, match="begin with a new checkpoint"):
+        stream(tmp_path).latestOffset({"logOffset": 3}, ReadAllAvailable())
+
+
+def test_a_batch_that_runs_again_finds_its_segments_compacted(tmp_path: Path) -> None:
+    """Its messages are those after the start's, up to the end's."""
+    for number in range(4):
+        add_segment(tmp_path, number, SAID * 5, first=number * 5)
+    reader = stream(tmp_path)
+    start = Position().add([f"{TAP}-00000{number}.parquet" for number in (0, 1)], seqs={TAP: 9}).to_json()
+    _, end = give(reader, start)
+    add_segment(tmp_path, 4, SAID * 5, first=20)
+    (compacted := tmp_path / f"{TAP}-000000_000004.parquet").touch()
+    for number in range(5):
+        (tmp_path / f"{TAP}-00000{number}.parquet").unlink()
+    (part,) = reader.partitions(start, end)
+    assert [*reader.read(part)] == [Wanted(compacted.name, 9, 19)]

@@ -1,0 +1,198 @@
+"""Files to read by the names that a user gives: folders, files, globs and lists of these.
+
+A `Path`, and a text that names a file, is meant literally, whatever characters it has. Another text
+with ``*``, ``?``, ``[…]`` or ``{a,b}`` is a pattern. A folder with segments is a capture, and its
+other files are ignored, as every reader of captures does. A folder without segments is read for its
+packet captures, which are recognised by their first four octets.
+"""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import product
+from pathlib import Path
+from typing import Literal, get_args
+from urllib.parse import unquote, urlsplit
+
+import msgspec
+
+from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.capture.names import SUFFIX, find_replaced, is_visible
+from specwire.runtime.capture.segments import Survey, list_all, survey_files
+from specwire.runtime.pcap.packets import is_packets
+from specwire.runtime.spark.errors import InputError
+
+Form = Literal["", "capture", "pcap"]
+"""Kind of input that a user asks for; the empty text lets the content decide."""
+
+_PATTERN = re.compile(r"[*?\[{]")
+_ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Files to read, each once, in the order of their names.
+
+    Attributes:
+        segments: files that should be capture segments, unread.
+        packets: files that should be packet captures, unread.
+        replaced: segments that a compacted segment stands for.
+        folder: the folder if the inputs are the segments of exactly one folder.
+    """
+
+    segments: tuple[Path, ...] = ()
+    packets: tuple[Path, ...] = ()
+    replaced: tuple[Path, ...] = ()
+    folder: Path | None = None
+
+    def survey(self) -> Survey:
+        """Read the footer of every segment."""
+        return survey_files(self.segments, self.replaced)
+
+
+def read_names(given: Mapping[str, str]) -> tuple[str, ...]:
+    """Return the names in Spark's options `path` and `paths`, a JSON array by `load([a, b])`.
+
+    Raises InputError if `paths` is not such an array.
+    """
+    if listed := given.get("paths"):
+        try:
+            return msgspec.json.decode(listed, type=tuple[str, ...])
+        except msgspec.DecodeError as error:
+            raise InputError(f"option 'paths' is {listed!r}; it must be a JSON array of texts") from error
+    return (given["path"],) if given.get("path") else ()
+
+
+def read_form(word: str) -> Form:
+    """Return the value of option `from`; InputError for an unknown one."""
+    for known in get_args(Form):
+        if word.casefold() == known:
+            form: Form = known
+            return form
+    raise InputError(f"option 'from' is {word!r}; it may be capture or pcap")
+
+
+def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
+    """Return the files that the names mean.
+
+    Raises CaptureError for a name without a file, and for a file that is neither a segment nor a
+    packet capture. Raises InputError for an address of another file system, and for no name at all.
+    """
+    if not names:
+        raise InputError("there is no path: name the capture's folder in load(), or in the option 'path'")
+    found = [one for name in names for one in _find(name, form)]
+    segments = _unique(path for one in found for path in one.segments)
+    by_folder: dict[Path, list[str]] = {}
+    for path in segments:
+        by_folder.setdefault(path.parent, []).append(path.name)
+    replaced = {
+        folder / name for folder, present in by_folder.items() for name in find_replaced(present)
+    }.union(path for one in found for path in one.replaced)
+    return Inputs(
+        tuple(path for path in segments if path not in replaced),
+        tuple(_unique(path for one in found for path in one.packets)),
+        tuple(sorted(replaced)),
+        found[0].folder if len(found) == 1 else None,
+    )
+
+
+def local_path_of(name: Path | str) -> Path:
+    """Return the local file of a path or a ``file:`` address; InputError for other addresses.
+
+    Spark writes names into addresses without escapes, other programs escape them: an existing file
+    decides.
+    """
+    text = str(name)
+    parts = urlsplit(text)
+    if isinstance(name, Path) or not parts.scheme:
+        return Path(text)
+    if parts.scheme == "file":
+        plain = Path("/" + text.removeprefix("file:").lstrip("/"))
+        return plain if plain.exists() else Path(unquote(str(plain)))
+    if "://" in text:
+        raise InputError(
+            f"{text}: the format specwire reads folders that every worker sees as files; "
+            "read other places as Parquet and decode() that"
+        )
+    return Path(text)
+
+
+def holds_packet_captures(folder: Path) -> bool:
+    """Return whether a folder has packet captures and no segments."""
+    try:
+        return bool(find_inputs([folder]).packets)
+    except CaptureError:
+        return False
+
+
+def _find(name: Path | str, form: Form) -> Iterator[Inputs]:
+    path = local_path_of(name)
+    if isinstance(name, Path) or path.exists() or not _PATTERN.search(str(path)):
+        yield _look_at(path, form)
+        return
+    matches = sorted({match for pattern in _expand(str(path)) for match in glob.glob(pattern)})
+    visible = [Path(match) for match in matches if Path(match).name[0] not in "._"]
+    if not visible:
+        raise CaptureError(f"{path}: no file or folder matches this pattern")
+    for match in visible:
+        yield _look_at(match, form)
+
+
+def _expand(pattern: str) -> Iterator[str]:
+    """Yield a pattern once for each of its alternatives: ``a{1,2}`` is ``a1`` and ``a2``."""
+    parts = _ALTERNATIVES.split(pattern)
+    choices = [part.split(",") if at % 2 else [part] for at, part in enumerate(parts)]
+    return ("".join(chosen) for chosen in product(*choices))
+
+
+def _look_at(path: Path, form: Form) -> Inputs:
+    if path.is_dir():
+        return _look_into(path, form)
+    if not path.exists():
+        raise CaptureError(f"{path}: there is no such capture folder or file")
+    if form == "pcap" or (form == "" and path.suffix != SUFFIX and _holds_packets(path)):
+        return Inputs(packets=(path,))
+    if form == "capture" or path.suffix == SUFFIX:
+        return Inputs(segments=(path,))
+    raise CaptureError(f"{path}: neither a capture segment (*{SUFFIX}) nor a packet capture (pcap, pcapng)")
+
+
+def _look_into(folder: Path, form: Form) -> Inputs:
+    try:
+        names = sorted(entry.name for entry in folder.iterdir() if entry.name[0] not in "._")
+    except OSError as error:
+        raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
+    if form == "capture" or (form == "" and any(map(is_visible, names))):
+        segments, replaced = list_all(folder)
+        return Inputs(tuple(segments), (), tuple(replaced), folder)
+    packets = tuple(folder / name for name in names if _holds_packets(folder / name))
+    if packets:
+        return Inputs(packets=packets)
+    wanted = "packet captures (pcap, pcapng)" if form else f"segments (*{SUFFIX}) and no packet captures"
+    hint = f"; name its folders as {folder}/*" if any((folder / name).is_dir() for name in names) else ""
+    raise CaptureError(f"{folder}: the capture folder holds no {wanted}{hint}")
+
+
+def _holds_packets(path: Path) -> bool:
+    """Return whether a file begins as a packet capture does.
+
+    A file that cannot be read does not.
+    """
+    try:
+        if not path.is_file():
+            return False
+        with path.open("rb") as file:
+            return is_packets(file.read(4))
+    except OSError:
+        return False
+
+
+def _unique(paths: Iterator[Path]) -> list[Path]:
+    """Return paths without those of a file that is there already, by another name."""
+    found: dict[Path, Path] = {}
+    for path in paths:
+        found.setdefault(path.resolve(), path)
+    return list(found.values())

@@ -1,0 +1,171 @@
+"""Offset of a stream over a capture folder: which segments it has read, as compactly as possible.
+
+A tap numbers its segments from 0, and a stream reads them in that order. So a tap's position is one
+range of numbers, with gaps only for segments that were lost or come late. A compacted segment
+(``TAP-000042_000099.parquet``) stands for the numbers in its name: it is read already if all of
+these were, and read from a `seq` on if the first of them were. Files with other names (a capture
+that another tool rewrote) are kept by name. What is kept of a file is forgotten when the file
+leaves the folder, so an offset is as small as the capture is.
+
+A file that was cut off when it was read may become whole later. Such files are kept by name, with
+the time of their last
+change: one that has changed since then and is whole is read again.
+
+An offset is plain JSON. The segments between two offsets are those that the second has and the
+first has not.
+"""
+
+from __future__ import annotations
+
+from bisect import bisect_left
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Self
+
+import msgspec
+
+from specwire.runtime.capture.names import read_name, segment_name
+
+Stretch = tuple[int, int]
+"""Numbers from the first to the last, both among them."""
+
+
+class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """Segments that a stream has read.
+
+    Attributes:
+        taps: for each tap the numbers of its segments, as ascending ranges that do not touch.
+        others: names of other files, sorted, and of compacted segments.
+        unwhole: for files that were not whole when they were first read, the time of their last
+            change when they were last read, in seconds since 1970.
+        seqs: for each tap the greatest `seq` in its segments.
+    """
+
+    taps: dict[str, tuple[Stretch, ...]] = {}
+    others: tuple[str, ...] = ()
+    unwhole: dict[str, float] = {}
+    seqs: dict[str, int] = {}
+
+    @classmethod
+    def from_json(cls, offset: object) -> Self:
+        """Return the position that `to_json` wrote; msgspec.ValidationError for anything else."""
+        return msgspec.convert(offset, cls)
+
+    def to_json(self) -> dict[str, object]:
+        """Return the position as JSON's types."""
+        known: dict[str, object] = {
+            "taps": {tap: [list(stretch) for stretch in found] for tap, found in self.taps.items()},
+            "others": list(self.others),
+        }
+        more = {"unwhole": dict(self.unwhole), "seqs": dict(self.seqs)}
+        return known | {name: value for name, value in more.items() if value}
+
+    def last(self, tap: str) -> int:
+        """Return the highest number given of a tap, -1 for none."""
+        stretches = self.taps.get(tap)
+        return stretches[-1][1] if stretches else -1
+
+    def has(self, name: str) -> bool:
+        """Return whether the file with this name was read, or all segments that it stands for."""
+        at = bisect_left(self.others, name)
+        if self.others[at : at + 1] == (name,):
+            return True
+        read = read_name(name)
+        return read is not None and not _without([(read.first, read.last)], self.taps.get(read.tap, ()))
+
+    def seq_before(self, name: str) -> int | None:
+        """Return the greatest `seq` of a file that was read elsewhere: -1 for none, None if unknown.
+
+        It is known of a compacted segment if the segments that were read are the first ones that it
+        stands for.
+        """
+        read = read_name(name)
+        if read is None or not read.compacted:
+            return -1
+        whole = (read.first, read.last)
+        left = _without([whole], self.taps.get(read.tap, ()))
+        if left == [whole]:
+            return -1
+        return self.seqs.get(read.tap) if len(left) == 1 and left[0][1] == read.last else None
+
+    def add(
+        self,
+        names: Iterable[str],
+        unwhole: Mapping[str, float] | None = None,
+        seqs: Mapping[str, int] | None = None,
+    ) -> Position:
+        """Return the position after these files.
+
+        `unwhole` and `seqs` are what they add to these fields.
+        """
+        numbers: dict[str, list[Stretch]] = {}
+        others = set(self.others)
+        for name in names:
+            read = read_name(name)
+            if read is not None:
+                numbers.setdefault(read.tap, []).append((read.first, read.last))
+            if read is None or read.compacted:
+                others.add(name)
+        added = {tap: _join([*self.taps.get(tap, ()), *more]) for tap, more in numbers.items()}
+        greatest = {tap: max(seq, self.seqs.get(tap, -1)) for tap, seq in (seqs or {}).items()}
+        return Position(
+            {**self.taps, **added},
+            tuple(sorted(others)),
+            {**self.unwhole, **(unwhole or {})},
+            {**self.seqs, **greatest},
+        )
+
+    def forget_missing(self, present: Iterable[str]) -> Position:
+        """Return the position without taps and names that have no file among `present` any more."""
+        names = set(present)
+        taps = {read.tap for read in map(read_name, names) if read}
+        return Position(
+            {tap: stretches for tap, stretches in self.taps.items() if tap in taps},
+            tuple(name for name in self.others if name in names),
+            {name: changed_s for name, changed_s in self.unwhole.items() if name in names},
+            {tap: seq for tap, seq in self.seqs.items() if tap in taps},
+        )
+
+    def names_since(self, earlier: Position) -> list[str]:
+        """Return the names read since an earlier position: read again, then by tap, then others."""
+        names = sorted(
+            name
+            for name, changed_s in self.unwhole.items()
+            if earlier.has(name) and earlier.unwhole.get(name) != changed_s
+        )
+        known = set(earlier.others)
+        others = [name for name in self.others if name not in known]
+        compacted: dict[str, list[Stretch]] = {}
+        for read in map(read_name, others):
+            if read is not None:
+                compacted.setdefault(read.tap, []).append((read.first, read.last))
+        for tap, stretches in self.taps.items():
+            elsewhere = _join([*earlier.taps.get(tap, ()), *compacted.get(tap, ())])
+            for first, last in _without(stretches, elsewhere):
+                names += (segment_name(tap, number) for number in range(first, last + 1))
+        return [*names, *others]
+
+
+def _join(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    joined: list[Stretch] = []
+    for first, last in sorted(stretches):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def _without(stretches: Sequence[Stretch], known: Sequence[Stretch]) -> list[Stretch]:
+    """The numbers of `stretches` that are not in `known`."""
+    left: list[Stretch] = []
+    for first, last in stretches:
+        at = first
+        for known_first, known_last in known:
+            if known_last < at or known_first > last:
+                continue
+            if known_first > at:
+                left.append((at, known_first - 1))
+            at = known_last + 1
+        if at <= last:
+            left.append((at, last))
+    return left

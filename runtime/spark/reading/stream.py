@@ -1,0 +1,350 @@
+"""Stream over a growing capture folder: which segments come next, and the reader for Spark.
+
+`FolderStream` decides on the driver which files are next and has tasks read them with a function of
+its caller: decoded messages (`specwire.runtime.spark.reading.source`), or what alerts need. Its
+offsets are positions, so it needs no log beside Spark's checkpoint.
+
+Answers carry state from one segment of a tap to the next, so a tap's segments are read in the order
+of their numbers. A capture that is copied from another machine does not always grow in that order,
+and a file that is copied in place exists before it is whole. So a segment is held back
+
+- while an earlier one of its tap is missing, for `gap_s` after it appeared: then it is read, and
+  the earlier one is late should it ever come;
+- while it is not whole (Parquet keeps its index at the end), for `settle_s` after its last change:
+  then it is read, and the reader reports it as damaged. If it becomes whole later, it is read
+  again.
+
+No file is skipped for its age. Late segments are read when they come.
+
+Spark's own file source was not used, because one truncated file ends its query, it ignores files
+older than `maxFileAge`, it reads a tap's segments in the order of their changes, and its list of
+known files grows for ever.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql.datasource import DataSourceStreamReader, InputPartition
+from pyspark.sql.streaming.datasource import ReadAllAvailable, ReadLimit, SupportsTriggerAvailableNow
+
+from specwire.runtime.capture.errors import CaptureError
+from specwire.runtime.capture.names import find_replaced, is_compacted, is_visible, read_name
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.reading.position import Position
+
+MAGIC = b"PAR1"
+"""How a whole Parquet file ends, after the length of its footer."""
+
+
+class Wanted(msgspec.Struct, frozen=True):
+    """Messages of one segment that a batch reads.
+
+    Attributes:
+        name: the file.
+        after: only those with a greater `seq`; None if it is unknown which ones were read before.
+        upto: only those with this `seq` or a smaller one; None for all.
+    """
+
+    name: str
+    after: int | None = -1
+    upto: int | None = None
+
+
+ReadFile = Callable[[Path, Wanted], Iterator[Any]]
+"""Yields the rows of one segment."""
+
+
+class Arrival(msgspec.Struct, frozen=True):
+    """A file of the folder that was not given yet.
+
+    `changed_s` is when it came or changed here, in seconds since 1970.
+    """
+
+    name: str
+    changed_s: float
+    octets: int
+    whole: bool
+
+
+class Patience(msgspec.Struct, frozen=True):
+    """How long segments are held back, and how much is given at once.
+
+    Attributes:
+        gap_s: time to wait for an earlier segment of a tap, in seconds.
+        settle_s: time in which a file that is not whole may still become so, in seconds.
+        segments: files given at once, at most.
+        octets: size of the files given at once, at most, but for one file that is larger by itself.
+    """
+
+    gap_s: float = 10.0
+    settle_s: float = 5.0
+    segments: int = 256
+    octets: int = 256 << 20
+
+
+def list_names(folder: Path) -> list[str]:
+    """Return the names of all segments in a folder, sorted; CaptureError where it cannot be read.
+
+    Those that a compacted segment stands for are passed over.
+    """
+    try:
+        with os.scandir(folder) as entries:
+            names = sorted(entry.name for entry in entries if is_visible(entry.name) and entry.is_file())
+    except OSError as error:
+        raise CaptureError(f"{folder}: the capture cannot be read: {error.strerror}") from error
+    replaced = find_replaced(names)
+    return [name for name in names if name not in replaced]
+
+
+def look_at(folder: Path, names: Iterable[str]) -> list[Arrival]:
+    """Return what is known of files of a folder, but for those that have gone in the meantime."""
+    return [arrival for name in names if (arrival := _look_at(folder / name)) is not None]
+
+
+def _look_at(path: Path) -> Arrival | None:
+    """What is known of a file without reading it; None where it has gone in the meantime."""
+    try:
+        with path.open("rb") as file:
+            found = os.fstat(file.fileno())
+            file.seek(-min(8, found.st_size), os.SEEK_END)
+            tail = file.read()
+    except FileNotFoundError:
+        return None
+    except OSError:
+        return Arrival(path.name, 0.0, 0, whole=True)  # who reads it says what is wrong
+    footer = int.from_bytes(tail[:4], "little")
+    whole = len(tail) == 8 and tail[4:] == MAGIC and footer + 12 <= found.st_size
+    return Arrival(path.name, found.st_ctime, found.st_size, whole)
+
+
+def come_whole(arrivals: Iterable[Arrival], given: Position) -> list[Arrival]:
+    """Return the files that were cut off when they were read, and have changed and are whole now."""
+    return [found for found in arrivals if found.whole and given.unwhole[found.name] != found.changed_s]
+
+
+def note_unwhole(arrivals: Iterable[Arrival], names: Collection[str], given: Position) -> dict[str, float]:
+    """Return the argument `unwhole` of `Position.add` for names that are read now."""
+    return {
+        found.name: found.changed_s
+        for found in arrivals
+        if found.name in names and (not found.whole or found.name in given.unwhole)
+    }
+
+
+def choose(arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float) -> list[str]:
+    """Return the names to give now, each tap's in order; `now_s` is in seconds since 1970."""
+    chosen: list[str] = []
+    octets = 0
+    for arrival in _by_age(list(ready(arrivals, given, patience, now_s))):
+        if len(chosen) == patience.segments or (chosen and octets + arrival.octets > patience.octets):
+            break
+        chosen.append(arrival.name)
+        octets += arrival.octets
+    return chosen
+
+
+def ready(
+    arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float
+) -> Iterator[Arrival]:
+    """Yield the files that are not held back, each tap's in order."""
+    taps: dict[str, list[tuple[int, int, Arrival]]] = {}
+    for arrival in arrivals:
+        named = read_name(arrival.name)
+        if named is not None:
+            taps.setdefault(named.tap, []).append((named.first, named.last, arrival))
+        elif not _is_unsettled(arrival, patience, now_s):
+            yield arrival
+    for tap, numbered in taps.items():
+        last = given.last(tap)
+        for number, end, arrival in sorted(numbered, key=lambda item: item[:2]):
+            missing = number > last + 1 and now_s - arrival.changed_s < patience.gap_s
+            if missing or _is_unsettled(arrival, patience, now_s):
+                break
+            last = max(last, end)
+            yield arrival
+
+
+def _is_unsettled(arrival: Arrival, patience: Patience, now_s: float) -> bool:
+    return not arrival.whole and now_s - arrival.changed_s < patience.settle_s
+
+
+def _by_age(arrivals: Sequence[Arrival]) -> list[Arrival]:
+    """The oldest first, so that no tap waits for another; a tap's segments stay in their order."""
+    reached: dict[str, float] = {}
+    aged: list[tuple[float, int, Arrival]] = []
+    for at, arrival in enumerate(arrivals):
+        named = read_name(arrival.name)
+        tap = named.tap if named else arrival.name
+        reached[tap] = max(reached.get(tap, 0.0), arrival.changed_s)
+        aged.append((reached[tap], at, arrival))
+    return [arrival for _, _, arrival in sorted(aged, key=lambda item: item[:2])]
+
+
+PATIENCE = Patience.__struct_fields__
+"""Options of a stream."""
+
+
+def read_patience(options: Mapping[str, str]) -> Patience:
+    """Return the limits that options state; InputError for one that is no number."""
+    stated = {name: options[name] for name in PATIENCE if name in options}
+    try:
+        return msgspec.convert(stated, Patience, strict=False)
+    except msgspec.ValidationError as error:
+        name = next((name for name in stated if f"`$.{name}`" in str(error)), "")
+        raise InputError(f"option {name!r} is {stated.get(name)!r}; it must be a number") from error
+
+
+def state_options(folder: Path, patience: Patience) -> dict[str, str]:
+    """Return the options of a stream over a folder."""
+    return {"path": str(folder.resolve())} | {name: str(getattr(patience, name)) for name in PATIENCE}
+
+
+class StreamFiles(InputPartition):
+    """Files that one task reads."""
+
+    def __init__(self, files: Sequence[Wanted]) -> None:
+        self.files = tuple(files)
+
+
+class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
+    """Streams the segments of a folder.
+
+    Args:
+        read_file: yields what a task gives for one segment; called in a worker.
+        tasks: the most tasks that read one batch.
+    """
+
+    def __init__(self, folder: Path, patience: Patience, read_file: ReadFile, *, tasks: int = 1) -> None:
+        self.folder = folder
+        self.patience = patience
+        self._read_file = read_file
+        self._tasks = tasks
+        self._wanted: frozenset[str] | None = None
+        self._given: frozenset[str] = frozenset()
+
+    def initialOffset(self) -> dict[str, Any]:
+        """Return the position before all segments."""
+        return Position().to_json()
+
+    def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
+        """Return the position after the files that are read next.
+
+        `start` itself if there are none.
+        """
+        given = _position(start)
+        present = list_names(self.folder)
+        again = come_whole(look_at(self.folder, given.unwhole), given)
+        arrivals = [*again, *look_at(self.folder, self._fresh(present, given))]
+        patience = self.patience
+        if self._wanted is not None:
+            arrivals = [arrival for arrival in arrivals if arrival.name in self._wanted]
+            patience = msgspec.structs.replace(patience, gap_s=0.0)
+        names = choose(arrivals, given, patience, time.time())
+        if not names:
+            return start
+        unwhole = note_unwhole(arrivals, names, given)
+        return given.forget_missing(present).add(names, unwhole, _last_seqs(self.folder, names)).to_json()
+
+    def _fresh(self, present: Sequence[str], given: Position) -> list[str]:
+        """Return the names that were not read, without looking known ones up again.
+
+        A tap writes 86,400 segments a day, and the folder is listed every second.
+        """
+        known = self._given.intersection(present)
+        fresh: list[str] = []
+        found: list[str] = []
+        for name in present:
+            if name not in known:
+                (found if given.has(name) else fresh).append(name)
+        self._given = known.union(found)
+        return fresh
+
+    def getDefaultReadLimit(self) -> ReadLimit:
+        """Return no limit: `Patience` has the reader's own."""
+        return ReadAllAvailable()
+
+    def prepareForTriggerAvailableNow(self) -> None:
+        """Limit the stream to the files that exist now, without waiting for missing ones."""
+        arrivals = look_at(self.folder, list_names(self.folder))
+        settle_s = self.patience.settle_s
+        now_s = time.time()
+        self._wanted = frozenset(
+            arrival.name for arrival in arrivals if arrival.whole or now_s - arrival.changed_s >= settle_s
+        )
+
+    def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
+        """Return a few tasks for the files between two positions, one if there are none."""
+        files = self._files(_position(start), _position(end))
+        return [StreamFiles(files[at :: self._tasks]) for at in range(min(self._tasks, max(1, len(files))))]
+
+    def _files(self, start: Position, end: Position) -> list[Wanted]:
+        """Return what to read between two positions.
+
+        A batch that runs again after a crash may find that its segments were compacted meanwhile.
+        Then the messages that follow those of the start, up to the end, are read from the compacted
+        segment.
+        """
+        names = end.names_since(start)
+        gone = [name for name in names if not (self.folder / name).exists()]
+        covering = [name for name in list_names(self.folder) if is_compacted(name)] if gone else []
+        files: list[Wanted] = []
+        for name in names:
+            cover = (
+                next((one for one in covering if find_replaced([one, name])), None) if name in gone else None
+            )
+            if cover is None:
+                files.append(Wanted(name, start.seq_before(name)))
+                continue
+            read = read_name(name)
+            assert read is not None, "only files with such names are replaced"
+            after = start.seqs.get(read.tap) if read.tap in start.taps else -1
+            wanted = Wanted(
+                cover, after if start.last(read.tap) < read.first else None, end.seqs.get(read.tap)
+            )
+            if wanted not in files:
+                files.append(wanted)
+        return files
+
+    def read(self, partition: InputPartition) -> Iterator[Any]:
+        """Yield the rows of a task's files."""
+        assert isinstance(partition, StreamFiles)
+        for wanted in partition.files:
+            yield from self._read_file(self.folder / wanted.name, wanted)
+
+
+def _position(offset: dict[str, Any]) -> Position:
+    try:
+        return Position.from_json(offset)
+    except msgspec.ValidationError as error:
+        raise InputError(
+            f"the checkpoint is not of this stream (its offset is {str(offset)[:80]}): follow() of specwire 0.1 was "
+            "another stream; begin with a new checkpoint"
+        ) from error
+
+
+def _last_seqs(folder: Path, names: Iterable[str]) -> dict[str, int]:
+    """Return the greatest `seq` of each tap in files that it wrote, as their footers say."""
+    found: dict[str, int] = {}
+    for name in names:
+        read = read_name(name)
+        if read is None:
+            continue
+        try:
+            footer = pq.read_metadata(folder / name)
+            at = footer.schema.to_arrow_schema().get_field_index("seq")
+            groups: list[Any] = [
+                footer.row_group(group).column(at).statistics for group in range(footer.num_row_groups)
+            ]
+        except (OSError, pa.ArrowException, IndexError):
+            continue  # the reader reports it
+        last = [int(group.max) for group in groups if group is not None and group.has_min_max]
+        found[read.tap] = max([*last, found.get(read.tap, -1)])
+    return found
