@@ -8,7 +8,6 @@ is logged by the task in the sentences of `specwire decode`.
 
 from __future__ import annotations
 
-import importlib
 import logging
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -23,9 +22,11 @@ from pyspark.sql.datasource import DataSource, DataSourceReader, InputPartition
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructType
 
+from specwire.runtime.packages import PackageError, load_package
 from specwire.runtime.pcap.choosing import in_order
 from specwire.runtime.pcap.recording import PacketFile
-from specwire.runtime.spark.protocols import known_protocols, load_codec
+from specwire.runtime.spark.errors import InputError
+from specwire.runtime.spark.protocols import known_protocols
 
 NAME = "specwire_packets"
 
@@ -90,14 +91,16 @@ def read_packets(spark: SparkSession, paths: Sequence[Path], schema: StructType)
 
 
 def packages_of(protocol: str | None) -> tuple[ModuleType, ...]:
-    """Return the packages that may read a connection: one protocol's, or all by preference."""
+    """Return the packages that may read a connection: one protocol's, or all by preference.
+
+    Raises:
+        InputError: the protocol has no package.
+    """
     names = in_order(known_protocols()) if protocol is None else [protocol]
-    return tuple(importlib.import_module(_package(name)) for name in names)
-
-
-def _package(protocol: str) -> str:
-    codec = cast(ModuleType, load_codec(protocol))
-    return codec.__name__.rpartition(".")[0]
+    try:
+        return tuple(map(load_package, names))
+    except PackageError as error:
+        raise InputError(str(error)) from error
 
 
 def log_notes(file: PacketFile) -> None:
