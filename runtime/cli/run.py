@@ -113,10 +113,13 @@ def _describe(result: Result) -> Iterator[str]:
         f"in {filemq.seconds:.1f} s, {content} in {sum(client.chunks for client in clients):,} chunks"
     )
     yield (
-        f"Flux: {flux.answered:,} RPCs answered and {flux.failed:,} refused by the service, "
+        f"Flux: {flux.answered:,} RPCs answered, {flux.failed:,} refused because a root is not an integer, "
         f"{show_count(flux.published, 'event')} received {flux.received:,} times"
     )
-    yield f"NORFAB: {show_count(norfab.done, 'job')} done and {norfab.failed:,} failed, {norfab.results:,} results"
+    yield (
+        f"NORFAB: {show_count(norfab.done, 'job')} done, {norfab.failed:,} failed because a device does not "
+        f"exist, {norfab.results:,} results"
+    )
     yield (
         f"Ticker, compiled during this run: {show_count(ticker.quotes, 'quote')} "
         f"of {show_count(len(ticker.last_prices), 'symbol')}"
