@@ -105,6 +105,8 @@ class Registry:
 
     def __init__(self) -> None:
         self._added: dict[str, GeneratedPackage] = {}
+        self._replaced: set[str] = set()
+        """Protocols whose added package takes the place of one of ours."""
         self._outside: tuple[str, Mapping[str, GeneratedPackage]] | None = None
         """Value of the environment variable, and what it and the entry points name."""
 
@@ -123,19 +125,30 @@ class Registry:
             PackageError: there is none.
         """
         # In this order, so that a worker, which has what the driver shipped, looks no further.
+        if name in self._replaced:
+            return self._added[name]
         for source in (_ours, lambda: self._added, _shipped, self._from_outside):
             if found := source().get(name):
                 return found
         raise PackageError(unknown_name(name, self.names()))
 
-    def add(self, sources: Iterable[str | Path], origin: str) -> list[GeneratedPackage]:
+    def add(
+        self, sources: Iterable[str | Path], origin: str, replacing: Iterable[str] = ()
+    ) -> list[GeneratedPackage]:
         """Add the packages that modules or folders hold; return them.
+
+        Args:
+            replacing: protocols whose packages take the place of others that are known, ours included.
 
         Raises:
             PackageError: a source has no package, or another one than is known under its name.
         """
         found = [package for source in sources for package in _packages_of(source, origin)]
         for package in found:
+            if package.name in replacing:
+                self._added[package.name] = package
+                self._replaced.add(package.name)
+                continue
             _check_conflict(package, {**_ours(), **self._added})
             if package.name not in _ours():
                 self._added.setdefault(package.name, package)
@@ -146,6 +159,7 @@ class Registry:
         if not self._added and self._outside is None:
             return
         self._added.clear()
+        self._replaced.clear()
         self._outside = None
         for name in [name for name in sys.modules if f"{name}.".startswith(f"{FOLDERS}.")]:
             del sys.modules[name]

@@ -53,7 +53,8 @@ def use_packages(packages: Sequence[str] | None, grammars: Path | None, names: S
     """Add the packages of ``--packages`` and ``--grammars`` to the registry.
 
     Args:
-        names: protocols of `grammars` to compile, as far as it has them; all where empty.
+        names: protocols that the command was asked for, which may differ from those that specwire brings. Of
+            `grammars` only these are compiled, if it has one of them.
 
     Raises:
         PackageError: there is no such package, or another one is known under its name.
@@ -62,9 +63,9 @@ def use_packages(packages: Sequence[str] | None, grammars: Path | None, names: S
     if packages:
         # As `python -m` does; last, so that no file here hides a module that is installed.
         sys.path.append(os.getcwd())
-        REGISTRY.add(packages, "--packages")
+        REGISTRY.add(packages, "--packages", names)
     if grammars is not None:
-        REGISTRY.add(_compiled(grammars_folder(grammars), names), f"--grammars {grammars}")
+        REGISTRY.add(_compiled(grammars_folder(grammars), names), f"--grammars {grammars}", names)
 
 
 def complete_protocol(incomplete: str) -> list[str]:

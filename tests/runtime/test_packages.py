@@ -13,6 +13,7 @@ import specwire.generated
 from specwire.runtime.packages import (
     VARIABLE,
     PackageError,
+    Registry,
     add_packages,
     find_package,
     has_part,
@@ -133,6 +134,9 @@ def test_none_of_ours_is_shadowed(tmp_path: Path) -> None:
     assert str(caught.value).endswith(
         "differs from the one that specwire brings: give the protocol another name"
     )
+    asked, place = Registry(), tmp_path / "wire"
+    asked.add([place], "--packages", ["flux"])
+    assert asked.find("flux").place == f"{place}/flux" and asked.names() == OURS
     assert add_packages(Path(specwire.generated.__path__[0], "zre")) == ("zre",)
     assert load_package("zre").__name__ == "specwire.generated.zre"
     add_packages(write_package(tmp_path / "one"))

@@ -128,7 +128,7 @@ def test_events_are_lines_of_json(capfd: pytest.CaptureFixture[str]) -> None:
         lines.on_alert(ALERT)
         lines.on_wait()
     told = [json.loads(line) for line in capfd.readouterr().out.splitlines()]
-    totals = {"messages": 1500, "undecoded": 2, "dropped": 7}
+    totals = {"messages": 1500, "undecoded": 2, "unknown": 0, "dropped": 7}
     assert told == [
         {"event": "batch", "batch": 3, "segments": 2, "took_s": 1.235, "lag_s": None, **totals},
         {"event": "answers"},
