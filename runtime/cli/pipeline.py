@@ -33,7 +33,7 @@ from specwire.runtime.log.text import show, show_json
 
 if TYPE_CHECKING:
     from specwire.runtime.spark.decoding.tables import JsonAs
-    from specwire.runtime.spark.pipeline.steps import Progress as Listener
+    from specwire.runtime.spark.pipeline.commit import Progress as Listener
     from specwire.runtime.spark.pipeline.summary import Summary
     from specwire.runtime.spark.report.tables import Table
     from specwire.runtime.spark.session.target import Target
@@ -155,9 +155,9 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
 
     Messages that do not decode count as read: protocols have faults. Those without a package do not.
     """
+    from specwire.runtime.spark.pipeline.advance import run as run_pipeline
     from specwire.runtime.spark.pipeline.manifest import LAYERS, Asked
     from specwire.runtime.spark.pipeline.request import Request
-    from specwire.runtime.spark.pipeline.run import run as run_pipeline
     from specwire.runtime.spark.pipeline.store import Store
 
     named = {name.strip() for name in options.layers.split(",") if name.strip()}

@@ -13,7 +13,6 @@ from math import isqrt
 from pathlib import Path
 
 import msgspec
-import zmq
 
 from specwire.generated import flux
 from specwire.runtime.cli.job.taps import Taps
@@ -21,7 +20,7 @@ from specwire.runtime.flux import FluxBroker, FluxError, FluxHandle, ServiceRequ
 from specwire.runtime.flux.config import Settings
 from specwire.runtime.flux.errors import EINVAL
 from specwire.runtime.flux.topology import Tree
-from specwire.runtime.transport.keys import KeyPair
+from specwire.runtime.transport.keys import load_keys, make_keys
 
 SIZE = 3
 SERVICE = "calculator"
@@ -66,7 +65,7 @@ async def run_flux(taps: Taps) -> FluxResult:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specwire-")))
         tree = Tree(SIZE)
         settings = Settings(tree, owner=os.getuid())
-        public, secret = (key.decode() for key in zmq.curve_keypair())
+        _, secret = make_keys(folder, "instance")
         brokers: list[FluxBroker] = []
         for rank in range(SIZE):
             broker = FluxBroker(
@@ -75,7 +74,7 @@ async def run_flux(taps: Taps) -> FluxResult:
                 local=str(folder / f"local-{rank}"),
                 bind=f"ipc://{folder}/tree-{rank}" if tree.children(rank) else None,
                 parent=brokers[0].endpoint if rank else None,
-                keys=KeyPair(public, secret),
+                keys=load_keys(secret),
                 services={SERVICE: _Calculator()} if rank == 0 else None,
                 tap=taps.open("flux", f"flux-broker-{rank}", flux.EDITION),
             )

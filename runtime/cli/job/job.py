@@ -86,8 +86,8 @@ def run_job(
 def _run(
     out: Path, master: str, small_files: int, large_octets: int, timeout_s: float, progress: Progress
 ) -> tuple[Result, Summary]:
+    from specwire.runtime.spark.pipeline.advance import run as run_pipeline
     from specwire.runtime.spark.pipeline.request import Request
-    from specwire.runtime.spark.pipeline.run import run as run_pipeline
 
     published, capture, result = out / "published", out / "capture", out / "result"
     inboxes = {name: out / "inboxes" / name for name in CLIENTS}

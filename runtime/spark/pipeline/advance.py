@@ -1,11 +1,11 @@
-"""One run: new segments in; frames, typed tables and answers go on from where the last run left them.
+"""One run of the pipeline: new segments become frames, typed tables and answers, which continue the earlier ones.
 
     segments --take in--> portions --sort out--> rows --keep----> frames/, late/
                                                       --decode--> typed/ --continue, roll up--> answers/, state/
                                                            \\--count--> counts/, summary.json, report.html
 
-What a run writes is staged, and in place all at once or not at all (`specwire.runtime.spark.pipeline.commit`).
-A run that has nothing to do writes nothing.
+Everything that a run writes is staged and committed at once (`specwire.runtime.spark.pipeline.commit`). A run
+without new segments writes nothing and starts no Spark session.
 """
 
 from __future__ import annotations
@@ -19,25 +19,25 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.pipeline.answering import Answering
-from specwire.runtime.spark.pipeline.commit import Run
+from specwire.runtime.spark.pipeline.commit import Progress, Run, Steps
 from specwire.runtime.spark.pipeline.counts import write_counts
-from specwire.runtime.spark.pipeline.gathering import GATHERED_OCTETS
 from specwire.runtime.spark.pipeline.ledger import write_entries
 from specwire.runtime.spark.pipeline.manifest import Manifest
 from specwire.runtime.spark.pipeline.merging import merge_small
 from specwire.runtime.spark.pipeline.request import Request, Work, check_request, find_work
-from specwire.runtime.spark.pipeline.sorting import sort_out
-from specwire.runtime.spark.pipeline.steps import Progress, Steps
-from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store
+from specwire.runtime.spark.pipeline.store import ANSWERS, FRAMES, LATE, TYPED, Store, View
 from specwire.runtime.spark.pipeline.summary import NAME as SUMMARY
 from specwire.runtime.spark.pipeline.summary import UNKNOWN, Summary, Transfer
-from specwire.runtime.spark.pipeline.summing import sum_up
-from specwire.runtime.spark.pipeline.taking import Taking
-from specwire.runtime.spark.pipeline.transfers import find_transfers
-from specwire.runtime.spark.pipeline.view import View
-from specwire.runtime.spark.pipeline.writing import table_settings
+from specwire.runtime.spark.pipeline.summing import find_transfers, sum_up
+from specwire.runtime.spark.pipeline.taking import Taking, sort_out
+from specwire.runtime.spark.pipeline.writing import GATHERED_OCTETS, table_settings
+from specwire.runtime.spark.reading.paths import find_inputs
 from specwire.runtime.spark.report.findings import Findings, collect
 from specwire.runtime.spark.report.page import render_report
+from specwire.runtime.spark.session.interrupts import heeded_interrupts
+from specwire.runtime.spark.session.opening import open_session
+from specwire.runtime.spark.session.sharing import check_shared
+from specwire.runtime.spark.session.target import Target
 
 REPORT = "report.html"
 
@@ -160,3 +160,42 @@ def _next_manifest(
     up_to_date = request.answering or (nothing and run.before.answered == run.before.run)
     answered = run.number if up_to_date else run.before.answered
     return msgspec.structs.replace(run.before, asked=request.asked, batches=batches, answered=answered)
+
+
+BRIEF_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
+"""How Java runs where its work is done before its better compiler has begun to pay."""
+
+
+def run(
+    request: Request, out: Path, *, target: Target | str | None = None, progress: Progress | None = None
+) -> Summary | None:
+    """Work the segments of a capture that are new into an output folder; return None where there are none.
+
+    `target` says where Spark runs, a master URL or more. Raises CaptureError for a capture that cannot be
+    read, InputError for a request that cannot be met or a folder that is not ours, and JobError where Spark
+    fails or the disk is full; the folder is then as it was.
+
+    Where it is interrupted, Spark ends before what was staged is removed: a task that still ran would write it
+    anew.
+    """
+    check_request(request, out)
+    where = target if isinstance(target, Target) else Target(master=target)
+    store = Store(out)
+    inputs = find_inputs([request.capture])
+    paths = [*inputs.segments, *inputs.packets]
+    with heeded_interrupts() as interrupts, store.begin() as begun:
+
+        def tell(step: str, done: int, total: int) -> None:
+            interrupts.heed()
+            if progress:
+                progress(step, done, total)
+
+        work = find_work(request, paths, store, begun, tell)
+        if work.nothing:
+            return None
+        tell("starting Spark", 0, 1)
+        octets = sum(entry.size for entry in work.intake.entries)
+        brief = where.local and is_few(begun, request, work.intake.rows, octets)
+        with open_session(where, BRIEF_JAVA if brief else None) as spark:
+            check_shared(spark, where, paths, out)
+            return carry_out(spark, store, begun, work, progress=tell)

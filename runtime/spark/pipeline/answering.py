@@ -20,13 +20,22 @@ from pyspark.sql import functions as F
 from pyspark.sql.types import StructType
 
 from specwire.runtime.spark.answers.registry import Continued, RollUp, continued, roll_ups
-from specwire.runtime.spark.pipeline.commit import Area, Run
-from specwire.runtime.spark.pipeline.gathering import Part, stage
-from specwire.runtime.spark.pipeline.steps import Steps
-from specwire.runtime.spark.pipeline.store import ANSWERS, DATE, PROTOCOL, STATE, TYPED, Store, stored_schema
+from specwire.runtime.spark.pipeline.commit import Area, Run, Steps
+from specwire.runtime.spark.pipeline.store import (
+    ANSWERS,
+    DATE,
+    PROTOCOL,
+    STATE,
+    TYPED,
+    Store,
+    View,
+    partition,
+    partition_date,
+    run_number,
+    stored_schema,
+)
 from specwire.runtime.spark.pipeline.summary import UNKNOWN
-from specwire.runtime.spark.pipeline.view import View, partition, partition_date, run_number
-from specwire.runtime.spark.pipeline.writing import copy_open, run_all, without, write_empty
+from specwire.runtime.spark.pipeline.writing import Part, copy_open, run_all, stage, without, write_empty
 from specwire.runtime.spark.session.settings import changed_settings
 
 PARTITIONS = (PROTOCOL.name, DATE.name)

@@ -1,19 +1,16 @@
-"""All of a run or nothing of it: how files come into an output folder.
+"""Transactions on an output folder: after a run, all of its files are visible, or none.
 
-A run writes into ``.staging-N-…`` inside the folder; hidden names are passed over by Spark, Arrow and DuckDB. The end
-of its name is by chance: where a program is killed, a Spark on other machines writes on for a while, and the run
-that has the number next must not find that among its own.
+A run writes to ``.staging-N-…`` inside the folder. Spark, Arrow and DuckDB ignore hidden names. The name ends with
+random digits: if a program is killed, Spark on other machines may write for a while, and must not write into the
+staging folder of the next run.
 
-To commit, the staged files and the folders that name them are synced, then a journal is written that lists what
-moves where and what goes, and synced: from here on the run counts. The moves are made, files that the run
-replaces are removed, ``manifest.json`` moves last, and the journal is removed. Whoever begins the next run finds
-either no journal, and drops what was staged, or a journal, and does again what it says: a move that was made has
-no source any more, so doing it again does nothing (`specwire.runtime.spark.pipeline.journal`).
+Commit: sync the staged files and their folders; write a journal that lists the moves and removals, and sync it. From
+here on the run counts. Then make the moves, remove the replaced files, move ``manifest.json`` last, and remove the
+journal. The next run finds no journal, and deletes what was staged; or a journal, and executes it again. A move that
+was made has no source any more, so repeating it does nothing.
 
-So a reader of the folders sees whole files only. For the moment of the moves it may see some tables of the new
-run and others of the old; none at all of a run that did not commit.
-
-Two runs at once are kept apart by a lock on ``.lock``, which ends with its process.
+Readers see complete files only. During the moves they may see tables of two runs, but never files of a run that did
+not commit. The lock on ``.lock``, which ends with its process, keeps out a second run.
 """
 
 from __future__ import annotations
@@ -23,7 +20,7 @@ import fcntl
 import os
 import secrets
 import shutil
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from enum import StrEnum
 from pathlib import Path
@@ -32,16 +29,6 @@ import msgspec
 import pyarrow.parquet as pq
 
 from specwire.runtime.spark.errors import BusyError, InputError, JobError
-from specwire.runtime.spark.pipeline.journal import (
-    ASIDE,
-    JOURNAL,
-    STAGING,
-    Journal,
-    perform,
-    recover,
-    sync,
-    write_journal,
-)
 from specwire.runtime.spark.pipeline.manifest import NAME as MANIFEST
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 
@@ -56,6 +43,25 @@ class Area(StrEnum):
     """It stays."""
     OPEN = "open"
     """It holds rows that may still change: the next run replaces it."""
+
+
+Progress = Callable[[str, int, int], None]
+"""Called before each step of a run, with its name, the number of steps done, and the number of steps."""
+
+
+class Steps:
+    """Reports the steps of a run, whose number is known when it begins."""
+
+    def __init__(self, progress: Progress | None, total: int) -> None:
+        self._progress = progress
+        self._total = total
+        self._done = 0
+
+    def begin(self, step: str) -> None:
+        """Report that a step begins."""
+        if self._progress:
+            self._progress(step, self._done, self._total)
+        self._done += 1
 
 
 class Run:
@@ -233,3 +239,96 @@ def _add_rows(rows: dict[str, int], folder: Path, number: int) -> None:
 
 def _rows_in(path: Path) -> int:
     return pq.read_metadata(path).num_rows
+
+
+JOURNAL = ".journal.json"
+ASIDE = f"{JOURNAL}.tmp"
+"""The journal before it counts."""
+STAGING = ".staging-"
+
+
+class Journal(msgspec.Struct, frozen=True):
+    """A run that counts: paths in the output folder, from and to, and what is removed."""
+
+    run: int
+    moves: tuple[tuple[str, str], ...]
+    removals: tuple[str, ...]
+
+
+def write_journal(out: Path, journal: Journal) -> None:
+    """Put a journal in place; from here on its run counts. What it names must be synced."""
+    aside = out / ASIDE
+    aside.write_bytes(msgspec.json.encode(journal))
+    sync(aside)
+    os.replace(aside, out / JOURNAL)
+    sync(out)
+
+
+def recover(out: Path) -> None:
+    """Finish or drop what an earlier run left; the caller holds the lock.
+
+    Raises InputError where its journal cannot be understood, and JobError where a file that it names is lost.
+    """
+    if (out / JOURNAL).exists():
+        perform(out, _read_journal(out / JOURNAL))
+    (out / ASIDE).unlink(missing_ok=True)
+    _drop_staged(out)
+
+
+def perform(out: Path, journal: Journal) -> None:
+    """Make what is left to do of a journal, and remove it; JobError, and nothing is done, where a file is lost."""
+    for source, target in journal.moves:
+        if not ((out / source).exists() or (out / target).exists()):
+            raise JobError(
+                f"{out / target}: run {journal.run} was committed and this file of it is lost; "
+                "name another folder for the output"
+            )
+    folders = {out}
+    for name in journal.removals:
+        (out / name).unlink(missing_ok=True)
+        folders.add((out / name).parent)
+    for source, target in journal.moves:
+        if not (out / source).exists():
+            continue
+        folder = (out / target).parent
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+        os.replace(out / source, out / target)
+        folders |= {folder, *(parent for parent in folder.parents if out in parent.parents)}
+    for folder in folders:
+        sync(folder)
+    (out / JOURNAL).unlink(missing_ok=True)
+    _drop_staged(out)
+
+
+def _drop_staged(out: Path) -> None:
+    """Remove what was staged, as far as it can be: what a Spark of a killed program still writes goes next time."""
+    for path in out.glob(f"{STAGING}*"):
+        shutil.rmtree(path, ignore_errors=True)
+
+
+def _read_journal(path: Path) -> Journal:
+    try:
+        journal = msgspec.json.decode(path.read_bytes(), type=Journal)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise InputError(_say_damaged(path, str(error))) from error
+    names = map(Path, (*journal.removals, *(name for move in journal.moves for name in move)))
+    for name in names:
+        if name.is_absolute() or ".." in name.parts:
+            raise InputError(_say_damaged(path, f"it names {name}, which is not in the folder"))
+    return journal
+
+
+def _say_damaged(path: Path, what: str) -> str:
+    return (
+        f"{path}: the journal of a run that did not end cannot be followed: {what}; "
+        "name another folder for the output"
+    )
+
+
+def sync(path: Path) -> None:
+    """Have a file's content, or a folder's names, on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -18,7 +18,7 @@ import pyarrow.parquet as pq
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import read_footer
-from specwire.runtime.spark.pipeline.stretches import Stretch, runs_of
+from specwire.runtime.spark.pipeline.ledger import Stretch, runs_of
 
 DATES_WIDE = 366
 """Days that the times of one segment may span before its dates are counted."""

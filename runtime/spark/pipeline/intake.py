@@ -19,9 +19,17 @@ import msgspec
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark.pipeline.inspection import Holding, Inspected, inspect
-from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome
+from specwire.runtime.spark.pipeline.ledger import (
+    Entry,
+    Ledger,
+    Outcome,
+    Stretch,
+    count,
+    first_without,
+    join,
+    overlap,
+)
 from specwire.runtime.spark.pipeline.packets import Staged
-from specwire.runtime.spark.pipeline.stretches import Stretch, count, first_without, join, overlap
 
 STRETCHES_APART = 1000
 """A segment that overlaps with known messages in more places than this is quarantined."""

@@ -1,11 +1,14 @@
-"""Which segments were seen and what came of each: the table ``segments`` of an output folder.
+"""Ledger of the segments that runs have inspected, with the outcome of each: the table ``segments``.
 
-Every file of the capture that was looked at has a row, so that nothing is left out in silence; one that has
-changed since, such as a segment that was cut off and is whole now, has another. A later row of the same file as it
-was takes the place of an earlier one: a late segment that was worked in.
+Every inspected file has an entry, also one that cannot be read. A file that changed since, such as a truncated segment
+that is complete now, gets another entry. A later entry of an unchanged file replaces the earlier one: a late segment
+whose messages were added to the tables.
 
-The table is read when a process begins and grows by one small file a run; `MERGED_AFTER` of them become one. What a
-stream asks of it with each batch takes no longer with a million segments than with a few: sums are kept, not made.
+The table is read once in a process and grows by one small file each run; `MERGED_AFTER` files are merged into one. Sums
+are updated with each entry, so that reading them takes the same time with a million segments as with a few.
+
+A tap counts its messages without gaps, so the known messages of a tap are stored as stretches: pairs of a first and a
+last number.
 """
 
 from __future__ import annotations
@@ -22,8 +25,6 @@ import pyarrow.parquet as pq
 
 from specwire.runtime.capture.names import is_compacted
 from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
-from specwire.runtime.spark.pipeline.layered import Layered
-from specwire.runtime.spark.pipeline.stretches import Stretch, join
 
 TABLE = "segments"
 MERGED_AFTER = 64
@@ -126,8 +127,8 @@ class Ledger:
     """All segments that were seen, and what is known of each tap. It does not change; `add` gives another."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
-        self._entries: Layered[_State, Entry] = Layered()
-        self._latest: Layered[str, Entry] = Layered()
+        self._entries: dict[_State, Entry] = {}
+        self._latest: dict[str, Entry] = {}
         self._known: dict[str, tuple[Stretch, ...]] = {}
         self._settled: dict[str, int] = {}
         self._dropped: dict[str, int] = {}
@@ -142,21 +143,17 @@ class Ledger:
     def add(self, entries: Iterable[Entry]) -> Ledger:
         """Return the ledger with these entries as well."""
         whole = Ledger()
-        whole._entries, whole._latest = self._entries, self._latest
+        whole._entries, whole._latest = dict(self._entries), dict(self._latest)
         whole._known, whole._settled, whole._dropped = self.known(), self.settled(), dict(self._dropped)
         whole._quarantined, whole._odd, whole._sums = dict(self._quarantined), dict(self._odd), self.sums()
         whole._take(list(entries))
         return whole
 
     def _take(self, entries: Sequence[Entry]) -> None:
-        before = self._entries
-        self._entries = before.add({entry.state: entry for entry in entries})
-        self._latest = self._latest.add({entry.name: entry for entry in entries})
-        replaced: dict[_State, Entry | None] = {}
         fresh: dict[str, list[Stretch]] = {}
         for entry in entries:
-            self._weigh(entry, replaced.get(entry.state) or before.get(entry.state))
-            replaced[entry.state] = entry
+            self._weigh(entry, self._entries.get(entry.state))
+            self._entries[entry.state] = self._latest[entry.name] = entry
             if entry.outcome == Outcome.QUARANTINED:
                 continue
             self._dropped[entry.tap] = max(self._dropped.get(entry.tap, 0), entry.dropped)
@@ -181,7 +178,7 @@ class Ledger:
 
     def has(self, name: str, size: int, modified: int) -> bool:
         """Return whether a file was looked at as it is now."""
-        return self._entries.get((name, size, modified)) is not None
+        return (name, size, modified) in self._entries
 
     def latest(self, name: str) -> Entry | None:
         """Return what came of a file as it was last time."""
@@ -252,3 +249,51 @@ def _without_replaced(rows: pa.Table) -> pa.Table:
     numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
     last = numbered.group_by(["name", "size", "modified"]).aggregate([("row", "max")])["row_max"]
     return rows.take(last.take(pc.array_sort_indices(last)))
+
+
+Stretch = tuple[int, int]
+"""The first and the last number, both among them."""
+
+
+def join(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    """Return the same numbers as stretches that ascend and do not touch."""
+    joined: list[Stretch] = []
+    for first, last in sorted(stretches):
+        if joined and first <= joined[-1][1] + 1:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
+        else:
+            joined.append((first, last))
+    return tuple(joined)
+
+
+def overlap(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    """Return the numbers that both have; each side ascends and does not touch."""
+    found: list[Stretch] = []
+    others = list(theirs)
+    for first, last in ours:
+        found += (
+            (max(first, begin), min(last, end)) for begin, end in others if begin <= last and first <= end
+        )
+    return tuple(found)
+
+
+def first_without(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> int | None:
+    """Return the least number of ours that is not among theirs; None where there is none."""
+    others = list(theirs)
+    for first, last in ours:
+        for begin, end in others:
+            if begin <= first <= end:
+                first = end + 1
+        if first <= last:
+            return first
+    return None
+
+
+def count(stretches: Iterable[Stretch]) -> int:
+    """Return how many numbers there are in stretches that do not overlap."""
+    return sum(last - first + 1 for first, last in stretches)
+
+
+def runs_of(numbers: Iterable[int]) -> tuple[Stretch, ...]:
+    """Return single numbers as stretches."""
+    return join((number, number) for number in numbers)

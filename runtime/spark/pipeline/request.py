@@ -1,6 +1,6 @@
-"""What a run is asked to do, checked before Spark is started.
+"""Request of a run, and the work that results from it; both are checked before Spark starts.
 
-A slip in the request costs no start of a Java process, and neither does a run that has nothing new to read.
+So neither a wrong request nor a run without new segments costs the start of a Java process.
 """
 
 from __future__ import annotations
@@ -17,13 +17,12 @@ from specwire.runtime.spark.decoding.backends import BACKENDS
 from specwire.runtime.spark.decoding.tables import JsonAs
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.pipeline.answering import lacks_answers
-from specwire.runtime.spark.pipeline.commit import Run
+from specwire.runtime.spark.pipeline.commit import Progress, Run
 from specwire.runtime.spark.pipeline.intake import Intake, take_in
 from specwire.runtime.spark.pipeline.ledger import Ledger, Outcome
 from specwire.runtime.spark.pipeline.manifest import LAYERS, MODES, PARTITIONS, Asked, Manifest
 from specwire.runtime.spark.pipeline.packets import FOLDER, stage_packets
 from specwire.runtime.spark.pipeline.payloads import name_differences
-from specwire.runtime.spark.pipeline.steps import Progress
 from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store, stored_schema
 from specwire.runtime.spark.protocols import load_schemas
 

@@ -1,4 +1,4 @@
-"""From counts and ledger to the summary, without Spark: sums over the rows of the table of counts."""
+"""Summary of an output folder: sums over the table of counts, the ledger of segments, and the largest transfers."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
+from pyspark.sql import DataFrame, Window
+from pyspark.sql import functions as F
 
 from specwire.runtime.spark.pipeline.counts import STRETCHES, WIDTHS_MS, Way, cut
-from specwire.runtime.spark.pipeline.ledger import TOTALS, Ledger, Outcome
-from specwire.runtime.spark.pipeline.stretches import count
+from specwire.runtime.spark.pipeline.ledger import TOTALS, Ledger, Outcome, count
+from specwire.runtime.spark.pipeline.store import ANSWERS, View
 from specwire.runtime.spark.pipeline.summary import (
     UNDECODED,
     Bucket,
@@ -205,3 +207,30 @@ def _group(table: pa.Table, keys: list[str], ways: Mapping[str, Way]) -> list[di
 
 def _iso(micros: int) -> str:
     return datetime.fromtimestamp(micros / 1e6, UTC).isoformat(timespec="microseconds")
+
+
+KEPT = 200
+"""Conversations of each protocol."""
+
+
+def find_transfers(view: View) -> tuple[Transfer, ...]:
+    """Return the files by conversation, the largest of each protocol first; none where answers are not asked for."""
+    table = view.table(f"{ANSWERS}/transfers")
+    return () if table is None else count_transfers(table)
+
+
+def count_transfers(files: DataFrame) -> tuple[Transfer, ...]:
+    """Count files by conversation, the protocols one after another, the largest first; at most `KEPT` of each."""
+    sent = F.col("outcome") != "deleted"
+    counted = files.groupBy("protocol", "tap", "conversation", "peer").agg(
+        F.count_if(sent & (F.col("offset") == 0)).alias("begun"),
+        F.count_if(F.col("outcome") == "complete").alias("ended"),
+        F.count_if(~sent).alias("deleted"),
+        F.sum("chunks").alias("chunks"),
+        F.sum("octets").alias("octets"),
+        ((F.max("last_mono") - F.min("mono")) / 1e9).alias("seconds"),
+    )
+    largest = Window.partitionBy("protocol").orderBy(F.desc("octets"), "tap", "conversation")
+    ranked = counted.withColumn("rank", F.row_number().over(largest)).where(F.col("rank") <= KEPT)
+    rows = ranked.orderBy("protocol", "rank").drop("rank").collect()
+    return tuple(Transfer(**row.asDict()) for row in rows)

@@ -1,38 +1,101 @@
-"""The first two layers of a run: captured frames and typed tables, and the counts that say they are whole.
+"""First two layers of a run: captured frames and typed tables, with a check that no message is missing.
 
-Each message is decoded once: the decoded rows are persisted while they are counted and written. Messages add
-up: as many as the intake promises are counted, and as many as are counted are in the tables. Counting looks at
-the decoded rows and at the footers of what was written, which nothing but the truth can make agree.
+Each message is decoded once: decoded rows are persisted while they are counted and written. Three numbers must be
+equal, or the run fails: messages that the segments hold, rows that were counted after decoding, and rows in the
+footers of the written files.
+
+Messages that arrive after later ones of their tap were answered are late. They wait in the table ``late``, or all
+answers are computed again with them (`Request.late`). Messages whose protocol has no package get an error row each
+under the protocol `UNKNOWN`, because a tap may state anything, also a path.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from functools import reduce
+from pathlib import Path
 
+import msgspec
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
+from pyspark.sql.types import StringType, StructField, StructType
 
+from specwire.generated.schema import ERROR
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.payloads import with_payloads
+from specwire.runtime.spark.decoding.shape import FRAMES as RAW_FRAMES
+from specwire.runtime.spark.decoding.shape import NOTED, OCTETS
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.errors import JobError
-from specwire.runtime.spark.pipeline import unknown
-from specwire.runtime.spark.pipeline.commit import Run
+from specwire.runtime.spark.pipeline.commit import Run, Steps
 from specwire.runtime.spark.pipeline.counts import choose_width_ms, count_rows
-from specwire.runtime.spark.pipeline.gathering import GATHERED_OCTETS, Part, stage
 from specwire.runtime.spark.pipeline.intake import Portion
+from specwire.runtime.spark.pipeline.ledger import Entry, Outcome
 from specwire.runtime.spark.pipeline.payloads import payloads_of
-from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.rows import KEPT, keep, read_kept, read_portions, rows_of
-from specwire.runtime.spark.pipeline.sorting import Sorted
-from specwire.runtime.spark.pipeline.steps import Steps
-from specwire.runtime.spark.pipeline.store import FRAMES, LATE, PROTOCOL, TYPED, Store, read_files
-from specwire.runtime.spark.pipeline.summary import UNKNOWN
-from specwire.runtime.spark.pipeline.writing import time_partitions, write_empty, write_table
+from specwire.runtime.spark.pipeline.request import Request, Work
+from specwire.runtime.spark.pipeline.store import FRAMES, LATE, PROTOCOL, TYPED, Store, partition, read_files
+from specwire.runtime.spark.pipeline.summary import UNKNOWN, UNKNOWN_TEXT
+from specwire.runtime.spark.pipeline.writing import (
+    GATHERED_OCTETS,
+    Part,
+    stage,
+    time_partitions,
+    write_empty,
+    write_table,
+)
+from specwire.runtime.spark.protocols import known_protocols
+from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE, literal_path
+
+
+class Sorted(msgspec.Struct, frozen=True):
+    """What a run does with its work.
+
+    Attributes:
+        portions: segments whose messages go to the tables.
+        late: segments whose messages go to the table `late`.
+        waiting: files of that table whose messages go to the tables now.
+        entries: what the ledger is told.
+        messages: messages that go to the tables.
+        rebuild: whether all answers are made anew.
+    """
+
+    portions: tuple[Portion, ...]
+    late: tuple[Portion, ...]
+    waiting: tuple[Path, ...]
+    entries: tuple[Entry, ...]
+    messages: int
+    rebuild: bool
+
+    def protocols(self, override: str | None) -> dict[str, list[Portion]]:
+        """Return what the messages are read as, each with its segments; of what waited there may be none."""
+        found = {partition(path, "protocol"): list[Portion]() for path in self.waiting}
+        return found | protocols_of(self.portions, override)
+
+
+def sort_out(work: Work, request: Request, run: int, waiting: list[Path]) -> Sorted:
+    """Decide on the messages of run number `run`; `waiting` are the files of the table ``late``."""
+    portions, entries = work.intake.portions, work.intake.entries
+    late = tuple(portion for portion in portions if portion.late)
+    if not request.answering or request.late == "keep":
+        now = tuple(portion for portion in portions if not portion.late)
+        messages = sum(entry.taken for entry in entries if entry.outcome != Outcome.LATE)
+        return Sorted(now, late, (), entries, messages, rebuild=False)
+    came = tuple(entry for entry in work.ledger if entry.outcome == Outcome.LATE)
+    whole = tuple(_work_in(entry, run) for entry in (*entries, *came))
+    messages = sum(entry.taken for entry in whole)
+    return Sorted(portions, (), tuple(waiting), whole, messages, rebuild=bool(late or waiting))
+
+
+def _work_in(entry: Entry, run: int) -> Entry:
+    if entry.outcome != Outcome.LATE:
+        return entry
+    outcome = Outcome.PARTIAL if entry.repeated else Outcome.READ
+    reason = entry.reason or "its messages came after later ones of their tap; the answers were made anew"
+    return msgspec.structs.replace(entry, outcome=outcome, run=run, reason=reason)
 
 
 class Taking:
@@ -107,7 +170,7 @@ class Taking:
 
     def _decode(self, rows: DataFrame, protocol: str) -> DataFrame:
         if protocol == UNKNOWN:
-            return unknown.refuse(rows)
+            return refuse(rows)
         # The pipeline counts what does not decode; it leaves such rows out of the tables itself.
         mode = "FAILFAST" if self._asked.mode == "FAILFAST" else "PERMISSIVE"
         return decode(rows, protocol, backend=self._request.backend, mode=mode)
@@ -115,7 +178,7 @@ class Taking:
     def _type(self, decoded: DataFrame, protocol: str) -> dict[str, DataFrame]:
         """The typed tables of decoded rows; payloads are read where their table is written, not before."""
         if protocol == UNKNOWN:
-            return {ERRORS: unknown.error_rows(decoded)}
+            return {ERRORS: error_rows(decoded)}
         typed = with_payloads(decoded, payloads_of(self._asked.payloads, protocol))
         return tables(typed, protocol, json_as=self._asked.json_as)
 
@@ -152,3 +215,130 @@ def _rows_of_table(counted: pa.Table, name: str) -> pa.Table:
 
 def _total(counted: pa.Table, column: str) -> int:
     return int(pc.sum(counted[column]).as_py() or 0)
+
+
+SEGMENT = StructField("segment", StringType(), metadata={"comment": "file that the message was captured in"})
+STATED = StructField("stated", StringType(), metadata={"comment": "protocol as the tap stated it"})
+
+NAMES = ("conversation", "sender", "peer")
+"""Texts that a file of another tool may have in no UTF-8; where `tap` or `protocol` is none, the file is set aside."""
+
+KEPT = StructType([*(field for field in CAPTURE if field.name != "protocol"), STATED, SEGMENT])
+"""The columns of the layer `frames`, beside its partition columns `protocol` (what a message is read as) and date."""
+
+
+def read_portions(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
+    """Return the messages of segments, the columns of a capture and the segment's name."""
+    whole = [portion for portion in portions if not portion.known and not portion.repeats]
+    parts = [_read(spark, whole)] if whole else []
+    for portion in portions:
+        if portion.known or portion.repeats:
+            rows = _read(spark, [portion]).where(~_is_known(portion))
+            parts.append(rows.dropDuplicates(["tap", "seq"]) if portion.repeats else rows)
+    if not parts:
+        return spark.createDataFrame([], StructType([*CAPTURE, SEGMENT]))
+    return reduce(DataFrame.unionByName, parts)
+
+
+def read_kept(kept: DataFrame) -> DataFrame:
+    """Return rows of the layer `frames` as `read_portions` gave them."""
+    return kept.select(
+        *(F.col("stated" if name == "protocol" else name).alias(name) for name in CAPTURE.names), SEGMENT.name
+    )
+
+
+def keep(rows: DataFrame, override: str | None, partition: str) -> DataFrame:
+    """Return messages in the columns of the layer `frames`, with its partition columns by ``day`` or ``hour``."""
+    columns = [
+        F.col("protocol" if field.name == STATED.name else field.name).alias(
+            field.name, metadata=field.metadata
+        )
+        for field in KEPT
+    ]
+    times = time_partitions(KEPT.names, partition)
+    stored = (make(F.col("ts")).alias(name) for name, make in times.items())
+    return rows.select(*columns, _read_as(override).alias("protocol"), *stored)
+
+
+def rows_of(rows: DataFrame, protocol: str, override: str | None) -> DataFrame:
+    """Return the messages that are read as a protocol, `UNKNOWN` for those of none that is known."""
+    if override is not None:
+        return rows
+    if protocol != UNKNOWN:
+        return rows.where(F.col("protocol") == protocol)
+    return rows.where(F.col("protocol").isNull() | ~F.col("protocol").isin(*known_protocols()))
+
+
+def protocols_of(portions: Iterable[Portion], override: str | None) -> dict[str, list[Portion]]:
+    """Return the segments that hold messages of each protocol, as they are read; `UNKNOWN` comes last."""
+    found: dict[str, list[Portion]] = {}
+    for portion in portions:
+        for name in sorted({_name_as(stated, override) for stated in portion.protocols}):
+            found.setdefault(name, []).append(portion)
+    return dict(sorted(found.items(), key=lambda item: (item[0] == UNKNOWN, item[0])))
+
+
+def _name_as(stated: str | None, override: str | None) -> str:
+    return override or (stated if stated in known_protocols() else UNKNOWN)
+
+
+def _read_as(override: str | None) -> Column:
+    if override is not None:
+        return F.lit(override)
+    stated = F.col("protocol")
+    return F.when(stated.isin(*known_protocols()), stated).otherwise(UNKNOWN)
+
+
+def _read(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
+    paths = [literal_path(portion.path) for portion in portions]
+    rows = spark.read.schema(CAPTURE).parquet(*paths)
+    columns = (_valid(name) if name in NAMES else F.col(name) for name in CAPTURE.names)
+    return rows.select(*columns, F.col("_metadata.file_name").alias(SEGMENT.name))
+
+
+def _valid(name: str) -> Column:
+    """A column as UTF-8. Spark takes any octets that a file has for text, and Python fails at them later."""
+    return F.make_valid_utf8(name).alias(name, metadata=CAPTURE[name].metadata)
+
+
+def _is_known(portion: Portion) -> Column:
+    known = F.lit(False)
+    for tap, stretches in portion.known.items():
+        inside = reduce(lambda one, other: one | other, (F.col("seq").between(*ends) for ends in stretches))
+        known = known | ((F.col("tap") == tap) & inside)
+    return known
+
+
+KIND = "protocol"
+
+
+def refuse(frame: DataFrame) -> DataFrame:
+    """Return captured messages as rows that did not decode, with the columns that all protocols have."""
+    stated = F.coalesce(F.substring("protocol", 1, 100), F.lit("none"))
+    values = {
+        "kind": F.lit(KIND),
+        "text": F.concat(F.lit(UNKNOWN_TEXT), stated),
+    }
+    error = F.struct(
+        *(values.get(part.name, F.lit(None)).cast(part.dataType).alias(part.name) for part in ERROR)
+    )
+    return frame.select(
+        *ENVELOPE.names,
+        _octets().alias(OCTETS.name),
+        F.lit(None).cast("string").alias("_message"),
+        error.alias("_error"),
+        F.col("frames").alias(RAW_FRAMES),
+    )
+
+
+def error_rows(refused: DataFrame) -> DataFrame:
+    """Return refused messages in the columns of the table `_errors`."""
+    noted = [F.col(name).alias(f"_{name}" if name in ERROR.names else name) for name in NOTED.fieldNames()]
+    findings = (F.col("_error")[name].alias(name) for name in ERROR.names)
+    return refused.select(*noted, *findings, F.col(RAW_FRAMES).alias("frames"))
+
+
+def _octets() -> Column:
+    sizes = F.transform("frames", lambda frame: F.coalesce(F.octet_length(frame), F.lit(0)).cast("long"))
+    none = F.lit(0).cast("long")
+    return F.coalesce(F.aggregate(sizes, none, lambda total, size: total + size), none)

@@ -1,27 +1,30 @@
-"""Tables into a run's staging folder: one file for each partition, larger ones cut at `FILE_OCTETS`.
+"""Writes tables to the staging folder of a run.
 
-Spark writes as many files as a DataFrame has partitions, times the dates; a run every few seconds would drown
-the next reader in small files. So a table is written by as few tasks as its size needs.
+Each partition of a table gets one file, or several of about `FILE_OCTETS`: without limits Spark writes one file for
+each task and date, and runs every few seconds would leave many small files.
 
-A table that never had a row gets one file without rows, because readers rely on the tables being there; it is
-written here, without a job of Spark.
+Writing a table with Spark has a fixed cost: a plan, a job, a folder for each task. A run over some hundred messages
+writes thirty tables. So tables with few rows are collected in Arrow and written by this process, with the same files
+and schema as Spark writes. A table that never had a row gets one file without rows, because readers expect the table.
 """
 
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import AbstractContextManager
+from functools import partial, reduce
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, NamedTuple, TypeVar
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F
 from pyspark.sql.pandas.types import to_arrow_schema
-from pyspark.sql.types import StructType
+from pyspark.sql.types import ArrayType, DataType, MapType, StructType, VariantType
 
 from specwire.runtime.spark.answers.step import OPEN
 from specwire.runtime.spark.pipeline.commit import Area, Run
@@ -168,3 +171,96 @@ def time_partitions(names: Iterable[str], partition: str) -> dict[str, Callable[
     wanted = {DATE.name: F.to_date, HOUR.name: F.hour}
     kept = [DATE.name] if partition == "day" else [DATE.name, HOUR.name]
     return {f"_{name}" if name in taken else name: wanted[name] for name in kept}
+
+
+GATHERED_OCTETS = 16 << 20
+"""Octets of messages up to which what is made of them comes to this process."""
+
+NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
+"""How Spark calls the folder of rows that have no value in a partition column."""
+VERSION = b"org.apache.spark.version"
+"""Where Spark says which one wrote a Parquet file; without it readers suspect that its dates are of another calendar."""
+
+
+class Part(NamedTuple):
+    """Rows of one table.
+
+    Attributes:
+        table: its path in the output folder.
+        rows: its rows.
+        area: what becomes of them; None where their column `OPEN` tells it of each.
+        partitions: its partition columns.
+        octets: about how large it is, 0 for small.
+    """
+
+    table: str
+    rows: DataFrame
+    area: Area | None = Area.ADDED
+    partitions: tuple[str, ...] = ()
+    octets: int = 0
+
+
+def stage(run: Run, parts: Sequence[Part], *, few: bool) -> None:
+    """Stage tables; `few` says whether their rows may come to this process."""
+    gathered = [part for part in parts if few and _can_come(part.rows.schema, nullable=False)]
+    for part in gathered:
+        _gather(run, part)
+    run_all([partial(_write, run, part) for part in parts if part not in gathered])
+
+
+def _can_come(kind: DataType, *, nullable: bool) -> bool:
+    """Whether PySpark can bring values of a type here: none that may be null has parts that may not."""
+    match kind:
+        case StructType():
+            whole = all(field.nullable for field in kind) or not nullable
+            return whole and all(_can_come(field.dataType, nullable=field.nullable) for field in kind)
+        case ArrayType():
+            return _can_come(kind.elementType, nullable=kind.containsNull)
+        case MapType():
+            return _can_come(kind.valueType, nullable=kind.valueContainsNull)
+        case VariantType():
+            return not nullable
+    return True
+
+
+def _write(run: Run, part: Part) -> None:
+    table, rows, area, partitions, octets = part
+    if area is None:
+        write_both(run, rows, table, partitions=partitions, octets=octets)
+    else:
+        write_table(run, rows, table, area=area, partitions=partitions, octets=octets)
+
+
+def _gather(run: Run, part: Part) -> None:
+    """Stage a table whose rows are few."""
+    if part.area is not None:
+        _write_rows(run, part.rows.toArrow(), part, part.area)
+        return
+    found = part.rows.withColumn(OPEN, F.coalesce(OPEN, F.lit(False))).toArrow()
+    for area in Area:
+        marked = pc.equal(found[OPEN], pa.scalar(area is Area.OPEN))
+        _write_rows(run, found.filter(marked), part, area)
+
+
+def _write_rows(run: Run, rows: pa.Table, part: Part, area: Area) -> None:
+    """Stage rows as Spark would; without partition columns there is a file even where there are no rows."""
+    kept = without(part.rows.schema, (*part.partitions, OPEN))
+    stated = {ROW_SCHEMA: kept.json().encode(), VERSION: part.rows.sparkSession.version.encode()}
+    arrow = pa.schema([field.remove_metadata() for field in to_arrow_schema(kept, timezone="UTC")])
+    for place, chosen in _split(rows, part.partitions):
+        folder = run.folder(area, part.table) / place
+        folder.mkdir(parents=True, exist_ok=True)
+        with open_table(folder / "part-gathered.parquet", arrow, stated) as writer:
+            writer.write_table(chosen.select(kept.names).cast(arrow))
+
+
+def _split(rows: pa.Table, partitions: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
+    """Give the rows of each partition with its folder."""
+    if not partitions:
+        yield "", rows
+        return
+    named: dict[str, Any] = {name: pc.cast(rows[name], pa.string()) for name in partitions}
+    keys = pa.table({name: pc.fill_null(texts, NO_VALUE) for name, texts in named.items()})
+    for key in keys.group_by(keys.column_names).aggregate([]).to_pylist():
+        chosen = reduce(pc.and_, (pc.equal(keys[name], value) for name, value in key.items()))
+        yield "/".join(f"{name}={value}" for name, value in key.items()), rows.filter(chosen)

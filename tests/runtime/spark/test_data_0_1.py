@@ -23,9 +23,8 @@ from specwire.runtime.capture.segments import (
     read_segments,
     write_segment,
 )
-from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.advance import advance, run
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.run import run
 from specwire.runtime.spark.pipeline.store import Store
 from tests.house.repository import ROOT
 

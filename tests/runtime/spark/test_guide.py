@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from specwire.generated import filemq
 from specwire.runtime.capture import Tap
 from specwire.runtime.cli import main as root
-from specwire.runtime.spark.pipeline import run as running
+from specwire.runtime.spark.pipeline import advance as running
 from tests.docs.page import blocks, commands
 from tests.docs.session import ROOT, first_words
 

@@ -25,8 +25,7 @@ from pyspark.sql import SparkSession
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.live.rounds import NAME
 from specwire.runtime.spark.pipeline.advance import advance
-from specwire.runtime.spark.pipeline.commit import begin
-from specwire.runtime.spark.pipeline.journal import STAGING
+from specwire.runtime.spark.pipeline.commit import STAGING, begin
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store

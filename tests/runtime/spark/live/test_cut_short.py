@@ -22,7 +22,7 @@ from specwire.runtime.spark.live.watch import watch
 from specwire.runtime.spark.live.work import Listener, Watch, Work
 from specwire.runtime.spark.pipeline import commit
 from specwire.runtime.spark.pipeline.advance import advance
-from specwire.runtime.spark.pipeline.journal import JOURNAL, STAGING, Journal, perform
+from specwire.runtime.spark.pipeline.commit import JOURNAL, STAGING, Journal, perform
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store

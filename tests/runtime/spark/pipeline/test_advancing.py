@@ -26,10 +26,9 @@ from specwire.runtime.spark.pipeline import advance as advancing
 from specwire.runtime.spark.pipeline import answering
 from specwire.runtime.spark.pipeline.advance import advance
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.sorting import Sorted, sort_out
-from specwire.runtime.spark.pipeline.store import Store
+from specwire.runtime.spark.pipeline.store import Store, partition_date, run_number
 from specwire.runtime.spark.pipeline.summary import Summary, Totals
-from specwire.runtime.spark.pipeline.view import partition_date, run_number
+from specwire.runtime.spark.pipeline.taking import Sorted, sort_out
 from tests.runtime.spark.captures import BEGUN, NOM, SHORT_NOM
 
 pytestmark = pytest.mark.spark

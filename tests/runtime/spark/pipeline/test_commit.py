@@ -11,8 +11,16 @@ import pytest
 
 from specwire.runtime.spark.errors import InputError, JobError
 from specwire.runtime.spark.pipeline import commit
-from specwire.runtime.spark.pipeline.commit import LOCK, Area, Run, begin, visible_files
-from specwire.runtime.spark.pipeline.journal import ASIDE, JOURNAL, STAGING
+from specwire.runtime.spark.pipeline.commit import (
+    ASIDE,
+    JOURNAL,
+    LOCK,
+    STAGING,
+    Area,
+    Run,
+    begin,
+    visible_files,
+)
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
 from tests.runtime.spark.pipeline.dying import Killed, dying, kill_before_each_call
 

@@ -14,10 +14,9 @@ from pyspark.sql import functions as F
 from specwire.runtime.spark.answers.step import OPEN
 from specwire.runtime.spark.pipeline import merging
 from specwire.runtime.spark.pipeline.commit import Area, begin, visible_files
-from specwire.runtime.spark.pipeline.gathering import VERSION, Part, stage
 from specwire.runtime.spark.pipeline.merging import merge_small
 from specwire.runtime.spark.pipeline.store import ROW_SCHEMA, read_files
-from specwire.runtime.spark.pipeline.writing import table_settings
+from specwire.runtime.spark.pipeline.writing import VERSION, Part, stage, table_settings
 
 pytestmark = pytest.mark.spark
 

@@ -15,12 +15,11 @@ from pyspark.sql import SparkSession
 from specwire.generated import flux
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.pipeline.advance import advance
+from specwire.runtime.spark.pipeline.advance import advance, run
 from specwire.runtime.spark.pipeline.commit import begin
 from specwire.runtime.spark.pipeline.manifest import Asked, read_manifest
 from specwire.runtime.spark.pipeline.payloads import PayloadColumn, payloads_of, read_profiles
 from specwire.runtime.spark.pipeline.request import Request, check_same
-from specwire.runtime.spark.pipeline.run import run
 from specwire.runtime.spark.pipeline.store import Store
 from tests.runtime.spark import captures
 

@@ -14,11 +14,10 @@ from pyspark.sql import SparkSession
 from specwire.runtime.capture import CaptureError
 from specwire.runtime.capture.segments import list_files
 from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.pipeline.advance import FEW_MESSAGES, FEW_OCTETS, advance, is_few
+from specwire.runtime.spark.pipeline.advance import FEW_MESSAGES, FEW_OCTETS, advance, is_few, run
 from specwire.runtime.spark.pipeline.commit import begin, visible_files
 from specwire.runtime.spark.pipeline.manifest import Asked, Manifest
 from specwire.runtime.spark.pipeline.request import Request
-from specwire.runtime.spark.pipeline.run import run
 from specwire.runtime.spark.pipeline.store import Store
 from specwire.runtime.spark.pipeline.summary import ErrorCount, Summary, Totals, TypeCount
 from tests.runtime.spark import captures

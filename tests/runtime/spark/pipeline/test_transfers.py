@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from specwire.runtime.spark.answers.schemas.transfers import TRANSFERS
-from specwire.runtime.spark.pipeline import transfers
+from specwire.runtime.spark.pipeline import summing
 from specwire.runtime.spark.pipeline.summary import Transfer
 
 pytestmark = pytest.mark.spark
@@ -40,7 +40,7 @@ def test_files_are_counted_by_conversation(spark: SparkSession, monkeypatch: pyt
         file(5, 3, protocol="libfilemq", conversation="c4", peer="p4"),
     ]
     monkeypatch.setattr(transfers, "KEPT", 2)
-    found = transfers.count_transfers(spark.createDataFrame(rows, TRANSFERS))
+    found = summing.count_transfers(spark.createDataFrame(rows, TRANSFERS))
     assert found == (
         Transfer("t1", "filemq", "c2", "p2", 1, 0, 0, 2, 500, 0.01),
         Transfer("t1", "filemq", "c1", "p1", 2, 2, 1, 6, 157, 0.069),
