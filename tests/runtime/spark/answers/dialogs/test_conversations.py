@@ -16,8 +16,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.generated import filemq, flux, norfab
-from specwire.runtime.spark.answers.dialogs.advance import advance, conversations
-from specwire.runtime.spark.answers.dialogs.texts import LONGEST
+from specwire.runtime.spark.answers.dialogs.conversations import advance, conversations
+from specwire.runtime.spark.answers.dialogs.symbols import LONGEST_NAME
 from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, VIOLATIONS
 from specwire.runtime.spark.answers.step import Step
 from specwire.runtime.spark.errors import InputError
@@ -290,7 +290,7 @@ def test_a_tap_that_is_heard_of_lives_whatever_its_clock_says(spark: SparkSessio
 
 def test_a_nul_in_a_name(spark: SparkSession) -> None:
     """It stays there, and the conversation is followed from portion to portion; of a long name the first part."""
-    where: dict[str, Any] = {"conversation": "a\0b" + "é" * LONGEST, "peer": "p\0", "tap": "\0t"}
+    where: dict[str, Any] = {"conversation": "a\0b" + "é" * LONGEST_NAME, "peer": "p\0", "tap": "\0t"}
     said = [
         Seen("C", filemq.Ohai(), **where),
         Seen("S", filemq.OhaiOk(), **where),
@@ -299,7 +299,7 @@ def test_a_nul_in_a_name(spark: SparkSession) -> None:
     portions = portions_of(spark, capture_rows(said, "filemq"), "filemq", 1, 2)
     found = in_portions(advance, portions, "filemq")
     (row,) = found["conversations"]
-    names = ("\0t", "a\0b" + "é" * (LONGEST - 3), "p\0")
+    names = ("\0t", "a\0b" + "é" * (LONGEST_NAME - 3), "p\0")
     assert (row["tap"], row["conversation"], row["peer"]) == names
     assert (row["messages"], row["errors"], row["concurrent"]["violations"]) == (3, 1, 1)
     wrong = [item for item in found["violations"] if item["reading"] == "concurrent"]
