@@ -25,9 +25,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from specwire.runtime.spark.answers.dialogs.advance import IDLE_S, VIOLATIONS_KEPT, fold
-from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
-from specwire.runtime.spark.answers.dialogs.narrow import narrow_rows
+from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, VIOLATIONS_KEPT, fold
+from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, narrow_rows
 from specwire.runtime.spark.pipeline.answering import SETTINGS
 from specwire.runtime.spark.session.settings import changed_settings
 from tests.benchmarks.spark.groups import count_by_group, follow_by_group
@@ -72,7 +71,8 @@ class Traffic:
 
     def sort(self) -> None:
         """Exchange and sort them."""
-        consume(self.rows.repartition("place").sortWithinPartitions("place", "seq"))
+        names = ("tap", "conversation")
+        consume(self.rows.repartition(*names).sortWithinPartitions(*names, "seq"))
 
     def follow(self, *, keep: bool = False) -> None:
         """Run the machines; `keep`: so that they can go on later."""
