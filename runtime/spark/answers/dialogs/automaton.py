@@ -63,18 +63,18 @@ class Node(dict[int, Step]):
 
     def __init__(self, automaton: Automaton, configurations: tuple[Configuration, ...]) -> None:
         super().__init__()
-        self._automaton = automaton
+        self.automaton = automaton
         self.configurations = configurations
 
     def __missing__(self, symbol: int) -> Step:
-        step = self[symbol] = self._automaton.step(self, symbol)
+        step = self[symbol] = self.automaton.step(self, symbol)
         return step
 
     @cached_property
     def summary(self) -> Summary:
         """The node in the terms of the answer."""
-        reading, configurations = self._automaton.reading, self.configurations
-        dialogs = self._automaton.dialogs(self)
+        reading, configurations = self.automaton.reading, self.configurations
+        dialogs = self.automaton.dialogs(self)
         return Summary(
             dialog=dialogs[0].name if len(dialogs) == 1 else None,
             state="|".join(dict.fromkeys(at.state for at in configurations)),

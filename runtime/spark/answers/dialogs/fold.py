@@ -7,6 +7,7 @@ any length streams through. A conversation ends with the rows of its names, or w
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
 import pyarrow as pa
@@ -43,6 +44,8 @@ _NUMBERS = (
     "first_seq", "last_seq", "first_ts", "last_ts", "first_mono", "last_mono", "messages", "errors",
 )  # fmt: skip
 _READING = StructType([StructField(each.name, each.dataType) for each in WATCHED])
+_PLAIN = (*_TEXTS, *_NUMBERS)
+_plain_values = attrgetter(*_PLAIN)
 FOLDED = StructType(
     [
         *(StructField(name, StringType()) for name in _TEXTS),
@@ -123,12 +126,12 @@ class Fold:
             current.messages += 1
             if symbol >= undecodable:
                 current.errors += 1
-            for automaton, state in zip(self._automata, current.states, strict=True):
+            for state in current.states:
                 node = state.node
                 verdict = state.observe(symbol, key)
                 if verdict >= Verdict.UNEXPECTED and state.violations <= self._kept:
                     sender = self._alphabet.labels[symbol].sender or batch.column("sender")[row].as_py()
-                    found = _violation(automaton, node, state, symbol, sender)
+                    found = _violation(node, state, symbol, sender)
                     current.violations.append({"ts": ts, "seq": seq, "kind": KINDS[verdict], **found})
 
     def _names_at_changes(self, batch: pa.RecordBatch) -> dict[int, tuple[str, str, str | None]]:
@@ -170,10 +173,10 @@ class Fold:
         current = self._current
         if current is None:
             return
-        row: dict[str, Any] = {name: getattr(current, name) for name in (*_TEXTS, *_NUMBERS)}
-        for automaton, state in zip(self._automata, current.states, strict=True):
+        row: dict[str, Any] = dict(zip(_PLAIN, _plain_values(current), strict=True))
+        for state in current.states:
             summary = state.node.summary
-            row[automaton.reading.name] = {
+            row[state.node.automaton.reading.name] = {
                 "dialog": summary.dialog,
                 "from_middle": state.from_middle,
                 "state": summary.state,
@@ -208,10 +211,9 @@ def _numbers(batch: pa.RecordBatch) -> Iterator[tuple[int, int, int, int, int]]:
     return zip(*columns, strict=True)
 
 
-def _violation(
-    automaton: Automaton, node: Node, state: State, symbol: int, sender: str | None
-) -> dict[str, Any]:
-    """Return what there is to say of a violation that a conversation at `node` met."""
+def _violation(node: Node, state: State, symbol: int, sender: str | None) -> dict[str, Any]:
+    """Return the description of a violation that was found at `node`."""
+    automaton = node.automaton
     message = automaton.alphabet.labels[symbol].message
     name = f"{sender}:{message}"
     # A reply with an unknown key can have the label of one that is expected: do not list it.

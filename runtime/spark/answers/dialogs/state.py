@@ -100,15 +100,14 @@ class State:
     def observe(self, symbol: int, key: int) -> Verdict:
         """Judge a message and move to the node after it."""
         self.node, verdict, change = self.node[symbol]
-        if verdict is Verdict.MIDDLE:
-            self.from_middle = True
-        elif verdict is Verdict.RESTART:
+        if verdict is Verdict.RESTART:
             self.restarts += 1
             self.tokens.clear()
         if change is not None and not self.tokens.apply(change, key):
             verdict = Verdict.UNEXPECTED
-        if verdict >= Verdict.UNEXPECTED:
-            self.violations += 1
+        if verdict:
+            self.from_middle |= verdict is Verdict.MIDDLE
+            self.violations += verdict >= Verdict.UNEXPECTED
         return verdict
 
 
