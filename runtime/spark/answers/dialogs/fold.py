@@ -18,7 +18,15 @@ from pyspark.sql.types import ArrayType, LongType, StringType, StructField, Stru
 from specwire.generated.session import OPEN_LIMIT
 from specwire.runtime.spark.answers.dialogs.automaton import NODES_KEPT, Automaton, Node, Verdict
 from specwire.runtime.spark.answers.dialogs.readings import ConcurrentReading, StrictReading
-from specwire.runtime.spark.answers.dialogs.state import OpenConversation, State, Tokens, restore, save
+from specwire.runtime.spark.answers.dialogs.state import (
+    Names,
+    OpenConversation,
+    State,
+    Tokens,
+    Totals,
+    restore,
+    save,
+)
 from specwire.runtime.spark.answers.dialogs.symbols import STATE, Alphabet
 from specwire.runtime.spark.answers.schemas.conversations import WATCHED
 
@@ -39,17 +47,14 @@ VIOLATION = StructType(
         StructField("text", StringType()),
     ]
 )
-_TEXTS = ("tap", "conversation", "peer")
-_NUMBERS = (
-    "first_seq", "last_seq", "first_ts", "last_ts", "first_mono", "last_mono", "messages", "errors",
-)  # fmt: skip
+_NAMES = ("tap", "conversation", "peer")
+_COLUMNS = (*_NAMES, *Totals.__struct_fields__)
+_totals = attrgetter(*Totals.__struct_fields__)
 _READING = StructType([StructField(each.name, each.dataType) for each in WATCHED])
-_PLAIN = (*_TEXTS, *_NUMBERS)
-_plain_values = attrgetter(*_PLAIN)
 FOLDED = StructType(
     [
-        *(StructField(name, StringType()) for name in _TEXTS),
-        *(StructField(name, LongType()) for name in _NUMBERS),
+        *(StructField(name, StringType()) for name in _NAMES),
+        *(StructField(name, LongType()) for name in Totals.__struct_fields__),
         StructField("strict", _READING),
         StructField("concurrent", _READING),
         StructField("violations", ArrayType(VIOLATION)),
@@ -120,8 +125,7 @@ class Fold:
                 current = self._current = self._begin(names[row], seq, ts, mono)
             elif mono - current.last_mono > idle_ns:
                 self._finish()
-                again = (current.tap, current.conversation, current.peer)
-                current = self._current = self._begin(again, seq, ts, mono)
+                current = self._current = self._begin(current.names, seq, ts, mono)
             current.last_seq, current.last_ts, current.last_mono = seq, ts, mono
             current.messages += 1
             if symbol >= undecodable:
@@ -134,46 +138,34 @@ class Fold:
                     found = _violation(node, state, symbol, sender)
                     current.violations.append({"ts": ts, "seq": seq, "kind": KINDS[verdict], **found})
 
-    def _names_at_changes(self, batch: pa.RecordBatch) -> dict[int, tuple[str, str, str | None]]:
+    def _names_at_changes(self, batch: pa.RecordBatch) -> dict[int, Names]:
         """Return tap, conversation and peer by row, for rows with another tap or conversation than the row before."""
-        tap, conversation, peer = (batch.column(name) for name in _TEXTS)
+        if not batch.num_rows:
+            return {}
+        columns: list[Any] = [batch.column(name) for name in _NAMES]
+        tap, conversation, _ = columns
         current = self._current
-        changes: list[int] = []
-        if len(tap):
-            if current is None or (tap[0].as_py(), conversation[0].as_py()) != (
-                current.tap,
-                current.conversation,
-            ):
-                changes.append(0)
-            differs: Any = pc.or_(
-                *(
-                    pc.not_equal(column.slice(1), column.slice(0, len(tap) - 1))
-                    for column in (tap, conversation)
-                )
-            )
-            changes += (differs.to_numpy(zero_copy_only=False).nonzero()[0] + 1).tolist()
-        columns = (
-            column.take(pa.array(changes, pa.int64())).to_pylist() for column in (tap, conversation, peer)
-        )
-        return dict(zip(changes, zip(*columns, strict=True), strict=True))
+        is_first = current is None or current.names[:2] != (tap[0].as_py(), conversation[0].as_py())
+        differs = pc.or_(pc.not_equal(tap[1:], tap[:-1]), pc.not_equal(conversation[1:], conversation[:-1]))
+        rows: list[int] = [0] * is_first + (differs.to_numpy(zero_copy_only=False).nonzero()[0] + 1).tolist()
+        names = zip(*(column.take(pa.array(rows, pa.int64())).to_pylist() for column in columns), strict=True)
+        return dict(zip(rows, names, strict=True))
 
-    def _begin(self, names: tuple[str, str, str | None], seq: int, ts: int, mono: int) -> OpenConversation:
+    def _begin(self, names: Names, seq: int, ts: int, mono: int) -> OpenConversation:
         return OpenConversation(
-            *names,
+            names=names,
             states=tuple(
                 State(automaton.start, Tokens((), self._open_limit)) for automaton in self._automata
             ),
-            first_seq=seq,
-            first_ts=ts,
-            first_mono=mono,
-        )
+            first_seq=seq, last_seq=seq, first_ts=ts, last_ts=ts, first_mono=mono, last_mono=mono,
+        )  # fmt: skip
 
     def _finish(self) -> None:
         """Make the row of the current conversation, if there is one."""
         current = self._current
         if current is None:
             return
-        row: dict[str, Any] = dict(zip(_PLAIN, _plain_values(current), strict=True))
+        row: dict[str, Any] = dict(zip(_COLUMNS, (*current.names, *_totals(current)), strict=True))
         for state in current.states:
             summary = state.node.summary
             row[state.node.automaton.reading.name] = {

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
@@ -16,6 +16,8 @@ import msgspec
 from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Node, Verdict
 from specwire.runtime.spark.answers.dialogs.readings import Configuration, TokenChange
 
+Names = tuple[str, str, str | None]
+"""Tap, conversation and peer."""
 SavedTokens = tuple[tuple[int, int, int], ...]
 """Place, key and count of tokens; within a place the key that has been inactive longest comes first."""
 
@@ -111,26 +113,25 @@ class State:
         return verdict
 
 
-@dataclass(slots=True)
-class OpenConversation:
-    """A conversation up to its last message: `ts` in microseconds, `mono` in nanoseconds of the tap's clock.
+class Totals(msgspec.Struct, kw_only=True):
+    """Numbers of a conversation: `ts` in microseconds, `mono` in nanoseconds of the tap's clock."""
 
-    `violations` are rows of the output.
-    """
-
-    tap: str
-    conversation: str
-    peer: str | None
-    states: tuple[State, ...]
     first_seq: int
+    last_seq: int
     first_ts: int
+    last_ts: int
     first_mono: int
-    last_seq: int = 0
-    last_ts: int = 0
-    last_mono: int = 0
+    last_mono: int
     messages: int = 0
     errors: int = 0
-    violations: list[dict[str, Any]] = field(default_factory=list)
+
+
+class OpenConversation(Totals, kw_only=True):
+    """A conversation up to its last message; `violations` are rows of the output."""
+
+    names: Names
+    states: tuple[State, ...]
+    violations: list[dict[str, Any]] = []
 
 
 class _SavedState(msgspec.Struct):
@@ -139,20 +140,16 @@ class _SavedState(msgspec.Struct):
     restarts: int
     violations: int
     waiting: int
-    tokens: SavedTokens = ()
+    tokens: Names = tuple[str, str, str | None]
 
 
-class _SavedConversation(msgspec.Struct):
-    """The JSON of an open conversation. State tables of earlier runs have it too, so its keys are fixed."""
+"""Tap, conversation and peer."""
+SavedTokens = ()
 
-    first_seq: int
-    last_seq: int
-    first_ts: int
-    last_ts: int
-    first_mono: int
-    last_mono: int
-    messages: int
-    errors: int
+
+class _SavedConversation(Totals):
+    """The JSON of an open conversation. State tables of earlier versions have it too, so its keys are fixed."""
+
     tracks: tuple[_SavedState, ...]
 
 
@@ -162,56 +159,33 @@ _decoder = msgspec.json.Decoder(_SavedConversation)
 
 def save(conversation: OpenConversation) -> str:
     """Return the state of a conversation as JSON, without its names."""
-    saved = _SavedConversation(
-        first_seq=conversation.first_seq,
-        last_seq=conversation.last_seq,
-        first_ts=conversation.first_ts,
-        last_ts=conversation.last_ts,
-        first_mono=conversation.first_mono,
-        last_mono=conversation.last_mono,
-        messages=conversation.messages,
-        errors=conversation.errors,
-        tracks=tuple(
-            _SavedState(
-                configurations=state.node.configurations,
-                from_middle=state.from_middle,
-                restarts=state.restarts,
-                violations=state.violations,
-                waiting=state.waiting,
-                tokens=state.tokens.saved(),
-            )
-            for state in conversation.states
-        ),
-    )
+    saved = {name: getattr(conversation, name) for name in Totals.__struct_fields__}
+    saved["tracks"] = [
+        _SavedState(
+            state.node.configurations,
+            state.from_middle,
+            state.restarts,
+            state.violations,
+            state.waiting,
+            state.tokens.saved(),
+        )
+        for state in conversation.states
+    ]
     return _encoder.encode(saved).decode()
 
 
-def restore(
-    names: tuple[str, str, str | None], text: str, automata: Iterable[Automaton], open_limit: int
-) -> OpenConversation:
-    """Return the conversation with these names (tap, conversation, peer) that `save` wrote.
-
-    Raises msgspec.ValidationError for any other text.
-    """
+def restore(names: Names, text: str, automata: Iterable[Automaton], open_limit: int) -> OpenConversation:
+    """Return the conversation that `save` wrote. Raises msgspec.ValidationError for any other text."""
     saved = _decoder.decode(text)
-    return OpenConversation(
-        *names,
-        states=tuple(
-            State(
-                node=automaton.node(state.configurations),
-                tokens=Tokens(state.tokens, open_limit),
-                from_middle=state.from_middle,
-                restarts=state.restarts,
-                violations=state.violations,
-            )
-            for automaton, state in zip(automata, saved.tracks, strict=True)
-        ),
-        first_seq=saved.first_seq,
-        first_ts=saved.first_ts,
-        first_mono=saved.first_mono,
-        last_seq=saved.last_seq,
-        last_ts=saved.last_ts,
-        last_mono=saved.last_mono,
-        messages=saved.messages,
-        errors=saved.errors,
+    states = tuple(
+        State(
+            automaton.node(state.configurations),
+            Tokens(state.tokens, open_limit),
+            state.from_middle,
+            state.restarts,
+            state.violations,
+        )
+        for automaton, state in zip(automata, saved.tracks, strict=True)
     )
+    totals = {name: getattr(saved, name) for name in Totals.__struct_fields__}
+    return OpenConversation(names=names, states=states, **totals)

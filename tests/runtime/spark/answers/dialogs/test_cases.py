@@ -10,11 +10,6 @@ from typing import Any
 
 import pytest
 
-from specwire.runtime.spark.answers.dialogs.readings import TokenChange
-from specwire.runtime.spark.answers.dialogs.state import Tokens
-from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, dialogs_of
-from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.protocols import known_protocols
 from tests.runtime.spark.answers.dialogs.rows import narrow, run
 from tests.runtime.spark.answers.dialogs.sessions import Said, improvise
 
@@ -155,28 +150,6 @@ def test_only_the_first_violations_have_rows() -> None:
     assert whole["strict"]["violations"] == whole["concurrent"]["violations"] == 9
 
 
-def test_a_place_forgets_the_key_that_has_been_silent_longest() -> None:
-    """Of three requests where two are kept, the second is forgotten, for the first was just replied to."""
-    tokens = Tokens((), open_limit=2)
-    for key in (1, 2):
-        assert tokens.apply(TokenChange(put=0), key)
-    assert tokens.apply(TokenChange(takes=((0, 0),)), 1)
-    assert tokens.apply(TokenChange(put=0), 3)
-    assert not tokens.apply(TokenChange(takes=((0, None),)), 2)
-    assert tokens.apply(TokenChange(takes=((0, None),)), 1) and tokens.apply(TokenChange(takes=((0, 1),)), 3)
-    assert tokens.waiting == 1 and tokens.saved() == ((1, 3, 1),) and tokens.occupied() == [1]
-
-
-@pytest.mark.parametrize("size", [1, 3, 100])
-def test_a_conversation_with_more_keys_than_are_kept(size: int) -> None:
-    """Where three are kept, the fourth request drives out the first, however many messages come at once."""
-    said = [Said(tag, "C", "Request", {"matchtag": tag, "flags": 0}) for tag in (1, 2, 3, 4)]
-    said += [Said(4 + tag, "S", "Response", {"matchtag": tag, "flags": 0}) for tag in (1, 2)]
-    (whole,), wrong = outcome("flux", said, size=size, open_limit=3)
-    assert [item["seq"] for item in wrong if item["reading"] == "concurrent"] == [5]
-    assert whole["concurrent"]["waiting"] == 3
-
-
 @pytest.mark.parametrize(
     ("protocol", "dialog"), [("filemq", "peering"), ("flux", "rpc"), ("norfab", "worker")]
 )
@@ -222,10 +195,3 @@ def test_a_long_conversation_with_many_open_requests() -> None:
     assert whole["concurrent"]["violations"] == 0
     # As written nothing but HUGZ-OK may follow a HUGZ.
     assert whole["strict"]["violations"] == 4_997 and wrong[0]["seq"] == 3
-
-
-def test_all_protocols_with_a_dialog_can_be_followed() -> None:
-    """And the one without says so."""
-    assert [name for name in known_protocols() if not dialogs_of(name)] == ["zmtp"]
-    with pytest.raises(InputError, match="'zmtp' has no dialog"):
-        Alphabet("zmtp")

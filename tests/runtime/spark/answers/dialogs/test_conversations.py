@@ -6,7 +6,6 @@ import random
 import re
 import runpy
 from functools import reduce
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -21,7 +20,7 @@ from specwire.runtime.spark.answers.dialogs.symbols import LONGEST_NAME
 from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, VIOLATIONS
 from specwire.runtime.spark.answers.step import Step
 from specwire.runtime.spark.errors import InputError
-from tests.runtime.spark.answers.dialogs.sessions import Said, dialogs_of, follow
+from tests.runtime.spark.answers.dialogs.sessions import Said, follow
 from tests.runtime.spark.answers.traffic import Seen, capture_rows, in_portions, portions_of, typed_of
 
 pytestmark = pytest.mark.spark
@@ -316,15 +315,6 @@ def test_columns_that_were_never_noted(spark: SparkSession) -> None:
     answer = conversations({"Ohai": typed["Ohai"].withColumns(nulls)}, "filemq")
     (row,) = as_dicts(answer["conversations"])
     assert (row["tap"], row["conversation"], row["messages"], row["strict"]["violations"]) == ("", "", 1, 1)
-
-
-def test_every_dialog_has_its_messages_in_the_alphabet() -> None:
-    """A label that no typed table has could never be followed."""
-    for protocol in ("filemq", "flux", "norfab", "norfab_ascii", "zre", "cmb1", "cmb1_json", "libfilemq"):
-        names = set(import_module(f"specwire.generated.{protocol}.schema").SCHEMAS)
-        for dialog in dialogs_of(protocol).values():
-            labels = {label for row in dialog.strict.values() for label in row} | set(dialog.replies)
-            assert {label.partition(":")[2] for label in labels} <= names
 
 
 def test_the_guide(spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
