@@ -140,11 +140,7 @@ class _SavedState(msgspec.Struct):
     restarts: int
     violations: int
     waiting: int
-    tokens: Names = tuple[str, str, str | None]
-
-
-"""Tap, conversation and peer."""
-SavedTokens = ()
+    tokens: SavedTokens = ()
 
 
 class _SavedConversation(Totals):
