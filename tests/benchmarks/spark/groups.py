@@ -30,7 +30,7 @@ def count_by_group(rows: DataFrame, protocol: str) -> DataFrame:
         if not kinds:
             kinds.extend(type(label.message or "_", (), {"flags": 0}) for label in labels)
         table = table.sort_by("seq")
-        symbols: list[int] = table["symbol"].to_pylist()
+        symbols: Any = table["symbol"].to_pylist()
         has_keys = "key" in table.column_names
         keys = table["key"].to_pylist() if has_keys else [None] * len(symbols)
         wrong = 0

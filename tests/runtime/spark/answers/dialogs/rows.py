@@ -15,20 +15,12 @@ Conversations = Mapping[tuple[str, str], Sequence[Said]]
 """What was said, by tap and conversation."""
 
 SECOND_NS = 10**9
-NARROW = pa.schema(
-    [
-        pa.field("tap", pa.string()),
-        pa.field("conversation", pa.string()),
-        pa.field("peer", pa.string()),
-        pa.field("seq", pa.int64()),
-        pa.field("ts", pa.int64()),
-        pa.field("mono", pa.int64()),
-        pa.field("symbol", pa.int32()),
-        pa.field("sender", pa.string()),
-        pa.field("carried", pa.string()),
-        pa.field("key", pa.int64()),
-    ]
-)
+_COLUMNS: dict[str, pa.DataType] = {
+    **dict.fromkeys(("tap", "conversation", "peer", "sender", "carried"), pa.string()),
+    **dict.fromkeys(("seq", "ts", "mono", "key"), pa.int64()),
+    "symbol": pa.int32(),
+}
+NARROW = pa.schema(_COLUMNS)
 
 
 def narrow(
