@@ -1,14 +1,15 @@
-"""Conversations: the state machines against an exchange and a sort, and against a session for each group.
+"""Conversations: the state machines against an exchange and a sort, and a session for each group.
 
-The conversations have five messages each, interleaved as on a busy server, in typed tables. There are three cases:
-FILEMQ; Flux, whose replies are paired by key; and Flux with one conversation that has three tenths of all messages.
-All ways read the same columns. The exchange and the sort group the messages of each conversation and put them in order,
-as the machines need them. Sessions for each group (`groups`) would take minutes: they are measured on a part of the
-conversations, without the time that a few of them take, and multiplied. The goal is for those that return the rows of
-the machines; those that only count are shown beside them.
+The conversations have five messages each, interleaved as on a busy server, in typed tables. There
+are three cases: FILEMQ; Flux, whose replies are paired by key; and Flux with one conversation that
+has three tenths of all messages. All ways read the same columns. The exchange and the sort group
+the messages of each conversation and put them in order, as the machines need them. Sessions for
+each group (`groups`) would take minutes: they are measured on a part of the conversations, without
+the time that a few of them take, and multiplied. The goal is for those that return the rows of the
+machines; those that only count are shown beside them.
 
-Finding the tables' schemas and writing the query takes as long for five messages as for five million, a second for
-FILEMQ. No way's time includes it.
+Finding the tables' schemas and writing the query takes as long for five messages as for five
+million, a second for FILEMQ. No way's time includes it.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ SKEW = 0.3
 STARTED_US = 1_780_000_000_000_000
 MACHINES = "machines"
 AT_MOST, AT_LEAST = 5, 10
-"""Limits that show a regression: the machines over the exchange and the sort, a session for each group over the machines."""
+"""Limits: the machines over the exchange and the sort, a session for each group over the machines."""
 SAID = {
     "filemq": (("C", "Ohai"), ("S", "OhaiOk"), ("C", "Icanhaz"), ("S", "IcanhazOk"), ("C", "Nom")),
     "flux": (("C", "Request"), ("S", "Response"), ("C", "Request"), ("S", "Response"), ("S", "Event")),

@@ -1,7 +1,7 @@
-"""Conversations without the state machines: a session of the package for each group of `applyInArrow`.
+"""Conversations without the state machines: a session for each group of `applyInArrow`.
 
-One function only counts violations. The other returns the rows that the machines return. Neither supports conversations
-that begin in the middle or restart.
+One function only counts violations. The other returns the rows that the machines return. Neither
+supports conversations that begin in the middle or restart.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ READINGS = ("strict", "concurrent")
 
 
 def count_by_group(rows: DataFrame, protocol: str) -> DataFrame:
-    """Return how many violations each conversation of narrow rows has, in both readings together."""
+    """Return the number of violations of each conversation, in both readings together."""
     labels = Alphabet(protocol).labels
     kinds: list[Any] = []  # made once in a worker; classes that are made here could not be sent
 
@@ -46,7 +46,7 @@ def count_by_group(rows: DataFrame, protocol: str) -> DataFrame:
 
 
 def follow_by_group(rows: DataFrame, protocol: str, kept: int) -> DataFrame:
-    """Return what `conversations.fold` finds in narrow rows, with the first `kept` violations of each reading."""
+    """Return the rows of `conversations.fold`, with the first `kept` violations of each reading."""
     labels = Alphabet(protocol).labels
     kinds: list[Any] = []
 

@@ -1,14 +1,15 @@
-"""The steps of a reading, memoised as traffic asks for them.
+"""Transitions of a reading, memoised as traffic asks for them.
 
-A node is a set of configurations that a conversation may be in. It is a dictionary from symbols to steps that fills
-itself, so to follow a message is one look-up, whatever the conversation is like.
+A node is a set of configurations that a conversation may be in. It is a dictionary from symbols to
+transitions that fills itself, so to follow a message is one look-up, whatever the conversation is
+like.
 
 Of a message that no configuration allows, in this order:
 
-1. No message of the conversation has been accepted yet, and some state of a dialog allows it: the beginning was not
-   seen. From here on only what no possible past allows is a violation.
-2. The dialog has ended, and begins with this message: the identity is used again (a worker that was restarted), and
-   the dialog restarts.
+1. No message of the conversation has been accepted yet, and some state of a dialog allows it: the
+   beginning was not seen. From here on only what no possible past allows is a violation.
+2. The dialog has ended, and begins with this message: the identity is used again (a worker that was
+   restarted), and the dialog restarts.
 3. It is a violation. The conversation stays where it was, as with ``machine.Session``.
 """
 
@@ -24,7 +25,7 @@ from specwire.runtime.spark.answers.dialogs.readings import Configuration, Readi
 from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, Label
 
 NODES_KEPT = 4096
-"""Default for the largest number of nodes: a conversation with many open requests has a node for each number of them."""
+"""Default for the largest number of nodes. Each number of open requests has its own node."""
 
 
 class Verdict(IntEnum):
@@ -38,18 +39,19 @@ class Verdict(IntEnum):
     UNDECODABLE = 5
 
 
-class Step(NamedTuple):
-    """Result of a symbol at a node: the next node, the verdict, and the change of the tokens with the message's key."""
+class Transition(NamedTuple):
+    """Result of a symbol at a node: the next node, the verdict, and the change of the tokens."""
 
     node: Node
     verdict: Verdict
     change: TokenChange | None
 
 
-class Summary(NamedTuple):
+class NodeSummary(NamedTuple):
     """A node in the terms of the answer; `waiting` counts requests that are not paired by key.
 
-    `dialog` is None while several dialogs are possible. `waiting` is 0 while several configurations are.
+    `dialog` is None while several dialogs are possible. `waiting` is 0 while several configurations
+    are.
     """
 
     dialog: str | None
@@ -58,24 +60,24 @@ class Summary(NamedTuple):
     waiting: int
 
 
-class Node(dict[int, Step]):
-    """A set of configurations, and the steps of symbols."""
+class Node(dict[int, Transition]):
+    """A set of configurations, and the transitions of symbols."""
 
     def __init__(self, automaton: Automaton, configurations: tuple[Configuration, ...]) -> None:
         super().__init__()
         self.automaton = automaton
         self.configurations = configurations
 
-    def __missing__(self, symbol: int) -> Step:
-        step = self[symbol] = self.automaton.step(self, symbol)
-        return step
+    def __missing__(self, symbol: int) -> Transition:
+        transition = self[symbol] = self.automaton.transition(self, symbol)
+        return transition
 
     @cached_property
-    def summary(self) -> Summary:
+    def summary(self) -> NodeSummary:
         """The node in the terms of the answer."""
         reading, configurations = self.automaton.reading, self.configurations
         dialogs = self.automaton.dialogs(self)
-        return Summary(
+        return NodeSummary(
             dialog=dialogs[0].name if len(dialogs) == 1 else None,
             state="|".join(dict.fromkeys(at.state for at in configurations)),
             ended=all(map(reading.is_closed, configurations)),
@@ -111,13 +113,15 @@ class Automaton:
         self._nodes.clear()
         self.start = self.node(self.reading.begin())
 
-    def step(self, node: Node, symbol: int) -> Step:
-        """Return the step of a symbol at a node."""
+    def transition(self, node: Node, symbol: int) -> Transition:
+        """Return the transition of a symbol at a node."""
         label = self.alphabet.labels[symbol]
         verdict, origins, found = self._judge(node, label)
         if found:
-            return Step(self.node(found), verdict, self._change(origins, label))
-        return Step(self.node(self.reading.blame(at, label) for at in node.configurations), verdict, None)
+            return Transition(self.node(found), verdict, self._change(origins, label))
+        return Transition(
+            self.node(self.reading.blame(at, label) for at in node.configurations), verdict, None
+        )
 
     def expected(self, node: Node, waiting: Sequence[int]) -> list[str]:
         """Return the labels that are allowed at a node, given the places in which keys wait."""
@@ -134,7 +138,7 @@ class Automaton:
     def _judge(
         self, node: Node, label: Label
     ) -> tuple[Verdict, Sequence[Configuration], list[Configuration]]:
-        """Return the verdict, the configurations that the message was judged in, and those after it."""
+        """Return the verdict, and the configurations before and after the message."""
         if label.message is None:
             return Verdict.UNDECODABLE, (), []
         if label.sender is None:

@@ -1,8 +1,8 @@
 """Conversations and their violations: an answer that is continued from run to run.
 
-A conversation is over when its tap has seen other messages for `idle_s` since, by the tap's own clock. A tap has ended,
-and its conversations with it, if it has no new messages and is a day behind the taps that have some. Violations never
-change.
+A conversation is over when its tap has seen other messages for `idle_s` since, by the tap's own
+clock. A tap has ended, and its conversations with it, if it has no new messages and is a day behind
+the taps that have some. Violations never change.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_schemas
 
 IDLE_S = 6 * 3600.0
-"""Silence after which a conversation is over: much longer than a client waits between two requests."""
+"""Silence after which a conversation is over: longer than clients wait between requests."""
 TAP_IDLE_S = 24 * 3600.0
 """Silence, compared with other taps, after which a tap has ended."""
 VIOLATIONS_KEPT = 16
@@ -50,8 +50,8 @@ def advance(
 
     Runs the machines at once. Their rows stay in Spark's cache until the step is released.
 
-    `kept` bounds the rows of violations for each conversation and reading. Raises InputError for a protocol
-    without a dialog.
+    `kept` bounds the rows of violations for each conversation and reading. Raises InputError for a
+    protocol without a dialog.
     """
     before = None if state is None else state[STATE]
     rows = narrow_rows(typed, Alphabet(protocol), before)
@@ -72,7 +72,8 @@ def conversations(
 ) -> dict[str, DataFrame]:
     """Return the tables ``conversations`` and ``violations`` of all messages in `typed`.
 
-    Both are plans: each runs over the messages when it is read. Raises InputError for a protocol without a dialog.
+    Both are plans: each runs over the messages when it is read. Raises InputError for a protocol
+    without a dialog.
     """
     rows = narrow_rows(typed, Alphabet(protocol))
     folded = fold(rows, protocol, idle_s=idle_s, kept=kept, keep=False)
@@ -91,9 +92,12 @@ def fold(rows: DataFrame, protocol: str, *, idle_s: float, kept: int, keep: bool
 
 
 def _is_over(folded: DataFrame, before: DataFrame | None, idle_s: float) -> Column:
-    """Return whether a conversation is too far behind its tap, or its tap has ended; runs the machines."""
+    """Return whether a conversation is too far behind its tap, or its tap has ended.
+
+    Runs the machines.
+    """
     taps = _latest_of_taps(folded, before)
-    # The clocks of two hosts may be days apart: a tap with new messages lives, whatever its clock says.
+    # Clocks of two hosts may be days apart: a tap with new messages lives, whatever its clock.
     newest = max((ts for _, ts, new in taps.values() if new), default=0)
     ended = [
         tap for tap, (_, ts, new) in taps.items() if not new and newest - ts > max(idle_s, TAP_IDLE_S) * 1e6
@@ -141,7 +145,7 @@ def _violations(folded: DataFrame, protocol: str, *more: Column) -> DataFrame:
 
 
 def _select(frame: DataFrame, schema: StructType, computed: Mapping[str, Column], *more: Column) -> DataFrame:
-    """Return the columns of a schema, with its comments: those in `computed`, the others from `frame`."""
+    """Return the columns of a schema, with comments: `computed` ones, the others from `frame`."""
     columns = (
         computed.get(field.name, F.col(field.name))
         .cast(field.dataType)

@@ -1,7 +1,8 @@
 """One loop over sorted messages: the conversations and their violations.
 
-Only the conversation of the last message is in memory, and of it only the state of its readings, so a conversation of
-any length streams through. A conversation ends with the rows of its names, or with a silence of `idle_ns`.
+Only the conversation of the last message is in memory, and of it only the state of its readings, so
+a conversation of any length streams through. A conversation ends with the rows of its names, or
+with a silence of `idle_ns`.
 """
 
 from __future__ import annotations
@@ -19,11 +20,11 @@ from specwire.generated.session import OPEN_LIMIT
 from specwire.runtime.spark.answers.dialogs.automaton import NODES_KEPT, Automaton, Node, Verdict
 from specwire.runtime.spark.answers.dialogs.readings import ConcurrentReading, StrictReading
 from specwire.runtime.spark.answers.dialogs.state import (
+    ConversationTotals,
     Names,
     OpenConversation,
-    State,
+    ReadingState,
     Tokens,
-    Totals,
     restore,
     save,
 )
@@ -48,13 +49,13 @@ VIOLATION = StructType(
     ]
 )
 _NAMES = ("tap", "conversation", "peer")
-_COLUMNS = (*_NAMES, *Totals.__struct_fields__)
-_totals = attrgetter(*Totals.__struct_fields__)
+_COLUMNS = (*_NAMES, *ConversationTotals.__struct_fields__)
+_totals = attrgetter(*ConversationTotals.__struct_fields__)
 _READING = StructType([StructField(each.name, each.dataType) for each in WATCHED])
 FOLDED = StructType(
     [
         *(StructField(name, StringType()) for name in _NAMES),
-        *(StructField(name, LongType()) for name in Totals.__struct_fields__),
+        *(StructField(name, LongType()) for name in ConversationTotals.__struct_fields__),
         StructField("strict", _READING),
         StructField("concurrent", _READING),
         StructField("violations", ArrayType(VIOLATION)),
@@ -63,7 +64,8 @@ FOLDED = StructType(
 )
 """A row for each conversation, or each part of it between long silences.
 
-`violations` are the first of this run, null for none. `carried` is the state with which a later run continues.
+`violations` are the first of this run, null for none. `carried` is the state with which a later run
+continues.
 """
 
 
@@ -139,7 +141,7 @@ class Fold:
                     current.violations.append({"ts": ts, "seq": seq, "kind": KINDS[verdict], **found})
 
     def _names_at_changes(self, batch: pa.RecordBatch) -> dict[int, Names]:
-        """Return tap, conversation and peer by row, for rows with another tap or conversation than the row before."""
+        """Return the names by row, for rows whose tap or conversation differs from the row before."""
         if not batch.num_rows:
             return {}
         columns: list[Any] = [batch.column(name) for name in _NAMES]
@@ -155,7 +157,7 @@ class Fold:
         return OpenConversation(
             names=names,
             states=tuple(
-                State(automaton.start, Tokens((), self._open_limit)) for automaton in self._automata
+                ReadingState(automaton.start, Tokens((), self._open_limit)) for automaton in self._automata
             ),
             first_seq=seq, last_seq=seq, first_ts=ts, last_ts=ts, first_mono=mono, last_mono=mono,
         )  # fmt: skip
@@ -196,14 +198,14 @@ class Fold:
 
 
 def _numbers(batch: pa.RecordBatch) -> Iterator[tuple[int, int, int, int, int]]:
-    """Yield seq, ts, mono, symbol and key of each row; protocols without keys have no such column."""
+    """Yield seq, ts, mono, symbol and key of each row; the column of keys may be missing."""
     columns = [batch.column(name).to_numpy().tolist() for name in ("seq", "ts", "mono", "symbol")]
     has_key = "key" in batch.schema.names
     columns.append(batch.column("key").to_numpy().tolist() if has_key else [0] * batch.num_rows)
     return zip(*columns, strict=True)
 
 
-def _violation(node: Node, state: State, symbol: int, sender: str | None) -> dict[str, Any]:
+def _violation(node: Node, state: ReadingState, symbol: int, sender: str | None) -> dict[str, Any]:
     """Return the description of a violation that was found at `node`."""
     automaton = node.automaton
     message = automaton.alphabet.labels[symbol].message

@@ -1,10 +1,12 @@
 """The two readings of a dialog: steps from one configuration of a conversation to the next.
 
-A configuration is what a reading knows of a conversation. A step yields the configurations that a message may lead to:
-none if the message is not allowed, several only for a conversation whose beginning was not seen.
+A configuration is what a reading knows of a conversation. A step yields the configurations that a
+message may lead to: none if the message is not allowed, several only for a conversation whose
+beginning was not seen.
 
-If replies are paired by key, the keys are not in the configuration, because there may be many. The tokens in
-`specwire.runtime.spark.answers.dialogs.state` have them, and refuse a reply without a request.
+If replies are paired by key, the keys are not in the configuration, because there may be many. The
+tokens in `specwire.runtime.spark.answers.dialogs.state` have them, and refuse a reply without a
+request.
 """
 
 from __future__ import annotations
@@ -43,7 +45,7 @@ class Configuration(NamedTuple):
 
 
 class TokenChange(NamedTuple):
-    """Change of the tokens with a message's key: put one, or take one from the first place that has it."""
+    """Change of the tokens with a message's key: put one, or take one from the first place."""
 
     put: int | None = None
     takes: tuple[Take, ...] = ()
@@ -54,7 +56,7 @@ class Reading(Protocol):
 
     name: str
     places: tuple[tuple[int, str], ...]
-    """The places of tokens, each with the number of its dialog. A `TokenChange` has indices of this tuple."""
+    """Places of tokens, each with the number of its dialog. A `TokenChange` has indices of it."""
 
     def begin(self) -> list[Configuration]:
         """Return the configurations of a beginning."""

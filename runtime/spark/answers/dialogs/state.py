@@ -1,7 +1,7 @@
 """State of an open conversation: in memory while its messages come, and as JSON between two runs.
 
-Requests that are paired by key are tokens. A place keeps at most `open_limit` keys and forgets the one that has been
-inactive longest, as ``machine.Session`` does, so memory is bounded.
+Requests that are paired by key are tokens. A place keeps at most `open_limit` keys and forgets the
+one that has been inactive longest, as ``machine.Session`` does, so memory is bounded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from specwire.runtime.spark.answers.dialogs.readings import Configuration, Token
 Names = tuple[str, str, str | None]
 """Tap, conversation and peer."""
 SavedTokens = tuple[tuple[int, int, int], ...]
-"""Place, key and count of tokens; within a place the key that has been inactive longest comes first."""
+"""Place, key and count of tokens; within a place, the longest inactive key comes first."""
 
 
 class Tokens:
@@ -85,7 +85,7 @@ class Tokens:
 
 
 @dataclass(slots=True)
-class State:
+class ReadingState:
     """State of one reading of a conversation."""
 
     node: Node
@@ -113,7 +113,7 @@ class State:
         return verdict
 
 
-class Totals(msgspec.Struct, kw_only=True):
+class ConversationTotals(msgspec.Struct, kw_only=True):
     """Numbers of a conversation: `ts` in microseconds, `mono` in nanoseconds of the tap's clock."""
 
     first_seq: int
@@ -126,11 +126,11 @@ class Totals(msgspec.Struct, kw_only=True):
     errors: int = 0
 
 
-class OpenConversation(Totals, kw_only=True):
+class OpenConversation(ConversationTotals, kw_only=True):
     """A conversation up to its last message; `violations` are rows of the output."""
 
     names: Names
-    states: tuple[State, ...]
+    states: tuple[ReadingState, ...]
     violations: list[dict[str, Any]] = []
 
 
@@ -143,8 +143,8 @@ class _SavedState(msgspec.Struct):
     tokens: SavedTokens = ()
 
 
-class _SavedConversation(Totals):
-    """The JSON of an open conversation. State tables of earlier versions have it too, so its keys are fixed."""
+class _SavedConversation(ConversationTotals):
+    """The JSON of an open conversation. Earlier versions wrote it too: its keys are fixed."""
 
     tracks: tuple[_SavedState, ...]
 
@@ -155,7 +155,7 @@ _decoder = msgspec.json.Decoder(_SavedConversation)
 
 def save(conversation: OpenConversation) -> str:
     """Return the state of a conversation as JSON, without its names."""
-    saved = {name: getattr(conversation, name) for name in Totals.__struct_fields__}
+    saved = {name: getattr(conversation, name) for name in ConversationTotals.__struct_fields__}
     saved["tracks"] = [
         _SavedState(
             state.node.configurations,
@@ -171,10 +171,10 @@ def save(conversation: OpenConversation) -> str:
 
 
 def restore(names: Names, text: str, automata: Iterable[Automaton], open_limit: int) -> OpenConversation:
-    """Return the conversation that `save` wrote. Raises msgspec.ValidationError for any other text."""
+    """Return what `save` wrote. Raises msgspec.ValidationError for any other text."""
     saved = _decoder.decode(text)
     states = tuple(
-        State(
+        ReadingState(
             automaton.node(state.configurations),
             Tokens(state.tokens, open_limit),
             state.from_middle,
@@ -183,5 +183,5 @@ def restore(names: Names, text: str, automata: Iterable[Automaton], open_limit: 
         )
         for automaton, state in zip(automata, saved.tracks, strict=True)
     )
-    totals = {name: getattr(saved, name) for name in Totals.__struct_fields__}
+    totals = {name: getattr(saved, name) for name in ConversationTotals.__struct_fields__}
     return OpenConversation(names=names, states=states, **totals)

@@ -1,9 +1,10 @@
-"""Typed tables as narrow rows: each message with its sender and its pairing is one small number, a symbol.
+"""Typed tables as narrow rows: a symbol is a small number for message, sender and pairing.
 
-A row of a conversation's state (`STATE`) sorts before the messages of its conversation. The fields of a key are hashed,
-and nothing else of a message is read, so no payload goes through the exchange. A sender that is no role of the protocol
-and a message that did not decode have symbols too: captured traffic may contain anything. A message without a
-conversation's name belongs to the conversation ``""`` of its tap.
+A row of a conversation's state (`STATE`) sorts before the messages of its conversation. The fields
+of a key are hashed, and nothing else of a message is read, so no payload goes through the exchange.
+A sender that is no role of the protocol and a message that did not decode have symbols too:
+captured traffic may contain anything. A message without a conversation's name belongs to the
+conversation ``""`` of its tap.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ STATE = -1
 BEFORE_ALL = -(1 << 63)
 """The `seq` of such a row, so that it sorts before the messages."""
 LONGEST_NAME = 512
-"""Characters of a name; the rest is cut. Twice the octets of a routing id, which may be shown in hex."""
+"""Characters of a name; the rest is cut. A routing id of 255 octets, shown in hex, is shorter."""
 
 
 class Pairing(IntEnum):
@@ -41,7 +42,7 @@ class Pairing(IntEnum):
 
 
 class Label(NamedTuple):
-    """Meaning of a symbol. `sender` is None for no role, `message` is None for what did not decode."""
+    """Meaning of a symbol. `sender` is None for no role, `message` for what did not decode."""
 
     sender: str | None
     message: str | None
@@ -60,7 +61,7 @@ class Alphabet:
     """
 
     def __init__(self, protocol: str) -> None:
-        """Number the messages. Raises InputError if the protocol has no dialog that can be followed here."""
+        """Number the messages. Raises InputError if `dialogs_of` returns none."""
         self.protocol = protocol
         self.dialogs = dialogs_of(protocol)
         if not self.dialogs:
@@ -76,7 +77,7 @@ class Alphabet:
         self.undecodable = self.base(None)
 
     def base(self, message: str | None) -> int:
-        """Return the symbol of a message from the first role; a role adds `len(Pairing)`, a pairing its value."""
+        """Return the first symbol of a message; a role adds `len(Pairing)`, a pairing its value."""
         position = len(self.messages) if message is None else self.messages.index(message)
         return position * (len(self.roles) + 1) * len(Pairing)
 
@@ -92,10 +93,10 @@ class Alphabet:
 
 
 def dialogs_of(protocol: str) -> tuple[Dialog, ...]:
-    """Return the dialogs of a protocol, or none if it has none or one of them cannot be followed here.
+    """Return the dialogs of a protocol; none if one of them cannot be followed here.
 
-    The keys of replies are looked up apart from the phases. That gives the same result only if no reply changes the
-    phase, no error answers a violation, and all dialogs have the same key.
+    The keys of replies are looked up apart from the phases. That gives the same result only if no
+    reply changes the phase, no error answers a violation, and all dialogs have the same key.
     """
     dialogs = tuple(getattr(load_machine(protocol), "DIALOGS", {}).values())
     pairings = {(dialog.key, *map(_frozen, (dialog.keyless, dialog.unanswered))) for dialog in dialogs}
@@ -114,9 +115,9 @@ def _frozen(values: Mapping[str, int]) -> tuple[tuple[str, int], ...]:
 def narrow_rows(typed: Frames, alphabet: Alphabet, state: DataFrame | None = None) -> DataFrame:
     """Return a row for each message of a protocol, and one for each open conversation in `state`.
 
-    Columns: `tap`, `conversation`, `peer` (null without a name), `seq`, `ts` (microseconds), `mono` (nanoseconds of
-    the tap's clock), `symbol`, `sender` (only if it is no role), `carried` (only of a state), and `key`, which is
-    missing if the protocol has no keys.
+    Columns: `tap`, `conversation`, `peer` (null without a name), `seq`, `ts` (microseconds), `mono`
+    (nanoseconds of the tap's clock), `symbol`, `sender` (only if it is no role), `carried` (only of
+    a state), and `key`, which is missing if the protocol has no keys.
 
     Raises InputError if neither a table of the protocol nor a state is given.
     """
@@ -170,7 +171,7 @@ def _messages(frame: DataFrame, alphabet: Alphabet, message: str | None) -> Data
 
 
 def _noted_names(columns: Collection[str]) -> dict[str, str]:
-    """Return the names of the noted columns in a table: a field of the message may have the same name."""
+    """Return the names of the noted columns: a field of the message may have the same name."""
     return {name: f"_{name}" if f"_{name}" in columns else name for name in NOTED.fieldNames()}
 
 
@@ -202,7 +203,7 @@ def _all(conditions: list[Column]) -> Column:
 
 
 def _key(frame: DataFrame, alphabet: Alphabet) -> Column:
-    """Return a hash of the key's fields. Integers of any width hash alike, as they compare equal in Python."""
+    """Return a hash of the key's fields. Integers of any width hash alike."""
     fields = [_widened(frame, name) for name in alphabet.key if name in frame.columns]
     if not fields:
         return F.lit(0).cast("long")

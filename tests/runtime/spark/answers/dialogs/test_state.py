@@ -53,7 +53,7 @@ def test_a_request_of_an_earlier_run_is_answered() -> None:
 
 
 def test_a_place_forgets_the_key_that_has_been_inactive_longest() -> None:
-    """Of three requests where two are kept, the second is forgotten, for the first was just replied to."""
+    """Of three requests, two are kept. The second is forgotten: the first has just been replied to."""
     tokens = Tokens((), open_limit=2)
     for key in (1, 2):
         assert tokens.apply(TokenChange(put=0), key)
@@ -66,7 +66,7 @@ def test_a_place_forgets_the_key_that_has_been_inactive_longest() -> None:
 
 @pytest.mark.parametrize("size", [1, 3, 100])
 def test_a_conversation_with_more_keys_than_are_kept(size: int) -> None:
-    """Where three are kept, the fourth request drives out the first, however many messages come at once."""
+    """Three are kept: the fourth request removes the first, whatever the size of a batch."""
     said = [Said(tag, "C", "Request", {"matchtag": tag, "flags": 0}) for tag in (1, 2, 3, 4)]
     said += [Said(4 + tag, "S", "Response", {"matchtag": tag, "flags": 0}) for tag in (1, 2)]
     (row,) = run("flux", narrow("flux", {PLACE: said}), size=size, open_limit=3)
@@ -75,7 +75,7 @@ def test_a_conversation_with_more_keys_than_are_kept(size: int) -> None:
 
 
 def test_finished_conversations_leave_before_more_batches_are_read() -> None:
-    """Each batch is a conversation: the row of one comes when the next batch has been read, not at the end."""
+    """Each batch is a conversation. Its row comes after the next batch was read, not at the end."""
     read = 0
 
     def batches() -> Iterator[pa.RecordBatch]:
