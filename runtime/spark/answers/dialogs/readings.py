@@ -11,8 +11,9 @@ request.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from specwire.generated.dialog import Dialog, Phase
 from specwire.runtime.spark.answers.dialogs.symbols import Label, Pairing
@@ -51,71 +52,74 @@ class TokenChange(NamedTuple):
     takes: tuple[Take, ...] = ()
 
 
-class Reading(Protocol):
-    """Steps of one reading."""
+class Reading(ABC):
+    """Steps of one reading.
+
+    Attributes:
+        name: as in the answer.
+        places: places of tokens, each with the number of its dialog. A `TokenChange` has indices of it.
+    """
 
     name: str
-    places: tuple[tuple[int, str], ...]
-    """Places of tokens, each with the number of its dialog. A `TokenChange` has indices of it."""
-
-    def begin(self) -> list[Configuration]:
-        """Return the configurations of a beginning."""
-
-    def anywhere(self) -> list[Configuration]:
-        """Return the configurations of a conversation whose beginning was not seen."""
-
-    def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
-        """Yield the configurations after a message; none if it is not allowed."""
-
-    def change(self, at: Configuration, label: Label) -> TokenChange | None:
-        """Return how an allowed message changes the tokens with its key; None if it does not."""
-
-    def blame(self, at: Configuration, label: Label) -> Configuration:
-        """Return the configuration after a violation."""
-
-    def is_closed(self, at: Configuration) -> bool:
-        """Return whether no message may follow."""
-
-    def expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
-        """Yield the allowed labels, given the places in which keys wait."""
-
-
-class StrictReading:
-    """The rule as written."""
-
-    name = "strict"
     places: tuple[tuple[int, str], ...] = ()
 
     def __init__(self, dialogs: Sequence[Dialog]) -> None:
         self._dialogs = dialogs
 
     def begin(self) -> list[Configuration]:
-        """See `Reading`."""
+        """Return the configurations of a beginning."""
         return [
-            Configuration(number, next(iter(dialog.strict))) for number, dialog in enumerate(self._dialogs)
+            Configuration(number, next(iter(self.states(dialog))))
+            for number, dialog in enumerate(self._dialogs)
         ]
 
     def anywhere(self) -> list[Configuration]:
-        """See `Reading`."""
+        """Return the configurations of a conversation whose beginning was not seen."""
         return [
             Configuration(number, state, middle=True)
             for number, dialog in enumerate(self._dialogs)
-            for state in dialog.strict
+            for state in self.states(dialog)
         ]
+
+    @abstractmethod
+    def states(self, dialog: Dialog) -> Iterable[str]:
+        """Return the states of a dialog; the first is the initial one."""
+
+    @abstractmethod
+    def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
+        """Yield the configurations after a message; none if it is not allowed."""
+
+    @abstractmethod
+    def is_closed(self, at: Configuration) -> bool:
+        """Return whether no message may follow."""
+
+    @abstractmethod
+    def expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
+        """Yield the allowed labels, given the places in which keys wait."""
+
+    def change(self, at: Configuration, label: Label) -> TokenChange | None:
+        """Return how an allowed message changes the tokens with its key; None if it does not."""
+        return None
+
+    def blame(self, at: Configuration, label: Label) -> Configuration:
+        """Return the configuration after a violation."""
+        return at
+
+
+class StrictReading(Reading):
+    """The rule as written."""
+
+    name = "strict"
+
+    def states(self, dialog: Dialog) -> Iterable[str]:
+        """See `Reading`."""
+        return dialog.strict
 
     def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
         """See `Reading`."""
         state = self._dialogs[at.dialog].strict[at.state].get(str(label))
         if state is not None:
             yield at._replace(state=state, fresh=False)
-
-    def change(self, at: Configuration, label: Label) -> TokenChange | None:
-        """See `Reading`."""
-        return None
-
-    def blame(self, at: Configuration, label: Label) -> Configuration:
-        """See `Reading`."""
-        return at
 
     def is_closed(self, at: Configuration) -> bool:
         """See `Reading`."""
@@ -126,13 +130,13 @@ class StrictReading:
         yield from self._dialogs[at.dialog].strict[at.state]
 
 
-class ConcurrentReading:
+class ConcurrentReading(Reading):
     """The dialog of peers that do not wait for each other."""
 
     name = "concurrent"
 
     def __init__(self, dialogs: Sequence[Dialog]) -> None:
-        self._dialogs = dialogs
+        super().__init__(dialogs)
         self.places = tuple(
             dict.fromkeys(
                 (number, place) for number, dialog in enumerate(dialogs) for place in _places(dialog)
@@ -140,19 +144,9 @@ class ConcurrentReading:
         )
         self._numbers = {place: number for number, place in enumerate(self.places)}
 
-    def begin(self) -> list[Configuration]:
+    def states(self, dialog: Dialog) -> Iterable[str]:
         """See `Reading`."""
-        return [
-            Configuration(number, next(iter(dialog.phases))) for number, dialog in enumerate(self._dialogs)
-        ]
-
-    def anywhere(self) -> list[Configuration]:
-        """See `Reading`."""
-        return [
-            Configuration(number, phase, middle=True)
-            for number, dialog in enumerate(self._dialogs)
-            for phase in dialog.phases
-        ]
+        return dialog.phases
 
     def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
         """See `Reading`."""
