@@ -17,7 +17,7 @@ from pyspark.sql.types import StructType
 from specwire.runtime.spark.answers.step import Advance, Frames
 
 MODULES: tuple[str, ...] = (
-    "specwire.runtime.spark.answers.dialogs.advance",
+    "specwire.runtime.spark.answers.dialogs.conversations",
     "specwire.runtime.spark.answers.taps",
     "specwire.runtime.spark.answers.requests",
     "specwire.runtime.spark.answers.jobs",

@@ -17,7 +17,7 @@ from __future__ import annotations
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F
 
-from specwire.runtime.spark.answers.dialogs.alphabet import dialogs_of
+from specwire.runtime.spark.answers.dialogs.symbols import dialogs_of
 from specwire.runtime.spark.answers.messages import message_tables, shape, take, together
 from specwire.runtime.spark.answers.particulars import particulars_of
 from specwire.runtime.spark.answers.registry import RollUp

@@ -1,7 +1,7 @@
-"""Conversations as one follows them without the machines: a session of the package over each group of `applyInArrow`.
+"""Conversations without the state machines: a session for each group of `applyInArrow`.
 
-Two functions do so: the least, which counts what a session objects to, and one that gives the rows that the machines
-give. Neither knows of conversations that begin in the middle or begin anew.
+One function only counts violations. The other returns the rows that the machines return. Neither
+supports conversations that begin in the middle or restart.
 """
 
 from __future__ import annotations
@@ -11,17 +11,17 @@ from typing import Any
 
 import pyarrow as pa
 from pyspark.sql import DataFrame
+from pyspark.sql.pandas.types import to_arrow_schema
 
-from specwire.runtime.spark.answers.dialogs.advance import FOLDED_ROWS
-from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
 from specwire.runtime.spark.answers.dialogs.fold import FOLDED
-from specwire.runtime.spark.answers.dialogs.texts import names_of_one, symbols_of
+from specwire.runtime.spark.answers.dialogs.symbols import Alphabet
 
+NAMES = ("tap", "conversation")
 READINGS = ("strict", "concurrent")
 
 
 def count_by_group(rows: DataFrame, protocol: str) -> DataFrame:
-    """Return how many violations each conversation of narrow rows has, in both readings together."""
+    """Return the number of violations of each conversation, in both readings together."""
     labels = Alphabet(protocol).labels
     kinds: list[Any] = []  # made once in a worker; classes that are made here could not be sent
 
@@ -30,7 +30,7 @@ def count_by_group(rows: DataFrame, protocol: str) -> DataFrame:
         if not kinds:
             kinds.extend(type(label.message or "_", (), {"flags": 0}) for label in labels)
         table = table.sort_by("seq")
-        symbols: list[int] = symbols_of(table["said"].to_numpy()).tolist()
+        symbols: Any = table["symbol"].to_pylist()
         has_keys = "key" in table.column_names
         keys = table["key"].to_pylist() if has_keys else [None] * len(symbols)
         wrong = 0
@@ -40,13 +40,13 @@ def count_by_group(rows: DataFrame, protocol: str) -> DataFrame:
                 message = kinds[symbol]()
                 message.matchtag = key
                 wrong += session.observe(labels[symbol].sender, message) is not None
-        return pa.table({"place": table["place"][:1], "violations": pa.array([wrong])})
+        return pa.table({"conversation": table["conversation"][:1], "violations": pa.array([wrong])})
 
-    return rows.groupBy("place").applyInArrow(count, "place long, violations long")
+    return rows.groupBy(*NAMES).applyInArrow(count, "conversation string, violations long")
 
 
 def follow_by_group(rows: DataFrame, protocol: str, kept: int) -> DataFrame:
-    """Return what `advance.fold` finds in narrow rows, with the first `kept` violations of each reading."""
+    """Return the rows of `conversations.fold`, with the first `kept` violations of each reading."""
     labels = Alphabet(protocol).labels
     kinds: list[Any] = []
 
@@ -54,40 +54,36 @@ def follow_by_group(rows: DataFrame, protocol: str, kept: int) -> DataFrame:
         machine = import_module(f"specwire.generated.{protocol}.machine")
         if not kinds:
             kinds.extend(type(label.message or "_", (), {"flags": 0}) for label in labels)
-        table = table.sort_by("seq")
-        said, symbols = table.to_pylist(), symbols_of(table["said"].to_numpy()).tolist()
-        first, last = said[0], said[-1]
-        tap, conversation, peer = names_of_one(first["said"], first["text"])
-        whole = {
-            f"{end}_{name}": row[name]
-            for end, row in (("first", first), ("last", last))
-            for name in ("ts", "mono")
-        }
-        whole |= {"last_seq": last["seq"], "messages": len(said), "errors": 0}
-        common = {"tap": tap, "conversation": conversation, "peer": peer or None, "first_seq": first["seq"]}
-        found: list[dict[str, Any]] = []
-        for reading in READINGS:
-            session, wrong = machine.Session("S", reading), 0
-            for row, symbol in zip(said, symbols, strict=True):
-                message = kinds[symbol]()
-                message.matchtag = row.get("key")
-                violation = session.observe(labels[symbol].sender, message)
+        rows = table.sort_by("seq").to_pylist()
+        first, last = rows[0], rows[-1]
+        found: dict[str, Any] = {name: first[name] for name in (*NAMES, "peer")}
+        found |= {f"first_{name}": first[name] for name in ("seq", "ts", "mono")}
+        found |= {f"last_{name}": last[name] for name in ("seq", "ts", "mono")}
+        found |= {"messages": len(rows), "errors": 0}
+        violations: list[dict[str, Any]] = []
+        sessions = [(reading, machine.Session("S", reading)) for reading in READINGS]
+        counts = dict.fromkeys(READINGS, 0)
+        for row in rows:
+            message = kinds[row["symbol"]]()
+            message.matchtag = row.get("key")
+            for reading, session in sessions:
+                violation = session.observe(labels[row["symbol"]].sender, message)
                 if violation is None:
                     continue
-                wrong += 1
-                if wrong <= kept:
-                    words = {
-                        "reading": reading, "number": wrong, "ts": row["ts"], "seq": row["seq"],
+                counts[reading] += 1
+                if counts[reading] <= kept:
+                    violations.append({
+                        "reading": reading, "number": counts[reading], "ts": row["ts"], "seq": row["seq"],
                         "kind": "unexpected", "dialog": session.dialog.name, "sender": violation.role,
                         "message": violation.message, "state": violation.state,
                         "expected": violation.expected, "text": str(violation),
-                    }  # fmt: skip
-                    found.append(common | {"violation": [words]})
-            whole[reading] = {
+                    })  # fmt: skip
+        for reading, session in sessions:
+            found[reading] = {
                 "dialog": session.dialog.name, "from_middle": False, "state": session.state,
-                "ended": session.closed, "restarts": 0, "violations": wrong,
+                "ended": session.closed, "restarts": 0, "violations": counts[reading],
                 "waiting": sum(session.waiting().values()),
             }  # fmt: skip
-        return pa.Table.from_pylist([*found, common | {"whole": whole}], FOLDED)
+        return pa.Table.from_pylist([found | {"violations": violations or None}], to_arrow_schema(FOLDED))
 
-    return rows.groupBy("place").applyInArrow(follow, FOLDED_ROWS)
+    return rows.groupBy(*NAMES).applyInArrow(follow, FOLDED)

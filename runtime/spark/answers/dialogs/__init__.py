@@ -1,11 +1,14 @@
-"""The generated machines, run over conversations by the million.
+"""The generated state machines, run over every conversation of a capture.
 
-    typed tables --narrow--> symbols --ordering--> sorted --fold--> found --advance--> conversations, violations, state
+    typed tables → narrow rows (`symbols`) → exchange and sort → `fold` → `conversations` (answer
+    tables and state)
 
-`alphabet` makes a small number of a message and its sender, `texts` puts names together, `ordering` each conversation; `readings` says what it may do to a conversation,
-`automaton` turns that into tables as traffic asks for them, and `joint` runs both readings at once. `pairing` looks up the
-keys of replies (`tokens`: one by one), `watching` draws the sums, `findings` puts violations into words. `fold` does
-all this over sorted batches, and `advance` is the answer. The meaning is that of ``machine.Session``; three
-things are added, for a capture is not a session: a conversation may begin in the middle, be idle for long, and begin
-anew after its end (`specwire.runtime.spark.answers.dialogs.automaton`).
+`symbols` numbers each message with its sender. `readings` are the steps of the strict and the
+concurrent reading, and `automaton` memoises them. `state` is what is known of an open conversation,
+in memory and as JSON between two runs. `fold` loops over the sorted messages, and `conversations`
+is the answer.
+
+A message is judged as ``machine.Session`` judges it. A capture is not a session, so three things
+are added: a conversation may begin in the middle, be idle for long, and restart after its end
+(`automaton`).
 """

@@ -1,15 +1,15 @@
-"""The steps of a reading as tables, made as traffic asks for them.
+"""Transitions of a reading, memoised as traffic asks for them.
 
-A node is a set of configurations that a conversation may be in. It is a dictionary from symbols to nodes that fills
-itself, so following a million messages is a million dictionary look-ups, whatever the conversations
-are like: one that has a third of all messages costs no more than a hundred thousand short ones.
+A node is a set of configurations that a conversation may be in. It is a dictionary from symbols to
+transitions that fills itself, so to follow a message is one look-up, whatever the conversation is
+like.
 
 Of a message that no configuration allows, in this order:
 
-1. No message of the conversation has been accepted yet, and some state of a dialog allows it: the beginning was not
-   seen. From here on only what no possible past allows is a violation.
-2. The dialog has ended, and begins with this message: the identity is used anew (a worker that was restarted), and
-   so is the dialog.
+1. No message of the conversation has been accepted yet, and some state of a dialog allows it: the
+   beginning was not seen. From here on only what no possible past allows is a violation.
+2. The dialog has ended, and begins with this message: the identity is used again (a worker that was
+   restarted), and the dialog restarts.
 3. It is a violation. The conversation stays where it was, as with ``machine.Session``.
 """
 
@@ -17,17 +17,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from enum import IntEnum
-
-import numpy as np
-import numpy.typing as npt
+from functools import cached_property
+from typing import NamedTuple
 
 from specwire.generated.dialog import Dialog
-from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Label
-from specwire.runtime.spark.answers.dialogs.readings import Configuration, Pair, Reading
+from specwire.runtime.spark.answers.dialogs.readings import Configuration, Reading, TokenChange
+from specwire.runtime.spark.answers.dialogs.symbols import Alphabet, Label
+
+NODES_KEPT = 4096
+"""Default for the largest number of nodes. Each number of open requests has its own node."""
 
 
 class Verdict(IntEnum):
-    """What is said of a message; from `UNEXPECTED` on it is a violation."""
+    """Judgement of a message; from `UNEXPECTED` on it is a violation."""
 
     ALLOWED = 0
     MIDDLE = 1
@@ -37,95 +39,106 @@ class Verdict(IntEnum):
     UNDECODABLE = 5
 
 
-class Node(dict[int, "Node"]):
-    """A set of configurations, and the nodes that symbols lead to."""
+class Transition(NamedTuple):
+    """Result of a symbol at a node: the next node, the verdict, and the change of the tokens."""
 
-    __slots__ = ("_automaton", "configurations", "number")
+    node: Node
+    verdict: Verdict
+    change: TokenChange | None
 
-    def __init__(self, automaton: Automaton, number: int, configurations: tuple[Configuration, ...]) -> None:
+
+class NodeSummary(NamedTuple):
+    """A node in the terms of the answer; `waiting` counts requests that are not paired by key.
+
+    `dialog` is None while several dialogs are possible. `waiting` is 0 while several configurations
+    are.
+    """
+
+    dialog: str | None
+    state: str
+    ended: bool
+    waiting: int
+
+
+class Node(dict[int, Transition]):
+    """A set of configurations, and the transitions of symbols."""
+
+    def __init__(self, automaton: Automaton, configurations: tuple[Configuration, ...]) -> None:
         super().__init__()
-        self._automaton = automaton
-        self.number = number
+        self.automaton = automaton
         self.configurations = configurations
 
-    def __missing__(self, symbol: int) -> Node:
-        node = self._automaton.lead(self, symbol)
-        self[symbol] = node
-        return node
+    def __missing__(self, symbol: int) -> Transition:
+        transition = self[symbol] = self.automaton.transition(self, symbol)
+        return transition
+
+    @cached_property
+    def summary(self) -> NodeSummary:
+        """The node in the terms of the answer."""
+        reading, configurations = self.automaton.reading, self.configurations
+        dialogs = self.automaton.dialogs(self)
+        return NodeSummary(
+            dialog=dialogs[0].name if len(dialogs) == 1 else None,
+            state="|".join(dict.fromkeys(at.state for at in configurations)),
+            ended=all(map(reading.is_closed, configurations)),
+            waiting=sum(count for _, count in configurations[0].tokens) if len(configurations) == 1 else 0,
+        )
 
 
 class Automaton:
-    """The nodes met so far, and what is said of each symbol at each of them.
+    """The nodes met so far of a reading.
 
     Attributes:
-        nodes: by their numbers; the first is the beginning.
-        pairs: what messages do to the tokens with their key.
+        start: the node where a conversation begins.
     """
 
     def __init__(self, alphabet: Alphabet, reading: Reading) -> None:
         self.alphabet = alphabet
         self.reading = reading
-        self.nodes: list[Node] = []
-        self.pairs: list[Pair] = []
-        self._numbers: dict[tuple[Configuration, ...], int] = {}
-        self._verdicts = np.zeros((64, len(alphabet)), np.uint8)
-        self._paired = np.full((64, len(alphabet)), -1, np.int16)
+        self._nodes: dict[tuple[Configuration, ...], Node] = {}
         self.start = self.node(reading.begin())
+
+    def __len__(self) -> int:
+        return len(self._nodes)
 
     def node(self, configurations: Iterable[Configuration]) -> Node:
         """Return the node of a set of configurations."""
         distinct = tuple(dict.fromkeys(configurations))
-        number = self._numbers.setdefault(distinct, len(self.nodes))
-        if number == len(self.nodes):
-            self.nodes.append(Node(self, number, distinct))
-        return self.nodes[number]
+        if distinct not in self._nodes:
+            self._nodes[distinct] = Node(self, distinct)
+        return self._nodes[distinct]
 
-    def verdicts(
-        self, before: npt.NDArray[np.int32], symbols: npt.NDArray[np.int64]
-    ) -> npt.NDArray[np.uint8]:
-        """Return what is said of each symbol at the node before it; they must have been run over."""
-        found: npt.NDArray[np.uint8] = self._verdicts[before, symbols]
-        return found
+    def clear(self) -> None:
+        """Forget all nodes. A node in use must be replaced by a new one of its configurations."""
+        self._nodes.clear()
+        self.start = self.node(self.reading.begin())
 
-    def paired(self, before: npt.NDArray[np.int32], symbols: npt.NDArray[np.int64]) -> npt.NDArray[np.int16]:
-        """Return for each symbol the number in `pairs` of what it does to the tokens, -1 for nothing."""
-        found: npt.NDArray[np.int16] = self._paired[before, symbols]
-        return found
-
-    def lead(self, node: Node, symbol: int) -> Node:
-        """Return where a symbol leads, and note what is said of it."""
+    def transition(self, node: Node, symbol: int) -> Transition:
+        """Return the transition of a symbol at a node."""
         label = self.alphabet.labels[symbol]
         verdict, origins, found = self._judge(node, label)
-        self._note(node.number, symbol, verdict, self._pair(origins, label) if found else None)
         if found:
-            return self.node(found)
-        return self.node(self.reading.blame(at, label) for at in node.configurations)
+            return Transition(self.node(found), verdict, self._change(origins, label))
+        return Transition(
+            self.node(self.reading.blame(at, label) for at in node.configurations), verdict, None
+        )
 
     def expected(self, node: Node, waiting: Sequence[int]) -> list[str]:
-        """Return what would have been allowed at a node, given the places in which keys wait."""
-        configurations = node.configurations
+        """Return the labels that are allowed at a node, given the places in which keys wait."""
         return list(
-            dict.fromkeys(name for at in configurations for name in self.reading.expected(at, waiting))
+            dict.fromkeys(name for at in node.configurations for name in self.reading.expected(at, waiting))
         )
 
     def dialogs(self, node: Node) -> list[Dialog]:
-        """Return the dialogs that a conversation at this node may be one of."""
+        """Return the dialogs that are possible at a node."""
         return [
             self.alphabet.dialogs[number] for number in dict.fromkeys(at.dialog for at in node.configurations)
         ]
 
-    def state(self, node: Node) -> str:
-        """Return the names of the states that a conversation at this node may be in."""
-        return "|".join(dict.fromkeys(at.state for at in node.configurations))
-
-    def is_closed(self, node: Node) -> bool:
-        """Return whether nothing more may come."""
-        return all(map(self.reading.is_closed, node.configurations))
-
     def _judge(
         self, node: Node, label: Label
     ) -> tuple[Verdict, Sequence[Configuration], list[Configuration]]:
-        """Return the verdict, the configurations that the message was judged in, and those that it leads to."""
+        """Return the verdict, and the configurations before and after the message."""
         if label.message is None:
             return Verdict.UNDECODABLE, (), []
         if label.sender is None:
@@ -141,19 +154,8 @@ class Automaton:
                 return verdict, origins, found
         return Verdict.UNEXPECTED, (), []
 
-    def _pair(self, origins: Sequence[Configuration], label: Label) -> Pair | None:
+    def _change(self, origins: Sequence[Configuration], label: Label) -> TokenChange | None:
         for at in origins:
-            if any(self.reading.follow(at, label)) and (pair := self.reading.pair(at, label)):
-                return pair
+            if any(self.reading.follow(at, label)) and (change := self.reading.change(at, label)):
+                return change
         return None
-
-    def _note(self, number: int, symbol: int, verdict: Verdict, pair: Pair | None) -> None:
-        if number >= len(self._verdicts):
-            more = max(number + 1, 2 * len(self._verdicts)) - len(self._verdicts)
-            self._verdicts = np.pad(self._verdicts, ((0, more), (0, 0)))
-            self._paired = np.pad(self._paired, ((0, more), (0, 0)), constant_values=-1)
-        self._verdicts[number, symbol] = verdict
-        if pair is not None:
-            if pair not in self.pairs:
-                self.pairs.append(pair)
-            self._paired[number, symbol] = self.pairs.index(pair)

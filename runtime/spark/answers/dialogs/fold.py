@@ -1,66 +1,71 @@
-"""Follow conversations through sorted rows, batch by batch.
+"""One loop over sorted messages: the conversations and their violations.
 
-Only the conversation at the end of a batch is kept in memory, and of it only what the machines know, so a conversation
-of any length streams through. Out come batches of two kinds of rows: a conversation's (`whole`, when its last
-message has been seen) and a violation's (`violation`, when it is met).
+Only the conversation of the last message is in memory, and of it only the state of its readings, so
+a conversation of any length streams through. A conversation ends with the rows of its names, or
+with a silence of `idle_ns`.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator
+from operator import attrgetter
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import ArrayType, LongType, StringType, StructField, StructType
 
-from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet
-from specwire.runtime.spark.answers.dialogs.automaton import Automaton, Verdict
-from specwire.runtime.spark.answers.dialogs.batches import NOTHING, Batch, Carry, read_batch
-from specwire.runtime.spark.answers.dialogs.carrying import write_all
-from specwire.runtime.spark.answers.dialogs.findings import VIOLATION, find_violations
-from specwire.runtime.spark.answers.dialogs.joint import Joint
-from specwire.runtime.spark.answers.dialogs.opened import Opened
-from specwire.runtime.spark.answers.dialogs.texts import Longs
-from specwire.runtime.spark.answers.dialogs.watching import Watched, watch_all
+from specwire.generated.session import OPEN_LIMIT
+from specwire.runtime.spark.answers.dialogs.automaton import NODES_KEPT, Automaton, Node, Verdict
+from specwire.runtime.spark.answers.dialogs.readings import ConcurrentReading, StrictReading
+from specwire.runtime.spark.answers.dialogs.state import (
+    ConversationTotals,
+    Names,
+    OpenConversation,
+    ReadingState,
+    Tokens,
+    restore,
+    save,
+)
+from specwire.runtime.spark.answers.dialogs.symbols import STATE, Alphabet
+from specwire.runtime.spark.answers.schemas.conversations import WATCHED
 
-WATCHED = pa.struct(
+KINDS = {Verdict.UNEXPECTED: "unexpected", Verdict.SENDER: "sender", Verdict.UNDECODABLE: "undecodable"}
+
+VIOLATION = StructType(
     [
-        ("dialog", pa.string()),
-        ("from_middle", pa.bool_()),
-        ("state", pa.string()),
-        ("ended", pa.bool_()),
-        ("restarts", pa.int64()),
-        ("violations", pa.int64()),
-        ("waiting", pa.int64()),
+        StructField("reading", StringType()),
+        StructField("number", LongType()),
+        StructField("ts", LongType()),
+        StructField("seq", LongType()),
+        StructField("kind", StringType()),
+        StructField("dialog", StringType()),
+        StructField("sender", StringType()),
+        StructField("message", StringType()),
+        StructField("state", StringType()),
+        StructField("expected", ArrayType(StringType())),
+        StructField("text", StringType()),
     ]
 )
-WHOLE = pa.struct(
+_NAMES = ("tap", "conversation", "peer")
+_COLUMNS = (*_NAMES, *ConversationTotals.__struct_fields__)
+_totals = attrgetter(*ConversationTotals.__struct_fields__)
+_READING = StructType([StructField(each.name, each.dataType) for each in WATCHED])
+FOLDED = StructType(
     [
-        ("last_seq", pa.int64()),
-        ("first_ts", pa.int64()),
-        ("last_ts", pa.int64()),
-        ("first_mono", pa.int64()),
-        ("last_mono", pa.int64()),
-        ("messages", pa.int64()),
-        ("errors", pa.int64()),
-        ("strict", WATCHED),
-        ("concurrent", WATCHED),
-        ("carried", pa.string()),
+        *(StructField(name, StringType()) for name in _NAMES),
+        *(StructField(name, LongType()) for name in ConversationTotals.__struct_fields__),
+        StructField("strict", _READING),
+        StructField("concurrent", _READING),
+        StructField("violations", ArrayType(VIOLATION)),
+        StructField("carried", StringType()),
     ]
 )
-_FIELDS: list[pa.Field[Any]] = [
-    pa.field("tap", pa.string()),
-    pa.field("conversation", pa.string()),
-    pa.field("peer", pa.string()),
-    pa.field("first_seq", pa.int64()),
-    pa.field("whole", WHOLE),
-    pa.field("violation", pa.list_(VIOLATION)),
-]
-FOLDED = pa.schema(_FIELDS)
-"""What comes out; of `whole` and `violation` a row has one.
+"""A row for each conversation, or each part of it between long silences.
 
-Few rows have a violation, and a list that is null takes no room on its way to Java, where a struct has that of all
-its fields: so it is a list of one.
+`violations` are the first of this run, null for none. `carried` is the state with which a later run
+continues.
 """
 
 
@@ -69,146 +74,154 @@ class Fold:
 
     Args:
         protocol: name of the generated package.
-        idle_ns: how long a conversation may be silent before it is over.
-        kept: violations of which there are rows, for each conversation and reading.
-        keep: whether conversations are to be continued later, so that `carried` is wanted.
+        idle_ns: silence after which a conversation is over.
+        kept: violations with rows, for each conversation and reading.
+        keep: whether a later run continues the conversations, so that `carried` is needed.
+        open_limit: keys that a place keeps.
+        nodes_kept: nodes that an automaton keeps from one batch to the next.
     """
 
-    def __init__(self, protocol: str, *, idle_ns: int, kept: int, keep: bool) -> None:
-        self._joint = Joint(Alphabet(protocol))
+    def __init__(
+        self,
+        protocol: str,
+        *,
+        idle_ns: int,
+        kept: int,
+        keep: bool,
+        open_limit: int = OPEN_LIMIT,
+        nodes_kept: int = NODES_KEPT,
+    ) -> None:
+        self._alphabet = Alphabet(protocol)
+        dialogs = self._alphabet.dialogs
+        readings = (StrictReading(dialogs), ConcurrentReading(dialogs))
+        self._automata = tuple(Automaton(self._alphabet, reading) for reading in readings)
         self._idle_ns, self._kept, self._keep = idle_ns, kept, keep
-        self._carry: Carry | None = None
+        self._open_limit, self._nodes_kept = open_limit, nodes_kept
+        self._current: OpenConversation | None = None
+        self._finished: list[dict[str, Any]] = []
+        self._schema = to_arrow_schema(FOLDED)
 
     def run(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield what is found in the batches of a partition."""
-        for rows in batches:
-            if rows.num_rows:
-                yield from self._take(rows, is_last=False)
-        if self._carry is not None:
-            yield from self._take(NOTHING, is_last=True)
+        """Yield a row for each conversation in the batches of a partition, which are sorted."""
+        for batch in batches:
+            self._follow(batch)
+            self._bound_nodes()
+            if self._finished:
+                yield self._take_finished()
+        self._finish()
+        if self._finished:
+            yield self._take_finished()
 
-    def _take(self, rows: pa.RecordBatch, *, is_last: bool) -> Iterator[pa.RecordBatch]:
-        batch = read_batch(rows, self._carry, self._idle_ns)
-        self._joint = self._joint.renewed()
-        watched = watch_all(self._joint, batch, keep=self._keep)
-        wholes = _Wholes(batch, watched, self._joint.automata)
-        for automaton, seen in zip(self._joint.automata, watched, strict=True):
-            found, violations = find_violations(automaton, batch, seen, self._kept)
-            if len(found):
-                first_seq = wholes.first_seq[batch.conversation[found]]
-                yield _put_out(batch, found, first_seq, violation=violations)
-        finished = len(wholes.firsts) - (not is_last)
-        if finished:
-            first_seq = wholes.first_seq[:finished]
-            whole = wholes.rows(finished, keep=self._keep)
-            yield _put_out(batch, wholes.firsts[:finished], first_seq, whole=whole)
-        self._carry = None if is_last else wholes.carry()
+    def _follow(self, batch: pa.RecordBatch) -> None:
+        current, idle_ns, undecodable = self._current, self._idle_ns, self._alphabet.undecodable
+        names = self._names_at_changes(batch)
+        for row, (seq, ts, mono, symbol, key) in enumerate(_numbers(batch)):
+            if row in names:
+                self._finish()
+                current = self._current = None
+            if symbol == STATE:
+                carried = batch.column("carried")[row].as_py()
+                current = self._current = restore(names[row], carried, self._automata, self._open_limit)
+                continue
+            if current is None:
+                current = self._current = self._begin(names[row], seq, ts, mono)
+            elif mono - current.last_mono > idle_ns:
+                self._finish()
+                current = self._current = self._begin(current.names, seq, ts, mono)
+            current.last_seq, current.last_ts, current.last_mono = seq, ts, mono
+            current.messages += 1
+            if symbol >= undecodable:
+                current.errors += 1
+            for state in current.states:
+                node = state.node
+                verdict = state.observe(symbol, key)
+                if verdict >= Verdict.UNEXPECTED and state.violations <= self._kept:
+                    sender = self._alphabet.labels[symbol].sender or batch.column("sender")[row].as_py()
+                    found = _violation(node, state, symbol, sender)
+                    current.violations.append({"ts": ts, "seq": seq, "kind": KINDS[verdict], **found})
 
+    def _names_at_changes(self, batch: pa.RecordBatch) -> dict[int, Names]:
+        """Return the names by row, for rows whose tap or conversation differs from the row before."""
+        if not batch.num_rows:
+            return {}
+        columns: list[Any] = [batch.column(name) for name in _NAMES]
+        tap, conversation, _ = columns
+        current = self._current
+        is_first = current is None or current.names[:2] != (tap[0].as_py(), conversation[0].as_py())
+        differs = pc.or_(pc.not_equal(tap[1:], tap[:-1]), pc.not_equal(conversation[1:], conversation[:-1]))
+        rows: list[int] = [0] * is_first + (differs.to_numpy(zero_copy_only=False).nonzero()[0] + 1).tolist()
+        names = zip(*(column.take(pa.array(rows, pa.int64())).to_pylist() for column in columns), strict=True)
+        return dict(zip(rows, names, strict=True))
 
-class _Wholes:
-    """The conversations of a batch, each a position in these arrays."""
+    def _begin(self, names: Names, seq: int, ts: int, mono: int) -> OpenConversation:
+        return OpenConversation(
+            names=names,
+            states=tuple(
+                ReadingState(automaton.start, Tokens((), self._open_limit)) for automaton in self._automata
+            ),
+            first_seq=seq, last_seq=seq, first_ts=ts, last_ts=ts, first_mono=mono, last_mono=mono,
+        )  # fmt: skip
 
-    def __init__(self, batch: Batch, watched: list[Watched], automata: Sequence[Automaton]) -> None:
-        self._batch, self._watched, self._automata = batch, watched, automata
-        self.firsts = batch.firsts
-        self._lasts = np.append(self.firsts[1:], len(batch.begins)) - 1
-        self._messages = np.add.reduceat(batch.is_message.astype(np.int64), self.firsts)
-        wrong = batch.conversation[watched[0].verdict == Verdict.UNDECODABLE]
-        self._errors = np.bincount(wrong, minlength=len(self.firsts))
-        self.first_seq, self._first_ts = batch.seq[self.firsts], batch.ts[self.firsts]
-        self._first_mono = batch.mono[self.firsts]
-        for row, opened in batch.opened.items():
-            at = np.searchsorted(self.firsts, row)
-            self.first_seq[at], self._first_ts[at] = opened.first_seq, opened.first_ts
-            self._first_mono[at] = opened.first_mono
-            self._messages[at] += opened.messages
-            self._errors[at] += opened.errors
+    def _finish(self) -> None:
+        """Make the row of the current conversation, if there is one."""
+        current = self._current
+        if current is None:
+            return
+        row: dict[str, Any] = dict(zip(_COLUMNS, (*current.names, *_totals(current)), strict=True))
+        for state in current.states:
+            summary = state.node.summary
+            row[state.node.automaton.reading.name] = {
+                "dialog": summary.dialog,
+                "from_middle": state.from_middle,
+                "state": summary.state,
+                "ended": summary.ended,
+                "restarts": state.restarts,
+                "violations": state.violations,
+                "waiting": state.waiting,
+            }
+        row["violations"] = current.violations or None
+        row["carried"] = save(current) if self._keep else None
+        self._finished.append(row)
 
-    def rows(self, count: int, *, keep: bool) -> pa.StructArray:
-        """Return the first `count` conversations."""
-        lasts = self._lasts[:count]
-        carried = write_all(self._numbers(), self._automata, self._watched, count) if keep else None
-        columns: list[pa.Array[Any]] = [
-            pa.array(self._batch.seq[lasts]),
-            pa.array(self._first_ts[:count]),
-            pa.array(self._batch.ts[lasts]),
-            pa.array(self._first_mono[:count]),
-            pa.array(self._batch.mono[lasts]),
-            pa.array(self._messages[:count]),
-            pa.array(self._errors[:count]),
-            *(_watched_rows(*pair, count) for pair in zip(self._automata, self._watched, strict=True)),
-            pa.nulls(count, pa.string()) if carried is None else carried,
-        ]
-        return pa.StructArray.from_arrays(columns, fields=list(WHOLE))
+    def _take_finished(self) -> pa.RecordBatch:
+        rows, self._finished = self._finished, []
+        return pa.RecordBatch.from_pylist(rows, self._schema)
 
-    def carry(self) -> Carry:
-        """Return the last conversation."""
-        tokens = self._watched[1].tokens
-        opened = self._open(len(self.firsts) - 1)
-        if tokens is not None:
-            opened.tracks[1].tokens = ()
-        return self._batch.carry(int(self.firsts[-1]), opened, tokens)
-
-    def _open(self, at: int) -> Opened:
-        tracks = (
-            seen.track(automaton, at) for automaton, seen in zip(self._automata, self._watched, strict=True)
-        )
-        return Opened(
-            **{name: int(column[at]) for name, column in self._numbers().items()}, tracks=tuple(tracks)
-        )
-
-    def _numbers(self) -> dict[str, Longs]:
-        """The fields of `Opened` before its tracks, for all conversations."""
-        batch, lasts = self._batch, self._lasts
-        return {
-            "first_seq": self.first_seq,
-            "last_seq": batch.seq[lasts],
-            "first_ts": self._first_ts,
-            "last_ts": batch.ts[lasts],
-            "first_mono": self._first_mono,
-            "last_mono": batch.mono[lasts],
-            "messages": self._messages,
-            "errors": self._errors,
-        }
-
-
-def _watched_rows(automaton: Automaton, watched: Watched, count: int) -> pa.StructArray:
-    nodes = watched.node[:count]
-    dialogs = [automaton.dialogs(node) for node in automaton.nodes]
-    names = [found[0].name if len(found) == 1 else None for found in dialogs]
-    columns: list[pa.Array[Any]] = [
-        pa.array(names, pa.string()).take(nodes),
-        pa.array(watched.from_middle[:count]),
-        pa.array([automaton.state(node) for node in automaton.nodes], pa.string()).take(nodes),
-        pa.array([automaton.is_closed(node) for node in automaton.nodes], pa.bool_()).take(nodes),
-        pa.array(watched.restarts[:count]),
-        pa.array(watched.violations[:count]),
-        pa.array(watched.waiting[:count]),
-    ]
-    return pa.StructArray.from_arrays(columns, fields=list(WATCHED))
+    def _bound_nodes(self) -> None:
+        """Clear the automata that have too many nodes."""
+        for number, automaton in enumerate(self._automata):
+            if len(automaton) > self._nodes_kept:
+                automaton.clear()
+                if self._current is not None:
+                    state = self._current.states[number]
+                    state.node = automaton.node(state.node.configurations)
 
 
-def _put_out(
-    batch: Batch,
-    rows: Longs,
-    first_seq: Longs,
-    *,
-    whole: pa.StructArray | None = None,
-    violation: pa.StructArray | None = None,
-) -> pa.RecordBatch:
-    """Return rows of the output, of conversations that have a row at each of `rows`."""
-    one_each = FOLDED.field("violation").type
-    return pa.RecordBatch.from_arrays(
-        [
-            *batch.names(rows),
-            pa.array(first_seq),
-            pa.nulls(len(rows), WHOLE) if whole is None else whole,
-            pa.nulls(len(rows), one_each) if violation is None else _one_each(violation),
-        ],
-        schema=FOLDED,
-    )
+def _numbers(batch: pa.RecordBatch) -> Iterator[tuple[int, int, int, int, int]]:
+    """Yield seq, ts, mono, symbol and key of each row; the column of keys may be missing."""
+    columns = [batch.column(name).to_numpy().tolist() for name in ("seq", "ts", "mono", "symbol")]
+    has_key = "key" in batch.schema.names
+    columns.append(batch.column("key").to_numpy().tolist() if has_key else [0] * batch.num_rows)
+    return zip(*columns, strict=True)
 
 
-def _one_each(values: pa.StructArray) -> pa.Array[Any]:
-    """Return lists of one value each."""
-    return pa.ListArray.from_arrays(pa.array(np.arange(len(values) + 1), pa.int32()), values)
+def _violation(node: Node, state: ReadingState, symbol: int, sender: str | None) -> dict[str, Any]:
+    """Return the description of a violation that was found at `node`."""
+    automaton = node.automaton
+    message = automaton.alphabet.labels[symbol].message
+    name = f"{sender}:{message}"
+    # A reply with an unknown key can have the label of one that is expected: do not list it.
+    expected = [label for label in automaton.expected(node, state.tokens.occupied()) if label != name]
+    at, dialog = node.summary.state, node.summary.dialog
+    what = f"{name} in state {at}" if message else f"{sender} sent what is no message in state {at}"
+    rules = " or ".join(dialog.rule for dialog in automaton.dialogs(node))
+    return {
+        "reading": automaton.reading.name,
+        "number": state.violations,
+        "dialog": dialog,
+        "sender": sender,
+        "message": message,
+        "state": at,
+        "expected": expected,
+        "text": f"{what}: expected {', '.join(expected) or 'nothing'} [{rules}]",
+    }

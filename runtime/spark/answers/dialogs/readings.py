@@ -1,38 +1,40 @@
-"""The two readings of a dialog, as steps from one configuration of a conversation to the next.
+"""The two readings of a dialog: steps from one configuration of a conversation to the next.
 
-A configuration is all that a reading knows of a conversation. A step returns those that a message may lead to:
-none where it is not allowed, several only for a conversation that was not seen from its beginning, of which
-nothing is known but what its messages allow.
+A configuration is what a reading knows of a conversation. A step yields the configurations that a
+message may lead to: none if the message is not allowed, several only for a conversation whose
+beginning was not seen.
 
-Where replies are paired by key, the keys are not in the configuration, for there may be many:
-`specwire.runtime.spark.answers.dialogs.tokens` has them, and says no to a reply whose key is not there.
+If replies are paired by key, the keys are not in the configuration, because there may be many. The
+tokens in `specwire.runtime.spark.answers.dialogs.state` have them, and refuse a reply without a
+request.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from typing import NamedTuple, Protocol
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
+from typing import NamedTuple
 
 from specwire.generated.dialog import Dialog, Phase
-from specwire.runtime.spark.answers.dialogs.alphabet import Label, Pairing
+from specwire.runtime.spark.answers.dialogs.symbols import Label, Pairing
 
 NOBODY = "?"
-"""The sender who is no role."""
+"""Stands for a sender that is no role."""
 
 Take = tuple[int, int | None]
 """A place to take a token from, and the place it goes to."""
 
 
 class Configuration(NamedTuple):
-    """Where a conversation is.
+    """Position of a conversation.
 
     Attributes:
         dialog: which of the protocol's dialogs.
         state: name of the state, or of the phase.
-        middle: the beginning was not seen, so any request may have been made before.
+        middle: the beginning was not seen, so any request may have come before.
         fresh: no message has been accepted yet.
-        tokens: requests that wait, by place, where they are not paired by key.
-        blamed: who broke the dialog last, so that an error in answer is in order.
+        tokens: number of waiting requests by place, if they are not paired by key.
+        blamed: who broke the dialog last, so that the other side may answer with an error.
     """
 
     dialog: int
@@ -43,80 +45,81 @@ class Configuration(NamedTuple):
     blamed: str | None = None
 
 
-class Pair(NamedTuple):
-    """What a message does to the tokens with its key: put one, or take one from the first place that has it."""
+class TokenChange(NamedTuple):
+    """Change of the tokens with a message's key: put one, or take one from the first place."""
 
     put: int | None = None
     takes: tuple[Take, ...] = ()
 
 
-class Reading(Protocol):
-    """The steps of one reading."""
+class Reading(ABC):
+    """Steps of one reading.
+
+    Attributes:
+        name: as in the answer.
+        places: places of tokens, each with the number of its dialog. A `TokenChange` has indices of it.
+    """
 
     name: str
-    places: tuple[tuple[int, str], ...]
-    passing: frozenset[int]
-    """The places that a reply takes a token out of; in all others it stays where it is."""
-
-    def begin(self) -> list[Configuration]:
-        """Return where a conversation begins."""
-
-    def anywhere(self) -> list[Configuration]:
-        """Return where a conversation may be whose beginning was not seen."""
-
-    def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
-        """Yield where a message leads, nothing where it is not allowed."""
-
-    def pair(self, at: Configuration, label: Label) -> Pair | None:
-        """Return what an allowed message does to the tokens with its key, None for nothing."""
-
-    def blame(self, at: Configuration, label: Label) -> Configuration:
-        """Return where a violation leaves the conversation."""
-
-    def is_closed(self, at: Configuration) -> bool:
-        """Return whether nothing more may come."""
-
-    def expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
-        """Yield what is allowed, given the places in which keys wait."""
-
-
-class StrictReading:
-    """The rule as written."""
-
-    name = "strict"
     places: tuple[tuple[int, str], ...] = ()
-    passing: frozenset[int] = frozenset()
 
     def __init__(self, dialogs: Sequence[Dialog]) -> None:
         self._dialogs = dialogs
 
     def begin(self) -> list[Configuration]:
-        """See `Reading`."""
+        """Return the configurations of a beginning."""
         return [
-            Configuration(number, next(iter(dialog.strict))) for number, dialog in enumerate(self._dialogs)
+            Configuration(number, next(iter(self.states(dialog))))
+            for number, dialog in enumerate(self._dialogs)
         ]
 
     def anywhere(self) -> list[Configuration]:
-        """See `Reading`."""
+        """Return the configurations of a conversation whose beginning was not seen."""
         return [
             Configuration(number, state, middle=True)
             for number, dialog in enumerate(self._dialogs)
-            for state in dialog.strict
+            for state in self.states(dialog)
         ]
+
+    @abstractmethod
+    def states(self, dialog: Dialog) -> Iterable[str]:
+        """Return the states of a dialog; the first is the initial one."""
+
+    @abstractmethod
+    def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
+        """Yield the configurations after a message; none if it is not allowed."""
+
+    @abstractmethod
+    def is_closed(self, at: Configuration) -> bool:
+        """Return whether no message may follow."""
+
+    @abstractmethod
+    def expected(self, at: Configuration, waiting: Sequence[int]) -> Iterator[str]:
+        """Yield the allowed labels, given the places in which keys wait."""
+
+    def change(self, at: Configuration, label: Label) -> TokenChange | None:
+        """Return how an allowed message changes the tokens with its key; None if it does not."""
+        return None
+
+    def blame(self, at: Configuration, label: Label) -> Configuration:
+        """Return the configuration after a violation."""
+        return at
+
+
+class StrictReading(Reading):
+    """The rule as written."""
+
+    name = "strict"
+
+    def states(self, dialog: Dialog) -> Iterable[str]:
+        """See `Reading`."""
+        return dialog.strict
 
     def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
         """See `Reading`."""
         state = self._dialogs[at.dialog].strict[at.state].get(str(label))
         if state is not None:
             yield at._replace(state=state, fresh=False)
-
-    def pair(self, at: Configuration, label: Label) -> Pair | None:
-        """See `Reading`."""
-        return None
-
-    def blame(self, at: Configuration, label: Label) -> Configuration:
-        """See `Reading`."""
-        return at
 
     def is_closed(self, at: Configuration) -> bool:
         """See `Reading`."""
@@ -127,42 +130,23 @@ class StrictReading:
         yield from self._dialogs[at.dialog].strict[at.state]
 
 
-class ConcurrentReading:
+class ConcurrentReading(Reading):
     """The dialog of peers that do not wait for each other."""
 
     name = "concurrent"
 
     def __init__(self, dialogs: Sequence[Dialog]) -> None:
-        self._dialogs = dialogs
+        super().__init__(dialogs)
         self.places = tuple(
             dict.fromkeys(
                 (number, place) for number, dialog in enumerate(dialogs) for place in _places(dialog)
             )
         )
         self._numbers = {place: number for number, place in enumerate(self.places)}
-        self.passing = frozenset(
-            self._numbers[number, moved]
-            for number, dialog in enumerate(dialogs)
-            for takes in dialog.replies.values()
-            for place, then in takes
-            if place != then
-            for moved in (place, then)
-            if moved is not None
-        )
 
-    def begin(self) -> list[Configuration]:
+    def states(self, dialog: Dialog) -> Iterable[str]:
         """See `Reading`."""
-        return [
-            Configuration(number, next(iter(dialog.phases))) for number, dialog in enumerate(self._dialogs)
-        ]
-
-    def anywhere(self) -> list[Configuration]:
-        """See `Reading`."""
-        return [
-            Configuration(number, phase, middle=True)
-            for number, dialog in enumerate(self._dialogs)
-            for phase in dialog.phases
-        ]
+        return dialog.phases
 
     def follow(self, at: Configuration, label: Label) -> Iterator[Configuration]:
         """See `Reading`."""
@@ -170,7 +154,7 @@ class ConcurrentReading:
         phase, accepted = dialog.phases[at.state], at._replace(fresh=False)
         if not phase.closed and (then := self._reply(accepted, dialog, phase, label, at.fresh)) is not None:
             yield then
-            if not at.middle:  # of which it is not known whether a request waits for this
+            if not at.middle:  # if it is, nobody knows whether a request waits for this
                 return
         if name in phase.moves:
             yield accepted._replace(state=phase.moves[name])
@@ -183,7 +167,7 @@ class ConcurrentReading:
             closed = next(name for name, phase in dialog.phases.items() if phase.closed)
             yield accepted._replace(state=closed, blamed=None)
 
-    def pair(self, at: Configuration, label: Label) -> Pair | None:
+    def change(self, at: Configuration, label: Label) -> TokenChange | None:
         """See `Reading`."""
         dialog, name = self._dialogs[at.dialog], str(label)
         if not dialog.key or at.middle or label.pairing is Pairing.KEYLESS:
@@ -192,7 +176,7 @@ class ConcurrentReading:
         if name in dialog.replies:
             takes = dialog.replies[name]
             number = self._numbers
-            return Pair(
+            return TokenChange(
                 takes=tuple(
                     (number[at.dialog, place], None if then is None else number[at.dialog, then])
                     for place, then in takes
@@ -201,7 +185,7 @@ class ConcurrentReading:
         place = phase.starts[name][1] if name in phase.starts else None
         if place is None or label.pairing is Pairing.UNANSWERED:
             return None
-        return Pair(put=self._numbers[at.dialog, place])
+        return TokenChange(put=self._numbers[at.dialog, place])
 
     def blame(self, at: Configuration, label: Label) -> Configuration:
         """See `Reading`."""
@@ -235,7 +219,7 @@ class ConcurrentReading:
             return None if str(label) in phase.moves else accepted
         if accepted.middle:
             return accepted
-        if dialog.key:  # the keys are looked up apart; at the beginning there are none
+        if dialog.key:  # the tokens are checked apart; at the beginning there are none
             return None if fresh else accepted
         for place, then in takes:
             if any(held == place for held, _ in accepted.tokens):

@@ -39,7 +39,7 @@ def test_files_are_counted_by_conversation(spark: SparkSession, monkeypatch: pyt
         file(5, 1, conversation="c3", peer="p3"),
         file(5, 3, protocol="libfilemq", conversation="c4", peer="p4"),
     ]
-    monkeypatch.setattr(transfers, "KEPT", 2)
+    monkeypatch.setattr(summing, "KEPT", 2)
     found = summing.count_transfers(spark.createDataFrame(rows, TRANSFERS))
     assert found == (
         Transfer("t1", "filemq", "c2", "p2", 1, 0, 0, 2, 500, 0.01),

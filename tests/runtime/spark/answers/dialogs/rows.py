@@ -7,16 +7,20 @@ from typing import Any
 
 import pyarrow as pa
 
-from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, Pairing
-from specwire.runtime.spark.answers.dialogs.batches import NOTHING, STATE
 from specwire.runtime.spark.answers.dialogs.fold import Fold
-from specwire.runtime.spark.answers.dialogs.texts import join_one
+from specwire.runtime.spark.answers.dialogs.symbols import BEFORE_ALL, STATE, Alphabet, Pairing
 from tests.runtime.spark.answers.dialogs.sessions import Said
 
 Conversations = Mapping[tuple[str, str], Sequence[Said]]
 """What was said, by tap and conversation."""
 
 SECOND_NS = 10**9
+_COLUMNS: dict[str, pa.DataType] = {
+    **dict.fromkeys(("tap", "conversation", "peer", "sender", "carried"), pa.string()),
+    **dict.fromkeys(("seq", "ts", "mono", "key"), pa.int64()),
+    "symbol": pa.int32(),
+}
+NARROW = pa.schema(_COLUMNS)
 
 
 def narrow(
@@ -25,30 +29,24 @@ def narrow(
     """Return the rows of conversations; message `seq` is said at second `seq`. `carried` are states from before."""
     alphabet, carried = Alphabet(protocol), carried or {}
     rows: list[dict[str, Any]] = []
-    for number, place in enumerate(sorted({*conversations, *carried})):
-        names = (*place, "p")
-        common = {"place": number, "key": 0, "ts": 0, "mono": 0}
-        if place in carried:
-            symbol, text = join_one(STATE, names, carried[place])
-            rows.append(common | {"seq": -(1 << 63), "said": symbol, "text": text})
-        for said in conversations.get(place, ()):
-            symbol, text = join_one(
-                alphabet.symbol(said.message, said.sender, _pairing(alphabet, said)),
-                names,
-                None if said.sender in alphabet.roles else said.sender,
-            )
+    for tap, conversation in sorted({*conversations, *carried}):
+        common = {"tap": tap, "conversation": conversation, "peer": "p", "key": 0, "ts": 0, "mono": 0}
+        if (tap, conversation) in carried:
+            state = {"seq": BEFORE_ALL, "symbol": STATE, "carried": carried[tap, conversation]}
+            rows.append(common | state)
+        for said in conversations.get((tap, conversation), ()):
             rows.append(
                 common
                 | {
                     "seq": said.seq,
                     "ts": said.seq * 10**6,
                     "mono": said.seq * SECOND_NS,
-                    "said": symbol,
+                    "symbol": alphabet.symbol(said.message, said.sender, _pairing(alphabet, said)),
+                    "sender": None if said.sender in alphabet.roles else said.sender,
                     "key": hash(tuple(said.fields.get(name) for name in alphabet.key)),
-                    "text": text,
                 }
             )
-    return pa.Table.from_pylist(rows, NOTHING.schema)
+    return pa.Table.from_pylist(rows, NARROW)
 
 
 def run(
@@ -59,18 +57,15 @@ def run(
     kept: int = 10**6,
     idle_s: int = 10**6,
     keep: bool = False,
+    **bounds: int,
 ) -> list[dict[str, Any]]:
-    """Return what the machines find, the rows given to them `size` at a time; `violation` is one or None."""
-    machines = Fold(protocol, idle_ns=idle_s * SECOND_NS, kept=kept, keep=keep)
-    found = machines.run(batch for batch in _cut(table, size))
-    return [row | {"violation": _one(row["violation"])} for batch in found for row in batch.to_pylist()]
+    """Return the conversations that the machines find, the rows given to them `size` at a time.
 
-
-def _one(violations: list[Any] | None) -> Any:
-    if violations is None:
-        return None
-    [violation] = violations
-    return violation
+    `bounds` are those of `Fold`. Without violations there is an empty list of them.
+    """
+    machines = Fold(protocol, idle_ns=idle_s * SECOND_NS, kept=kept, keep=keep, **bounds)
+    rows = (row for batch in machines.run(_cut(table, size)) for row in batch.to_pylist())
+    return [row | {"violations": row["violations"] or []} for row in rows]
 
 
 def _cut(table: pa.Table, size: int) -> Iterable[pa.RecordBatch]:

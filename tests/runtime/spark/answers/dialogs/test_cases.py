@@ -10,11 +10,6 @@ from typing import Any
 
 import pytest
 
-from specwire.runtime.spark.answers.dialogs import pairing
-from specwire.runtime.spark.answers.dialogs.alphabet import Alphabet, dialogs_of
-from specwire.runtime.spark.answers.dialogs.tokens import Tokens
-from specwire.runtime.spark.errors import InputError
-from specwire.runtime.spark.protocols import known_protocols
 from tests.runtime.spark.answers.dialogs.rows import narrow, run
 from tests.runtime.spark.answers.dialogs.sessions import Said, improvise
 
@@ -32,8 +27,9 @@ def outcome(
 ) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
     """Return the conversations and the violations that are found."""
     found = run(protocol, narrow(protocol, {PLACE: said}), **options)
-    wholes = [row["whole"] | {"first_seq": row["first_seq"]} for row in found if row["whole"]]
-    return wholes, [row["violation"] for row in found if row["violation"]]
+    by_reading = {"strict": 0, "concurrent": 1}
+    violations = [item for row in found for item in row["violations"]]
+    return found, sorted(violations, key=lambda item: (by_reading[item["reading"]], item["seq"]))
 
 
 def test_a_beginning_that_was_not_seen_is_no_violation() -> None:
@@ -154,30 +150,6 @@ def test_only_the_first_violations_have_rows() -> None:
     assert whole["strict"]["violations"] == whole["concurrent"]["violations"] == 9
 
 
-def test_a_place_forgets_the_key_that_has_been_silent_longest() -> None:
-    """Of three requests where two are kept, the second is forgotten, for the first was just replied to."""
-    tokens = Tokens(open_limit=2)
-    tokens.put(0, 1)
-    tokens.put(0, 2)
-    assert tokens.take(((0, 0),), 1)
-    tokens.put(0, 3)
-    assert not tokens.take(((0, None),), 2)
-    assert tokens.take(((0, None),), 1) and tokens.take(((0, 1),), 3)
-    assert tokens.waiting == 1 and tokens.held() == ((1, 3, 1),)
-
-
-@pytest.mark.parametrize("size", [1, 3, 100])
-def test_a_conversation_with_more_keys_than_are_kept(size: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Where three are kept, the fourth request drives out the first, however many messages come at once."""
-    monkeypatch.setattr(pairing, "OPEN_LIMIT", 3)
-    monkeypatch.setattr(Tokens.__init__, "__defaults__", ((), 3))
-    said = [Said(tag, "C", "Request", {"matchtag": tag, "flags": 0}) for tag in (1, 2, 3, 4)]
-    said += [Said(4 + tag, "S", "Response", {"matchtag": tag, "flags": 0}) for tag in (1, 2)]
-    (whole,), wrong = outcome("flux", said, size=size)
-    assert [item["seq"] for item in wrong if item["reading"] == "concurrent"] == [5]
-    assert whole["concurrent"]["waiting"] == 3
-
-
 @pytest.mark.parametrize(
     ("protocol", "dialog"), [("filemq", "peering"), ("flux", "rpc"), ("norfab", "worker")]
 )
@@ -194,42 +166,32 @@ def test_portions_and_batches_change_nothing(protocol: str, dialog: str) -> None
 
     cuts = sorted(chance.sample(range(1, 60), 2))
     carried: dict[tuple[str, str], str] = {}
-    violations: list[dict[str, Any]] = []
+    violations: dict[str, list[dict[str, Any]]] = {}
     rows: list[dict[str, Any]] = []
     for start, end in zip([0, *cuts], [*cuts, 10**6], strict=True):
         portion = {
             place: [item for item in said if start <= item.seq < end] for place, said in conversations.items()
         }
         rows = run(protocol, narrow(protocol, portion, carried), size=40, kept=5, keep=True)
-        carried = {(row["tap"], row["conversation"]): row["whole"]["carried"] for row in rows if row["whole"]}
-        violations += [row for row in rows if row["violation"]]
-    wholes = [row | {"whole": row["whole"] | {"carried": None}} for row in rows if row["whole"]]
-    assert _sorted(violations + wholes) == _sorted(expected)
+        carried = {(row["tap"], row["conversation"]): row["carried"] for row in rows}
+        for row in rows:
+            violations.setdefault(row["conversation"], []).extend(row["violations"])
+    last = [row | {"carried": None, "violations": violations[row["conversation"]]} for row in rows]
+    assert _sorted(last) == _sorted(expected)
 
 
 def _sorted(rows: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    def place(row: dict[str, Any]) -> tuple[Any, ...]:
-        violation = row["violation"] or {"reading": "", "seq": -1}
-        return row["conversation"], row["first_seq"], violation["reading"], violation["seq"]
-
-    return sorted(rows, key=place)
+    return sorted(rows, key=lambda row: (row["conversation"], row["first_seq"]))
 
 
 def test_a_long_conversation_with_many_open_requests() -> None:
-    """Each HUGZ without an answer makes another node; the tables are made anew before they fill the memory."""
+    """Each HUGZ without an answer makes another node; automata are cleared before they fill the memory."""
     said = [
         Said(seq, *(("S", "OhaiOk") if seq == 1 else ("C", "Hugz" if seq else "Ohai")), {})
         for seq in range(5_000)
     ]
-    (whole,), wrong = outcome("filemq", said, size=1000, kept=1)
+    (whole,), wrong = outcome("filemq", said, size=1000, kept=1, nodes_kept=1500)
     assert whole["concurrent"]["waiting"] == 4_998
     assert whole["concurrent"]["violations"] == 0
     # As written nothing but HUGZ-OK may follow a HUGZ.
     assert whole["strict"]["violations"] == 4_997 and wrong[0]["seq"] == 3
-
-
-def test_all_protocols_with_a_dialog_can_be_followed() -> None:
-    """And the one without says so."""
-    assert [name for name in known_protocols() if not dialogs_of(name)] == ["zmtp"]
-    with pytest.raises(InputError, match="'zmtp' has no dialog"):
-        Alphabet("zmtp")

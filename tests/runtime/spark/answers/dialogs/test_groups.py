@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from pyspark.sql import DataFrame, SparkSession
 
-from specwire.runtime.spark.answers.dialogs.advance import IDLE_S, fold
+from specwire.runtime.spark.answers.dialogs.conversations import IDLE_S, fold
 from tests.benchmarks.spark.groups import count_by_group, follow_by_group
 from tests.runtime.spark.answers.dialogs.rows import narrow
 from tests.runtime.spark.answers.dialogs.sessions import Said
@@ -52,14 +52,10 @@ def test_sessions_by_group_give_the_rows_of_the_machines(protocol: str, spark: S
     rows = spark.createDataFrame(table)
     machines = fold(rows, protocol, idle_s=IDLE_S, kept=KEPT, keep=False)
     found: list[Any] = machines.collect()
-    wholes = [row["whole"] for row in found if row["whole"] is not None]
-    assert len(wholes) == len(conversations)
-    assert not any(
-        whole[reading]["from_middle"] or whole[reading]["restarts"]
-        for whole in wholes
-        for reading in ("strict", "concurrent")
-    )
-    violations = sum(whole[reading]["violations"] for whole in wholes for reading in ("strict", "concurrent"))
-    assert violations > sum(row["violation"] is not None for row in found) > 20
+    assert len(found) == len(conversations)
+    states = [row[reading] for row in found for reading in ("strict", "concurrent")]
+    assert not any(state["from_middle"] or state["restarts"] for state in states)
+    violations = sum(state["violations"] for state in states)
+    assert violations > sum(len(row["violations"] or ()) for row in found) > 20
     assert told(follow_by_group(rows, protocol, KEPT)) == told(machines)
     assert sum(row["violations"] for row in count_by_group(rows, protocol).collect()) == violations

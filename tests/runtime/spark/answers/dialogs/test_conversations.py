@@ -6,7 +6,6 @@ import random
 import re
 import runpy
 from functools import reduce
-from importlib import import_module
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,12 +15,12 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F
 
 from specwire.generated import filemq, flux, norfab
-from specwire.runtime.spark.answers.dialogs.advance import advance, conversations
-from specwire.runtime.spark.answers.dialogs.texts import LONGEST
+from specwire.runtime.spark.answers.dialogs.conversations import advance, conversations
+from specwire.runtime.spark.answers.dialogs.symbols import LONGEST_NAME
 from specwire.runtime.spark.answers.schemas.conversations import CONVERSATIONS, VIOLATIONS
 from specwire.runtime.spark.answers.step import Step
 from specwire.runtime.spark.errors import InputError
-from tests.runtime.spark.answers.dialogs.sessions import Said, dialogs_of, follow
+from tests.runtime.spark.answers.dialogs.sessions import Said, follow
 from tests.runtime.spark.answers.traffic import Seen, capture_rows, in_portions, portions_of, typed_of
 
 pytestmark = pytest.mark.spark
@@ -290,7 +289,7 @@ def test_a_tap_that_is_heard_of_lives_whatever_its_clock_says(spark: SparkSessio
 
 def test_a_nul_in_a_name(spark: SparkSession) -> None:
     """It stays there, and the conversation is followed from portion to portion; of a long name the first part."""
-    where: dict[str, Any] = {"conversation": "a\0b" + "é" * LONGEST, "peer": "p\0", "tap": "\0t"}
+    where: dict[str, Any] = {"conversation": "a\0b" + "é" * LONGEST_NAME, "peer": "p\0", "tap": "\0t"}
     said = [
         Seen("C", filemq.Ohai(), **where),
         Seen("S", filemq.OhaiOk(), **where),
@@ -299,7 +298,7 @@ def test_a_nul_in_a_name(spark: SparkSession) -> None:
     portions = portions_of(spark, capture_rows(said, "filemq"), "filemq", 1, 2)
     found = in_portions(advance, portions, "filemq")
     (row,) = found["conversations"]
-    names = ("\0t", "a\0b" + "é" * (LONGEST - 3), "p\0")
+    names = ("\0t", "a\0b" + "é" * (LONGEST_NAME - 3), "p\0")
     assert (row["tap"], row["conversation"], row["peer"]) == names
     assert (row["messages"], row["errors"], row["concurrent"]["violations"]) == (3, 1, 1)
     wrong = [item for item in found["violations"] if item["reading"] == "concurrent"]
@@ -316,15 +315,6 @@ def test_columns_that_were_never_noted(spark: SparkSession) -> None:
     answer = conversations({"Ohai": typed["Ohai"].withColumns(nulls)}, "filemq")
     (row,) = as_dicts(answer["conversations"])
     assert (row["tap"], row["conversation"], row["messages"], row["strict"]["violations"]) == ("", "", 1, 1)
-
-
-def test_every_dialog_has_its_messages_in_the_alphabet() -> None:
-    """A label that no typed table has could never be followed."""
-    for protocol in ("filemq", "flux", "norfab", "norfab_ascii", "zre", "cmb1", "cmb1_json", "libfilemq"):
-        names = set(import_module(f"specwire.generated.{protocol}.schema").SCHEMAS)
-        for dialog in dialogs_of(protocol).values():
-            labels = {label for row in dialog.strict.values() for label in row} | set(dialog.replies)
-            assert {label.partition(":")[2] for label in labels} <= names
 
 
 def test_the_guide(spark: SparkSession, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
