@@ -317,7 +317,9 @@ def _edges(table: DataFrame | None) -> tuple[Edge, ...]:
     if table is None:
         return ()
     keys = ("protocol", "kind", "source", "source_role", "target", "target_role")
-    counted = table.groupBy(*keys).agg(
+    # A tap may not know a peer's name or role.
+    named = table.withColumns({name: F.coalesce(name, F.lit("")) for name in keys})
+    counted = named.groupBy(*keys).agg(
         # Jobs between a service and its workers have neither messages nor octets.
         *(F.coalesce(F.sum(name), F.lit(0)).alias(name) for name in ("messages", "octets", "errors")),
     )

@@ -1,4 +1,7 @@
-"""Column functions: values by hand from the specifications, the same on both back ends, in SQL and in a stream."""
+"""Column functions: values by hand from the specifications, the same on both back ends, in SQL and in a stream.
+
+The stream is that of docs/how-to/columns.md.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Packet captures as input of a run: staged in parallel, each message once, and no incomplete file in silence."""
+"""Packet captures as input of a run: staged in parallel, each message once, and no incomplete file in silence.
+
+The command of docs/how-to/pipeline.md reads packet captures in the same way.
+"""
 
 from __future__ import annotations
 

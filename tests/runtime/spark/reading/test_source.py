@@ -1,4 +1,7 @@
-"""The format ``specwire``: the rows and the schema of `decode`, and one sentence for what cannot be read."""
+"""The format ``specwire``: the rows and the schema of `decode`, and one sentence for what cannot be read.
+
+The statements of docs/reference/spark.md are among them.
+"""
 
 from __future__ import annotations
 

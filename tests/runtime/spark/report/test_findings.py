@@ -101,7 +101,9 @@ def findings(spark: SparkSession) -> Findings:
             ]
             + [
                 {"kind": "calls", "source": "a", "source_role": "C", "target": "b", "target_role": "service"}
-                | {"messages": None, "octets": None, "errors": 1, "date": DAY}
+                | {"messages": None, "octets": None, "errors": 1, "date": DAY},
+                {"kind": "messages", "source": None, "source_role": None, "target": "b", "target_role": "S"}
+                | {"messages": 1, "octets": 2, "errors": 0, "date": DAY},
             ],
         ),
         "frames": spark.createDataFrame(
@@ -182,8 +184,10 @@ def test_moments_are_in_utc_wherever_the_machine_is(
 
 
 def test_edges_of_all_days_are_one(findings: Findings) -> None:
-    edge, calls = findings.edges
+    edge, unnamed, calls = findings.edges
     assert (edge.messages, edge.octets) == (4, 40)
+    # A tap may not know who sent a message.
+    assert (unnamed.source, unnamed.source_role, unnamed.octets) == ("", "", 2)
     # A NORFAB job's messages are not counted on its edge.
     assert (calls.kind, calls.messages, calls.octets, calls.errors) == ("calls", 0, 0, 1)
 
