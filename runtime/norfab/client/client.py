@@ -26,6 +26,7 @@ from specwire.runtime.norfab.client.events import Happening
 from specwire.runtime.norfab.client.fetching import fetch_file
 from specwire.runtime.norfab.client.limits import ClientSettings
 from specwire.runtime.norfab.client.orders import (
+    check_body,
     check_timeout,
     client_name,
     make_inquiry,
@@ -217,8 +218,8 @@ class NorfabClient:
             timeout_s=timeout,
             uuid=uuid,
             now=self._session.now(),
-            body_octets=self.settings.body_octets,
         )
+        check_body(record.body, self.settings.body_octets)
         if uuid is not None and (self._session.engine.look(uuid) or await self._session.store.find(uuid)):
             raise ValueError(f"there is a job {uuid} already: collect it, or choose another uuid")
         self._require()

@@ -46,16 +46,18 @@ def make_job(
     timeout_s: float,
     uuid: str | None,
     now: float,
-    body_octets: int,
 ) -> JobRecord:
-    """Return the job; raises ValueError where it is none, TypeError where an argument cannot be written as JSON."""
+    """Return the record of a new job.
+
+    Raises:
+        ValueError: a name, the targets or the timeout are invalid.
+        TypeError: an argument cannot be encoded as JSON.
+    """
     check_timeout(timeout_s)
     said: dict[str, Any] = {"task": task, "kwargs": dict(kwargs), "args": list(args), "timeout": timeout_s}
     if resources:
         said["resources"] = list(resources)
     body = _write(said)
-    if len(body) > body_octets:
-        raise ValueError(f"a job has up to {body_octets} octets, and this has {len(body)}")
     return JobRecord(
         check_uuid(uuid or make_uuid(now)),
         check_service(service),
@@ -65,6 +67,12 @@ def make_job(
         now,
         now + timeout_s,
     )
+
+
+def check_body(body: bytes, limit: int) -> None:
+    """Raise ValueError if the body of a job has more than `limit` octets."""
+    if len(body) > limit:
+        raise ValueError(f"a job has up to {limit} octets, and this has {len(body)}")
 
 
 def _write(said: Mapping[str, Any]) -> bytes:

@@ -1,12 +1,16 @@
 """Compile the Java decoders into their jar: ``python -m specwire.runtime.spark.decoding.compile_jar``.
 
-The same sources and the same compiler give the same octets: entries are sorted, have one time and are stored as
-they are, because releases of zlib differ in what they write. The jar takes its place when it is whole.
+The same sources and the same compiler give the same octets: entries are sorted, have one time, and are not compressed,
+because releases of zlib write different octets. The jar is renamed to its place when it is complete.
+
+The decoder of a package that does not come with specwire is compiled when it is first used, into a jar in the user's
+cache folder, against the classes of our jar.
 """
 
 from __future__ import annotations
 
 import argparse
+import hashlib
 import os
 import shutil
 import subprocess
@@ -17,11 +21,15 @@ from pathlib import Path
 
 import pyspark
 
+from specwire.runtime.packages import GeneratedPackage, cache_folder
 from specwire.runtime.spark.decoding.jar import DIGEST, JAR, MANIFEST, java_sources, sources_digest
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 
 TIME = (1980, 1, 1, 0, 0, 0)
 """The time of every entry: the first that a zip archive can tell."""
+
+DECODER = "Decode.java"
+"""Source of a package's decoder."""
 
 COMPILING_S = 300.0
 """Time for the compiler, in seconds."""
@@ -99,6 +107,31 @@ def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Pat
     run = subprocess.run(command, capture_output=True, text=True, timeout=COMPILING_S, check=False)
     if run.returncode:
         raise CompileError(f"{javac} refused the Java decoders:\n{run.stdout}{run.stderr}")
+
+
+def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
+    """Return the jar of a package that does not come with specwire, compiled if need be, or why there is none.
+
+    The jar of our own decoders must be there (`jar_trouble`).
+    """
+    source = Path(package.place) / DECODER
+    if not source.is_file():
+        return None, f"{source} is missing: run `specwire generate {package.name} --target java`"
+    digest = hashlib.sha256(f"{sources_digest()} {pyspark.__version__} ".encode() + source.read_bytes())
+    jar = cache_folder() / "jars" / f"specwire-{package.name}-{digest.hexdigest()[:32]}.jar"
+    if jar.is_file():
+        return jar, ""
+    javac = find_javac()
+    if javac is None:
+        return None, f"the Java decoder of {package.name} must be compiled, and there is no javac"
+    try:
+        jar.parent.mkdir(mode=0o700, exist_ok=True)
+        compile_package(javac, source, jar)
+    except CompileError as error:
+        return None, str(error)
+    except OSError as error:
+        return None, f"{jar} cannot be written: {error.strerror}"
+    return jar, ""
 
 
 def write_jar(jar: Path, entries: dict[str, bytes]) -> None:

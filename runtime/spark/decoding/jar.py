@@ -3,9 +3,6 @@
 `make jar` compiles it of the generated Java sources (`specwire.runtime.spark.decoding.compile_jar`), wherever
 there is a Java compiler; a wheel has it where it was there when the wheel was built. It notes the digest of its
 sources, so that one that was left behind by a change of a grammar is never asked.
-
-The decoder of a package that does not come with specwire is compiled when it is first asked for, into a jar in
-the user's cache folder, against the classes of this one.
 """
 
 from __future__ import annotations
@@ -17,10 +14,7 @@ from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
 
-import pyspark
-
 import specwire.generated
-from specwire.runtime.packages import GeneratedPackage, cache_folder
 
 GENERATED = Path(specwire.generated.__file__).parent
 """The folder of the generated packages: Java sources stand beside the Python ones."""
@@ -33,9 +27,6 @@ DIGEST = "Specwire-Sources"
 
 Look = tuple[Path, int, int, int]
 """A file without its contents: size, and when it and its entry were changed, in nanoseconds."""
-
-DECODER = "Decode.java"
-"""The source of a package's decoder."""
 
 _CLASSES = "specwire/generated"
 _COMMENT = re.compile(rb"^[ ]*(?://.*|/\*[\s\S]*?\*/)", re.MULTILINE)
@@ -95,30 +86,3 @@ def sources_digest() -> str:
         code = _COMMENT.sub(b"", path.read_bytes()).splitlines()
         digest.update(f"{path.relative_to(GENERATED).as_posix()} {len(code)}\n".encode() + b"\n".join(code))
     return digest.hexdigest()
-
-
-def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
-    """Return the jar of a package that does not come with specwire, compiled if need be, or why there is none.
-
-    The jar of our own decoders must be there (`jar_trouble`).
-    """
-    from specwire.runtime.spark.decoding.compile_jar import CompileError, compile_package, find_javac
-
-    source = Path(package.place) / DECODER
-    if not source.is_file():
-        return None, f"{source} is missing: run `specwire generate {package.name} --target java`"
-    digest = hashlib.sha256(f"{sources_digest()} {pyspark.__version__} ".encode() + source.read_bytes())
-    jar = cache_folder() / "jars" / f"specwire-{package.name}-{digest.hexdigest()[:32]}.jar"
-    if jar.is_file():
-        return jar, ""
-    javac = find_javac()
-    if javac is None:
-        return None, f"the Java decoder of {package.name} must be compiled, and there is no javac"
-    try:
-        jar.parent.mkdir(mode=0o700, exist_ok=True)
-        compile_package(javac, source, jar)
-    except CompileError as error:
-        return None, str(error)
-    except OSError as error:
-        return None, f"{jar} cannot be written: {error.strerror}"
-    return jar, ""

@@ -67,7 +67,6 @@ def test_the_body_of_a_job() -> None:
         timeout_s=5,
         uuid=None,
         now=10.0,
-        body_octets=1000,
     )
     assert json.loads(record.body) == {
         "task": "add",
@@ -81,7 +80,7 @@ def test_the_body_of_a_job() -> None:
 
 
 def small_job(task: str, args: tuple[object, ...]) -> JobRecord:
-    """Return a job for all workers, of which a hundred octets may be sent."""
+    """Return a job for all workers."""
     return make_job(
         "svc",
         task,
@@ -92,14 +91,15 @@ def small_job(task: str, args: tuple[object, ...]) -> JobRecord:
         timeout_s=5,
         uuid=None,
         now=0.0,
-        body_octets=100,
     )
 
 
 def test_a_job_that_is_too_large() -> None:
-    """The bound is said."""
-    with pytest.raises(ValueError, match="a job has up to 100 octets, and this has"):
-        small_job("add", ("x" * 100,))
+    """The error names the bound."""
+    body = small_job("add", ("x" * 100,)).body
+    check_body(body, len(body))
+    with pytest.raises(ValueError, match=f"a job has up to 100 octets, and this has {len(body)}"):
+        check_body(body, 100)
 
 
 @pytest.mark.parametrize(("task", "args"), [("na\udcffme", ()), ("name", ({"a": ["na\udcffme"]},))])
