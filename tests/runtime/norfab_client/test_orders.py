@@ -10,7 +10,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from specwire.runtime.norfab.client.limits import ClientSettings
-from specwire.runtime.norfab.client.orders import client_name, make_job, make_request, make_uuid, target_of
+from specwire.runtime.norfab.client.orders import (
+    check_body,
+    client_name,
+    make_job,
+    make_request,
+    make_uuid,
+    target_of,
+)
 from specwire.runtime.norfab.client.reading import read_progress, read_response, says_failed
 from specwire.runtime.norfab.client.records import JobRecord
 from specwire.runtime.norfab.client.results import Answer, read_entry
