@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from specwire.runtime.packages import REGISTRY
 from tests.runtime.cli.commands import specwire
 
 DOCUMENT = """\
@@ -148,6 +149,7 @@ def test_a_grammar_decodes_before_anything_is_generated(capfd: pytest.CaptureFix
     # The grammar of today, not that of the first call.
     text = Path("g/chat/grammar.abnf").read_text(encoding="utf-8")
     Path("g/chat/grammar.abnf").write_text(text.replace("= %x01", "= %x07"), encoding="utf-8")
+    REGISTRY.clear()  # Each command has a process of its own.
     assert specwire(capfd, "decode", "chat", "0705", "--grammars", "g", "--json").status == 0
 
 

@@ -22,7 +22,7 @@ from specwire.runtime.spark.live.watch import watch
 from specwire.runtime.spark.live.work import Listener, Watch, Work
 from specwire.runtime.spark.pipeline import commit
 from specwire.runtime.spark.pipeline.advance import advance
-from specwire.runtime.spark.pipeline.commit import JOURNAL, STAGING, Journal, perform
+from specwire.runtime.spark.pipeline.commit import JOURNAL, STAGING, Journal, perform, write_journal
 from specwire.runtime.spark.pipeline.manifest import Asked
 from specwire.runtime.spark.pipeline.request import Request
 from specwire.runtime.spark.pipeline.store import TYPED, Store
@@ -58,7 +58,7 @@ class Death:
 
     def after_the_journal(self) -> None:
         """The run counts, and nothing is in place."""
-        self._patched.setattr(commit, "perform", self.come)
+        self._perform_as(self.come)
 
     def amid_the_moves(self) -> None:
         """One file is in place and others are not."""
@@ -74,7 +74,7 @@ class Death:
             self._patched.setattr(os, "replace", replace)
             perform(out, journal)
 
-        self._patched.setattr(commit, "perform", perform_some)
+        self._perform_as(perform_some)
 
     def after_the_manifest(self) -> None:
         """All is in place, and Spark has not heard of it."""
@@ -83,7 +83,16 @@ class Death:
             perform(out, journal)
             self.come()
 
-        self._patched.setattr(commit, "perform", perform_all)
+        self._perform_as(perform_all)
+
+    def _perform_as(self, act: Callable[[Path, Journal], None]) -> None:
+        """Replace what follows the journal of this run; the journal of the run before is followed as usual."""
+
+        def write(out: Path, journal: Journal) -> None:
+            write_journal(out, journal)
+            self._patched.setattr(commit, "perform", act)
+
+        self._patched.setattr(commit, "write_journal", write)
 
 
 def committed(out: Path) -> int:

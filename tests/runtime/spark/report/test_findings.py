@@ -52,9 +52,9 @@ def findings(spark: SparkSession) -> Findings:
             TOPICS,
             [
                 {"kind": "rpc", **asked, "begun": 3, "answered": 2, "errors": 0, "unanswered": 1}
-                | {"max_us": 100.0, "spread": [(200, 2)]},
+                | {"max_us": 100, "spread": [(200, 2)]},
                 {"kind": "rpc", **asked, "begun": 1, "answered": 1, "errors": 1, "unanswered": 0}
-                | {"max_us": 1000.0, "spread": [(300, 1)], "date": DAY + timedelta(days=1)},
+                | {"max_us": 1000, "spread": [(300, 1)], "date": DAY + timedelta(days=1)},
                 {"kind": "job", "service": "netbox", "topic": "sync", "begun": 1, "answered": 1, "errors": 1}
                 | {"unanswered": 0, "max_us": 0.5, "spread": [(0, 1)]},
                 {"kind": "transfer", "begun": 2, "answered": 2, "errors": 1, "unanswered": 0}

@@ -75,6 +75,13 @@ def test_cards(view: View, run: Any) -> None:
     assert shown >= 20
 
 
+def is_same(found: Any, shown: Any) -> bool:
+    """Return whether a value of a query is the one shown, which has whole microseconds."""
+    if isinstance(found, float) and isinstance(shown, int):
+        return int(found) == shown
+    return bool(found == pytest.approx(shown))
+
+
 def test_tables(view: View, run: Any) -> None:
     """Each table with a query holds the rows of the query, in the same order where the query has one."""
     titles = set()
@@ -85,7 +92,7 @@ def test_tables(view: View, run: Any) -> None:
         values = [comparable(section.title, row) for row in section.content.values]
         assert len(found) == len(values), section.anchor
         for one, other in zip(sorted(found, key=repr), sorted(values, key=repr), strict=True):
-            assert list(one) == pytest.approx(list(other)), section.anchor
+            assert all(map(is_same, one, other)), section.anchor
     assert titles >= {
         "Taps",
         "Messages that did not decode",
