@@ -108,7 +108,7 @@ def test_mended_rules_show_both_texts() -> None:
     section = page_of("filemq").partition('id="rule-operation"')[2].partition("</article>")[0]
     words = "".join(Page(f"<article><h3{section}</article>").texts)
     assert "operation = create / delete" in words and "operation       = create | delete" in words
-    assert "corrected in filemq/profile.toml, line 15" in words
+    assert "corrected in filemq/profile.toml, line 16" in words
     assert "Why: RFC 5234 writes alternatives with a slash." in words
 
 

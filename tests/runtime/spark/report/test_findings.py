@@ -56,9 +56,9 @@ def findings(spark: SparkSession) -> Findings:
                 {"kind": "rpc", **asked, "begun": 1, "answered": 1, "errors": 1, "unanswered": 0}
                 | {"max_us": 1000, "spread": [(300, 1)], "date": DAY + timedelta(days=1)},
                 {"kind": "job", "service": "netbox", "topic": "sync", "begun": 1, "answered": 1, "errors": 1}
-                | {"unanswered": 0, "max_us": 0.5, "spread": [(0, 1)]},
+                | {"unanswered": 0, "max_us": 0, "spread": [(0, 1)]},
                 {"kind": "transfer", "begun": 2, "answered": 2, "errors": 1, "unanswered": 0}
-                | {"max_us": 5e6, "spread": [(669, 1), (665, 1)]},
+                | {"max_us": 5000000, "spread": [(669, 1), (665, 1)]},
                 {"kind": "rpc", "service": "kvs", "topic": "kvs.put", "begun": 7, "answered": 0, "errors": 0}
                 | {"unanswered": 5, "spread": []},
             ],
@@ -67,8 +67,8 @@ def findings(spark: SparkSession) -> Findings:
             spark,
             TRANSFERS,
             [
-                {"filename": "/a", "octets": 10, "duration_us": 5e6, "outcome": "complete", "stalls": 0},
-                {"filename": "/b", "octets": 20, "duration_us": 1e6, "outcome": "cut", "stalls": 3},
+                {"filename": "/a", "octets": 10, "duration_us": 5000000, "outcome": "complete", "stalls": 0},
+                {"filename": "/b", "octets": 20, "duration_us": 1000000, "outcome": "cut", "stalls": 3},
                 {"filename": "/c", "octets": 0, "outcome": "deleted", "stalls": 0},
             ],
         ),
@@ -134,9 +134,9 @@ def test_topics_of_all_days_are_one(findings: Findings) -> None:
     topics = {item.topic: item for item in findings.topics}
     kvs = topics["kvs.get"]
     assert (kvs.begun, kvs.answered, kvs.errors, kvs.unanswered) == (4, 3, 1, 1)
-    assert (kvs.p99_us, kvs.max_us) == (1000.0, 1000.0)
-    assert kvs.p50_us == pytest.approx(102.3293, rel=1e-6)
-    assert topics["sync"].p50_us == 0.5
+    assert (kvs.p99_us, kvs.max_us) == (1000, 1000)
+    assert kvs.p50_us == 102  # 10 ** 2.01 = 102.33, in whole microseconds
+    assert topics["sync"].p50_us == 0
     assert [item.topic for item in findings.topics] == [None, "kvs.get", "sync", "kvs.put"]
     assert (topics["kvs.put"].begun, topics["kvs.put"].p99_us) == (7, None)
 
