@@ -267,8 +267,11 @@ def _count_rows(paths: list[Path]) -> Counter[str]:
 
 
 def partition(path: Path, name: str) -> str:
-    """Return the value of a partition column in a file's path, as Spark wrote it; empty where there is none."""
-    return next((part.partition("=")[2] for part in path.parts if part.startswith(f"{name}=")), "")
+    """Return the value of a partition column in a file's path, as Spark wrote it; empty if there is none.
+
+    The folder nearest to the file counts: the output folder may itself be in a partition of something else.
+    """
+    return next((part.partition("=")[2] for part in reversed(path.parts) if part.startswith(f"{name}=")), "")
 
 
 def partition_date(path: Path) -> str:

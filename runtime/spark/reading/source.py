@@ -336,14 +336,14 @@ class SpecwireReader(DataSourceReader):
     def _decode(self, reader: Reader, batch: pa.RecordBatch, path: Path) -> Iterator[pa.RecordBatch]:
         selected = self._selection.apply(batch)
         if selected.num_rows:
-            yield reader.decode(selected, path.as_uri())
+            yield reader.decode(selected, path.absolute().as_uri())
 
     def _stand_in(self, reader: Reader, kind: str, path: str, reason: str) -> Iterator[pa.RecordBatch]:
         """Yield the row that says what cannot be read of a file, as the mode wants it."""
         if self.request.asked.mode is Mode.FAILFAST:
             raise InputError(reason)
         if self.request.asked.mode is Mode.PERMISSIVE and self._selection.takes_nothing:
-            yield quarantined(reader, kind, reason, Path(path).as_uri())
+            yield quarantined(reader, kind, reason, Path(path).absolute().as_uri())
 
 
 def _narrow(batch: pa.RecordBatch, wanted: Wanted | None) -> pa.RecordBatch:

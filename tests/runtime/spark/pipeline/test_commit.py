@@ -22,6 +22,7 @@ from specwire.runtime.spark.pipeline.commit import (
     visible_files,
 )
 from specwire.runtime.spark.pipeline.manifest import Manifest, read_manifest
+from specwire.runtime.spark.pipeline.store import partition, partition_date
 from tests.runtime.spark.pipeline.dying import Killed, dying, kill_before_each_call
 
 __all__ = ["dying"]
@@ -328,3 +329,10 @@ def test_a_manifest_is_read_as_written(tmp_path: Path) -> None:
     manifest = Manifest(run=3, answered=2, batches={"stream": 7}, rows={TABLE: 1})
     (tmp_path / "manifest.json").write_bytes(manifest.to_json())
     assert read_manifest(tmp_path) == manifest
+
+
+def test_the_partition_is_that_of_the_table() -> None:
+    """The output folder may be inside a partition of something else."""
+    out = Path("/lake/date=2020-01-01/protocol=x/out")
+    file = out / "answers/requests/protocol=flux/date=2026-11-28/run-000001-0000.parquet"
+    assert (partition(file, "protocol"), partition_date(file)) == ("flux", "2026-11-28")
