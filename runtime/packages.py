@@ -75,7 +75,7 @@ class GeneratedPackage:
 
     def has(self, part: str) -> bool:
         """Return whether the package has a module `part`; imports nothing."""
-        return _has(self.place, part)
+        return PathFinder.find_spec(part, [self.place]) is not None
 
     def load(self, part: str = "") -> ModuleType:
         """Import the package, or a part of it: codec, columns, layout, machine, schema and so on.
@@ -140,14 +140,17 @@ class Registry:
         Args:
             replacing: protocols whose packages take the place of others that are known, ours included.
 
+        An added package is used in place of one of the environment or of an entry point with its name.
+
         Raises:
-            PackageError: a source has no package, or another one than is known under its name.
+            PackageError: a source has no package, or one whose name another added package or one of ours has.
         """
         found = [package for source in sources for package in _packages_of(source, origin)]
         for package in found:
             if package.name in replacing:
                 self._added[package.name] = package
                 self._replaced.add(package.name)
+                _forget_modules(package.name)
                 continue
             _check_conflict(package, {**_ours(), **self._added})
             if package.name not in _ours():
@@ -161,8 +164,7 @@ class Registry:
         self._added.clear()
         self._replaced.clear()
         self._outside = None
-        for name in [name for name in sys.modules if f"{name}.".startswith(f"{FOLDERS}.")]:
-            del sys.modules[name]
+        _forget_modules()
 
     def _from_outside(self) -> Mapping[str, GeneratedPackage]:
         stated = os.environ.get(VARIABLE, "")
@@ -205,8 +207,8 @@ def has_part(name: str, part: str) -> bool:
     return name in REGISTRY.names() and REGISTRY.find(name).has(part)
 
 
-def own_place(name: str) -> str:
-    """Return the folder of a package that does not come with specwire; empty where none is known."""
+def user_package_folder(name: str) -> str:
+    """Return the folder of a package that does not come with specwire; empty if there is none."""
     package = REGISTRY.find(name) if name in REGISTRY.names() else None
     return package.place if package is not None and package.origin else ""
 
@@ -305,7 +307,7 @@ def _packages_of(source: str | Path, origin: str) -> list[GeneratedPackage]:
     places = list(spec.submodule_search_locations)
     if any(_is_package(place) for place in places):
         return [GeneratedPackage(source.rpartition(".")[2], source, places[0], origin)]
-    return _some(_packages_in(places, source, origin), f"{origin}: {source}")
+    return _at_least_one(_packages_in(places, source, origin), f"{origin}: {source}")
 
 
 def _packages_of_folder(folder: Path, origin: str) -> list[GeneratedPackage]:
@@ -314,7 +316,7 @@ def _packages_of_folder(folder: Path, origin: str) -> list[GeneratedPackage]:
         raise PackageError(f"{origin}: there is no folder {folder}")
     if _is_package(str(folder)) and folder.name.isidentifier():
         return [GeneratedPackage(folder.name, f"{FOLDERS}.{folder.name}", str(folder), origin)]
-    return _some(_packages_in([str(folder)], FOLDERS, origin), f"{origin}: {folder}")
+    return _at_least_one(_packages_in([str(folder)], FOLDERS, origin), f"{origin}: {folder}")
 
 
 def _import_folder(package: GeneratedPackage) -> None:
@@ -338,9 +340,11 @@ def _import_folder(package: GeneratedPackage) -> None:
         raise
 
 
-@lru_cache(maxsize=1024)
-def _has(place: str, part: str) -> bool:
-    return PathFinder.find_spec(part, [place]) is not None
+def _forget_modules(name: str = "") -> None:
+    """Remove the modules of one package in a folder, or of all, so that the next import reads them again."""
+    prefix = f"{FOLDERS}.{name}." if name else f"{FOLDERS}."
+    for module in [module for module in sys.modules if f"{module}.".startswith(prefix)]:
+        del sys.modules[module]
 
 
 def _packages_in(places: Iterable[str], parent: str, origin: str) -> Iterator[GeneratedPackage]:
@@ -357,7 +361,7 @@ def _packages_in(places: Iterable[str], parent: str, origin: str) -> Iterator[Ge
                 yield GeneratedPackage(name, f"{parent}.{name}", inner, origin)
 
 
-def _some(packages: Iterable[GeneratedPackage], source: str) -> list[GeneratedPackage]:
+def _at_least_one(packages: Iterable[GeneratedPackage], source: str) -> list[GeneratedPackage]:
     found = list(packages)
     if not found:
         raise PackageError(f"{source} holds no generated package: `specwire generate --out DIR` writes some")

@@ -46,7 +46,11 @@ Grammars = Annotated[
 ]
 
 _MAX_CACHED = 32
-"""Compiled folders of grammars that are kept; the oldest go first."""
+"""Compiled folders of grammars that are kept; those that were used longest ago are deleted."""
+
+_DIGEST_LENGTH = 32
+_COMPILER_SUFFIXES = (".py", ".j2", ".lark", ".java")
+"""Files of the compiler whose change compiles grammars again."""
 
 
 def use_packages(packages: Sequence[str] | None, grammars: Path | None, names: Sequence[str] = ()) -> None:
@@ -96,11 +100,12 @@ def _compiled(grammars: Path, names: Sequence[str]) -> Iterator[Path]:
         found = kept / folder.name
         if not found.is_dir():
             _compile(folder, found)
+        os.utime(kept)  # Used now: see `_drop_oldest`.
         yield from (path for path in sorted(found.iterdir()) if path.is_dir())
 
 
 def _compile(folder: Path, out: Path) -> None:
-    """Write the package of one protocol into the folder `out`, which appears when it is whole."""
+    """Write the package of one protocol to the folder `out`, which appears when it is complete."""
     try:
         from specwire.generator.packages import package_files
         from specwire.generator.targets import choose_targets
@@ -118,8 +123,11 @@ def _compile(folder: Path, out: Path) -> None:
         for path, text in files.items():
             (aside / path).parent.mkdir(parents=True, exist_ok=True)
             (aside / path).write_text(text, encoding="utf-8")
-        with suppress(OSError):  # Another command was first, with the same octets.
+        try:
             aside.rename(out)
+        except OSError:
+            if not out.is_dir():  # Otherwise another command was first, with the same octets.
+                raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
     _drop_oldest(out.parent.parent)
@@ -134,14 +142,16 @@ def _digest(grammars: Path) -> str:
             digest.update(f"\n{path.relative_to(grammars).as_posix()} {len(content)}\n".encode() + content)
     # In a checkout the compiler changes without its version.
     generator = Path(specwire.__file__).parent / "generator"
-    for path in sorted(generator.rglob("*.[pj]*")):
+    for path in sorted(path for path in generator.rglob("*") if path.suffix in _COMPILER_SUFFIXES):
         found = path.stat()
         digest.update(f"\n{path.relative_to(generator)} {found.st_size} {found.st_mtime_ns}".encode())
-    return digest.hexdigest()[:32]
+    return digest.hexdigest()[:_DIGEST_LENGTH]
 
 
 def _drop_oldest(folder: Path) -> None:
+    """Delete the folders of grammars that were used longest ago; other commands may delete at the same time."""
     with suppress(OSError):
-        kept = sorted(folder.iterdir(), key=lambda path: path.stat().st_mtime_ns)
+        folders = (path for path in folder.iterdir() if len(path.name) == _DIGEST_LENGTH)
+        kept = sorted(folders, key=lambda path: path.stat().st_mtime_ns)
         for path in kept[:-_MAX_CACHED]:
             shutil.rmtree(path, ignore_errors=True)

@@ -178,7 +178,8 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
     if done is not None:
         unknown = done.unknown - (before.unknown if before is not None else 0)
         return done, not (done.set_aside or unknown)
-    assert before is not None, "without a run before there is something to do, or an error"
+    if before is None:
+        fail(f"{out}: summary.json of the last run is missing; a run with new messages writes it again")
     messages().print(f"nothing new since run {before.run}", soft_wrap=True)
     return before, True
 

@@ -47,13 +47,14 @@ def command(
     from specwire.runtime.cli.job.job import run_job
     from specwire.runtime.cli.pipeline import show_progress
     from specwire.runtime.cli.signals import ending_at_sigterm
+    from specwire.runtime.flux import FluxError
 
     try:
         with show_progress() as listener, ending_at_sigterm():
             result, summary = run_job(
                 out, master=master, small_files=small_files, large_octets=large_octets, progress=listener
             )
-    except (JobFolderError, TimeoutError) as error:
+    except (JobFolderError, TimeoutError, FluxError) as error:
         fail(str(error), status=JOB_FAILED)
     except OSError as error:
         fail(f"{error.filename or out}: {error.strerror or error}", status=JOB_FAILED)

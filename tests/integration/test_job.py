@@ -24,7 +24,7 @@ def test_job_holds(tmp_path: Path) -> None:
     shutil.copytree(ROOT / "grammars" / "filemq", tmp_path / "grammars" / "filemq")
     out = tmp_path / "out"
     (out / "result").mkdir(parents=True)
-    (out / MARK).write_text("{}")
+    (out / MARK).write_text('{"files": 305, "transfer": {}, "faults": []}')  # as version 0.1 wrote it
     (out / "result" / "old").write_text("of an earlier run")
     options = ["--json", "--out", str(out), "--grammars", str(tmp_path / "grammars"), "--master", "local[2]"]
     sizes = ["--small-files", "40", "--large-octets", str(3 << 20)]

@@ -53,7 +53,8 @@ async def run_filemq(
     """Distribute `published` to the inboxes, given by client name.
 
     Raises:
-        TimeoutError: an inbox did not equal the published folder after `timeout_s` seconds.
+        TimeoutError: an inbox did not equal the published folder `timeout_s` seconds after the change; the text names
+            differences.
     """
     began = asyncio.get_running_loop().time()
     refusals: list[str] = []
@@ -85,12 +86,11 @@ async def run_filemq(
             clients[name] = await stack.enter_async_context(
                 FilemqClient(server.endpoint, inbox, ["/"], tap=tap, on_event=on_event)
             )
-        await asyncio.wait_for(changing.wait(), timeout_s)
+        await changing.wait()
         change_files(published)
         await server.rescan()
-        async with asyncio.TaskGroup() as group:
-            for client in clients.values():
-                group.create_task(client.until_equal(server.digests(), timeout_s=timeout_s))
+        for client in clients.values():
+            await client.until_equal(server.digests(), timeout_s=timeout_s)
     counters = {SERVER: server.counters} | {name: client.counters for name, client in clients.items()}
     return FilemqResult(
         peers=tuple(_moved(name, counted) for name, counted in counters.items()),

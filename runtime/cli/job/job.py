@@ -75,8 +75,9 @@ def run_job(
 
     Raises:
         JobFolderError: `out` holds something that is not an earlier job.
-        TimeoutError: the peers had not finished after `timeout_s` seconds.
+        TimeoutError: FILEMQ had not finished after `timeout_s` seconds, or another peer after twice as many.
         CaptureError: the capture could not be written.
+        FluxError: a call failed that must not.
         JobError: Spark failed.
     """
     with own_folder(out):
@@ -127,13 +128,15 @@ async def _run_peers(
 
     with Taps(capture) as taps:
         try:
-            async with asyncio.timeout(timeout_s), asyncio.TaskGroup() as group:
+            async with asyncio.timeout(2 * timeout_s), asyncio.TaskGroup() as group:
                 filemq = group.create_task(
                     run_filemq(out / "published", inboxes, taps, timeout_s=timeout_s, progress=show)
                 )
                 flux = group.create_task(run_flux(taps))
                 norfab = group.create_task(run_norfab(out / "norfab", taps))
-                quotes = group.create_task(run_ticker(ticker, taps, timeout_s=timeout_s))
+                quotes = group.create_task(run_ticker(ticker, taps))
+        except TimeoutError as error:
+            raise TimeoutError(f"the peers had not finished after {2 * timeout_s:g} s") from error
         except BaseExceptionGroup as failures:
             raise failures.exceptions[0] from failures
     return Peers(filemq.result(), flux.result(), norfab.result(), quotes.result(), taps.counts())

@@ -1,7 +1,7 @@
 """The folder of a job, and the files in it that FILEMQ distributes.
 
-A job's folder contains `MARK`, which is locked while the job runs. The folder of an earlier job is emptied; any other
-folder that is not empty is refused.
+A job's folder contains `MARK`, which is locked while the job runs. The folder of an earlier job, which the content of
+its mark tells, is emptied; any other folder that is not empty is refused.
 
 The distributed files are modules of Python's standard library, so names, sizes and contents are realistic. Special
 cases are added: an empty file, a name with spaces and non-ASCII letters, and a file of many chunks.
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import fcntl
 import hashlib
+import json
 import random
 import shutil
 import sysconfig
@@ -41,8 +42,17 @@ def check_folder(out: Path) -> None:
     """Raise JobFolderError if `out` exists, is not empty, and is not the folder of an earlier job."""
     if out.exists() and not out.is_dir():
         raise JobFolderError(f"{out} is a file; name a folder with --out")
-    if out.is_dir() and any(out.iterdir()) and not (out / MARK).is_file():
+    if out.is_dir() and any(out.iterdir()) and not _is_mark(out / MARK):
         raise JobFolderError(f"{out} is not empty and not the output of an earlier run; nothing was changed")
+
+
+def _is_mark(path: Path) -> bool:
+    """Return whether a file is the mark of a job, of this version or an earlier one: running, or with its result."""
+    try:
+        mark = json.loads(path.read_bytes())
+    except (OSError, ValueError):
+        return False
+    return isinstance(mark, dict) and (mark == {"running": True} or {"files", "faults"} <= mark.keys())
 
 
 @contextmanager

@@ -272,7 +272,7 @@ def hex_field(field: StructField, name: str) -> StructField:
 def hex_of(column: Column, field: StructField) -> Column:
     """Return the octets of a field's values in lower-case hexadecimal, in the same lists and structs.
 
-    Integers have all octets of their size, texts those of UTF-8. Lengths, counts and the NUL after a text are not
+    Integers have all octets of their size, in lists as many as the value needs, texts those of UTF-8. Lengths, counts and the NUL after a text are not
     part of a value.
     """
     return _hex(column, field.dataType, int(field.metadata.get("octets", "0")))

@@ -105,7 +105,9 @@ class Answering:
         self._octets = sum(path.stat().st_size for path in files)
         dates = {partition_date(path) for path in files}
         # A table without rows lies at the first date of the messages.
-        first = min(dates or self._earlier_dates(protocol))
+        first = min(dates or self._earlier_dates(protocol), default=None)
+        if first is None:
+            return  # Somebody has removed all files of the protocol.
         dates = dates.union(
             *run_all([partial(self._continue, answer, protocol, first) for answer in answers])
         )

@@ -40,10 +40,22 @@ class CatalogTable(NamedTuple):
 
 
 def catalog_tables(store: Store, database: str) -> list[CatalogTable]:
-    """Return the tables of an output folder as they are in a catalog; InputError where it has none."""
+    """Return the tables of an output folder as they are in a catalog.
+
+    Raises InputError if there are none, or two would have the same name.
+    """
     if store.manifest.run == 0:
         raise InputError(f"{store.out}: the folder has no tables; write them with `specwire pipeline run`")
-    return list(_tables(store, database))
+    tables = list(_tables(store, database))
+    folders: dict[str, Path] = {}
+    for table in tables:
+        other = folders.setdefault(table.name, table.folder)
+        if other != table.folder:
+            raise InputError(
+                f"{store.out}: the tables {other.relative_to(store.out.resolve())} and "
+                f"{table.folder.relative_to(store.out.resolve())} would both be {table.name}"
+            )
+    return tables
 
 
 def create_database(database: str) -> str:

@@ -5,7 +5,7 @@ random digits: if a program is killed, Spark on other machines may write for a w
 staging folder of the next run.
 
 Commit: sync the staged files and their folders; write a journal that lists the moves and removals, and sync it. From
-here on the run counts. Then make the moves, remove the replaced files, move ``manifest.json`` last, and remove the
+here on the run counts. Then remove the replaced files, make the moves, with ``manifest.json`` last, and remove the
 journal. The next run finds no journal, and deletes what was staged; or a journal, and executes it again. A move that
 was made has no source any more, so repeating it does nothing.
 

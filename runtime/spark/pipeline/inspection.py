@@ -18,7 +18,8 @@ import pyarrow.parquet as pq
 
 from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.capture.segments import read_footer
-from specwire.runtime.spark.pipeline.ledger import Stretch, runs_of
+from specwire.runtime.spark.pipeline.ledger import runs_of
+from specwire.runtime.spark.reading.position import Stretch
 
 DATES_WIDE = 366
 """Days that the times of one segment may span before its dates are counted."""

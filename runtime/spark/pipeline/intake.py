@@ -23,13 +23,12 @@ from specwire.runtime.spark.pipeline.ledger import (
     Entry,
     Ledger,
     Outcome,
-    Stretch,
     count,
     first_without,
-    join,
     overlap,
 )
 from specwire.runtime.spark.pipeline.packets import Staged
+from specwire.runtime.spark.reading.position import Stretch, join
 
 STRETCHES_APART = 1000
 """A segment that overlaps with known messages in more places than this is quarantined."""

@@ -25,6 +25,7 @@ import pyarrow.parquet as pq
 
 from specwire.runtime.capture.names import is_compacted
 from specwire.runtime.spark.pipeline.commit import Area, Run, visible_files
+from specwire.runtime.spark.reading.position import Stretch, join
 
 TABLE = "segments"
 MERGED_AFTER = 64
@@ -249,21 +250,6 @@ def _without_replaced(rows: pa.Table) -> pa.Table:
     numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
     last = numbered.group_by(["name", "size", "modified"]).aggregate([("row", "max")])["row_max"]
     return rows.take(last.take(pc.array_sort_indices(last)))
-
-
-Stretch = tuple[int, int]
-"""The first and the last number, both among them."""
-
-
-def join(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
-    """Return the same numbers as stretches that ascend and do not touch."""
-    joined: list[Stretch] = []
-    for first, last in sorted(stretches):
-        if joined and first <= joined[-1][1] + 1:
-            joined[-1] = (joined[-1][0], max(joined[-1][1], last))
-        else:
-            joined.append((first, last))
-    return tuple(joined)
 
 
 def overlap(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> tuple[Stretch, ...]:

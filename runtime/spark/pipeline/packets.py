@@ -83,7 +83,8 @@ def stage_packets(
                 progress(len(found), len(jobs))
         except BrokenProcessPool as error:
             raise JobError(
-                "a process that reads packet captures has died; is there enough memory?"
+                "a process that reads packet captures has died: memory may be short, or a program calls this outside of "
+                "`if __name__ == '__main__'`"
             ) from error
     return found
 

@@ -242,13 +242,13 @@ class View:
     def _without_rows(
         self, table: str, there: list[Path], staged: dict[Area, list[Path]]
     ) -> DataFrame | None:
-        """The table as it is, but for its rows; only its columns are wanted."""
-        roots = {self._store.out / table: there}
-        roots |= {self._run.folder(area, table): files for area, files in staged.items()}
+        """Return the table without rows, with the columns of staged files before those of committed ones."""
+        roots = {self._run.folder(area, table): files for area, files in staged.items()}
+        roots[self._store.out / table] = there
         for root, files in roots.items():
-            if files:
-                whole = read_files(self._spark, root, files[-1:])
-                return None if whole is None else whole.where(F.lit(False))
+            whole = read_files(self._spark, root, files)
+            if whole is not None:
+                return whole.where(F.lit(False))
         return None
 
 

@@ -28,7 +28,7 @@ from specwire.generated.schema import ERROR
 from specwire.runtime.spark.decoding.decode import decode
 from specwire.runtime.spark.decoding.payloads import with_payloads
 from specwire.runtime.spark.decoding.shape import FRAMES as RAW_FRAMES
-from specwire.runtime.spark.decoding.shape import NOTED, OCTETS
+from specwire.runtime.spark.decoding.shape import NOTED, OCTETS, name_noted
 from specwire.runtime.spark.decoding.tables import ERRORS, tables
 from specwire.runtime.spark.errors import JobError
 from specwire.runtime.spark.pipeline.commit import Run, Steps
@@ -333,7 +333,8 @@ def refuse(frame: DataFrame) -> DataFrame:
 
 def error_rows(refused: DataFrame) -> DataFrame:
     """Return refused messages in the columns of the table `_errors`."""
-    noted = [F.col(name).alias(f"_{name}" if name in ERROR.names else name) for name in NOTED.fieldNames()]
+    renamed = zip(NOTED.fieldNames(), name_noted(ERROR.names), strict=True)
+    noted = [F.col(name).alias(field.name) for name, field in renamed]
     findings = (F.col("_error")[name].alias(name) for name in ERROR.names)
     return refused.select(*noted, *findings, F.col(RAW_FRAMES).alias("frames"))
 

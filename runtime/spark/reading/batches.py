@@ -14,6 +14,7 @@ import pyarrow.compute as pc
 from pyspark.sql.pandas.types import to_arrow_schema
 from pyspark.sql.types import StructField, StructType
 
+from specwire.runtime.spark.decoding.arrow import count_octets
 from specwire.runtime.spark.decoding.options import Mode, Options
 from specwire.runtime.spark.decoding.shape import (
     INPUT_FILE,
@@ -90,16 +91,6 @@ class Reader:
         else:
             return found
         return found if kept.true_count == len(kept) else found.filter(kept)
-
-
-def count_octets(frames: Arrays) -> Arrays:
-    """Return the octets of all frames of each row."""
-    counts = _compute.list_value_length(frames).fill_null(0).to_numpy()
-    sizes = _compute.binary_length(_compute.list_flatten(frames)).fill_null(0).to_numpy()
-    ends = np.concatenate([[0], np.cumsum(sizes, dtype=np.int64)])
-    last = np.cumsum(counts, dtype=np.int64)
-    found: Arrays = pa.array(ends[last] - ends[last - counts], pa.int64())
-    return found
 
 
 def quarantined(reader: Reader, kind: str, reason: str, file: str) -> pa.RecordBatch:

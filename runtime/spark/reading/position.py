@@ -8,8 +8,7 @@ that another tool rewrote) are kept by name. What is kept of a file is forgotten
 leaves the folder, so an offset is as small as the capture is.
 
 A file that was cut off when it was read may become whole later. Such files are kept by name, with
-the time of their last
-change: one that has changed since then and is whole is read again.
+the time of their last change: one that has changed since then and is whole is read again.
 
 An offset is plain JSON. The segments between two offsets are those that the second has and the
 first has not.
@@ -26,7 +25,7 @@ import msgspec
 from specwire.runtime.capture.names import read_name, segment_name
 
 Stretch = tuple[int, int]
-"""Numbers from the first to the last, both among them."""
+"""Numbers from the first to the last, both included."""
 
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -105,7 +104,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
                 numbers.setdefault(read.tap, []).append((read.first, read.last))
             if read is None or read.compacted:
                 others.add(name)
-        added = {tap: _join([*self.taps.get(tap, ()), *more]) for tap, more in numbers.items()}
+        added = {tap: join([*self.taps.get(tap, ()), *more]) for tap, more in numbers.items()}
         greatest = {tap: max(seq, self.seqs.get(tap, -1)) for tap, seq in (seqs or {}).items()}
         return Position(
             {**self.taps, **added},
@@ -139,13 +138,14 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             if read is not None:
                 compacted.setdefault(read.tap, []).append((read.first, read.last))
         for tap, stretches in self.taps.items():
-            elsewhere = _join([*earlier.taps.get(tap, ()), *compacted.get(tap, ())])
+            elsewhere = join([*earlier.taps.get(tap, ()), *compacted.get(tap, ())])
             for first, last in _without(stretches, elsewhere):
                 names += (segment_name(tap, number) for number in range(first, last + 1))
         return [*names, *others]
 
 
-def _join(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+def join(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
+    """Return the same numbers as ascending stretches that do not touch."""
     joined: list[Stretch] = []
     for first, last in sorted(stretches):
         if joined and first <= joined[-1][1] + 1:

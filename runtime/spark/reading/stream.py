@@ -27,7 +27,7 @@ import os
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 import pyarrow as pa
@@ -84,10 +84,10 @@ class Patience(msgspec.Struct, frozen=True):
         octets: size of the files given at once, at most, but for one file that is larger by itself.
     """
 
-    gap_s: float = 10.0
-    settle_s: float = 5.0
-    segments: int = 256
-    octets: int = 256 << 20
+    gap_s: Annotated[float, msgspec.Meta(ge=0)] = 10.0
+    settle_s: Annotated[float, msgspec.Meta(ge=0)] = 5.0
+    segments: Annotated[int, msgspec.Meta(ge=1)] = 256
+    octets: Annotated[int, msgspec.Meta(ge=1)] = 256 << 20
 
 
 def list_names(folder: Path) -> list[str]:
@@ -193,13 +193,15 @@ PATIENCE = Patience.__struct_fields__
 
 
 def read_patience(options: Mapping[str, str]) -> Patience:
-    """Return the limits that options state; InputError for one that is no number."""
+    """Return the limits that options state; InputError for one that is no number, or too small."""
     stated = {name: options[name] for name in PATIENCE if name in options}
     try:
         return msgspec.convert(stated, Patience, strict=False)
     except msgspec.ValidationError as error:
         name = next((name for name in stated if f"`$.{name}`" in str(error)), "")
-        raise InputError(f"option {name!r} is {stated.get(name)!r}; it must be a number") from error
+        raise InputError(
+            f"option {name!r} is {stated.get(name)!r}; it must be a number, 0 or more for seconds, 1 or more for sizes"
+        ) from error
 
 
 def state_options(folder: Path, patience: Patience) -> dict[str, str]:

@@ -65,7 +65,7 @@ class Alphabet:
         self.protocol = protocol
         self.dialogs = dialogs_of(protocol)
         if not self.dialogs:
-            raise InputError(f"protocol {protocol!r} has no dialog, so its conversations cannot be followed")
+            raise InputError(f"protocol {protocol!r} has no dialog that can be followed in captured traffic")
         self.messages = tuple(load_schemas(protocol).SCHEMAS)
         self.roles = tuple(dict.fromkeys(role for dialog in self.dialogs for role in dialog.roles))
         self.labels = tuple(

@@ -30,6 +30,16 @@ def test_a_folder_with_other_files_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "thesis.txt").read_text() == "years of work"
 
 
+@pytest.mark.parametrize("mark", ["", "{}", '{"name": "backup"}', "[1]", '{"files": 3}', "\0\udcff"])
+def test_a_folder_with_another_job_file_is_refused(tmp_path: Path, mark: str) -> None:
+    """Other programs write files of this name, too."""
+    (tmp_path / MARK).write_bytes(mark.encode(errors="surrogateescape"))
+    (tmp_path / "thesis.txt").write_text("years of work")
+    with pytest.raises(JobFolderError, match="not the output of an earlier run"):
+        run_job(tmp_path, progress=_ignore)
+    assert (tmp_path / "thesis.txt").read_text() == "years of work"
+
+
 def test_a_file_is_refused_before_any_work(tmp_path: Path, capfd: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "out").touch()
     outcome = specwire(capfd, "run", "--out", str(tmp_path / "out"), "--grammars", str(tmp_path))
@@ -38,7 +48,7 @@ def test_a_file_is_refused_before_any_work(tmp_path: Path, capfd: pytest.Capture
 
 
 def test_a_folder_in_use_is_refused_and_not_changed(tmp_path: Path) -> None:
-    (tmp_path / MARK).write_text("{}")
+    (tmp_path / MARK).write_text('{"running": true}')
     (tmp_path / "published").mkdir()
     with (tmp_path / MARK).open("rb") as mark:
         fcntl.flock(mark, fcntl.LOCK_EX)

@@ -5,6 +5,7 @@ The recipes are those of docs/how-to/table-formats.md.
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -113,6 +114,16 @@ def test_a_name_that_spark_refuses(spark: SparkSession, out: Path) -> None:
 def test_a_folder_without_tables(tmp_path: Path) -> None:
     with pytest.raises(InputError, match="the folder has no tables; write them with"):
         catalog_tables(Store(tmp_path / "none"), "flux")
+
+
+def test_two_tables_of_one_name_are_refused(out: Path, tmp_path: Path) -> None:
+    """Errors of protocol `flux`, and a message `Errors` of the same protocol."""
+    copy = Path(shutil.copytree(out, tmp_path / "copy"))
+    shutil.copytree(copy / "typed/flux/Request", copy / "typed/flux/Errors")
+    with pytest.raises(
+        InputError, match=r"the tables typed/flux/\w+ and typed/flux/\w+ would both be .*flux_errors"
+    ):
+        catalog_tables(Store(copy), "flux")
 
 
 def test_iceberg_adds_the_files(out: Path, tmp_path: Path) -> None:

@@ -159,6 +159,7 @@ def test_a_truncated_segment_is_set_aside(tmp_path: Path) -> None:
         ({"tap": ["t", None]}, "a row has no 'tap'"),
         ({"ts": [None, None]}, "a row has no 'ts'"),
         ({"ts": [0, 2**62]}, "a row's 'ts' is no value that there can be"),
+        ({"ts": [0, 253_402_300_800_000_000]}, "a row's 'ts' is no value that there can be"),  # year 10,000
     ],
 )
 def test_messages_that_cannot_be_placed_are_set_aside(

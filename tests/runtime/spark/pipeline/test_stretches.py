@@ -7,7 +7,8 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from specwire.runtime.spark.pipeline.ledger import count, first_without, join, overlap, runs_of
+from specwire.runtime.spark.pipeline.ledger import count, first_without, overlap, runs_of
+from specwire.runtime.spark.reading.position import join
 
 NUMBERS = st.sets(st.integers(0, 30))
 

@@ -8,6 +8,7 @@ import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from specwire.runtime.capture.errors import CaptureError
 from specwire.runtime.spark import decode, read, register
 from specwire.runtime.spark.reading.capture import CAPTURE
 from specwire.runtime.spark.session.failures import describe_failure
@@ -42,6 +43,17 @@ def test_captured_messages(spark: SparkSession, folder: Path) -> None:
     assert {row.peer for row in one} == {b"me".hex()}
     decoded = decode(frame, "filemq").groupBy("_message").count().collect()
     assert {row["_message"]: row["count"] for row in decoded} == {"Ohai": 2, "OhaiOk": 2, "Hugz": 3}
+
+
+def test_damaged_segments_are_skipped_beside_packets(
+    spark: SparkSession, folder: Path, tmp_path: Path
+) -> None:
+    """Also if no segment is left."""
+    (tmp_path / "bad").mkdir()
+    (tmp_path / "bad" / "x-1-0-000000.parquet").write_bytes(b"PAR1")
+    assert read(spark, [tmp_path / "bad", folder], damaged="skip").count() == 7
+    with pytest.raises(CaptureError, match=r"x-1-0-000000\.parquet"):
+        read(spark, tmp_path / "bad", damaged="skip")
 
 
 def test_the_format(spark: SparkSession, folder: Path) -> None:

@@ -5,6 +5,7 @@ The statements of docs/reference/spark.md are among them.
 
 from __future__ import annotations
 
+import os
 import re
 from pathlib import Path
 from typing import Any
@@ -214,6 +215,12 @@ def test_a_temporary_view_in_sql(session: SparkSession, folder: Path) -> None:
         session.sql("DROP VIEW noms")
     expected = load(session, folder, protocol="filemq", message="Nom").select("seq", "Nom.credit").collect()
     assert rows == expected and rows
+
+
+def test_a_relative_path(session: SparkSession, folder: Path) -> None:
+    """Spark was started in this folder."""
+    relative = Path(os.path.relpath(folder))
+    assert load(session, relative).count() == load(session, folder).count() > 0
 
 
 def test_lists_patterns_and_files(session: SparkSession, folder: Path, tmp_path: Path) -> None:

@@ -10,7 +10,7 @@ from pyspark.sql.streaming.datasource import ReadAllAvailable
 
 from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.position import Position
-from specwire.runtime.spark.reading.stream import FolderStream, Patience, Wanted
+from specwire.runtime.spark.reading.stream import FolderStream, Patience, Wanted, read_patience
 from tests.runtime.spark import captures
 from tests.runtime.spark.growing import TAP, add_segment
 
@@ -99,6 +99,15 @@ def _change(path: Path, octets: bytes) -> None:
     before = path.stat().st_ctime
     while path.stat().st_ctime == before:
         path.write_bytes(octets)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"), [("segments", "0"), ("octets", "-1"), ("gap_s", "-0.5"), ("settle_s", "x")]
+)
+def test_impossible_limits_are_refused(name: str, value: str) -> None:
+    """A stream of no segments at a time would never end."""
+    with pytest.raises(InputError, match=f"option '{name}' is '{value}'; it must be a number"):
+        read_patience({name: value})
 
 
 def test_another_checkpoint_is_refused(tmp_path: Path) -> None:
