@@ -1,1 +1,1 @@
-"""From a capture folder to tables and answers in an output folder."""
+"""Pipeline from a capture folder to tables and answers in an output folder."""

@@ -1,11 +1,12 @@
-"""One run of the pipeline: new segments become frames, typed tables and answers, which continue the earlier ones.
+"""One run of the pipeline: new segments are added to frames, typed tables and answers.
 
     segments --take in--> portions --sort out--> rows --keep----> frames/, late/
                                                       --decode--> typed/ --continue, roll up--> answers/, state/
                                                            \\--count--> counts/, summary.json, report.html
 
-Everything that a run writes is staged and committed at once (`specwire.runtime.spark.pipeline.commit`). A run
-without new segments writes nothing and starts no Spark session.
+Everything that a run writes is staged and committed at once
+(`specwire.runtime.spark.pipeline.commit`). A run without new segments writes nothing and starts no
+Spark session.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from specwire.runtime.spark.session.target import Target
 REPORT = "report.html"
 
 FEW_MESSAGES = 20_000
-"""Messages up to which a run is small; where it brings answers up to date, all that its folder has."""
+"""Maximum messages of a small run. If the run updates answers, all messages of the folder count."""
 FEW_OCTETS = 512 << 20
-"""Octets of segments up to which a run is small."""
+"""Maximum octets of segments of a small run."""
 
 
 def advance(
@@ -56,15 +57,15 @@ def advance(
     batch: tuple[str, int] | None = None,
     progress: Progress | None = None,
 ) -> Summary | None:
-    """Work segments in; return the folder's summary, None where there is none because there was nothing to do.
+    """Process new segments and return the folder's summary; None if there is no summary yet.
 
-    Segments that were worked in before are passed over, and so are messages. `batch` is the id of a stream and
-    the number of one of its batches, which the manifest keeps for show: what a batch holds that was worked in
-    already is told by its segments. A number alone does not tell it, because a stream whose checkpoint lost its
-    end to a power cut gives the number again, with more segments.
+    Segments and messages that earlier runs processed are skipped. `batch` is the id of a stream and
+    the number of one of its batches. The manifest stores it for information only. Processed content
+    is recognised by segments, not by batch numbers: if a power cut truncates the checkpoint of a
+    stream, the stream uses the number again, with more segments.
 
-    Raises InputError and CaptureError as `check_request` and `find_work` do, and JobError where the disk is
-    full or messages do not add up. What Spark raises is left as it is.
+    Raises InputError and CaptureError as `check_request` and `find_work` do, and JobError if the
+    disk is full or message counts differ. Errors of Spark are not caught.
     """
     check_request(request, store.out)
     with store.begin() as run:
@@ -87,7 +88,7 @@ def carry_out(
     batch: tuple[str, int] | None = None,
     progress: Progress | None = None,
 ) -> Summary:
-    """Do the work of a run that was begun, and commit it."""
+    """Do the work of a run that has begun, and commit it."""
     begun, request = time.monotonic(), work.request
     sorted_out = sort_out(work, request, run.number, store.files(LATE))
     new = sorted_out.protocols(request.asked.protocol)
@@ -124,9 +125,10 @@ def carry_out(
 
 
 def is_few(run: Run, request: Request, messages: int, octets: int) -> bool:
-    """Return whether a run over so many messages, in segments of so many octets, is planned for few (`BRIEF`).
+    """Return whether a run is small enough for the settings `BRIEF`.
 
-    Where it brings answers up to date, the messages of its folder count as well.
+    `octets` is the size of its segments. If the run updates answers, the messages in the folder
+    count as well.
     """
     earlier = (rows for path, rows in run.before.rows.items() if path.startswith(f"{TYPED}/"))
     whole = messages + (sum(earlier) if request.answering else 0)
@@ -134,12 +136,12 @@ def is_few(run: Run, request: Request, messages: int, octets: int) -> bool:
 
 
 def _collect_findings(view: View) -> Findings:
-    """Collect what the report shows of the answers as this run leaves them."""
+    """Collect the findings for the report from the answers as this run leaves them."""
     return collect(lambda name: view.table(name if name == FRAMES else f"{ANSWERS}/{name}"))
 
 
 def _reporting(request: Request) -> bool:
-    """Whether a run brings the report up to date: not where a later one will, with the answers."""
+    """Return whether a run updates the report; otherwise a later run does, with the answers."""
     return request.answers
 
 
@@ -163,20 +165,22 @@ def _next_manifest(
 
 
 BRIEF_JAVA = {"spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"}
-"""How Java runs where its work is done before its better compiler has begun to pay."""
+"""Java options for small runs, which end before the optimising compiler pays off."""
 
 
 def run(
     request: Request, out: Path, *, target: Target | str | None = None, progress: Progress | None = None
 ) -> Summary | None:
-    """Work the segments of a capture that are new into an output folder; return None where there are none.
+    """Process the new segments of a capture into an output folder; return None if there are none.
 
-    `target` says where Spark runs, a master URL or more. Raises CaptureError for a capture that cannot be
-    read, InputError for a request that cannot be met or a folder that is not ours, and JobError where Spark
-    fails or the disk is full; the folder is then as it was.
+    `target` says where Spark runs: a master URL, or a `Target` with more settings.
 
-    Where it is interrupted, Spark ends before what was staged is removed: a task that still ran would write it
-    anew.
+    Raises CaptureError if the capture cannot be read, InputError if the request is invalid or the
+    folder is not a pipeline output, and JobError if Spark fails or the disk is full. The folder is
+    then unchanged.
+
+    After an interrupt, Spark stops before the staged files are removed: a running task could write
+    them again.
     """
     check_request(request, out)
     where = target if isinstance(target, Target) else Target(master=target)

@@ -1,11 +1,13 @@
-"""The third layer of a run: answers continued over new messages, then rolled up for the dates that changed.
+"""Third layer of a run: answers continued over new messages, then roll-ups for the changed dates.
 
-A continued answer gets the typed rows of the runs that it does not know, and the state that it left; what it
-gives is staged, and the state and the open rows of before go when the run commits. A roll-up gets the whole
-typed and answer tables of each date at which something changed, and its rows of these dates are replaced.
+A continued answer receives its stored state and the typed rows of the runs since its last update.
+Its output is staged. When the run commits, the earlier state and open rows are removed. A roll-up
+receives the complete typed and answer tables of each date that changed, and its rows of these dates
+are replaced.
 
-In a rebuild an answer gets all typed rows and no state, and all its tables are replaced. The same happens to a single
-answer that the folder lacks, or has with other columns, because an earlier version wrote it.
+In a rebuild an answer receives all typed rows and no state, and all its tables are replaced. The
+same happens to a single answer that the folder lacks, or has with different columns because another
+version wrote it.
 """
 
 from __future__ import annotations
@@ -40,8 +42,9 @@ from specwire.runtime.spark.session.settings import changed_settings
 
 PARTITIONS = (PROTOCOL.name, DATE.name)
 SETTINGS = {
-    # Spark weighs each row that it sends to Python while a batch is limited in octets, which takes as long as
-    # sending it. The rows of answers are small, so limiting their number is enough: Arrow's arrays hold 2 GiB.
+    # With a limit in octets, Spark measures each row that it sends to Python, which takes as long
+    # as sending it. The rows of answers are small, so a limit on their number is enough: Arrow's
+    # arrays hold 2 GiB.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "5000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(2**31 - 1),
 }
@@ -49,9 +52,9 @@ SETTINGS = {
 
 
 def lacks_answers(store: Store) -> bool:
-    """Return whether an earlier version wrote the folder without some answers, or with other columns.
+    """Return whether the folder lacks answers, or has them with the columns of another version.
 
-    An answer that was computed has left its tables, with or without rows.
+    A computed answer always has tables, with or without rows.
     """
     protocols = [protocol for protocol in store.protocols() if protocol != UNKNOWN]
     answers: Iterator[Continued | RollUp] = chain(
@@ -74,7 +77,7 @@ def _is_current(store: Store, answer: Continued | RollUp) -> bool:
 
 
 class Answering:
-    """Brings the answers of one run up to date."""
+    """Updater of the answers in one run."""
 
     def __init__(
         self, spark: SparkSession, store: Store, run: Run, steps: Steps, *, rebuild: bool, few: bool
@@ -101,13 +104,13 @@ class Answering:
         answers = tuple(continued(protocol))
         lacking = any(map(self._lacks, answers))
         files = self._new_files(protocol, since=0 if lacking else self._since)
-        # Compressed; as a measure of how many tasks share in the answers it will do.
+        # Compressed size: accurate enough to choose the number of tasks.
         self._octets = sum(path.stat().st_size for path in files)
         dates = {partition_date(path) for path in files}
-        # A table without rows lies at the first date of the messages.
+        # A table without rows is stored at the first date of the messages.
         first = min(dates or self._earlier_dates(protocol), default=None)
         if first is None:
-            return  # Somebody has removed all files of the protocol.
+            return  # A user has removed all files of the protocol.
         dates = dates.union(
             *run_all([partial(self._continue, answer, protocol, first) for answer in answers])
         )
@@ -120,24 +123,30 @@ class Answering:
             run_all(tasks)
 
     def _lacks(self, answer: Continued | RollUp) -> bool:
-        """Return whether an answer must be computed for all dates; the committed files do not change meanwhile."""
+        """Return whether an answer must be computed for all dates.
+
+        The result is cached, because committed files do not change during the run.
+        """
         if answer.name not in self._current:
             self._current[answer.name] = _is_current(self._store, answer)
         return not self._current[answer.name]
 
     def _earlier_dates(self, protocol: str) -> set[str]:
-        """The dates of which a protocol has messages or answers that were there before."""
+        """Return the dates at which a protocol has committed messages or answers."""
         answers = (path for path in self._store.files(ANSWERS) if partition(path, PROTOCOL.name) == protocol)
         return set(map(partition_date, (*self._store.files(f"{TYPED}/{protocol}"), *answers)))
 
     def _new_files(self, protocol: str, *, since: int) -> list[Path]:
-        """The typed files of the runs after `since`."""
+        """Return the typed files of the runs after `since`, with those of this run."""
         root = f"{TYPED}/{protocol}"
         files = [path for path in self._store.files(root) if run_number(path) > since]
         return [*files, *self._run.staged(root)]
 
     def _continue(self, answer: Continued, protocol: str, first: str) -> set[str]:
-        """Stage a step of an answer; return the dates whose rows change. `first` is a date of its messages."""
+        """Stage a step of an answer; return the dates whose rows change.
+
+        `first` is the first date of its messages.
+        """
         anew = self._rebuild or self._lacks(answer)
         typed = self._typed(protocol, answer.reads(protocol), since=0 if anew else self._since)
         state = None if anew else self._store.state(self._spark, protocol, answer.name)
@@ -204,7 +213,7 @@ class Answering:
         return {name: table for name, table in found.items() if table is not None}
 
     def _drop_answers(self, name: str, protocol: str, *, every: bool) -> None:
-        """Have the open rows of a table replaced, or `every` row."""
+        """Mark the files with open rows of a table as replaced; with `every`, all its files."""
         self._run.replace(
             path
             for path in self._store.files(f"{ANSWERS}/{name}")
@@ -221,7 +230,7 @@ class Answering:
 
 
 def _independent(answers: Iterable[RollUp]) -> Iterator[list[RollUp]]:
-    """Split roll-ups, in their order, into groups in which none reads what another writes."""
+    """Split roll-ups, in order, into groups in which none reads a table that another writes."""
     group: list[RollUp] = []
     for answer in answers:
         written = {name for earlier in group for name in earlier.writes}

@@ -1,11 +1,12 @@
 """Tables of an output folder as SQL statements, and in a session's catalog.
 
-Input is an output folder, output is one external table for each of its tables: ``flux_request`` for
-``typed/flux/Request``, ``frames``, and each answer under its own name. An external table stores no rows: the
-catalog keeps columns, comments, partitions and the folder's path, and dropping it deletes no file.
+The input is an output folder. The output is one external table for each of its tables:
+``flux_request`` for ``typed/flux/Request``, ``frames``, and each answer under its name. An external
+table stores no rows: the catalog stores columns, comments, partitions and the folder's path.
+Dropping the table deletes no file.
 
-A catalog does not notice new partition folders and new columns. So a refresh drops the table, creates it with the
-columns of the newest file, and lists its partitions (``MSCK REPAIR TABLE``).
+A catalog does not detect new partition folders or new columns. A refresh therefore drops the table,
+creates it with the columns of the newest file, and lists its partitions (``MSCK REPAIR TABLE``).
 """
 
 from __future__ import annotations
@@ -31,7 +32,8 @@ class CatalogTable(NamedTuple):
     Attributes:
         name: its quoted name, with its database.
         folder: absolute path of its files.
-        statements: SQL that drops an earlier table of this name, creates the table and lists its partitions.
+        statements: SQL that drops an earlier table of this name, creates the table and lists its
+            partitions.
     """
 
     name: str
@@ -40,9 +42,9 @@ class CatalogTable(NamedTuple):
 
 
 def catalog_tables(store: Store, database: str) -> list[CatalogTable]:
-    """Return the tables of an output folder as they are in a catalog.
+    """Return the catalog tables for an output folder.
 
-    Raises InputError if there are none, or two would have the same name.
+    Raises InputError if there are none, or if two would have the same name.
     """
     if store.manifest.run == 0:
         raise InputError(f"{store.out}: the folder has no tables; write them with `specwire pipeline run`")
@@ -59,14 +61,15 @@ def catalog_tables(store: Store, database: str) -> list[CatalogTable]:
 
 
 def create_database(database: str) -> str:
-    """Return the statement that creates the database where it does not exist."""
+    """Return the statement that creates the database if it does not exist."""
     return f"CREATE DATABASE IF NOT EXISTS {quote_name(database)}"
 
 
 def register_tables(spark: SparkSession, out: Path, database: str) -> list[str]:
-    """Create or refresh the tables of an output folder in a session's catalog; return their quoted names.
+    """Create or refresh the tables of a folder in a session's catalog; return their quoted names.
 
-    Raises InputError where the folder has no tables, the catalog has another table of such a name, or refuses one.
+    Raises InputError if the folder has no tables, or if the catalog refuses a table or has a
+    different one of the same name.
     """
     tables = catalog_tables(Store(out), database)
     try:
@@ -118,7 +121,7 @@ def _statements(name: str, root: Path, newest: Path, partitions: list[StructFiel
 
 
 def _check_replaceable(spark: SparkSession, table: CatalogTable) -> None:
-    """Raise InputError where the catalog has a table of this name that is not over this folder."""
+    """Raise InputError if the catalog has a table of this name for another folder."""
     if not spark.catalog.tableExists(table.name):
         return
     details = {row[0]: row[1] for row in spark.sql(f"DESCRIBE TABLE EXTENDED {table.name}").collect()}

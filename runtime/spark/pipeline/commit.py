@@ -1,16 +1,21 @@
 """Transactions on an output folder: after a run, all of its files are visible, or none.
 
-A run writes to ``.staging-N-…`` inside the folder. Spark, Arrow and DuckDB ignore hidden names. The name ends with
-random digits: if a program is killed, Spark on other machines may write for a while, and must not write into the
-staging folder of the next run.
+A run writes to ``.staging-N-…`` inside the folder. Spark, Arrow and DuckDB ignore hidden names. The
+name ends with random digits: after a program is killed, Spark on other machines may continue to
+write for a while, and must not write into the staging folder of the next run.
 
-Commit: sync the staged files and their folders; write a journal that lists the moves and removals, and sync it. From
-here on the run counts. Then remove the replaced files, make the moves, with ``manifest.json`` last, and remove the
-journal. The next run finds no journal, and deletes what was staged; or a journal, and executes it again. A move that
-was made has no source any more, so repeating it does nothing.
+Steps of a commit:
 
-Readers see complete files only. During the moves they may see tables of two runs, but never files of a run that did
-not commit. The lock on ``.lock``, which ends with its process, keeps out a second run.
+1. Sync the staged files and their folders.
+2. Write a journal that lists the moves and removals, and sync it. The run is now committed.
+3. Remove the replaced files, and make the moves, ``manifest.json`` last.
+4. Remove the journal.
+
+If the next run finds no journal, it deletes the staged files. If it finds one, it executes the
+journal again. A completed move has no source any more, so repeating it does nothing.
+
+Readers see complete files only. During the moves they may see tables of two runs, but never files
+of a run that did not commit. The lock on ``.lock`` excludes a second run. It ends with its process.
 """
 
 from __future__ import annotations
@@ -37,20 +42,20 @@ SUFFIX = ".parquet"
 
 
 class Area(StrEnum):
-    """What becomes of a staged file; its name in the folder begins with this word and the run's number."""
+    """Kind of a staged file. Its name in the folder begins with this word and the run's number."""
 
     ADDED = "run"
-    """It stays."""
+    """The file stays."""
     OPEN = "open"
-    """It holds rows that may still change: the next run replaces it."""
+    """The file holds rows that may still change. The next run replaces it."""
 
 
 Progress = Callable[[str, int, int], None]
-"""Called before each step of a run, with its name, the number of steps done, and the number of steps."""
+"""Called before each step of a run, with its name, the number of steps done, and the total."""
 
 
 class Steps:
-    """Reports the steps of a run, whose number is known when it begins."""
+    """Progress reporter for the steps of a run. Their number is known at the beginning."""
 
     def __init__(self, progress: Progress | None, total: int) -> None:
         self._progress = progress
@@ -65,7 +70,7 @@ class Steps:
 
 
 class Run:
-    """One run under way; made by `begin`."""
+    """One run in progress, created by `begin`."""
 
     def __init__(self, out: Path, before: Manifest) -> None:
         self.out = out
@@ -75,25 +80,28 @@ class Run:
         self.replaced: set[Path] = set()
 
     def folder(self, area: Area, table: str) -> Path:
-        """Return where to write a table's Parquet files, partition folders below it; it may not exist yet."""
+        """Return the staging folder of a table's Parquet files or partition folders.
+
+        It may not exist yet.
+        """
         return self.staging / area / table
 
     def staged(self, table: str, area: Area = Area.ADDED) -> list[Path]:
-        """Return the Parquet files that were written for a table so far."""
+        """Return the Parquet files that have been staged for a table."""
         return visible_files(self.folder(area, table))
 
     def replace(self, files: Iterable[Path]) -> None:
-        """Have files of the output folder removed when the run commits."""
+        """Mark files of the output folder for removal at the commit."""
         self.replaced.update(files)
 
     def write(self, name: str, octets: bytes) -> None:
-        """Stage a file of its own, such as ``summary.json``; it replaces the one of that name."""
+        """Stage a file outside the tables, such as ``summary.json``; it replaces an earlier one."""
         path = self.staging / "files" / name
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(octets)
 
     def count_rows(self) -> dict[str, int]:
-        """Return the rows of each table as they are when the run commits, by its path in the folder."""
+        """Return the number of rows of each table after the commit, by its path in the folder."""
         rows = dict(self.before.rows)
         for path in self.replaced:
             _add_rows(rows, path.parent.relative_to(self.out), -_rows_in(path))
@@ -103,7 +111,7 @@ class Run:
         return dict(sorted(rows.items()))
 
     def commit(self, manifest: Manifest) -> Manifest:
-        """Put everything in place; return the manifest as it was written, with number and rows."""
+        """Commit the run; return the manifest as written, with the run's number and row counts."""
         committed = msgspec.structs.replace(manifest, run=self.number, rows=self.count_rows())
         self.write(MANIFEST, committed.to_json())
         files = sorted((self.staging / "files").iterdir(), key=lambda path: path.name == MANIFEST)
@@ -117,7 +125,7 @@ class Run:
         return committed
 
     def _unsynced(self, names: Iterable[str]) -> Iterator[Path]:
-        """Give staged files, then the folders from each up to the output folder, in which their names stand."""
+        """Yield the staged files, then all folders between them and the output folder."""
         folders: set[Path] = set()
         for name in names:
             path = self.out / name
@@ -142,10 +150,11 @@ class Run:
 
 @contextmanager
 def begin(out: Path) -> Iterator[Run]:
-    """Give a run for the time of a block; without `Run.commit` nothing has happened after it.
+    """Yield a run for the block. Without a call of `Run.commit` the folder does not change.
 
-    Raises InputError where the folder is not ours, cannot be made or written, BusyError where another run is at
-    work in it, and JobError where the disk is full or fails, or has lost files of an earlier run.
+    Raises InputError if the folder is not a pipeline output, or cannot be created or written;
+    BusyError if another run uses it; JobError if the disk is full or fails, or if files of an
+    earlier run are lost.
     """
     check_own(out)
     with _locked(out):
@@ -156,18 +165,18 @@ def begin(out: Path) -> Iterator[Run]:
                 run.staging.mkdir(mode=0o700)
                 yield run
             finally:
-                # A journal means that the run counts, whatever went wrong after it: its files must stay.
+                # A journal means that the run is committed, whatever failed later: keep its files.
                 if not (out / JOURNAL).exists():
                     shutil.rmtree(run.staging, ignore_errors=True)
         except ConnectionError:
-            raise  # Spark has gone, which is nothing about the folder.
+            raise  # Spark is gone; the folder is not the cause.
         except OSError as error:
             raise JobError(f"{error.filename or out}: {error.strerror or error}") from error
 
 
 @contextmanager
 def _locked(out: Path) -> Iterator[None]:
-    """Hold the folder's lock; a folder that has nothing but the lock in the end goes with it."""
+    """Hold the folder's lock for the block; then remove the folder if it holds only the lock."""
     lock = -1
     try:
         while lock < 0:
@@ -189,17 +198,17 @@ def _locked(out: Path) -> Iterator[None]:
 
 
 def _make(out: Path) -> None:
-    """Make the folder and those above it that are not there, so that a power cut does not take them away."""
+    """Create the folder and its missing parents, durable across a power cut."""
     made = [path for path in (out, *out.parents) if not path.exists()]
     out.mkdir(mode=0o700, parents=True, exist_ok=True)
     for path in made:
-        # A folder that may be written and not read cannot be synced; the run can go on all the same.
+        # A folder with write but no read permission cannot be synced; the run continues.
         with contextlib.suppress(PermissionError):
             sync(path.parent)
 
 
 def _lock(out: Path) -> int:
-    """Return the descriptor that holds the lock; FileNotFoundError where the file was removed meanwhile."""
+    """Return the descriptor that holds the lock; FileNotFoundError if the file has been removed."""
     lock = os.open(out / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     try:
         fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -227,12 +236,12 @@ def check_own(out: Path) -> None:
 
 
 def visible_files(folder: Path) -> list[Path]:
-    """Return the Parquet files below a folder that Spark would read, sorted."""
+    """Return, sorted, the Parquet files below a folder that Spark would read."""
     return sorted(path for path in folder.rglob(f"*{SUFFIX}") if path.name[0] not in "._")
 
 
 def _add_rows(rows: dict[str, int], folder: Path, number: int) -> None:
-    """Count rows for the table whose partition folder this is, relative to the output folder."""
+    """Add rows to the count of a table; `folder` is a partition folder, relative to the output."""
     table = "/".join(part for part in folder.parts if "=" not in part)
     rows[table] = rows.get(table, 0) + number
 
@@ -243,12 +252,12 @@ def _rows_in(path: Path) -> int:
 
 JOURNAL = ".journal.json"
 ASIDE = f"{JOURNAL}.tmp"
-"""The journal before it counts."""
+"""The journal while it is written, before it takes effect."""
 STAGING = ".staging-"
 
 
 class Journal(msgspec.Struct, frozen=True):
-    """A run that counts: paths in the output folder, from and to, and what is removed."""
+    """Journal of a committed run: moves (from, to) and removals, as paths in the output folder."""
 
     run: int
     moves: tuple[tuple[str, str], ...]
@@ -256,7 +265,7 @@ class Journal(msgspec.Struct, frozen=True):
 
 
 def write_journal(out: Path, journal: Journal) -> None:
-    """Put a journal in place; from here on its run counts. What it names must be synced."""
+    """Write a journal, which commits its run. The files that it names must be synced before."""
     aside = out / ASIDE
     aside.write_bytes(msgspec.json.encode(journal))
     sync(aside)
@@ -265,9 +274,9 @@ def write_journal(out: Path, journal: Journal) -> None:
 
 
 def recover(out: Path) -> None:
-    """Finish or drop what an earlier run left; the caller holds the lock.
+    """Complete or discard the work that an earlier run left; the caller holds the lock.
 
-    Raises InputError where its journal cannot be understood, and JobError where a file that it names is lost.
+    Raises InputError if the journal is damaged, and JobError if a file that it names is lost.
     """
     if (out / JOURNAL).exists():
         perform(out, _read_journal(out / JOURNAL))
@@ -276,7 +285,10 @@ def recover(out: Path) -> None:
 
 
 def perform(out: Path, journal: Journal) -> None:
-    """Make what is left to do of a journal, and remove it; JobError, and nothing is done, where a file is lost."""
+    """Execute the remaining steps of a journal, and remove it.
+
+    Raises JobError before any change if a file is lost.
+    """
     for source, target in journal.moves:
         if not ((out / source).exists() or (out / target).exists()):
             raise JobError(
@@ -301,7 +313,10 @@ def perform(out: Path, journal: Journal) -> None:
 
 
 def _drop_staged(out: Path) -> None:
-    """Remove what was staged, as far as it can be: what a Spark of a killed program still writes goes next time."""
+    """Remove staged files as far as possible.
+
+    After a program was killed, its Spark may still write. The next run removes those files.
+    """
     for path in out.glob(f"{STAGING}*"):
         shutil.rmtree(path, ignore_errors=True)
 
@@ -314,19 +329,16 @@ def _read_journal(path: Path) -> Journal:
     names = map(Path, (*journal.removals, *(name for move in journal.moves for name in move)))
     for name in names:
         if name.is_absolute() or ".." in name.parts:
-            raise InputError(_say_damaged(path, f"it names {name}, which is not in the folder"))
+            raise InputError(_say_damaged(path, f"it names {name}, which is outside the folder"))
     return journal
 
 
 def _say_damaged(path: Path, what: str) -> str:
-    return (
-        f"{path}: the journal of a run that did not end cannot be followed: {what}; "
-        "name another folder for the output"
-    )
+    return f"{path}: the journal of an unfinished run is damaged: {what}; name another folder for the output"
 
 
 def sync(path: Path) -> None:
-    """Have a file's content, or a folder's names, on the disk."""
+    """Sync a file's content, or a folder's entries, to the disk."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -1,13 +1,14 @@
-"""Messages and octets by tap, time, type, sender and finding: one job of Spark for each protocol of a run.
+"""Counts of messages and octets by tap, time, type, sender and finding.
 
-The rows, some `STRETCHES` for each key without its time, come to the driver and lie in the table ``counts`` of
-the output folder, those of each run beside those of earlier ones: they are summed, never recomputed. Summary,
-taps and totals are made of them (`specwire.runtime.spark.pipeline.summing`) without Spark.
+One Spark job counts each protocol of a run. The result has about `STRETCHES` rows for each key
+without its time. The driver collects the rows and stores them in the table ``counts`` of the output
+folder, beside those of earlier runs. Rows are summed, never recomputed. Summary, taps and totals
+are computed from them without Spark (`specwire.runtime.spark.pipeline.summing`).
 
-Times are cut to stretches of one of `WIDTHS_MS`, chosen for the time that a run spans. Each width divides the
-next, so rows of different runs add up in the wider one. The files of many runs become one, cut to the width for
-the time that all of them span: so a stream with a run a second has no more rows after a month than after a
-minute.
+Times are rounded down to stretches of one of `WIDTHS_MS`, chosen for the time span of the run. Each
+width divides the next, so rows of different runs add up at the wider one. The files of many runs
+are merged into one, at the width for the time span of all of them. Therefore a stream with one run
+a second has no more rows after a month than after a minute.
 """
 
 from __future__ import annotations
@@ -37,12 +38,15 @@ WIDTHS_MS = (
     *(days * DAY_MS for days in (1, 7, 28, 364, 3640, 36_400, 364_000)),
 )
 STRETCHES = 240
-"""Most stretches of time in one run: three hours are stretches of a minute, so that a burst of a minute shows."""
+"""Maximum stretches of time in one run.
+
+For three hours a stretch is a minute, so that a burst of a minute is visible.
+"""
 
 UNKNOWN_SENDER = "?"
 
 Way = Literal["sum", "min", "max"]
-"""How rows of one key are put together."""
+"""Aggregation of rows with the same key."""
 
 KEY = ("protocol", "tap", "since", "sender", "message", "wrong_message", "wrong_field", "wrong_kind")
 
@@ -71,12 +75,15 @@ SCHEMA = pa.schema(_FIELDS)
 
 
 def choose_width_ms(span_us: int) -> int:
-    """Return the length of a stretch for a run that spans so many microseconds."""
+    """Return the length of a stretch for a run that spans `span_us` microseconds."""
     return next((width for width in WIDTHS_MS if span_us < width * 1000 * STRETCHES), WIDTHS_MS[-1])
 
 
 def count_rows(decoded: DataFrame, protocol: str, width_ms: int) -> pa.Table:
-    """Count decoded rows of a protocol: one job, and another over what did not decode, if there is any."""
+    """Count decoded rows of a protocol.
+
+    Runs one job, and a second one over the messages that did not decode, if there are any.
+    """
     noted = noted_columns(protocol) if protocol in known_protocols() else [F.col("*")]
     rows = decoded.select(*noted, "_message", "_error").select(
         F.lit(protocol).alias("protocol"),
@@ -85,7 +92,7 @@ def count_rows(decoded: DataFrame, protocol: str, width_ms: int) -> pa.Table:
         _known_sender(protocol).alias("sender"),
         F.col("_message").alias("message"),
         F.col("_error")["message"].alias("wrong_message"),
-        # An index would make a row of each item that is wrong.
+        # With the index, each wrong item of a list would get a row.
         F.regexp_replace(F.col("_error")["field"], r"\[\d+\]", "[]").alias("wrong_field"),
         F.col("_error")["kind"].alias("wrong_kind"),
         "octets",
@@ -100,7 +107,7 @@ def count_rows(decoded: DataFrame, protocol: str, width_ms: int) -> pa.Table:
         F.lit(width_ms).cast("long").alias("width_ms"),
     )
     counted = rows.groupBy(*KEY).agg(*numbers).toArrow()
-    # Apart, because Spark sorts all rows where the least of texts is asked for, in place of a hash table.
+    # A separate job: for the minimum of a text, Spark sorts all rows instead of using a hash table.
     wrong = pc.is_valid(counted["wrong_kind"])
     if pc.any(wrong).as_py():
         told = rows.where(F.col("wrong_kind").isNotNull()).groupBy(*KEY).agg(F.min("text").alias("text"))
@@ -111,14 +118,14 @@ def count_rows(decoded: DataFrame, protocol: str, width_ms: int) -> pa.Table:
 
 
 def _with_texts(counted: pa.Table, told: pa.Table) -> pa.Table:
-    """Return counts with the texts that are told for their keys; a join of Arrow's would take no null for a key."""
+    """Return counts with the texts of their keys. Arrow's join does not match null keys."""
     texts = {tuple(key): text for *key, text in map(dict.values, told.select([*KEY, "text"]).to_pylist())}
     found = [texts.get(tuple(row.values())) for row in counted.select(KEY).to_pylist()]
     return counted.append_column("text", pa.array(found, pa.string()))
 
 
 def _known_sender(protocol: str) -> Column:
-    """The role's letter; empty where none is stated, `UNKNOWN_SENDER` for anything else that may stand there."""
+    """Return the role letter: empty if none is stated, `UNKNOWN_SENDER` for any other text."""
     sender = F.coalesce(F.col("sender"), F.lit(""))
     return F.when(sender.isin("", *role_letters(protocol)), sender).otherwise(UNKNOWN_SENDER)
 
@@ -134,10 +141,10 @@ def read_counts(out: Path) -> pa.Table:
 
 
 def write_counts(run: Run, earlier: pa.Table, counted: Iterable[pa.Table]) -> pa.Table:
-    """Stage the counts of a run; return those of all runs, the `earlier` ones and these.
+    """Stage the counts of a run; return the counts of all runs, `earlier` and new.
 
-    Many small files of earlier runs become one: its stretches are as wide as suits the time of all of them, and
-    rows of one stretch are summed.
+    Many small files of earlier runs are merged into one. Its stretches have the width for the whole
+    time span, and rows of one stretch are summed.
     """
     added = pa.concat_tables([SCHEMA.empty_table(), *counted])
     whole = pa.concat_tables([earlier, added])
@@ -153,19 +160,19 @@ def write_counts(run: Run, earlier: pa.Table, counted: Iterable[pa.Table]) -> pa
 
 
 def span_us(counts: pa.Table) -> int:
-    """Return the time from the first message to the last, microseconds; 0 without messages."""
+    """Return the time from the first message to the last in microseconds; 0 without messages."""
     first, last = pc.min(counts["first"]).as_py(), pc.max(counts["last"]).as_py()
     return 0 if first is None else int(last - first)
 
 
 def cut(counts: pa.Table, width_ms: int) -> pa.Table:
-    """Return counts with stretches of at least this width; wider ones stay.
+    """Return counts with stretches of at least this width; wider ones do not change.
 
-    `width_ms` is one of `WIDTHS_MS`, so a stretch of before lies in one stretch.
+    `width_ms` is one of `WIDTHS_MS`, so an earlier stretch never spans two new ones.
     """
     since, widths = counts["since"], pc.max_element_wise(counts["width_ms"], width_ms)
     begins = pc.multiply(pc.divide(since, widths), widths)
-    # Arrow's division goes towards zero: before 1970 it gives the stretch after the one that is wanted.
+    # Arrow's division rounds towards zero: before 1970 it returns one stretch too late.
     begins = pc.if_else(pc.greater(begins, since), pc.subtract(begins, widths), begins)
     for name, column in (("since", begins), ("width_ms", widths)):
         counts = counts.set_column(counts.column_names.index(name), SCHEMA.field(name), column)

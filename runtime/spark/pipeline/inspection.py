@@ -1,8 +1,8 @@
-"""What one segment holds, read from its footer: which taps' messages, which protocols, which times.
+"""Inspection of one segment by its footer: taps, protocols and times of its messages.
 
-Parquet keeps the least and the greatest value of each column; a tap's segment has one tap, one protocol and as
-many rows as its `seq` spans, and then nothing but the footer is read. A file that another tool wrote may
-differ; then the columns themselves are read, `frames` never.
+Parquet stores the least and the greatest value of each column. A segment of a tap has one tap, one
+protocol and as many rows as its `seq` spans, so only the footer is read. A file that another tool
+wrote may differ. In that case the columns are read, but never `frames`.
 """
 
 from __future__ import annotations
@@ -22,23 +22,23 @@ from specwire.runtime.spark.pipeline.ledger import runs_of
 from specwire.runtime.spark.reading.position import Stretch
 
 DATES_WIDE = 366
-"""Days that the times of one segment may span before its dates are counted."""
+"""Maximum days that the times of one segment may span without a count of its dates."""
 
 DATES_MOST = 366
-"""Dates that one segment may have; each becomes a folder."""
+"""Maximum number of dates in one segment; each becomes a folder."""
 
 _DAY_US = 86_400_000_000
 
 PLACED = ("tap", "seq", "ts")
-"""What a message must have, or it cannot be told from others."""
+"""Columns without nulls: they identify a message and its place."""
 
 
 class Holding(msgspec.Struct, frozen=True):
     """Messages of one tap in one segment.
 
     Attributes:
-        stretches: their `seq`.
-        rows: how many rows there are, repeated ones included.
+        stretches: the `seq` of these messages.
+        rows: number of rows, including repeated ones.
     """
 
     tap: str
@@ -47,17 +47,17 @@ class Holding(msgspec.Struct, frozen=True):
 
 
 class Inspected(msgspec.Struct, frozen=True):
-    """A segment that can be read.
+    """Content of a readable segment.
 
     Attributes:
-        rows: messages in it.
-        holdings: the same by tap.
-        protocols: what its rows state, None among them where one states nothing; what its metadata states where
-            it has no rows.
-        tap: the tap in its metadata, which may have dropped messages without having any here.
+        rows: number of messages.
+        holdings: messages by tap.
+        protocols: protocols that the rows state, with None if a row states none. Without rows, the
+            protocol that the metadata states.
+        tap: tap in the metadata. It may have dropped messages even if it has none in this segment.
         dropped: messages that this tap had dropped when it wrote the segment.
-        edition: of the specification, as the tap stated it.
-        first, last: the least and the greatest `ts`, microseconds since 1970; None without rows.
+        edition: edition of the specification, as the tap stated it.
+        first, last: least and greatest `ts` in microseconds since 1970; None without rows.
     """
 
     rows: int
@@ -71,7 +71,7 @@ class Inspected(msgspec.Struct, frozen=True):
 
 
 class _Range(msgspec.Struct, frozen=True):
-    """The extremes of one column, and whether a row has none."""
+    """Least and greatest value of one column, and whether it has nulls."""
 
     least: object
     most: object
@@ -79,7 +79,7 @@ class _Range(msgspec.Struct, frozen=True):
 
 
 def inspect(path: Path) -> Inspected:
-    """Return what a segment holds; CaptureError with the reason where it cannot be read or placed."""
+    """Return the content of a segment; CaptureError with the reason if the segment is unusable."""
     segment = read_footer(path)
     source = segment.source
     holdings: tuple[Holding, ...] = ()
@@ -125,7 +125,7 @@ def _find_range(path: Path, footer: pq.FileMetaData, name: str) -> _Range:
 
 
 def _range_of(path: Path, name: str) -> _Range:
-    """Read the column, because the footer does not say; of a group without values it says nothing."""
+    """Return the range from the column itself; a footer has none for a row group without values."""
     column = _read(path, [name])[name]
     ends = pc.min_max(column)
     try:
@@ -152,7 +152,10 @@ def _find_protocols(path: Path, found: _Range) -> tuple[str | None, ...]:
 
 
 def _check_dates(path: Path) -> None:
-    """A clock may jump by years; a file whose messages lie all over the calendar is no capture."""
+    """Raise CaptureError if a file has too many dates.
+
+    A clock may jump by years, but a file with messages at hundreds of dates is not a capture.
+    """
     times = _read(path, ["ts"])["ts"].cast(pa.timestamp("us", tz="UTC")).cast(pa.int64()).to_pylist()
     dates = len({time // _DAY_US for time in times if time is not None})
     if dates > DATES_MOST:
@@ -173,7 +176,7 @@ def _read(path: Path, names: list[str]) -> pa.Table:
 
 
 def _values(path: Path, names: list[str]) -> list[dict[str, Any]]:
-    """Rows of some columns; CaptureError where the first, a text, is not UTF-8 in one."""
+    """Return rows of some columns; CaptureError if a text of the first column is not UTF-8."""
     try:
         return _read(path, names).to_pylist()
     except UnicodeDecodeError as error:

@@ -1,12 +1,12 @@
-"""What of a capture a run reads: segments that are new, messages that are not known, and why the rest is not.
+"""Selection of input for a run: new segments and new messages, and the reason for skipping others.
 
-A segment is known by name, size and time of change. One that is new, or has changed, is inspected;
-its messages are known by tap and `seq`, however the file is called. So a copy of a segment counts
-once, two segments that overlap count each message once, and a segment that was cut off is read when
-it has become whole.
+A segment is identified by name, size and modification time. A new or changed segment is inspected.
+A message is identified by tap and `seq`, whatever the name of its file. Therefore a copy of a
+segment counts once, overlapping segments count each message once, and a truncated segment is read
+when it is complete.
 
-A segment whose messages come before others of the same tap that a run has answered is late:
-conversations have gone on without it.
+A segment is late if its messages precede messages of the same tap that a run has answered:
+conversations have continued without it.
 """
 
 from __future__ import annotations
@@ -31,17 +31,17 @@ from specwire.runtime.spark.pipeline.packets import Staged
 from specwire.runtime.spark.reading.position import Stretch, join
 
 STRETCHES_APART = 1000
-"""A segment that overlaps with known messages in more places than this is quarantined."""
+"""Maximum overlaps of a segment with known messages; a segment with more is quarantined."""
 
 
 class Portion(msgspec.Struct, frozen=True):
-    """A segment of which a run reads something.
+    """A segment that a run reads completely or in part.
 
     Attributes:
-        known: by tap the `seq` of messages in it that are known already, and left out.
-        repeats: whether a message is in the file itself more than once.
-        late: whether its messages come after the answers.
-        protocols: what its rows state, None among them where one states nothing.
+        known: by tap, the `seq` of its messages that are already known and skipped.
+        repeats: whether the file contains a message more than once.
+        late: whether its messages arrived after the answers.
+        protocols: protocols that its rows state, with None if a row states none.
     """
 
     path: Path
@@ -52,23 +52,23 @@ class Portion(msgspec.Struct, frozen=True):
 
 
 class Intake(msgspec.Struct, frozen=True):
-    """What a run takes in: what it reads, and a ledger entry for each segment that it looked at."""
+    """Input of a run: the portions to read, and a ledger entry for each inspected segment."""
 
     portions: tuple[Portion, ...]
     entries: tuple[Entry, ...]
 
     @property
     def rows(self) -> int:
-        """Messages that the run reads."""
+        """Number of messages that the run reads."""
         return sum(entry.taken for entry in self.entries)
 
 
 def take_in(
     paths: Iterable[Path], ledger: Ledger, run: int, staged: Mapping[Path, Staged] | None = None
 ) -> Intake:
-    """Look at the segments that the ledger does not know as they are now, and decide what to read of each.
+    """Inspect the segments that are new or changed since the ledger, and select what to read.
 
-    `staged` has the segments that stand for packet captures among the paths.
+    `staged` maps packet captures among the paths to their staged segments.
     """
     known, settled = ledger.known(), ledger.settled()
     entries: list[Entry] = []
@@ -107,7 +107,7 @@ def _look_at(entry: Entry, path: Path, staged: Staged | None) -> tuple[Entry, Pa
 
 
 def _state(path: Path) -> tuple[int, int] | None:
-    """The file's size and time of change; None where it has been taken away meanwhile."""
+    """Return the file's size and modification time; None if it no longer exists."""
     try:
         found = os.stat(path)
     except FileNotFoundError:
@@ -116,7 +116,7 @@ def _state(path: Path) -> tuple[int, int] | None:
 
 
 def _order(item: tuple[Entry, Path, Inspected]) -> tuple[str, int, str]:
-    """A tap's segments in the order of its messages, and of two with the same the one whose name is first."""
+    """Return the sort key of a segment: its tap, its first `seq`, then its name."""
     _, path, found = item
     if not found.holdings:
         return (found.tap or "", -1, path.name)

@@ -1,14 +1,15 @@
-"""Ledger of the segments that runs have inspected, with the outcome of each: the table ``segments``.
+"""Ledger of the inspected segments, with the outcome of each: the table ``segments``.
 
-Every inspected file has an entry, also one that cannot be read. A file that changed since, such as a truncated segment
-that is complete now, gets another entry. A later entry of an unchanged file replaces the earlier one: a late segment
-whose messages were added to the tables.
+Every inspected file has an entry, including unreadable files. A file that has changed, such as a
+truncated segment that is now complete, gets another entry. A later entry of an unchanged file
+replaces the earlier one. This happens to a late segment when its messages are added to the tables.
 
-The table is read once in a process and grows by one small file each run; `MERGED_AFTER` files are merged into one. Sums
-are updated with each entry, so that reading them takes the same time with a million segments as with a few.
+The table is read once in a process and grows by one small file each run. `MERGED_AFTER` files are
+merged into one. Sums are updated with each entry, so reading them takes the same time with a
+million segments as with a few.
 
-A tap counts its messages without gaps, so the known messages of a tap are stored as stretches: pairs of a first and a
-last number.
+A tap numbers its messages without gaps. The known messages of a tap are therefore stored as
+stretches: pairs of a first and a last number.
 """
 
 from __future__ import annotations
@@ -32,39 +33,40 @@ MERGED_AFTER = 64
 
 
 class Outcome(StrEnum):
-    """What came of a segment."""
+    """Outcome of a segment."""
 
     READ = "read"
     """Its messages are in the tables."""
     PARTIAL = "partial"
-    """Some of its messages were known from other segments; the others are in the tables."""
+    """Some of its messages were known from other segments. The others are in the tables."""
     DUPLICATE = "duplicate"
     """All its messages were known from other segments."""
     LATE = "late"
-    """Its messages came after later ones of their tap had been answered: they wait in the table `late`."""
+    """Its messages arrived after later ones of their tap were answered. They wait in `late`."""
     QUARANTINED = "quarantined"
-    """It cannot be read; `reason` says why. It is looked at again when the file changes."""
+    """It cannot be read; `reason` says why. It is inspected again when the file changes."""
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """One segment, as it was when it was looked at.
+    """One segment at the time of its inspection.
 
     Attributes:
-        name: of the file.
+        name: file name.
         size: octets of the file.
-        modified: nanoseconds since 1970, as the file system says.
-        run: number of the run that looked at it.
+        modified: modification time of the file, nanoseconds since 1970.
+        run: number of the run that inspected it.
         outcome: one of `Outcome`.
-        reason: why it is quarantined, or what is odd about it; empty otherwise.
-        rows: messages in it.
-        repeated: messages of these that were known already.
-        tap: the tap in its metadata, empty where there is none.
-        edition: as the tap stated it.
+        reason: why it is quarantined, or what is unusual about it; empty otherwise.
+        rows: number of messages in it.
+        repeated: number of these messages that were already known.
+        tap: tap in its metadata; empty if there is none.
+        edition: edition of the specification, as the tap stated it.
         dropped: messages that the tap had dropped when it wrote the segment.
-        taps: the taps of its messages.
-        stretches: for each of these the `seq` of its messages, first and last by turns.
-        protocols: what its messages state, or its metadata where it has no messages; an empty text for none.
-        first, last: the least and the greatest `ts`, microseconds since 1970; None without messages.
+        taps: taps of its messages.
+        stretches: for each of these taps the `seq` of its messages, alternating first and last.
+        protocols: protocols that its messages state, or without messages its metadata; an empty
+            text for none.
+        first, last: least and greatest `ts` in microseconds since 1970; None without messages.
     """
 
     name: str
@@ -86,12 +88,12 @@ class Entry(msgspec.Struct, frozen=True):
 
     @property
     def state(self) -> _State:
-        """What tells whether a file is the same, unchanged."""
+        """Name, size and modification time, which identify an unchanged file."""
         return (self.name, self.size, self.modified)
 
     @property
     def taken(self) -> int:
-        """Messages of it that are in the tables, or wait in the table `late`."""
+        """Number of its messages that are in the tables, or wait in the table `late`."""
         return 0 if self.outcome == Outcome.QUARANTINED else self.rows - self.repeated
 
     def by_tap(self) -> dict[str, tuple[Stretch, ...]]:
@@ -125,7 +127,7 @@ SCHEMA = pa.schema(_COLUMNS)
 
 
 class Ledger:
-    """All segments that were seen, and what is known of each tap. It does not change; `add` gives another."""
+    """Immutable collection of all inspected segments and the known messages of each tap."""
 
     def __init__(self, entries: Iterable[Entry] = ()) -> None:
         self._entries: dict[_State, Entry] = {}
@@ -142,7 +144,7 @@ class Ledger:
         return iter(self._entries.values())
 
     def add(self, entries: Iterable[Entry]) -> Ledger:
-        """Return the ledger with these entries as well."""
+        """Return a ledger with these entries added."""
         whole = Ledger()
         whole._entries, whole._latest = dict(self._entries), dict(self._latest)
         whole._known, whole._settled, whole._dropped = self.known(), self.settled(), dict(self._dropped)
@@ -166,7 +168,7 @@ class Ledger:
             self._known[tap] = join([*self._known.get(tap, ()), *found])
 
     def _weigh(self, entry: Entry, before: Entry | None) -> None:
-        """Have an entry in the sums, in the place of one that it replaces, and among those that are told."""
+        """Add an entry to the sums and the reported segments, in place of `before`."""
         self._sums.update(_sums_of(entry))
         if before is not None:
             self._sums.subtract(_sums_of(before))
@@ -178,40 +180,43 @@ class Ledger:
             self._odd[entry.state] = entry
 
     def has(self, name: str, size: int, modified: int) -> bool:
-        """Return whether a file was looked at as it is now."""
+        """Return whether the file was inspected in this state."""
         return (name, size, modified) in self._entries
 
     def latest(self, name: str) -> Entry | None:
-        """Return what came of a file as it was last time."""
+        """Return the latest entry of a file name."""
         return self._latest.get(name)
 
     def quarantined(self) -> list[Entry]:
-        """Return the segments that cannot be read, by name; not those that could be read later."""
+        """Return, sorted by name, the unreadable segments, without those that became readable."""
         return sorted(self._quarantined.values(), key=lambda entry: entry.name)
 
     def odd(self) -> list[Entry]:
-        """Return the segments that were read and have a reason all the same."""
+        """Return the unusual segments: those that were read and have a reason."""
         return list(self._odd.values())
 
     def sums(self) -> Counter[str]:
-        """Return how many segments have each outcome, and under the names of `TOTALS` where their messages are."""
+        """Return the number of segments by outcome, and of messages by the names in `TOTALS`."""
         return Counter(self._sums)
 
     def known(self) -> dict[str, tuple[Stretch, ...]]:
-        """Return by tap the `seq` of all messages in the tables, late ones included."""
+        """Return, by tap, the `seq` of all messages in the tables, including late ones."""
         return dict(self._known)
 
     def settled(self) -> dict[str, int]:
-        """Return by tap the greatest `seq` that is not late."""
+        """Return, by tap, the greatest `seq` that is not late."""
         return dict(self._settled)
 
     def dropped(self) -> dict[str, int]:
-        """Return by tap the messages that it had dropped by its last segment."""
+        """Return, by tap, the number of dropped messages as of its last segment."""
         return {tap: number for tap, number in self._dropped.items() if tap}
 
 
 TOTALS = ("captured messages", "late messages", "repeated messages")
-"""Sums over the segments that could be read. What a compacted one repeats is in none: it does so on purpose."""
+"""Sums over the readable segments.
+
+Repeated messages of a compacted segment are in none, because compaction repeats them on purpose.
+"""
 
 
 def _sums_of(entry: Entry) -> Mapping[str, int]:
@@ -224,14 +229,14 @@ def _sums_of(entry: Entry) -> Mapping[str, int]:
 
 
 def read_ledger(out: Path) -> Ledger:
-    """Return the ledger of an output folder, an empty one where there is none."""
+    """Return the ledger of an output folder; an empty one if there is none."""
     files = visible_files(out / TABLE)
     rows = (row for file in files for row in pq.read_table(file, schema=SCHEMA).to_pylist())
     return Ledger(msgspec.convert(row, Entry) for row in rows)
 
 
 def write_entries(run: Run, entries: Sequence[Entry]) -> None:
-    """Stage the rows of a run, with all earlier ones where these lie in too many files."""
+    """Stage the rows of a run, merged with all earlier rows if these are in too many files."""
     files = visible_files(run.out / TABLE)
     added = pa.Table.from_pylist([msgspec.to_builtins(entry) for entry in entries], schema=SCHEMA)
     if len(files) >= MERGED_AFTER:
@@ -246,14 +251,14 @@ def write_entries(run: Run, entries: Sequence[Entry]) -> None:
 
 
 def _without_replaced(rows: pa.Table) -> pa.Table:
-    """Return rows without those in whose place a later one stands."""
+    """Return rows without those that a later row replaces."""
     numbered = rows.append_column("row", pa.array(range(rows.num_rows), pa.int64()))
     last = numbered.group_by(["name", "size", "modified"]).aggregate([("row", "max")])["row_max"]
     return rows.take(last.take(pc.array_sort_indices(last)))
 
 
 def overlap(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> tuple[Stretch, ...]:
-    """Return the numbers that both have; each side ascends and does not touch."""
+    """Return the numbers in both; the stretches of each side ascend and do not touch."""
     found: list[Stretch] = []
     others = list(theirs)
     for first, last in ours:
@@ -264,7 +269,7 @@ def overlap(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> tuple[Stretch
 
 
 def first_without(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> int | None:
-    """Return the least number of ours that is not among theirs; None where there is none."""
+    """Return the least number in `ours` that is not in `theirs`; None if there is none."""
     others = list(theirs)
     for first, last in ours:
         for begin, end in others:
@@ -276,7 +281,7 @@ def first_without(ours: Iterable[Stretch], theirs: Iterable[Stretch]) -> int | N
 
 
 def count(stretches: Iterable[Stretch]) -> int:
-    """Return how many numbers there are in stretches that do not overlap."""
+    """Return how many numbers are in stretches that do not overlap."""
     return sum(last - first + 1 for first, last in stretches)
 
 

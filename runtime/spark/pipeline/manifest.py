@@ -1,9 +1,15 @@
-"""What an output folder says of itself: ``manifest.json``.
+"""State of an output folder: ``manifest.json``.
 
-It is small and replaced in one step with every run: the number of the last run, what was asked for when the
-folder was begun (later runs must ask for the same, or its tables would mean two things), the number of the last
-batch of each stream, and how many rows each table has. Which segments were read is a table of its own
-(`specwire.runtime.spark.pipeline.ledger`), because there may be a million of them.
+The file is small, and every run replaces it atomically. It contains:
+
+- the number of the last run;
+- the request with which the folder was created. Later runs must make the same request, so that the
+  tables keep one meaning;
+- the number of the last batch of each stream;
+- the number of rows of each table.
+
+The processed segments are in a separate table (`specwire.runtime.spark.pipeline.ledger`), because
+there may be a million of them.
 """
 
 from __future__ import annotations
@@ -25,18 +31,18 @@ MODES = ("PERMISSIVE", "DROPMALFORMED", "FAILFAST")
 
 
 class Asked(msgspec.Struct, frozen=True):
-    """What a folder's tables depend on beside the capture.
+    """Settings that determine the tables of a folder, besides the capture.
 
     Attributes:
-        protocol: what every message is read as, or None for what its tap stated.
-        mode: ``PERMISSIVE`` keeps rows that do not decode in `_errors`, ``DROPMALFORMED`` only counts them,
-            ``FAILFAST`` fails the run at the first.
-        layers: those of `LAYERS` that are written.
+        protocol: protocol of every message; None for the one that its tap stated.
+        mode: ``PERMISSIVE`` stores messages that do not decode in `_errors`, ``DROPMALFORMED`` only
+            counts them, ``FAILFAST`` fails the run at the first.
+        layers: the `LAYERS` to write.
         partition: partition columns of frames and typed tables: ``day`` is ``date=…``, ``hour`` is
             ``date=…/hour=…``.
-        json_as: type of the columns that hold the JSON of payloads; None in a request stands for what the
-            folder has, and for ``string`` in a new folder.
-        payloads: columns of the typed tables for payloads that have schemas of their own.
+        json_as: type of the columns that hold the JSON of payloads. None in a request means the
+            type in the folder, or ``string`` in a new folder.
+        payloads: columns of the typed tables for payloads with separate schemas.
     """
 
     protocol: str | None = None
@@ -51,12 +57,12 @@ class Manifest(msgspec.Struct, frozen=True):
     """The state of an output folder after its last run.
 
     Attributes:
-        format: of this file and of the folder; a reader refuses one that it does not know.
+        format: version of this file and of the folder; a reader rejects an unknown one.
         run: number of the last run, from 1; 0 before the first.
-        asked: what the folder was begun with.
-        answered: the last run whose typed rows the answers hold.
-        batches: the greatest number of a batch that was worked in, by the id of its stream.
-        rows: rows of each table, by its path in the folder.
+        asked: settings with which the folder was created.
+        answered: number of the last run whose typed rows are in the answers.
+        batches: greatest number of a processed batch, by the id of its stream.
+        rows: number of rows of each table, by its path in the folder.
     """
 
     format: int = FORMAT
@@ -72,7 +78,7 @@ class Manifest(msgspec.Struct, frozen=True):
 
 
 def read_manifest(out: Path) -> Manifest:
-    """Return a folder's manifest, a blank one where there is none; InputError where it is not ours."""
+    """Return a folder's manifest; an empty one if there is none; InputError if it is invalid."""
     path = out / NAME
     try:
         octets = path.read_bytes()

@@ -1,14 +1,17 @@
-"""Many small files of a partition become few: what a run leaves behind it in the tables of the folder.
+"""Merging of many small files of a partition into one.
 
-A run adds a file to each partition that it has rows for, and a stream runs each second. Left alone they were
-86,400 a day and message type, and every reader of a day would open them all. So a run that brings the answers up to
-date writes the rows of small files anew, into one that takes their place when the run commits.
+A run adds a file to each partition for which it has rows, and a stream runs every second. Without
+merging there would be 86,400 files a day for each message type, and every reader of a day would
+open all of them. A run that updates the answers therefore copies the rows of small files to one
+file, which replaces them when the run commits.
 
-Files are merged with those of about their size, `MERGED_AFTER` of a tier at a time: each row is written again once a
-tier, and a partition has at most `MERGED_AFTER` files of each tier for long, beside those of `LARGE_OCTETS` and more.
+Files are merged with files of similar size, `MERGED_AFTER` of a tier at a time. Each row is thus
+written once a tier, and a partition keeps at most `MERGED_AFTER` files of each tier, besides the
+files above the last tier.
 
-The rows go from file to file through Arrow, a few megabytes at a time, without Spark. Merged are files that have the
-very schema of their table's newest one: readers take a table's columns from that, so it must not be made to look older.
+Arrow copies the rows, a few megabytes at a time, without Spark. Only files with exactly the schema
+of the newest file of their table are merged: readers take a table's columns from the newest file,
+so a merged file must not have an older schema.
 """
 
 from __future__ import annotations
@@ -25,26 +28,27 @@ from specwire.runtime.spark.pipeline.store import ROW_SCHEMA
 from specwire.runtime.spark.pipeline.writing import open_table
 
 MERGED_AFTER = 32
-"""Files of one tier in a partition that become one."""
+"""Number of files of one tier in a partition that are merged into one."""
 
 TIERS_OCTETS = (64 << 10, 1 << 20, 16 << 20, 128 << 20)
-"""What the files of each tier are smaller than; those beyond the last stay as they are."""
+"""Upper size limit of each tier, exclusive. Larger files are not merged."""
 
 RUN_OCTETS = 1 << 30
-"""Octets of files that one run writes anew; what is left waits for the next."""
+"""Maximum octets of files that one run rewrites. The next run continues with the rest."""
 
 GROUP_OCTETS = 32 << 20
-"""Octets that are gathered for one group of rows, as Arrow holds them."""
+"""Octets, in Arrow's representation, that are collected for one row group."""
 
 BATCH_ROWS = 1024
-"""Rows that are read at once; Arrow holds a value as often as it occurs, however often the file has it."""
+"""Rows that are read at once. Arrow repeats a value for each row; a file may store it once."""
 
 
 def merge_small(run: Run, tables: Iterable[str]) -> None:
-    """Stage merged files for tables, given by their paths in the output folder, and have the small ones removed.
+    """Stage merged files for tables, and mark the small ones as replaced.
 
-    Files that hold open rows, or that the run replaces, are left out. Every file that is there before the run must
-    be known to the answers, because a merged file has the number of this run.
+    Tables are given by their paths in the output folder. Files with open rows and files that the
+    run replaces are skipped. The answers must already include every earlier file, because a merged
+    file has the number of this run.
     """
     left = RUN_OCTETS
     for table in tables:
@@ -57,7 +61,7 @@ def merge_small(run: Run, tables: Iterable[str]) -> None:
 
 
 def _find_crowded(run: Run, table: str) -> Iterator[tuple[Path, list[Path]]]:
-    """Give the files of each tier of which a partition has too many, with the partition's folder in the table."""
+    """Yield the files of each tier of which a partition has too many, with its folder."""
     there = [path for path in visible_files(run.out / table) if path not in run.replaced]
     tiers: dict[tuple[Path, int], list[Path]] = {}
     for path in there:
@@ -81,14 +85,14 @@ def _tier(path: Path) -> int:
 
 
 def _schema(path: Path) -> pa.Schema:
-    """The columns of a file, and of what is said of it what Spark says of the columns, whoever wrote it down."""
+    """Return the schema of a file with Spark's row schema, in canonical form, as only metadata."""
     schema = pq.read_schema(path)
     said = msgspec.json.decode((schema.metadata or {}).get(ROW_SCHEMA, b"null"))
     return schema.with_metadata({ROW_SCHEMA: msgspec.json.encode(said, order="sorted")})
 
 
 def _merge(run: Run, folder: Path, files: Sequence[Path]) -> None:
-    """Stage the rows of files as one in their partition's folder."""
+    """Stage the rows of files as one file in their partition's folder."""
     place = run.folder(Area.ADDED, folder.as_posix())
     place.mkdir(parents=True, exist_ok=True)
     target = place / f"merged-{len(list(place.glob('merged-*'))):04d}.parquet"
@@ -100,7 +104,7 @@ def _merge(run: Run, folder: Path, files: Sequence[Path]) -> None:
 
 
 def _gather(files: Iterable[Path]) -> Iterator[pa.Table]:
-    """Give the rows of files in parts that are worth a group of rows each."""
+    """Yield the rows of files in parts, one for each row group."""
     held: list[pa.RecordBatch] = []
     octets = 0
     for path in files:

@@ -1,13 +1,13 @@
 """Packet captures as input of a run: each new file becomes one staged segment.
 
-Putting TCP and ZMTP together is sequential work over one file, so each file takes one process, and
-connections are followed within a file. Its taps are named after the file's content: a file that is
-read again, or copied, brings no message twice.
+Reassembling TCP and ZMTP is sequential work over one file. Each file therefore takes one process,
+and connections are followed within a file. Taps are named after the file's content, so reading a
+file again, or a copy of it, adds no message twice.
 
-A file is read once, when it is complete. One that changes while it is read is set aside and read by
-the next run. One that has grown since a run read it is set aside as well, because where its new
-messages begin depends on packets that were missing: the sentence says so, and nothing is doubled or
-lost in silence. Another file under a known name is read.
+A file is read once, when it is complete. A file that changes during reading is quarantined, and the
+next run reads it. A file that has grown since a run read it is also quarantined, because the start
+of its new messages depends on packets that were missing. The reason says so, and no message is
+duplicated or lost silently. A different file under a known name is read.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ from specwire.runtime.spark.pipeline.ledger import Entry, Ledger, Outcome
 from specwire.runtime.spark.reading.packets import packages_of
 
 FOLDER = "packets"
-"""In a run's staging folder: the staged segments. They are not committed."""
+"""Folder of the staged segments in a run's staging folder. They are not committed."""
 
 
 class Staged(msgspec.Struct, frozen=True):
     """A packet capture as a segment.
 
     Attributes:
-        path: the segment.
-        state: size of the packet capture and its time of change, before it was read.
-        inspected: what it holds; None if the file cannot be read.
-        reason: why it cannot be read, or what of it could not be.
+        path: path of the segment.
+        state: size and modification time of the packet capture, before it was read.
+        inspected: content of the segment; None if the file cannot be read.
+        reason: why the file, or a part of it, cannot be read.
     """
 
     path: Path
@@ -61,9 +61,9 @@ def stage_packets(
     protocol: str | None,
     progress: Callable[[int, int], None],
 ) -> dict[Path, Staged]:
-    """Write new packet captures as segments into a folder; return these by the captures' paths.
+    """Write new packet captures as segments into a folder; return them by the captures' paths.
 
-    Every other file is ignored. Raises JobError if a process dies.
+    Other files are ignored. Raises JobError if a process dies.
     """
     fresh = [path for path in paths if path.suffix != SUFFIX and not _is_known(path, ledger)]
     if not fresh:
@@ -83,15 +83,15 @@ def stage_packets(
                 progress(len(found), len(jobs))
         except BrokenProcessPool as error:
             raise JobError(
-                "a process that reads packet captures has died: memory may be short, or a program calls this outside of "
-                "`if __name__ == '__main__'`"
+                "a process that reads packet captures died: memory may be short, or the program "
+                "calls this outside `if __name__ == '__main__'`"
             ) from error
     return found
 
 
 @contextmanager
 def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
-    """Give processes for the time of a block; an interrupt ends them at once."""
+    """Yield a process pool for the block; an interrupt ends its processes at once."""
     others = set(multiprocessing.active_children())
     pool = ProcessPoolExecutor(number, mp_context=multiprocessing.get_context("spawn"))
     try:
@@ -107,7 +107,7 @@ def _processes(number: int) -> Iterator[ProcessPoolExecutor]:
 def stage(path: Path, target: Path, before: Entry | None, protocol: str | None) -> Staged:
     """Write one packet capture as a segment.
 
-    `before` is what the ledger knows of a file with its name.
+    `before` is the latest ledger entry of a file with its name.
     """
     state = 0, 0
     try:
@@ -171,7 +171,7 @@ def _is_known(path: Path, ledger: Ledger) -> bool:
 
 
 def _has_grown(path: Path, before: Entry) -> bool:
-    """Return whether a file begins with all of what a run read under its name, and has more."""
+    """Return whether a file begins with the whole content of an earlier run, and is longer."""
     if before.outcome == Outcome.QUARANTINED or not before.taps or before.size >= _state(path)[0]:
         return False
     digest = before.taps[0].rpartition("-")[2]

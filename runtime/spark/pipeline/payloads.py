@@ -1,7 +1,7 @@
-"""Payloads with schemas of their own in the typed tables: what profiles say of them, as an output folder keeps it.
+"""Columns of the typed tables for payloads with separate schemas, as profiles define them.
 
-The manifest has the columns themselves and not the files that asked for them. So a watch goes on without these, and a
-profile that is put in other words and gives the same columns is the same request.
+The manifest stores the columns, not the profiles that define them. Therefore a watch continues
+without the profiles, and a profile with other wording but the same columns is the same request.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ class PayloadColumn(msgspec.Struct, frozen=True):
     """A column of the typed tables of one protocol.
 
     Attributes:
-        protocol: whose messages have such payloads.
-        column: what it is called.
-        type: its type, in the words of Spark's JSON.
-        by: the field that says which kind a message is of.
-        pattern: a regular expression for the whole value of that field.
-        places: message class and field that hold such payloads.
+        protocol: protocol of the messages.
+        column: name of the column.
+        type: its type in Spark's JSON format.
+        by: field that distinguishes the kinds of messages.
+        pattern: regular expression that matches the whole value of that field.
+        places: pairs of message class and field that hold such payloads.
     """
 
     protocol: str
@@ -43,12 +43,13 @@ class PayloadColumn(msgspec.Struct, frozen=True):
 
 
 def read_profiles(profiles: Iterable[Path], protocol: str | None = None) -> tuple[PayloadColumn, ...]:
-    """Return the columns that the ``[[payload]]`` tables of profiles give, sorted.
+    """Return, sorted, the columns that the ``[[payload]]`` tables of profiles define.
 
-    `protocol` is what every message is read as, None for what its tap stated.
+    `protocol` is the protocol of every message; None for the one that its tap stated.
 
     Raises:
-        InputError: a profile or schema cannot be used, is of another protocol, or gives no column of its own.
+        InputError: a profile or schema cannot be used, is for another protocol, or does not define
+            a distinct column.
     """
     found = [column for profile in profiles for column in _read(profile, protocol)]
     seen: set[tuple[str, str]] = set()
@@ -61,7 +62,7 @@ def read_profiles(profiles: Iterable[Path], protocol: str | None = None) -> tupl
 
 
 def payloads_of(columns: Iterable[PayloadColumn], protocol: str) -> tuple[Payload, ...]:
-    """Return what `with_payloads` takes for the messages of one protocol."""
+    """Return the payloads of one protocol, as `with_payloads` takes them."""
     return tuple(
         Payload(
             one.column, to_arrow_type(StructType.fromJson(one.type)), one.by, one.pattern, one.places
@@ -72,7 +73,7 @@ def payloads_of(columns: Iterable[PayloadColumn], protocol: str) -> tuple[Payloa
 
 
 def name_differences(ours: Sequence[PayloadColumn], theirs: Sequence[PayloadColumn]) -> str:
-    """Say which columns one request has and the other has not, or has otherwise."""
+    """Return a text that lists the columns in which two requests differ."""
     asked, there = ({(one.protocol, one.column): one for one in columns} for columns in (ours, theirs))
     names = sorted({key for key in (*asked, *there) if asked.get(key) != there.get(key)})
 
@@ -98,7 +99,7 @@ def _read(profile: Path, protocol: str | None) -> Iterator[PayloadColumn]:
     except PayloadError as error:
         raise InputError(str(error)) from error
     if not payloads:
-        raise InputError(f"{profile}: it has no [[payload]]; a payload is `topic` and `json-schema`")
+        raise InputError(f"{profile}: it has no [[payload]] table; a payload needs `topic` and `json-schema`")
     for payload in payloads:
         _check_names(payload.type, f"{profile}: {payload.column}")
         type = json.loads(cast(StructType, from_arrow_type(payload.type)).json())
@@ -106,7 +107,7 @@ def _read(profile: Path, protocol: str | None) -> Iterator[PayloadColumn]:
 
 
 def _check_names(type: pa.DataType, place: str) -> None:
-    """Raise InputError where Spark cannot tell the columns of a type apart, or name one."""
+    """Raise InputError if a column of a type has no name, or names differ only in case."""
     if isinstance(type, pa.ListType):
         _check_names(type.value_type, place)
     if not isinstance(type, pa.StructType):
@@ -114,7 +115,9 @@ def _check_names(type: pa.DataType, place: str) -> None:
     folded = [field.name.casefold() for field in type]
     for field in type:
         if not field.name:
-            raise InputError(f"{place}: a property has no name, and no column has none: leave it out")
+            raise InputError(
+                f"{place}: a property has no name, but every column needs one: remove the property"
+            )
         if folded.count(field.name.casefold()) > 1:
             raise InputError(
                 f"{place}: Spark does not tell {field.name!r} from its like in other case: leave one out of the schema"

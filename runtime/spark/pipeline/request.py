@@ -1,6 +1,6 @@
 """Request of a run, and the work that results from it; both are checked before Spark starts.
 
-So neither a wrong request nor a run without new segments costs the start of a Java process.
+Therefore neither an invalid request nor a run without new segments starts a Java process.
 """
 
 from __future__ import annotations
@@ -27,19 +27,21 @@ from specwire.runtime.spark.pipeline.store import LATE, TYPED, Store, stored_sch
 from specwire.runtime.spark.protocols import load_schemas
 
 AUTO = "auto"
-"""The backend that stands for the best one there is."""
+"""Name that selects the best available backend."""
 
 
 class Request(msgspec.Struct, frozen=True):
-    """What is asked of a run.
+    """Request of a run.
 
     Attributes:
-        capture: the folder of segments or packet captures, or one packet capture; shown, never listed by a run itself.
-        asked: what the tables depend on; every run into one folder asks for the same.
-        backend: what decodes, see `specwire.runtime.spark.decoding.backends`.
-        late: what becomes of messages that come after their answers: ``rebuild`` works them in, with those that
-            wait, and computes all answers anew; ``keep`` has them wait in the table `late`.
-        answers: whether answers are brought up to date; if not, a later run does it.
+        capture: the folder of segments or packet captures, or one packet capture. It is shown; a
+            run does not list it.
+        asked: settings that determine the tables; the same in every run into one folder.
+        backend: decoder, see `specwire.runtime.spark.decoding.backends`.
+        late: how to handle messages that arrive after their answers. ``rebuild`` adds them, and
+            those that wait, to the tables and computes all answers again. ``keep`` stores them in
+            the table `late`.
+        answers: whether the run updates the answers; if not, a later run does.
     """
 
     capture: Path
@@ -55,13 +57,14 @@ class Request(msgspec.Struct, frozen=True):
 
 
 class Work(msgspec.Struct, frozen=True):
-    """What a run has to do.
+    """Work of a run.
 
     Attributes:
-        request: what was asked, completed with what the folder was begun with.
-        ledger: as it was before.
-        unanswered: whether earlier runs left answers to be computed, or knew fewer of them than there are.
-        waiting: whether late messages are worked in.
+        request: the request, completed with settings of the folder.
+        ledger: the ledger before the run.
+        unanswered: whether earlier runs did not compute all answers, or knew fewer answers than
+            this version.
+        waiting: whether waiting late messages are added to the tables.
     """
 
     request: Request
@@ -72,12 +75,12 @@ class Work(msgspec.Struct, frozen=True):
 
     @property
     def nothing(self) -> bool:
-        """Whether everything is done already."""
+        """Whether there is nothing to do."""
         return not (self.intake.entries or self.unanswered or self.waiting)
 
 
 def check_request(request: Request, out: Path) -> None:
-    """Raise InputError for a request that cannot be met, whatever the capture holds."""
+    """Raise InputError if a request is invalid for every capture."""
     target, source = out.resolve(), request.capture.resolve()
     if target == source or target in source.parents or source in target.parents:
         raise InputError(f"{out}: the output must lie apart from the capture folder {request.capture}")
@@ -106,10 +109,10 @@ def check_request(request: Request, out: Path) -> None:
 def find_work(
     request: Request, paths: Sequence[Path], store: Store, run: Run, progress: Progress | None = None
 ) -> Work:
-    """Return what there is to do. Nothing of it is done yet, but packet captures are staged as segments.
+    """Return the work of a run, and stage packet captures as segments.
 
-    Raises InputError where the folder was begun with another request, and CaptureError where it is new and no
-    segment holds a message that can be read.
+    Raises InputError if the folder was created with another request, and CaptureError if the folder
+    is new and no segment holds a readable message.
     """
     check_same(request.asked, run.before, store.out)
     ledger = store.ledger
@@ -133,7 +136,7 @@ def find_work(
 
 
 def check_same(asked: Asked, manifest: Manifest, out: Path) -> None:
-    """Raise InputError where a folder was begun with another request."""
+    """Raise InputError if a folder was created with another request."""
     before = manifest.asked
     if manifest.run == 0 or asked == before:
         return
@@ -152,7 +155,10 @@ def check_same(asked: Asked, manifest: Manifest, out: Path) -> None:
 
 
 def _json_type(store: Store) -> JsonAs:
-    """Return the type that JSON has in a folder; versions before 0.2 wrote a Variant and did not say so."""
+    """Return the type of JSON columns in a folder.
+
+    Versions before 0.2 wrote a Variant and did not store the type in the manifest.
+    """
     if stated := store.manifest.asked.json_as:
         return stated
     newest: dict[Path, Path] = {}

@@ -1,4 +1,4 @@
-"""Output folder of the pipeline: its tables, as the last run left them and as the current run will leave them.
+"""Output folder of the pipeline: its tables after the last run and after the current run.
 
     frames/protocol=P/date=D/      captured frames, each message once, with the segment that it came from
     late/protocol=P/date=D/        the same of messages that came after their answers
@@ -9,9 +9,10 @@
     counts/                        messages and octets by tap, time, type and finding
     manifest.json, summary.json, report.html
 
-Any Parquet reader reads a table as a folder. `Store` returns tables as DataFrames with documented columns and
-partition columns, without a Spark job: the schema is in the footer of the newest file, where Spark stores it. `View`
-does the same for a run that has not committed: committed files without the replaced ones, and staged files.
+Any Parquet reader can read a table as a folder. `Store` returns tables as DataFrames with
+documented columns and partition columns, without a Spark job: the schema is in the footer of the
+newest file, where Spark stores it. `View` does the same for a run before its commit: it reads
+committed files without the replaced ones, and staged files.
 """
 
 from __future__ import annotations
@@ -45,11 +46,11 @@ DATE = StructField("date", DateType(), metadata={"comment": "of ts, in UTC"})
 HOUR = StructField("hour", IntegerType(), metadata={"comment": "of ts, in UTC, 0 to 23"})
 
 ROW_SCHEMA = b"org.apache.spark.sql.parquet.row.metadata"
-"""Where Spark keeps the schema, comments included, in a Parquet file."""
+"""Key of the schema, including comments, in the metadata of Spark's Parquet files."""
 
 
 class Store:
-    """An output folder as its last run left it; it need not exist yet."""
+    """Output folder after its last run. It may not exist yet."""
 
     def __init__(self, out: Path) -> None:
         self.out = out
@@ -61,17 +62,17 @@ class Store:
 
     @property
     def manifest(self) -> Manifest:
-        """The folder's manifest, read afresh; InputError where it is not ours."""
+        """The folder's manifest, read at each access; InputError if it is invalid."""
         return read_manifest(self.out)
 
     @property
     def ledger(self) -> Ledger:
-        """All segments that were looked at; read anew only where another process has run since."""
+        """All inspected segments, read again only after a run of another process."""
         return self._keep()[0]
 
     @property
     def counts(self) -> pa.Table:
-        """The counts of all runs; read anew only where another process has run since."""
+        """The counts of all runs, read again only after a run of another process."""
         return self._keep()[1]
 
     def _keep(self) -> tuple[Ledger, pa.Table]:
@@ -81,11 +82,11 @@ class Store:
         return self._kept[1:]
 
     def remember(self, run: int, ledger: Ledger, counts: pa.Table) -> None:
-        """Keep ledger and counts as they are after a run, so that the next one need not read them."""
+        """Cache ledger and counts after a run, so that the next run does not read them."""
         self._kept = (run, ledger, counts)
 
     def summary(self) -> Summary | None:
-        """Return what the last run wrote to ``summary.json``; None before the first."""
+        """Return the summary of the last run; None before the first."""
         return read_summary(self.out)
 
     def protocols(self) -> list[str]:
@@ -97,22 +98,25 @@ class Store:
         return _folder_names(self.out / ANSWERS)
 
     def tables(self) -> list[str]:
-        """Return the paths of the captured frames, the typed and the answer tables, those that are there."""
+        """Return the paths of the captured frames and of the existing typed and answer tables."""
         typed = (f"{TYPED}/{name}" for name in self.protocols())
         roots = (*typed, ANSWERS)
         found = [f"{root}/{name}" for root in roots for name in _folder_names(self.out / root)]
         return [FRAMES, *found]
 
     def frames(self, spark: SparkSession) -> DataFrame | None:
-        """Return the captured frames; None where this layer is not written."""
+        """Return the captured frames; None if this layer is not written."""
         return self._table(spark, FRAMES)
 
     def late(self, spark: SparkSession) -> DataFrame | None:
-        """Return the messages that came after their answers; None where there are none."""
+        """Return the messages that arrived after their answers; None if there are none."""
         return self._table(spark, LATE)
 
     def typed(self, spark: SparkSession, protocol: str) -> dict[str, DataFrame]:
-        """Return a protocol's typed tables in the specification's order, `_errors` last; empty where it has none."""
+        """Return a protocol's typed tables in the specification's order, `_errors` last.
+
+        The result is empty if the protocol has no tables.
+        """
         there = _folder_names(self.out / TYPED / protocol)
         order = load_schemas(protocol).SCHEMAS if protocol in known_protocols() else ()
         names = [name for name in (*order, ERRORS) if name in there]
@@ -120,11 +124,11 @@ class Store:
         return {name: table for name, table in found.items() if table is not None}
 
     def answer(self, spark: SparkSession, name: str) -> DataFrame | None:
-        """Return an answer table, closed and open rows; None where there is none of this name."""
+        """Return an answer table with closed and open rows; None if it does not exist."""
         return self._table(spark, f"{ANSWERS}/{name}")
 
     def state(self, spark: SparkSession, protocol: str, answer: str) -> dict[str, DataFrame] | None:
-        """Return what an answer left for its next step; None where it has not begun."""
+        """Return the state that an answer stored for its next step; None before the first step."""
         root = f"{STATE}/{protocol}/{answer}"
         found = {name: self._table(spark, f"{root}/{name}") for name in _folder_names(self.out / root)}
         return {name: table for name, table in found.items() if table is not None} or None
@@ -138,10 +142,10 @@ class Store:
 
 
 def read_files(spark: SparkSession, root: Path, files: Iterable[Path]) -> DataFrame | None:
-    """Return files of one table, which lie in partition folders below `root`; None without files.
+    """Return files of one table, from partition folders below `root`; None without files.
 
-    The columns are those of the newest file: an older one that lacks some has null there. The partition columns
-    come last.
+    The columns are those of the newest file. Columns that an older file lacks are null. The
+    partition columns come last.
     """
     paths = list(files)
     if not paths:
@@ -153,7 +157,7 @@ def read_files(spark: SparkSession, root: Path, files: Iterable[Path]) -> DataFr
 
 
 def stored_schema(path: Path) -> StructType:
-    """Return the Spark schema that a Parquet file was written with."""
+    """Return the Spark schema with which a Parquet file was written."""
     metadata = pq.read_metadata(path).metadata or {}
     return StructType.fromJson(msgspec.json.decode(metadata[ROW_SCHEMA]))
 
@@ -167,18 +171,18 @@ def partition_fields(path: Path) -> list[StructField]:
 
 
 def _folder_names(folder: Path) -> list[str]:
-    """The folders that hold a table, `_errors` too, which other readers pass over."""
+    """Return the folders that hold a table, including `_errors`, which other readers ignore."""
     if not folder.is_dir():
         return []
     return sorted(path.name for path in folder.iterdir() if path.is_dir() and path.name[0] != ".")
 
 
 COMPARED = 100_000
-"""Open rows of a table and date that are compared with those of before; more count as changed."""
+"""Maximum open rows of a table and date to compare with earlier ones; more count as changed."""
 
 
 class View:
-    """Tables as the run in hand leaves them."""
+    """Tables as the current run leaves them."""
 
     def __init__(self, spark: SparkSession, store: Store, run: Run) -> None:
         self._spark = spark
@@ -193,7 +197,11 @@ class View:
         protocol: str | None = None,
         dates: Collection[str] | None = None,
     ) -> DataFrame | None:
-        """Return a table's rows of the runs after `since`, of one protocol, of some dates; None where it has no file."""
+        """Return rows of a table; None if it has no file.
+
+        The rows are those of the runs after `since`, of one protocol if it is given, and of some
+        dates if they are given.
+        """
 
         def chosen(path: Path) -> bool:
             return (protocol is None or partition(path, "protocol") == protocol) and (
@@ -201,7 +209,7 @@ class View:
             )
 
         there = [path for path in self._store.files(table) if path not in self._run.replaced]
-        # A table of a type that never occurred is planned as nothing, not as a file to be read.
+        # A table without rows is omitted from the plan: its file is not read.
         had = there if self._run.before.rows.get(table) else []
         roots = {self._store.out / table: [p for p in had if chosen(p) and run_number(p) > since]}
         staged = {area: visible_files(self._run.folder(area, table)) for area in Area}
@@ -216,10 +224,10 @@ class View:
         return self._without_rows(table, there, staged)
 
     def dates(self, table: str, protocol: str) -> set[str]:
-        """Return the dates at which the run adds rows of a protocol to a table, or takes some away.
+        """Return the dates at which the run adds or removes rows of a protocol in a table.
 
-        A date whose open rows are replaced by the same ones is not among them: a request without an end would
-        have its day rolled up at every run.
+        A date whose open rows are replaced by the same rows is omitted. Otherwise every run would
+        roll up the day of a request that never ends.
         """
         gone = [path for path in self._run.replaced if path.is_relative_to(self._store.out / table)]
         come = [path for area in Area for path in visible_files(self._run.folder(area, table))]
@@ -242,7 +250,7 @@ class View:
     def _without_rows(
         self, table: str, there: list[Path], staged: dict[Area, list[Path]]
     ) -> DataFrame | None:
-        """Return the table without rows, with the columns of staged files before those of committed ones."""
+        """Return the table without rows, with the columns of staged or else committed files."""
         roots = {self._run.folder(area, table): files for area, files in staged.items()}
         roots[self._store.out / table] = there
         for root, files in roots.items():
@@ -253,7 +261,7 @@ class View:
 
 
 def _same_rows(ours: list[Path], theirs: list[Path]) -> bool:
-    """Whether files have the same rows in any order; False where there are too many to compare."""
+    """Return whether files have the same rows in any order; False if there are too many."""
     numbers = {sum(pq.read_metadata(path).num_rows for path in paths) for paths in (ours, theirs)}
     if len(numbers) > 1 or max(numbers) > COMPARED:
         return False
@@ -261,21 +269,22 @@ def _same_rows(ours: list[Path], theirs: list[Path]) -> bool:
 
 
 def _count_rows(paths: list[Path]) -> Counter[str]:
-    # As texts, because lists and structures among the values cannot be counted, and NaN would differ from itself.
+    # As texts: lists and structures are not hashable, and NaN differs from itself.
     rows = (row for path in paths for row in pq.ParquetFile(path).read().to_pylist())
     return Counter(repr(sorted(row.items())) for row in rows)
 
 
 def partition(path: Path, name: str) -> str:
-    """Return the value of a partition column in a file's path, as Spark wrote it; empty if there is none.
+    """Return the value of a partition column in a file's path, as Spark wrote it; empty if none.
 
-    The folder nearest to the file counts: the output folder may itself be in a partition of something else.
+    The folder nearest to the file counts, because the output folder may be in a partition of
+    another table.
     """
     return next((part.partition("=")[2] for part in reversed(path.parts) if part.startswith(f"{name}=")), "")
 
 
 def partition_date(path: Path) -> str:
-    """Return the date in a file's path, whatever its column is called."""
+    """Return the date in a file's path, from the column ``date`` or ``_date``."""
     return partition(path, "date") or partition(path, "_date")
 
 

@@ -1,7 +1,7 @@
-"""What an output folder holds, as values: written to ``summary.json``, shown by the command and the report.
+"""Summary of an output folder, written to ``summary.json`` and shown by the command and the report.
 
-Everything is counted for each tap by itself. Where both sides of a conversation were tapped, each message is
-in the capture twice, and a sum over taps counts it twice too.
+Each tap is counted separately. If both sides of a conversation are tapped, each message is in the
+capture twice, and a sum over taps counts it twice.
 """
 
 from __future__ import annotations
@@ -14,19 +14,19 @@ from specwire.runtime.packages import HINT
 
 NAME = "summary.json"
 UNKNOWN = "unknown"
-"""Stands for all protocols that there is no package for."""
+"""Name for all protocols without a package."""
 UNKNOWN_TEXT = "the tap states a protocol that is not known: "
-"""How the error of a message of such a protocol begins; what the tap stated follows."""
+"""Prefix of the error text of such messages, before the protocol that the tap stated."""
 UNDECODED = "(undecoded)"
-"""Stands for the class of messages that did not decode."""
+"""Name for the class of messages that did not decode."""
 
 
 class TapCount(msgspec.Struct, frozen=True):
-    """All that one tap saw of one protocol; times in ISO 8601, UTC, None where it saw nothing.
+    """Traffic of one protocol at one tap; times in ISO 8601, UTC, or None without messages.
 
-    `dropped` is what the tap says it left out; `missing` are messages between its first and its last that are in
-    no segment that could be read (those that a full disk lost are in `dropped` as well). Both stand in one row of
-    a tap that saw several protocols.
+    `dropped` is the number of messages that the tap reports as dropped. `missing` is the number of
+    messages between its first and last that are in no readable segment. Messages lost to a full
+    disk are in both. If a tap saw several protocols, both numbers are in one of its rows.
     """
 
     tap: str
@@ -41,7 +41,7 @@ class TapCount(msgspec.Struct, frozen=True):
 
 
 class TypeCount(msgspec.Struct, frozen=True):
-    """Messages of one type from one side, as one tap saw them; `message` is None where they did not decode."""
+    """Messages of one type from one side at one tap; `message` is None if they did not decode."""
 
     tap: str
     protocol: str
@@ -64,15 +64,15 @@ class ErrorCount(msgspec.Struct, frozen=True):
 
 
 class Transfer(msgspec.Struct, frozen=True):
-    """Files carried over one conversation, as one tap saw them.
+    """Files transferred over one conversation, as one tap saw them.
 
     Attributes:
         begun: files whose beginning was sent (a chunk at offset 0).
-        ended: files that came whole.
+        ended: files that were transferred completely.
         deleted: deletions sent.
         chunks: chunks that hold octets.
         octets: octets in the chunks.
-        seconds: from the first to the last chunk or deletion.
+        seconds: time from the first to the last chunk or deletion.
     """
 
     tap: str
@@ -90,7 +90,7 @@ class Transfer(msgspec.Struct, frozen=True):
 class Bucket(msgspec.Struct, frozen=True):
     """Traffic in one stretch of time; `index` counts stretches from the first with a message.
 
-    `types` has the messages by class; messages that did not decode are counted as ``(undecoded)``.
+    `types` counts messages by class. Messages that did not decode are counted as ``(undecoded)``.
     """
 
     index: int
@@ -100,14 +100,14 @@ class Bucket(msgspec.Struct, frozen=True):
 
 
 class Timeline(msgspec.Struct, frozen=True):
-    """Traffic over time in stretches of `width_s` seconds; stretches without traffic are omitted."""
+    """Traffic over time in stretches of `width_s` seconds, omitting those without traffic."""
 
     width_s: float
     buckets: tuple[Bucket, ...]
 
 
 class SetAside(msgspec.Struct, frozen=True):
-    """A segment that cannot be read, or that is odd; `run` found it so, `reason` is one sentence."""
+    """An unreadable or unusual segment: the `run` that found it, and the `reason` as a sentence."""
 
     run: int
     name: str
@@ -116,14 +116,15 @@ class SetAside(msgspec.Struct, frozen=True):
 
 
 class Totals(msgspec.Struct, frozen=True):
-    """Where the messages of all segments went: `captured` is the sum of the others.
+    """Numbers of messages in all segments by result: `captured` is the sum of the others.
 
     Attributes:
-        captured: messages in the segments that could be read.
-        typed: in the typed tables.
-        errors: did not decode; in the tables `_errors`, or left out in the mode DROPMALFORMED.
-        late: in the table `late`.
-        repeated: in several segments; counted once elsewhere.
+        captured: messages in the readable segments.
+        typed: messages in the typed tables.
+        errors: messages that did not decode. They are in the tables `_errors`, or omitted in the
+            mode DROPMALFORMED.
+        late: messages in the table `late`.
+        repeated: messages in several segments, which another number counts once.
     """
 
     captured: int = 0
@@ -134,7 +135,7 @@ class Totals(msgspec.Struct, frozen=True):
 
 
 class Segments(msgspec.Struct, frozen=True):
-    """What came of the segments; `told` names those that cannot be read, and others that are odd."""
+    """Numbers of segments by outcome; `told` lists unreadable and unusual segments."""
 
     read: int = 0
     partial: int = 0
@@ -145,11 +146,11 @@ class Segments(msgspec.Struct, frozen=True):
 
 
 class Summary(msgspec.Struct, frozen=True):
-    """An output folder after a run.
+    """Content of an output folder after a run.
 
-    `tables` gives the rows of each table by its path in the output folder; `elapsed_s` is the time the last run
-    took, without the start of Spark; `run` is its number. `timelines` has the part of each protocol in the
-    timeline, with the same stretches and indexes.
+    `tables` is the number of rows of each table, by its path in the output folder. `elapsed_s` is
+    the duration of the last run without the start of Spark, and `run` is its number. `timelines` is
+    the timeline of each protocol, with the stretches and indexes of `timeline`.
     """
 
     capture: str
@@ -167,33 +168,36 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def messages(self) -> int:
-        """Messages in the tables; one that two taps saw counts twice."""
+        """Number of messages in the tables; a message that two taps saw counts twice."""
         return sum(tap.messages for tap in self.taps)
 
     @property
     def octets(self) -> int:
-        """Octets of all frames of these messages."""
+        """Number of octets in all frames of these messages."""
         return sum(tap.octets for tap in self.taps)
 
     @property
     def undecoded(self) -> int:
-        """Messages that did not decode."""
+        """Number of messages that did not decode."""
         return sum(tap.errors for tap in self.taps)
 
     @property
     def set_aside(self) -> int:
-        """Segments that the last run found that it cannot read; at most `told` of them."""
+        """Number of segments in `told` that the last run could not read."""
         told = self.segments.told
         return sum(item.run == self.run and item.outcome == "quarantined" for item in told)
 
     @property
     def unknown(self) -> int:
-        """Messages of protocols that no package was known for."""
+        """Number of messages of protocols without a package."""
         return sum(tap.messages for tap in self.taps if tap.protocol == UNKNOWN)
 
     @property
     def unknown_sentence(self) -> str:
-        """Which protocols these are, as far as the errors say, and how to name a package; empty for none."""
+        """Sentence with the protocols known from the errors, and how to name a package.
+
+        It is empty if there are no such messages.
+        """
         if not self.unknown:
             return ""
         stated = (error.text.removeprefix(UNKNOWN_TEXT) for error in self.errors if error.protocol == UNKNOWN)
@@ -204,12 +208,12 @@ class Summary(msgspec.Struct, frozen=True):
 
     @property
     def missing(self) -> int:
-        """Messages that are in no segment that could be read, though earlier and later ones are."""
+        """Number of messages in no readable segment, though earlier and later ones are in some."""
         return sum(tap.missing for tap in self.taps)
 
     @property
     def dropped(self) -> int:
-        """Messages that the taps had to leave out."""
+        """Number of messages that the taps dropped."""
         return sum(tap.dropped for tap in self.taps)
 
     def to_json(self) -> bytes:
@@ -218,7 +222,7 @@ class Summary(msgspec.Struct, frozen=True):
 
 
 def read_summary(out: Path) -> Summary | None:
-    """Return the summary of an output folder; None where there is none."""
+    """Return the summary of an output folder; None if there is none."""
     try:
         return msgspec.json.decode((out / NAME).read_bytes(), type=Summary)
     except FileNotFoundError:

@@ -1,4 +1,4 @@
-"""Summary of an output folder: sums over the table of counts, the ledger of segments, and the largest transfers."""
+"""Computation of the summary from the table of counts, the ledger, and the largest transfers."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def sum_up(
     transfers: tuple[Transfer, ...],
     elapsed_s: float,
 ) -> Summary:
-    """Return the summary of an output folder; `rows` are those of its tables by path."""
+    """Return the summary of an output folder; `rows` is the row count of each table by path."""
     timelines = draw_timelines(counts)
     return Summary(
         capture=str(capture),
@@ -65,7 +65,7 @@ def sum_up(
 
 
 def count_taps(counts: pa.Table, ledger: Ledger) -> tuple[TapCount, ...]:
-    """Count what each tap saw of each protocol, and what it dropped; those that saw nothing last."""
+    """Count the messages of each tap and protocol, and dropped ones; silent taps come last."""
     summed = counts.append_column(
         "wrong", pc.if_else(pc.is_valid(counts["wrong_kind"]), counts["messages"], 0)
     )
@@ -98,7 +98,7 @@ def count_taps(counts: pa.Table, ledger: Ledger) -> tuple[TapCount, ...]:
 
 
 def _count_missing(ledger: Ledger) -> dict[str, int]:
-    """Messages between the first and the last of a tap that no segment has."""
+    """Count, for each tap, the messages between its first and last that no segment has."""
     known = ledger.known().items()
     return {tap: found[-1][1] - found[0][0] + 1 - count(found) for tap, found in known}
 
@@ -112,7 +112,7 @@ def count_types(counts: pa.Table) -> tuple[TypeCount, ...]:
 
 
 def count_errors(counts: pa.Table) -> tuple[ErrorCount, ...]:
-    """Count messages that did not decode by what was found, the most frequent first."""
+    """Count messages that did not decode by finding, the most frequent first."""
     names = {"wrong_message": "message", "wrong_field": "field", "wrong_kind": "kind"}
     wrong = counts.filter(pc.is_valid(counts["wrong_kind"]))
     groups = _group(wrong, ["tap", "protocol", *names], {"text": "min", "messages": "sum"})
@@ -124,7 +124,7 @@ def count_errors(counts: pa.Table) -> tuple[ErrorCount, ...]:
 
 
 def draw_timelines(counts: pa.Table) -> dict[str, Timeline]:
-    """Return the timeline of each protocol, all with the same stretches: at most `STRETCHES` over all protocols."""
+    """Return the timeline of each protocol, all with the same stretches, `STRETCHES` at most."""
     if not counts.num_rows:
         return {}
     first, last = pc.min(counts["first"]).as_py() // 1000, pc.max(counts["last"]).as_py() // 1000
@@ -173,7 +173,7 @@ def add_timelines(timelines: Iterable[Timeline]) -> Timeline:
 
 
 def count_segments(ledger: Ledger) -> Segments:
-    """Count segments by what came of them, and name those that cannot be read or are odd."""
+    """Count segments by outcome, and list unreadable and unusual ones."""
     numbers, quarantined = ledger.sums(), ledger.quarantined()
     told = [
         SetAside(entry.run, entry.name, entry.outcome, entry.reason)
@@ -191,7 +191,7 @@ def count_segments(ledger: Ledger) -> Segments:
 
 
 def total(counts: pa.Table, ledger: Ledger) -> Totals:
-    """Return where the messages of all segments went."""
+    """Return the numbers of messages in all segments by result."""
     sums = ledger.sums()
     wrong = counts.filter(pc.is_valid(counts["wrong_kind"]))
     messages, errors = (int(pc.sum(part["messages"]).as_py() or 0) for part in (counts, wrong))
@@ -210,17 +210,20 @@ def _iso(micros: int) -> str:
 
 
 KEPT = 200
-"""Conversations of each protocol."""
+"""Maximum number of conversations of each protocol."""
 
 
 def find_transfers(view: View) -> tuple[Transfer, ...]:
-    """Return the files by conversation, the largest of each protocol first; none where answers are not asked for."""
+    """Return the transfers by conversation, the largest of each protocol first.
+
+    The result is empty if answers are not requested.
+    """
     table = view.table(f"{ANSWERS}/transfers")
     return () if table is None else count_transfers(table)
 
 
 def count_transfers(files: DataFrame) -> tuple[Transfer, ...]:
-    """Count files by conversation, the protocols one after another, the largest first; at most `KEPT` of each."""
+    """Count files by conversation, by protocol, the largest first; at most `KEPT` of each."""
     sent = F.col("outcome") != "deleted"
     counted = files.groupBy("protocol", "tap", "conversation", "peer").agg(
         F.count_if(sent & (F.col("offset") == 0)).alias("begun"),

@@ -1,12 +1,13 @@
-"""First two layers of a run: captured frames and typed tables, with a check that no message is missing.
+"""First two layers of a run: captured frames and typed tables, with a check for missing messages.
 
-Each message is decoded once: decoded rows are persisted while they are counted and written. Three numbers must be
-equal, or the run fails: messages that the segments hold, rows that were counted after decoding, and rows in the
-footers of the written files.
+Each message is decoded once: decoded rows are persisted while they are counted and written. The run
+fails unless three numbers are equal: the messages in the segments, the rows counted after decoding,
+and the rows in the footers of the written files.
 
-Messages that arrive after later ones of their tap were answered are late. They wait in the table ``late``, or all
-answers are computed again with them (`Request.late`). Messages whose protocol has no package get an error row each
-under the protocol `UNKNOWN`, because a tap may state anything, also a path.
+A message is late if it arrives after later messages of its tap were answered. Late messages wait in
+the table ``late``, or all answers are computed again with them (`Request.late`). A message whose
+protocol has no package becomes an error row of the protocol `UNKNOWN`, because a tap may state any
+text as its protocol, even a path.
 """
 
 from __future__ import annotations
@@ -52,15 +53,15 @@ from specwire.runtime.spark.reading.capture import CAPTURE, ENVELOPE, literal_pa
 
 
 class Sorted(msgspec.Struct, frozen=True):
-    """What a run does with its work.
+    """Work of a run, sorted by destination.
 
     Attributes:
         portions: segments whose messages go to the tables.
         late: segments whose messages go to the table `late`.
         waiting: files of that table whose messages go to the tables now.
-        entries: what the ledger is told.
-        messages: messages that go to the tables.
-        rebuild: whether all answers are made anew.
+        entries: new entries of the ledger.
+        messages: number of messages that go to the tables.
+        rebuild: whether all answers are computed again.
     """
 
     portions: tuple[Portion, ...]
@@ -71,13 +72,16 @@ class Sorted(msgspec.Struct, frozen=True):
     rebuild: bool
 
     def protocols(self, override: str | None) -> dict[str, list[Portion]]:
-        """Return what the messages are read as, each with its segments; of what waited there may be none."""
+        """Return the protocols of the messages, each with its segments.
+
+        A protocol only of waiting messages has no segments.
+        """
         found = {partition(path, "protocol"): list[Portion]() for path in self.waiting}
         return found | protocols_of(self.portions, override)
 
 
 def sort_out(work: Work, request: Request, run: int, waiting: list[Path]) -> Sorted:
-    """Decide on the messages of run number `run`; `waiting` are the files of the table ``late``."""
+    """Sort the work of run number `run`; `waiting` are the files of the table ``late``."""
     portions, entries = work.intake.portions, work.intake.entries
     late = tuple(portion for portion in portions if portion.late)
     if not request.answering or request.late == "keep":
@@ -94,12 +98,14 @@ def _work_in(entry: Entry, run: int) -> Entry:
     if entry.outcome != Outcome.LATE:
         return entry
     outcome = Outcome.PARTIAL if entry.repeated else Outcome.READ
-    reason = entry.reason or "its messages came after later ones of their tap; the answers were made anew"
+    reason = (
+        entry.reason or "its messages arrived after later ones of their tap; the answers were computed again"
+    )
     return msgspec.structs.replace(entry, outcome=outcome, run=run, reason=reason)
 
 
 class Taking:
-    """Takes the messages of one run."""
+    """Decoder and writer of the messages of one run."""
 
     def __init__(
         self,
@@ -124,7 +130,10 @@ class Taking:
         self._first_us, self._last_us = min(times, default=0), max(times, default=0)
 
     def take(self) -> list[pa.Table]:
-        """Stage all tables; return the counts, a table for each protocol. JobError where they do not add up."""
+        """Stage all tables; return a table of counts for each protocol.
+
+        Raises JobError if the numbers of messages differ.
+        """
         self._steps.begin("reading segments")
         work = self._work
         if "frames" in self._asked.layers and (work.portions or work.waiting):
@@ -171,19 +180,19 @@ class Taking:
     def _decode(self, rows: DataFrame, protocol: str) -> DataFrame:
         if protocol == UNKNOWN:
             return refuse(rows)
-        # The pipeline counts what does not decode; it leaves such rows out of the tables itself.
+        # The pipeline counts messages that do not decode, and excludes them from the tables later.
         mode = "FAILFAST" if self._asked.mode == "FAILFAST" else "PERMISSIVE"
         return decode(rows, protocol, backend=self._request.backend, mode=mode)
 
     def _type(self, decoded: DataFrame, protocol: str) -> dict[str, DataFrame]:
-        """The typed tables of decoded rows; payloads are read where their table is written, not before."""
+        """Return the typed tables of decoded rows; payloads are read when a table is written."""
         if protocol == UNKNOWN:
             return {ERRORS: error_rows(decoded)}
         typed = with_payloads(decoded, payloads_of(self._asked.payloads, protocol))
         return tables(typed, protocol, json_as=self._asked.json_as)
 
     def _write(self, protocol: str, typed: Mapping[str, DataFrame], counted: pa.Table) -> None:
-        """Stage the typed tables of a protocol, and hold their rows against what was counted."""
+        """Stage the typed tables of a protocol, and compare their rows with the counts."""
         parts: dict[str, tuple[Part, int]] = {}
         for name, table in typed.items():
             malformed = name == ERRORS and self._asked.mode == "DROPMALFORMED"
@@ -221,14 +230,20 @@ SEGMENT = StructField("segment", StringType(), metadata={"comment": "file that t
 STATED = StructField("stated", StringType(), metadata={"comment": "protocol as the tap stated it"})
 
 NAMES = ("conversation", "sender", "peer")
-"""Texts that a file of another tool may have in no UTF-8; where `tap` or `protocol` is none, the file is set aside."""
+"""Text columns that may not be UTF-8 in a file of another tool.
+
+If `tap` or `protocol` is not UTF-8, the file is quarantined.
+"""
 
 KEPT = StructType([*(field for field in CAPTURE if field.name != "protocol"), STATED, SEGMENT])
-"""The columns of the layer `frames`, beside its partition columns `protocol` (what a message is read as) and date."""
+"""Columns of the layer `frames`, besides its partition columns.
+
+The partition columns are the date and `protocol`, the protocol that decodes a message.
+"""
 
 
 def read_portions(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
-    """Return the messages of segments, the columns of a capture and the segment's name."""
+    """Return the messages of segments: the columns of a capture, and the segment's name."""
     whole = [portion for portion in portions if not portion.known and not portion.repeats]
     parts = [_read(spark, whole)] if whole else []
     for portion in portions:
@@ -241,14 +256,17 @@ def read_portions(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame
 
 
 def read_kept(kept: DataFrame) -> DataFrame:
-    """Return rows of the layer `frames` as `read_portions` gave them."""
+    """Return rows of the layer `frames` in the columns of `read_portions`."""
     return kept.select(
         *(F.col("stated" if name == "protocol" else name).alias(name) for name in CAPTURE.names), SEGMENT.name
     )
 
 
 def keep(rows: DataFrame, override: str | None, partition: str) -> DataFrame:
-    """Return messages in the columns of the layer `frames`, with its partition columns by ``day`` or ``hour``."""
+    """Return messages in the columns of the layer `frames`, with its partition columns.
+
+    `partition` is ``day`` or ``hour``.
+    """
     columns = [
         F.col("protocol" if field.name == STATED.name else field.name).alias(
             field.name, metadata=field.metadata
@@ -261,7 +279,7 @@ def keep(rows: DataFrame, override: str | None, partition: str) -> DataFrame:
 
 
 def rows_of(rows: DataFrame, protocol: str, override: str | None) -> DataFrame:
-    """Return the messages that are read as a protocol, `UNKNOWN` for those of none that is known."""
+    """Return the messages that a protocol decodes; `UNKNOWN` selects those of unknown protocols."""
     if override is not None:
         return rows
     if protocol != UNKNOWN:
@@ -270,7 +288,7 @@ def rows_of(rows: DataFrame, protocol: str, override: str | None) -> DataFrame:
 
 
 def protocols_of(portions: Iterable[Portion], override: str | None) -> dict[str, list[Portion]]:
-    """Return the segments that hold messages of each protocol, as they are read; `UNKNOWN` comes last."""
+    """Return the segments that hold messages of each decoding protocol; `UNKNOWN` comes last."""
     found: dict[str, list[Portion]] = {}
     for portion in portions:
         for name in sorted({_name_as(stated, override) for stated in portion.protocols}):
@@ -297,7 +315,7 @@ def _read(spark: SparkSession, portions: Iterable[Portion]) -> DataFrame:
 
 
 def _valid(name: str) -> Column:
-    """A column as UTF-8. Spark takes any octets that a file has for text, and Python fails at them later."""
+    """Return a column as valid UTF-8: Spark accepts any octets as text, and Python does not."""
     return F.make_valid_utf8(name).alias(name, metadata=CAPTURE[name].metadata)
 
 
@@ -313,7 +331,7 @@ KIND = "protocol"
 
 
 def refuse(frame: DataFrame) -> DataFrame:
-    """Return captured messages as rows that did not decode, with the columns that all protocols have."""
+    """Return captured messages as rows that did not decode, with the columns of all protocols."""
     stated = F.coalesce(F.substring("protocol", 1, 100), F.lit("none"))
     values = {
         "kind": F.lit(KIND),

@@ -1,11 +1,12 @@
-"""Writes tables to the staging folder of a run.
+"""Writer of tables to the staging folder of a run.
 
-Each partition of a table gets one file, or several of about `FILE_OCTETS`: without limits Spark writes one file for
-each task and date, and runs every few seconds would leave many small files.
+Each partition of a table gets one file, or several of about `FILE_OCTETS`. Without limits Spark
+writes one file for each task and date, and runs every few seconds would leave many small files.
 
-Writing a table with Spark has a fixed cost: a plan, a job, a folder for each task. A run over some hundred messages
-writes thirty tables. So tables with few rows are collected in Arrow and written by this process, with the same files
-and schema as Spark writes. A table that never had a row gets one file without rows, because readers expect the table.
+Writing a table with Spark has a fixed cost: a plan, a job, and a folder for each task. A run over a
+few hundred messages writes thirty tables. Tables with few rows are therefore collected in Arrow and
+written by this process, with the same files and schema as Spark writes. A table that never had a
+row gets one file without rows, because readers expect the table.
 """
 
 from __future__ import annotations
@@ -37,10 +38,10 @@ TASKS_AT_ONCE = 3
 Result = TypeVar("Result")
 
 FILE_OCTETS = 128 << 20
-"""Octets of frames that go to one file, before compression."""
+"""Octets of frames for one file, before compression."""
 
 AREA = "_area"
-"""A column for the time of writing; answer tables have no names with a leading underscore."""
+"""Temporary column for writing; columns of answer tables have no leading underscore."""
 
 SETTINGS = {
     "spark.sql.session.timeZone": "UTC",
@@ -48,37 +49,38 @@ SETTINGS = {
     "spark.sql.ansi.enabled": "true",
     # One physical layout for a Variant: shredding depends on the rows of each file.
     "spark.sql.variant.inferShreddingSchema": "false",
-    # So many partitions are written side by side; only beyond them rows are sorted, which copies each of them.
+    # Partitions written in parallel. With more than these, Spark sorts rows, which copies each.
     "spark.sql.maxConcurrentOutputFileWriters": "8",
-    # Decoded rows are kept while they are counted and written, in memory as far as a task's rows fit, else on the disk.
-    # Java's serialization, which puts them there, holds a hundred batches of rows at a time.
+    # Decoded rows are persisted while they are counted and written: in memory if a task's rows fit,
+    # otherwise on disk. Java's serialization to disk holds a hundred batches of rows at a time.
     "spark.sql.files.maxPartitionBytes": str(16 << 20),
     "spark.sql.inMemoryColumnarStorage.batchSize": "1000",
 }
-"""What the tables depend on, whatever session the caller has."""
+"""Session settings that the tables depend on, in any session of the caller."""
 
 BRIEF = {
-    # Planned once, not anew at each shuffle; read as it is, not compiled to Java; shuffled to two tasks.
+    # Plan once, not again at each shuffle; interpret, do not compile to Java; shuffle to two tasks.
     "spark.sql.adaptive.enabled": "false",
     "spark.sql.codegen.wholeStage": "false",
     "spark.sql.codegen.factoryMode": "NO_CODEGEN",
     "spark.sql.shuffle.partitions": "2",
 }
-"""What a query over few rows is planned with: its own preparation is most of what it costs."""
+"""Session settings for queries over few rows, whose cost is mostly planning and compilation."""
 
 OPTIONS = {
     "compression": "zstd",
-    # Or a hundred rows are gathered before their size is looked at, and after small ones ten thousand; a row may have
-    # a hundred megabytes. The same numbers hold for pages and for groups of rows.
+    # By default a hundred rows are collected before the first check of their size, and ten thousand
+    # after small ones. A row may have a hundred megabytes. The numbers apply to pages and to row
+    # groups.
     "parquet.page.size.row.check.min": "4",
     "parquet.page.size.row.check.max": "16",
-    # What a task holds in memory until it is written.
+    # Octets that a task holds in memory before it writes them.
     "parquet.block.size": str(32 << 20),
 }
 
 
 def table_settings(spark: SparkSession, *, few: bool) -> AbstractContextManager[None]:
-    """Set what the tables depend on, for the time of a block, and what suits a run over few rows."""
+    """Apply `SETTINGS` for a block, and for a run over few rows also `BRIEF`."""
     return changed_settings(spark, {**SETTINGS, **BRIEF} if few else SETTINGS)
 
 
@@ -91,14 +93,14 @@ def write_table(
     partitions: Iterable[str] = (),
     octets: int = 0,
 ) -> None:
-    """Stage the rows of a table with one job; `octets` is about how large they are, 0 for small."""
+    """Stage the rows of a table with one job; `octets` is their approximate size, 0 for small."""
     files = frame.coalesce(1 + octets // FILE_OCTETS)
     folder = local_path(run.folder(area, table))
     files.write.mode("append").options(**OPTIONS).partitionBy(*partitions).parquet(folder)
 
 
 def write_both(run: Run, rows: DataFrame, table: str, *, partitions: Iterable[str], octets: int) -> None:
-    """Stage the rows of a table that stay and those that are still open, with one pass; `OPEN` tells which is which."""
+    """Stage the final and the open rows of a table in one pass; `OPEN` marks the open rows."""
     marked = F.when(F.col(OPEN), str(Area.OPEN)).otherwise(str(Area.ADDED))
     folder = run.staging / "both" / table
     files = rows.withColumn(AREA, marked).drop(OPEN).coalesce(1 + octets // FILE_OCTETS)
@@ -111,17 +113,17 @@ def write_both(run: Run, rows: DataFrame, table: str, *, partitions: Iterable[st
 
 
 def copy_open(run: Run, table: str, target: str, place: str) -> None:
-    """Stage the open rows that were staged for a table as those of another; only what lies in its folder `place`."""
+    """Copy the staged open rows of a table to another table; only those in its folder `place`."""
     source, folder = (run.folder(Area.OPEN, name) / place for name in (table, target))
     if source.exists():
         shutil.copytree(source, folder)
 
 
 def run_all(tasks: Sequence[Callable[[], Result]]) -> list[Result]:
-    """Run tasks that use Spark, `TASKS_AT_ONCE` at a time, and return their results in the same order.
+    """Run tasks that use Spark, `TASKS_AT_ONCE` at a time, and return their results in order.
 
-    Most of the time of a small query is planning, which uses one core. Raises the error of the first task that
-    fails; tasks that have not started are then cancelled.
+    Most of the time of a small query is planning, which uses one core. Raises the error of the
+    first task that fails. Tasks that have not started are then cancelled.
     """
     pool = ThreadPoolExecutor(TASKS_AT_ONCE, "specwire-spark")
     try:
@@ -147,9 +149,9 @@ def write_empty(run: Run, table: str, schema: StructType, partitions: dict[str, 
 
 
 def open_table(path: Path, schema: pa.Schema, stated: Mapping[bytes, bytes]) -> pq.ParquetWriter:
-    """Return a writer of a Parquet file as Spark writes it, with what is `stated` of it.
+    """Return a writer of a Parquet file in Spark's format, with the file metadata `stated`.
 
-    Arrow's own description of the columns is left out: it would tell their comments otherwise than Spark does.
+    Arrow's description of the columns is omitted: it stores comments differently from Spark.
     """
     writer = pq.ParquetWriter(path, schema, compression="zstd", compression_level=3, store_schema=False)
     writer.add_key_value_metadata({key.decode(): value.decode() for key, value in stated.items()})
@@ -157,15 +159,16 @@ def open_table(path: Path, schema: pa.Schema, stated: Mapping[bytes, bytes]) -> 
 
 
 def without(schema: StructType, names: Iterable[str]) -> StructType:
-    """Return a schema without some of its columns: what is in the files when these are partitions."""
+    """Return a schema without some columns: the schema of the files if these are partitions."""
     left = set(names)
     return StructType([field for field in schema if field.name not in left])
 
 
 def time_partitions(names: Iterable[str], partition: str) -> dict[str, Callable[[Column], Column]]:
-    """Return the partition columns of `ts` beside columns of these names, each with its expression.
+    """Return the partition columns of `ts`, each with its expression; `names` are other columns.
 
-    `partition` is ``day`` or ``hour``. A name that is taken, in any case, gets a leading underscore.
+    `partition` is ``day`` or ``hour``. If another column has the name, in upper or lower case, the
+    partition column gets a leading underscore.
     """
     taken = {name.casefold() for name in names}
     wanted = {DATE.name: F.to_date, HOUR.name: F.hour}
@@ -174,12 +177,15 @@ def time_partitions(names: Iterable[str], partition: str) -> dict[str, Callable[
 
 
 GATHERED_OCTETS = 16 << 20
-"""Octets of messages up to which what is made of them comes to this process."""
+"""Maximum octets of messages whose tables are collected in this process."""
 
 NO_VALUE = "__HIVE_DEFAULT_PARTITION__"
-"""How Spark calls the folder of rows that have no value in a partition column."""
+"""Spark's folder name for rows without a value in a partition column."""
 VERSION = b"org.apache.spark.version"
-"""Where Spark says which one wrote a Parquet file; without it readers suspect that its dates are of another calendar."""
+"""Key of Spark's version in a Parquet file.
+
+Without it, readers suspect that dates use another calendar.
+"""
 
 
 class Part(NamedTuple):
@@ -188,9 +194,9 @@ class Part(NamedTuple):
     Attributes:
         table: its path in the output folder.
         rows: its rows.
-        area: what becomes of them; None where their column `OPEN` tells it of each.
+        area: area of the rows; None if their column `OPEN` determines it for each row.
         partitions: its partition columns.
-        octets: about how large it is, 0 for small.
+        octets: its approximate size, 0 for small.
     """
 
     table: str
@@ -201,7 +207,7 @@ class Part(NamedTuple):
 
 
 def stage(run: Run, parts: Sequence[Part], *, few: bool) -> None:
-    """Stage tables; `few` says whether their rows may come to this process."""
+    """Stage tables; `few` says whether their rows may be collected in this process."""
     gathered = [part for part in parts if few and _can_come(part.rows.schema, nullable=False)]
     for part in gathered:
         _gather(run, part)
@@ -209,7 +215,10 @@ def stage(run: Run, parts: Sequence[Part], *, few: bool) -> None:
 
 
 def _can_come(kind: DataType, *, nullable: bool) -> bool:
-    """Whether PySpark can bring values of a type here: none that may be null has parts that may not."""
+    """Return whether PySpark can collect values of a type.
+
+    It cannot if a nullable structure has fields that are not nullable.
+    """
     match kind:
         case StructType():
             whole = all(field.nullable for field in kind) or not nullable
@@ -243,7 +252,7 @@ def _gather(run: Run, part: Part) -> None:
 
 
 def _write_rows(run: Run, rows: pa.Table, part: Part, area: Area) -> None:
-    """Stage rows as Spark would; without partition columns there is a file even where there are no rows."""
+    """Stage rows as Spark would; without partition columns, no rows still make one file."""
     kept = without(part.rows.schema, (*part.partitions, OPEN))
     stated = {ROW_SCHEMA: kept.json().encode(), VERSION: part.rows.sparkSession.version.encode()}
     arrow = pa.schema([field.remove_metadata() for field in to_arrow_schema(kept, timezone="UTC")])
@@ -255,7 +264,7 @@ def _write_rows(run: Run, rows: pa.Table, part: Part, area: Area) -> None:
 
 
 def _split(rows: pa.Table, partitions: Sequence[str]) -> Iterator[tuple[str, pa.Table]]:
-    """Give the rows of each partition with its folder."""
+    """Yield the folder and the rows of each partition."""
     if not partitions:
         yield "", rows
         return
