@@ -1,9 +1,9 @@
-"""Packages that a command uses: the options ``--packages`` and ``--grammars``, and compiling on the fly.
+"""Packages of a command: the options ``--packages`` and ``--grammars``, and compilation on demand.
 
-A grammar of ``--grammars`` is compiled once: the package stays in the user's cache folder
+A grammar of ``--grammars`` is compiled once. The package is stored in the user's cache folder
 (``$XDG_CACHE_HOME/specwire/packages``), below the digest of all grammars in the folder and of the
-compiler. A package is written beside its place and renamed, so commands that run at once do not see
-half a package.
+compiler. A package is written to a temporary folder and renamed, so concurrent commands never see
+an incomplete package.
 """
 
 from __future__ import annotations
@@ -40,32 +40,32 @@ Grammars = Annotated[
     typer.Option(
         "--grammars",
         metavar="DIR",
-        help="Folder of grammars whose packages are to be known as well: compiled now, and kept.",
+        help="Folder of grammars; their packages are compiled, cached and used as well.",
         show_default=False,
     ),
 ]
 
 _MAX_CACHED = 32
-"""Compiled folders of grammars that are kept; those that were used longest ago are deleted."""
+"""Maximum number of cached folders of grammars; the least recently used are deleted."""
 
 _DIGEST_LENGTH = 32
 _COMPILER_SUFFIXES = (".py", ".j2", ".lark", ".java")
-"""Files of the compiler whose change compiles grammars again."""
+"""Suffixes of compiler files. After a change of such a file, grammars are compiled again."""
 
 
 def use_packages(packages: Sequence[str] | None, grammars: Path | None, names: Sequence[str] = ()) -> None:
     """Add the packages of ``--packages`` and ``--grammars`` to the registry.
 
     Args:
-        names: protocols that the command was asked for, which may differ from those that specwire brings. Of
-            `grammars` only these are compiled, if it has one of them.
+        names: protocols that the command needs. They may differ from those that specwire includes.
+            If `grammars` has one of them, only these are compiled.
 
     Raises:
-        PackageError: there is no such package, or another one is known under its name.
+        PackageError: a package does not exist, or another one has its name.
         SpecError: a grammar has a fault.
     """
     if packages:
-        # As `python -m` does; last, so that no file here hides a module that is installed.
+        # As `python -m` does; but last, so that no file here hides an installed module.
         sys.path.append(os.getcwd())
         REGISTRY.add(packages, "--packages", names)
     if grammars is not None:
@@ -73,14 +73,15 @@ def use_packages(packages: Sequence[str] | None, grammars: Path | None, names: S
 
 
 def complete_protocol(incomplete: str) -> list[str]:
-    """Return the names that begin so: what a shell offers where a protocol is expected."""
+    """Return the protocol names with this prefix, for shell completion."""
     return [name for name in package_names() if name.startswith(incomplete)]
 
 
 def class_of_message(package: ModuleType, name: str) -> str:
-    """Return the class of a message, which may be named as the class or as the grammar does, in any case.
+    """Return the class name of a message.
 
-    Another name ends the command.
+    `name` is the name of the class or of the message in the grammar, in upper or lower case. An
+    unknown name ends the command with an error.
     """
     classes: Mapping[str, Any] = package.MESSAGES
     known = {spelling.lower(): own for own, cls in classes.items() for spelling in (cls.NAME, own)}
@@ -92,7 +93,7 @@ def class_of_message(package: ModuleType, name: str) -> str:
 
 
 def _compiled(grammars: Path, names: Sequence[str]) -> Iterator[Path]:
-    """Yield the folders of the packages of a folder of grammars, compiled where they are not in the cache."""
+    """Yield the package folders of a folder of grammars; compile those not in the cache."""
     folders = protocol_folders(grammars, [])
     wanted = [folder for folder in folders if folder.name in names] or folders
     kept = cache_folder() / _digest(grammars)
@@ -100,12 +101,12 @@ def _compiled(grammars: Path, names: Sequence[str]) -> Iterator[Path]:
         found = kept / folder.name
         if not found.is_dir():
             _compile(folder, found)
-        os.utime(kept)  # Used now: see `_drop_oldest`.
+        os.utime(kept)  # Marks the folder as used for `_drop_oldest`.
         yield from (path for path in sorted(found.iterdir()) if path.is_dir())
 
 
 def _compile(folder: Path, out: Path) -> None:
-    """Write the package of one protocol to the folder `out`, which appears when it is complete."""
+    """Write the package of one protocol to the folder `out`, which is created atomically."""
     try:
         from specwire.generator.packages import package_files
         from specwire.generator.targets import choose_targets
@@ -126,7 +127,7 @@ def _compile(folder: Path, out: Path) -> None:
         try:
             aside.rename(out)
         except OSError:
-            if not out.is_dir():  # Otherwise another command was first, with the same octets.
+            if not out.is_dir():  # Otherwise another command has written the same package.
                 raise
     finally:
         shutil.rmtree(aside, ignore_errors=True)
@@ -134,13 +135,13 @@ def _compile(folder: Path, out: Path) -> None:
 
 
 def _digest(grammars: Path) -> str:
-    """Return the digest of the grammars, which may refer to each other, and of the compiler."""
+    """Return the digest of the compiler and all grammars, because grammars may use each other."""
     digest = hashlib.sha256(f"{specwire.__version__} {sys.version_info[:2]}".encode())
     for path in sorted(grammars.glob("*/*")):
         if path.is_file():
             content = path.read_bytes()
             digest.update(f"\n{path.relative_to(grammars).as_posix()} {len(content)}\n".encode() + content)
-    # In a checkout the compiler changes without its version.
+    # In a checkout the compiler may change while its version does not.
     generator = Path(specwire.__file__).parent / "generator"
     for path in sorted(path for path in generator.rglob("*") if path.suffix in _COMPILER_SUFFIXES):
         found = path.stat()
@@ -149,7 +150,7 @@ def _digest(grammars: Path) -> str:
 
 
 def _drop_oldest(folder: Path) -> None:
-    """Delete the folders of grammars that were used longest ago; other commands may delete at the same time."""
+    """Delete the least recently used folders of grammars; other commands may do so concurrently."""
     with suppress(OSError):
         folders = (path for path in folder.iterdir() if len(path.name) == _DIGEST_LENGTH)
         kept = sorted(folders, key=lambda path: path.stat().st_mtime_ns)

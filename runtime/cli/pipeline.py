@@ -1,4 +1,4 @@
-"""`specwire pipeline run`: from a capture folder to typed tables, a summary and a report."""
+"""`specwire pipeline run`: typed tables, a summary and a report from a capture folder."""
 
 from __future__ import annotations
 
@@ -77,7 +77,9 @@ def run(
     ],
     out: Annotated[
         Path,
-        typer.Option(help="Folder of tables and answers; an earlier output goes on.", show_default=False),
+        typer.Option(
+            help="Folder of tables and answers; an earlier output is continued.", show_default=False
+        ),
     ],
     protocol: Annotated[
         str | None,
@@ -86,19 +88,19 @@ def run(
     mode: Annotated[
         str,
         typer.Option(
-            help="Messages that do not decode: kept in _errors (PERMISSIVE), only counted (DROPMALFORMED), or the "
-            "end of the run (FAILFAST)."
+            help="Messages that do not decode are stored in _errors (PERMISSIVE), are only counted "
+            "(DROPMALFORMED), or fail the run (FAILFAST)."
         ),
     ] = "PERMISSIVE",
     layers: Annotated[
-        str, typer.Option(help="Layers to write, of frames, typed and answers; typed is needed.")
+        str, typer.Option(help="Layers to write: frames, typed and answers; typed is required.")
     ] = "frames,typed,answers",
     payloads: Payloads = None,
     json_as: Annotated[
         str | None,
         typer.Option(
             help="Type of the columns that hold the JSON of payloads: string, which every engine reads, or "
-            "variant.  [default: string, or what the folder has]",
+            "variant.  [default: the type in the folder, or string]",
             show_default=False,
         ),
     ] = None,
@@ -151,9 +153,10 @@ class _Options(NamedTuple):
 
 
 def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[Summary, bool]:
-    """Return what is in the folder, and whether this run could read and decode all that it found.
+    """Return the summary of the folder, and whether this run processed all its input.
 
-    Messages that do not decode count as read: protocols have faults. Those without a package do not.
+    The run is complete if every segment was readable and every message had a package. Messages that
+    do not decode do not matter: protocols have faults.
     """
     from specwire.runtime.spark.pipeline.advance import run as run_pipeline
     from specwire.runtime.spark.pipeline.manifest import LAYERS, Asked
@@ -186,7 +189,7 @@ def _run(capture: Path, out: Path, options: _Options, target: Target) -> tuple[S
 
 @contextmanager
 def show_progress() -> Iterator[Listener]:
-    """Give a listener that shows the steps on standard error: a bar on a terminal, lines elsewhere."""
+    """Yield a listener that shows steps on standard error: a bar on a terminal, lines elsewhere."""
     console = messages()
     if not console.is_terminal:
         shown = ""
@@ -210,13 +213,13 @@ def show_progress() -> Iterator[Listener]:
 
 
 def show_summary(summary: Summary, out: Path) -> None:
-    """Print what was found and where it is."""
+    """Print the summary, and the paths of the results."""
     from specwire.runtime.spark.report.tables import error_table, type_table
     from specwire.runtime.spark.report.text import size_text
 
     console = output()
     types = _rich_table(type_table(summary))
-    # In a console without an edge, because a width is measured as what is left of it at most.
+    # Measured on a very wide console, because a measured width never exceeds the console's.
     if console.measure(types, options=console.options.update(max_width=BOUNDLESS)).maximum > console.width:
         types = _rich_table(type_table(summary, by_tap=False))
     console.print(types)
@@ -236,7 +239,7 @@ def show_summary(summary: Summary, out: Path) -> None:
 
 
 def _odd_things(summary: Summary) -> Iterator[str]:
-    """What a capture should not have, a sentence each."""
+    """Yield a sentence for each unusual property of the capture."""
     totals, segments = summary.totals, summary.segments
     if totals.repeated:
         yield f"{totals.repeated:,} messages were in several segments and are counted once"

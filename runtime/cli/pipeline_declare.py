@@ -1,4 +1,4 @@
-"""`specwire pipeline declare`: files of a Spark Declarative Pipeline over a capture, to begin from."""
+"""`specwire pipeline declare`: initial files of a Spark Declarative Pipeline over a capture."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def declare(
     protocol: Annotated[str, typer.Option(help="Protocol of the messages.", show_default=False)],
     out: Annotated[Path, typer.Option(help="New folder for the pipeline's files.", show_default=False)],
     packages: Packages = None,
-    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print the paths of the files as JSON.")] = False,
 ) -> None:
     """Write a Spark Declarative Pipeline for a capture: tables and a first roll-up, yours to change."""
     try:

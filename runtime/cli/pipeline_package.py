@@ -1,4 +1,4 @@
-"""`specwire pipeline package`: what the executors of a cluster need of us, and the lines that use it."""
+"""`specwire pipeline package`: an archive for the executors of a cluster, and how to submit it."""
 
 from __future__ import annotations
 
@@ -20,8 +20,10 @@ def package(
         Path,
         typer.Option(help="Folder to write; an earlier package in it is replaced.", show_default=False),
     ],
-    master: Annotated[str, typer.Option(help="Master that the printed lines name.")] = "spark://HOST:7077",
-    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
+    master: Annotated[
+        str, typer.Option(help="Spark master URL for the printed commands.")
+    ] = "spark://HOST:7077",
+    json: Annotated[bool, typer.Option("--json", help="Print a description of the archive as JSON.")] = False,
 ) -> None:
     """Write an archive of specwire and its dependencies for a cluster's executors, and print how to submit it."""
     from specwire.runtime.spark.cluster.package import write_package

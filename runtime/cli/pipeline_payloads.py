@@ -1,4 +1,4 @@
-"""The option of pipeline commands that names payloads with schemas of their own."""
+"""Option of pipeline commands for payloads with separate schemas."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ if TYPE_CHECKING:
 Payloads = Annotated[
     list[Path] | None,
     typer.Option(
-        help="Profile whose [[payload]] tables become columns of the typed tables; once for each protocol.",
+        help="Profile whose [[payload]] tables become columns of the typed tables; repeat for each protocol.",
         show_default=False,
     ),
 ]
 
 
 def read_payloads(profiles: Sequence[Path] | None, protocol: str | None) -> tuple[PayloadColumn, ...]:
-    """Return the columns that profiles ask for; raises InputError where one cannot be used."""
+    """Return the columns that profiles define; raises InputError if a profile cannot be used."""
     from specwire.runtime.spark.pipeline.payloads import read_profiles
 
     return read_profiles(profiles or (), protocol)

@@ -1,4 +1,4 @@
-"""The options of every pipeline command that say where Spark runs."""
+"""Options of every pipeline command that say where Spark runs."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
 Master = Annotated[
     str | None,
     typer.Option(
-        help="Spark master URL: local[*], spark://HOST:PORT, yarn, k8s://…  [default: local[*], or what "
-        "spark-submit was given]",
+        help="Spark master URL: local[*], spark://HOST:PORT, yarn, k8s://…  [default: local[*], or the "
+        "master of spark-submit]",
         show_default=False,
         rich_help_panel="Spark",
     ),
@@ -22,7 +22,7 @@ Master = Annotated[
 Remote = Annotated[
     str | None,
     typer.Option(
-        help="Spark Connect server, sc://HOST:PORT, in place of a master.",
+        help="Spark Connect server, sc://HOST:PORT, instead of a master.",
         show_default=False,
         envvar="SPARK_REMOTE",
         rich_help_panel="Spark",
@@ -31,7 +31,7 @@ Remote = Annotated[
 Package = Annotated[
     Path | None,
     typer.Option(
-        help="Folder that `specwire pipeline package` wrote, to be shipped to the executors.",
+        help="Folder that `specwire pipeline package` wrote; it is sent to the executors.",
         show_default=False,
         rich_help_panel="Spark",
     ),
@@ -39,7 +39,7 @@ Package = Annotated[
 
 
 def target_of(master: str | None, remote: str | None, package: Path | None) -> Target:
-    """Return where Spark shall run; raises InputError where the options exclude each other."""
+    """Return where Spark must run; raises InputError if the options exclude each other."""
     from specwire.runtime.spark.session.target import Target
 
     return Target(master=master, remote=remote, package=package)

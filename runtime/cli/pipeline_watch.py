@@ -1,4 +1,4 @@
-"""`specwire pipeline watch`: a capture that grows, decoded and answered as it grows, with alerts."""
+"""`specwire pipeline watch`: tables, answers and alerts from a growing capture."""
 
 from __future__ import annotations
 
@@ -65,8 +65,8 @@ def watch(
 ) -> None:
     """Decode a capture while it grows, into the same tables and answers as `pipeline run`, until interrupted.
 
-    An interrupt or SIGTERM lets the batch in hand end and the answers follow. Whatever ends it, the next watch
-    goes on where this one was.
+    An interrupt or SIGTERM lets the batch in hand end and the answers follow. The next watch
+    continues where this one ended, even after a crash.
     """
     try:
         import pyspark  # noqa: F401
@@ -123,9 +123,9 @@ def _request(
 
 
 def asked_of(out: Path, protocol: str | None, payloads: list[Path] | None) -> Asked:
-    """Return what the folder was begun with, if it was, and what is asked for now in its place.
+    """Return the settings of the folder, or defaults, with the given options in their place.
 
-    Raises InputError for a folder or a profile that cannot be used.
+    Raises InputError if the folder or a profile cannot be used.
     """
     import msgspec
 
@@ -168,7 +168,7 @@ def _watch(
 
 @contextmanager
 def asked_to_stop() -> Iterator[threading.Event]:
-    """Give an event that SIGINT and SIGTERM set for the time of a block; a second one changes nothing."""
+    """Yield an event that SIGINT and SIGTERM set in the block; a second signal has no effect."""
     stop = threading.Event()
 
     def note(number: int, frame: FrameType | None) -> None:
@@ -183,6 +183,6 @@ def asked_to_stop() -> Iterator[threading.Event]:
 
 
 def write_line(value: Mapping[str, object]) -> None:
-    """Write one line of JSON to standard output, at once."""
+    """Write one line of JSON to standard output, and flush it."""
     sys.stdout.write(show_json(json_text.dumps(value, ensure_ascii=False)) + "\n")
     sys.stdout.flush()

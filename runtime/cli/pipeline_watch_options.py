@@ -1,4 +1,4 @@
-"""What `specwire pipeline watch` may be told, apart from where Spark runs."""
+"""Options of `specwire pipeline watch`, except those that say where Spark runs."""
 
 from __future__ import annotations
 
@@ -12,30 +12,30 @@ ALERTING = "Alerts"
 Capture = Annotated[Path, typer.Option(help="Folder that segments are written to.", show_default=False)]
 Out = Annotated[
     Path,
-    typer.Option(help="Folder to write; an output of `pipeline run` or `watch` goes on.", show_default=False),
+    typer.Option(
+        help="Folder to write; an output of `pipeline run` or `watch` is continued.", show_default=False
+    ),
 ]
 Protocol = Annotated[
     str | None,
     typer.Option(help="Read every message as this protocol, not as its tap stated.", show_default=False),
 ]
-Once = Annotated[bool, typer.Option("--once", help="Take in what is there, then end.")]
-Every = Annotated[float, typer.Option(min=0.1, help="Seconds between two batches, at least.")]
+Once = Annotated[bool, typer.Option("--once", help="Process the existing segments, then exit.")]
+Every = Annotated[float, typer.Option(min=0.1, help="Minimum seconds between two batches.")]
 AnswersEvery = Annotated[
     float,
     typer.Option(
         min=0,
-        help="Seconds after which the answers follow while messages come; a tenth of it when they pause.",
+        help="Seconds between updates of the answers while messages arrive; a tenth of this in a pause.",
     ),
 ]
-Gap = Annotated[
-    float, typer.Option(min=0, help="Seconds to wait for a segment that is missing between two others.")
-]
-Alerts = Annotated[bool, typer.Option(help="Watch every conversation.", rich_help_panel=ALERTING)]
+Gap = Annotated[float, typer.Option(min=0, help="Seconds to wait for a missing segment between two others.")]
+Alerts = Annotated[bool, typer.Option(help="Watch every conversation for alerts.", rich_help_panel=ALERTING)]
 SilentAfter = Annotated[
     float | None,
     typer.Option(
         min=0,
-        help="Seconds after which a peer is silent.  [default: as the protocol's timers say]",
+        help="Seconds after which a peer is silent.  [default: from the protocol's timers]",
         show_default=False,
         rich_help_panel=ALERTING,
     ),

@@ -1,4 +1,4 @@
-"""What a person, or a program, sees of a watch: a status line and alerts, or lines of JSON."""
+"""Views of a watch: a status line and alerts for a person, or lines of JSON for a program."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from specwire.runtime.spark.pipeline.summary import Summary
 
 
 class View(Listener):
-    """Shows a watch for the time of a block; its methods come on several threads."""
+    """View of a watch for the time of a block. Its methods are called on several threads."""
 
     def __enter__(self) -> Self:
         return self
@@ -30,7 +30,7 @@ class View(Listener):
 
     @abstractmethod
     def tell(self, step: str) -> None:
-        """Show what is being done."""
+        """Show the current step."""
 
     @abstractmethod
     def on_alert(self, alert: Mapping[str, object]) -> None:
@@ -38,14 +38,14 @@ class View(Listener):
 
 
 class Lines(View):
-    """Each event is one object: ``event`` is batch, answers, alert, failure or waiting."""
+    """View with one JSON object for each event: batch, answers, alert, failure or waiting."""
 
     def __init__(self, write: Callable[[Mapping[str, object]], None]) -> None:
         self._write = write
         self._lock = threading.Lock()
 
     def tell(self, step: str) -> None:
-        """Leave steps out: a program waits for batches."""
+        """Ignore steps: a program waits for batches."""
 
     def on_batch(self, batch: Batch, summary: Summary | None) -> None:
         """Write the batch and the totals of the output folder."""
@@ -61,19 +61,19 @@ class Lines(View):
         )
 
     def on_answers(self, summary: Summary | None) -> None:
-        """Write that the answers have followed."""
+        """Write that the answers are up to date."""
         self._put({"event": "answers", **_totals(summary)})
 
     def on_alert(self, alert: Mapping[str, object]) -> None:
-        """Write the alert, its columns as members."""
+        """Write the alert, with its columns as members."""
         self._put({"event": "alert", **alert})
 
     def on_failure(self, text: str) -> None:
-        """Write that a query failed and is begun again."""
+        """Write that a query failed and is started again."""
         self._put({"event": "failure", "text": text})
 
     def on_wait(self) -> None:
-        """Write that another run in the folder is waited for."""
+        """Write that the watch waits for another run in the folder."""
         self._put({"event": "waiting"})
 
     def _put(self, event: Mapping[str, object]) -> None:
@@ -82,7 +82,7 @@ class Lines(View):
 
 
 class Screen(View):
-    """A status line on a terminal, a line for each batch elsewhere; alerts stay above it."""
+    """View with a status line on a terminal, or a line for each batch; alerts stay above it."""
 
     def __init__(self, console: Console) -> None:
         self._console = console
@@ -105,7 +105,7 @@ class Screen(View):
             self._console.print(Text(self._last), soft_wrap=True)
 
     def tell(self, step: str) -> None:
-        """Show a step in the status line, which stays at the end, or as a line."""
+        """Show a step as a line, or in the status line, which remains visible at the end."""
         self._last = step = show(step)
         if self._status is not None:
             self._status.update(Text(step))
@@ -113,7 +113,7 @@ class Screen(View):
             self._console.print(Text(step), soft_wrap=True)
 
     def on_batch(self, batch: Batch, summary: Summary | None) -> None:
-        """Show the totals, and how far behind the traffic the tables are."""
+        """Show the totals, and the delay of the tables behind the traffic."""
         self._segments += batch.segments
         if summary is not None and summary.unknown and not self._unknown:
             self._unknown = True
@@ -123,11 +123,11 @@ class Screen(View):
         self.tell(f"{_count(summary)}; {self._segments:,} segments taken in{behind}{alerts}")
 
     def on_answers(self, summary: Summary | None) -> None:
-        """Show that the answers have followed."""
+        """Show that the answers are up to date."""
         self.tell(f"{_count(summary)}; answers up to date")
 
     def on_alert(self, alert: Mapping[str, object]) -> None:
-        """Show an alert as a line that stays."""
+        """Show an alert as a permanent line."""
         self._alerts += 1
         place = f"{alert['protocol']} {alert['tap']} {alert['conversation']}"
         self._console.print(
@@ -135,11 +135,11 @@ class Screen(View):
         )
 
     def on_failure(self, text: str) -> None:
-        """Show a failure as a line that stays."""
+        """Show a failure as a permanent line."""
         self._console.print(Text(show(f"Spark failed; retrying: {text}", keep="\n\t")), soft_wrap=True)
 
     def on_wait(self) -> None:
-        """Show that another run in the folder is waited for."""
+        """Show that the watch waits for another run in the folder."""
         self.tell("another run is at work in the folder, waiting for it")
 
 

@@ -1,4 +1,4 @@
-"""`specwire run`: the whole job once, from specifications to a report, and a check of its results."""
+"""`specwire run`: the whole job, from specifications to a report, and a check of its results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ JOB_FAILED = 1
 
 def command(
     out: Annotated[
-        Path, typer.Option(help="Folder to work in; the output of an earlier run is replaced.")
+        Path, typer.Option(help="Folder of the job; the output of an earlier run is replaced.")
     ] = Path("out"),
     grammars: GrammarsOption = None,
     master: Annotated[str, typer.Option(help="Spark master URL.")] = "local[*]",
@@ -34,8 +34,9 @@ def command(
 ) -> None:
     """Run peers of four protocols, capture and decode their traffic, write a report, and check the results.
 
-    The packages are generated first. FILEMQ distributes files, Flux brokers answer RPCs, NORFAB workers run jobs,
-    and a ticker is compiled from its specification; all of it is captured at the same time.
+    The packages are generated first. FILEMQ distributes files, Flux brokers answer RPCs, NORFAB
+    workers run jobs, and a ticker is compiled from its specification. All traffic is captured at
+    the same time.
     """
     from specwire.runtime.cli.job.workspace import JobFolderError, check_folder
 
@@ -74,7 +75,7 @@ def _regenerate(grammars: Path | None) -> None:
 
     folder = grammars_folder(grammars)
     if is_shipped(folder):
-        return  # Its packages are installed with it.
+        return  # The packages of shipped grammars are installed.
     target = folder.resolve().parent / "generated"
     changed = regenerate(folder, target)
     messages().print(

@@ -1,1 +1,1 @@
-"""The job of `specwire run`: four protocols at work on loopback, one capture, one set of tables, one report."""
+"""Job of `specwire run`: four protocols on loopback, one capture, one set of tables, one report."""

@@ -1,7 +1,7 @@
-"""Checks at the end of a job: what the peers counted must be what the tables hold.
+"""Checks at the end of a job: the counts of the peers must equal the counts in the tables.
 
-Both sides are independent. Files are compared by digests of the folders. The peers count while they run; the tables
-are read back with pyarrow, after Spark has decoded the capture.
+Both sides are independent. Files are compared by digests of the folders. The peers count while they
+run. The tables are read back with pyarrow, after Spark has decoded the capture.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def compare_files(published: Path, inboxes: Mapping[str, Path]) -> Iterator[str]
 
 
 def compare_taps(recorded: tuple[Recorded, ...], summary: Summary) -> Iterator[str]:
-    """Yield a sentence for each tap that dropped messages, or whose messages were not all decoded."""
+    """Yield a sentence for each tap with dropped messages, or with messages missing in the tables."""
     decoded = {tap.tap: tap for tap in summary.taps}
     for tap in recorded:
         if tap.dropped:
@@ -50,7 +50,7 @@ def compare_taps(recorded: tuple[Recorded, ...], summary: Summary) -> Iterator[s
 
 
 def check_filemq(result: FilemqResult, recorded: tuple[Recorded, ...], summary: Summary) -> Iterator[str]:
-    """Yield a sentence for each difference between the counters of the FILEMQ peers and the tables."""
+    """Yield a sentence for each difference between the FILEMQ peers' counters and the tables."""
     yield from (f"a FILEMQ peer refused {refusal}" for refusal in result.refusals)
     moved = sum(peer.messages for peer in result.peers)
     taken = sum(tap.recorded for tap in recorded if tap.protocol == "filemq")
@@ -63,10 +63,10 @@ def check_filemq(result: FilemqResult, recorded: tuple[Recorded, ...], summary: 
 
 
 def check_flux(result: FluxResult, tables: Path) -> Iterator[str]:
-    """Yield a sentence for each difference between what the Flux clients counted and the answers `requests`."""
+    """Yield a sentence for each difference between the Flux clients' counts and `requests`."""
     yield from result.faults
     requests = _rows(tables / "answers" / "requests", "tap", "topic", "outcome")
-    # Every call crosses the network once, and so is seen once by the tap of rank 0.
+    # Every call crosses the network once, so the tap of rank 0 sees it once.
     outcomes = [
         row["outcome"]
         for row in requests
@@ -81,7 +81,7 @@ def check_flux(result: FluxResult, tables: Path) -> Iterator[str]:
 
 
 def check_norfab(result: NorfabResult, tables: Path) -> Iterator[str]:
-    """Yield a sentence for each difference between the outcomes of the NORFAB jobs and the answers `jobs`."""
+    """Yield a sentence for each difference between the NORFAB jobs and the table `jobs`."""
     yield from result.faults
     outcomes = [row["outcome"] for row in _rows(tables / "answers" / "jobs", "outcome")]
     for outcome, counted in (("done", result.done), ("failed", result.failed)):
@@ -91,7 +91,7 @@ def check_norfab(result: NorfabResult, tables: Path) -> Iterator[str]:
 
 
 def check_ticker(result: TickerResult, tables: Path) -> Iterator[str]:
-    """Yield a sentence for each difference between the quotes received and the typed table `Quote`."""
+    """Yield a sentence for each difference between the received quotes and the table `Quote`."""
     yield from result.faults
     quotes = _rows(tables / "typed" / ticker_part.NAME / "Quote", "seq", "symbol", "price")
     if len(quotes) != result.quotes:

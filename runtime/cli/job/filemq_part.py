@@ -1,7 +1,7 @@
 """A FILEMQ server and two clients: a folder with files is distributed while it changes.
 
-One file is changed, one deleted and one added during the transfer. The part ends when both inboxes equal the
-published folder.
+One file is changed, one deleted and one added during the transfer. The part ends when both inboxes
+equal the published folder.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Progress = Callable[[int, int], None]
 
 
 class Moved(msgspec.Struct, frozen=True):
-    """Counters of one peer: messages in both directions, all octets, and octets and chunks of file content."""
+    """Counters of one peer: messages, octets, content octets and chunks, in both directions."""
 
     name: str
     messages: int
@@ -40,7 +40,7 @@ class Moved(msgspec.Struct, frozen=True):
 
 
 class FilemqResult(msgspec.Struct, frozen=True):
-    """Counters of the server and the clients, refused messages, and the seconds that the transfer took."""
+    """Counters of the server and the clients, refused messages, and duration in seconds."""
 
     peers: tuple[Moved, ...]
     refusals: tuple[str, ...]
@@ -53,8 +53,8 @@ async def run_filemq(
     """Distribute `published` to the inboxes, given by client name.
 
     Raises:
-        TimeoutError: an inbox did not equal the published folder `timeout_s` seconds after the change; the text names
-            differences.
+        TimeoutError: an inbox did not equal the published folder `timeout_s` seconds after the
+            change; the text names differences.
     """
     began = asyncio.get_running_loop().time()
     refusals: list[str] = []

@@ -1,7 +1,7 @@
 """A Flux instance of three brokers: RPCs over one hop, RPCs that fail, and events to every rank.
 
-The service runs in the broker of rank 0. Clients of ranks 1 and 2 call it, so each request and its response cross the
-overlay network once.
+The service runs in the broker of rank 0. Clients of ranks 1 and 2 call it, so each request and its
+response cross the overlay network once.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class _Number(msgspec.Struct):
 
 
 class FluxResult(msgspec.Struct, frozen=True):
-    """Counts of RPCs by outcome, events published and events received by all subscribers, and wrong results."""
+    """Counts of RPCs by outcome, of events published and received, and a list of wrong results."""
 
     answered: int
     failed: int
@@ -46,7 +46,7 @@ class FluxResult(msgspec.Struct, frozen=True):
 
 
 class _Calculator:
-    """The service: squares integers, and takes roots of perfect squares only."""
+    """Service that squares integers, and computes roots of perfect squares only."""
 
     async def square(self, request: ServiceRequest) -> dict[str, int]:
         return {"number": request.read(_Number).number ** 2}
@@ -61,7 +61,7 @@ class _Calculator:
 async def run_flux(taps: Taps) -> FluxResult:
     """Start the instance, call the service, publish events, and stop the instance."""
     async with AsyncExitStack() as stack:
-        # The address of a local socket holds about 100 octets, so the job's own folder may be too long.
+        # The address of a local socket holds about 100 octets: too few for the path of some jobs.
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory(prefix="specwire-")))
         tree = Tree(SIZE)
         settings = Settings(tree, owner=os.getuid())

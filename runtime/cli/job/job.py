@@ -1,4 +1,4 @@
-"""The job of `specwire run`: peers of four protocols at work, one capture, one pipeline, one report.
+"""Job of `specwire run`: peers of four protocols, one capture, one pipeline, one report.
 
 The job owns its output folder (`workspace`):
 
@@ -45,7 +45,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Peers(msgspec.Struct, frozen=True):
-    """What the peers of each protocol counted, and what the taps recorded."""
+    """Counts of the peers of each protocol, and of the taps."""
 
     filemq: FilemqResult
     flux: FluxResult
@@ -74,10 +74,12 @@ def run_job(
     """Run the job in `out`; return the counts of the peers and the summary of the tables.
 
     Raises:
-        JobFolderError: `out` holds something that is not an earlier job.
-        TimeoutError: FILEMQ had not finished after `timeout_s` seconds, or another peer after twice as many.
+        JobFolderError: `out` is not empty and not the folder of an earlier job, or another job runs
+            in it.
+        TimeoutError: FILEMQ had not finished after `timeout_s` seconds, or another peer after twice
+            as many.
         CaptureError: the capture could not be written.
-        FluxError: a call failed that must not.
+        FluxError: a call failed unexpectedly.
         JobError: Spark failed.
     """
     with own_folder(out):

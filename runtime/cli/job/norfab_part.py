@@ -1,4 +1,4 @@
-"""A NORFAB broker, two workers and a client: jobs for all workers, for any one of them, and jobs that fail."""
+"""A NORFAB broker, two workers and a client, with jobs for all, jobs for any, and failing jobs."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ CONCURRENT = 5
 
 
 class NorfabResult(msgspec.Struct, frozen=True):
-    """Counts of jobs by outcome, results of workers, and jobs whose outcome or results were wrong."""
+    """Counts of jobs by outcome and of results, and jobs with a wrong outcome or result."""
 
     done: int
     failed: int
@@ -52,7 +52,8 @@ async def run_norfab(folder: Path, taps: Taps) -> NorfabResult:
             NorfabWorker(endpoint, name, SERVICE, _Fleet, folder=folder / name) for name in WORKERS
         )
         async with first, second, NorfabClient(endpoint) as client:
-            # A job for all goes to the workers known at that time, so each worker gets a job by its name first.
+            # A job for all goes to the workers known at that time. So each worker gets a job by its
+            # name first.
             first_jobs = [(name, await client.run(SERVICE, "show_version", targets=name)) for name in WORKERS]
             limit = asyncio.Semaphore(CONCURRENT)
 
@@ -76,7 +77,7 @@ _KINDS = (("show_version", "all"), ("show_version", "any"), ("ping", "leaf-2"))
 
 
 def _find_fault(targets: str, job: JobResult) -> str | None:
-    """Return a sentence if the job did not end as it must."""
+    """Return a sentence if the outcome or the results of a job are wrong."""
     results = {name: None if part.failed else part.result for name, part in job.results.items()}
     if job.task == "ping":
         right = job.failures.keys() == {"leaf-2"} and "no device spine-9" in job.failures["leaf-2"]

@@ -1,4 +1,4 @@
-"""The taps of a job: one for each recorded peer, all writing to one capture folder."""
+"""Taps of a job: one for each recorded peer, all writing to one capture folder."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Recorded(msgspec.Struct, frozen=True):
 
 
 class Taps:
-    """Opens taps on a capture folder and closes them at the end of the block."""
+    """Taps on one capture folder, closed at the end of the block."""
 
     def __init__(self, capture: Path) -> None:
         self._capture = capture

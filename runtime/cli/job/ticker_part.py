@@ -1,7 +1,7 @@
-"""A protocol compiled during the job: a ticker, specified in nine lines, with a server and a client.
+"""A protocol compiled during the job: a ticker, specified in nine lines, with server and client.
 
-The specification is imported, compiled and loaded as any user's would be. The server is a ROUTER, the client a
-DEALER; every message is encoded and decoded by the generated package.
+The specification is imported, compiled and loaded in the same way as a user's. The server is a
+ROUTER, the client a DEALER. The generated package encodes and decodes every message.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ async def run_ticker(ticker: ModuleType, taps: Taps) -> TickerResult:
 
     Raises:
         ConnectionError: the connection was lost.
-        TransportError: the server could not bind, or the client not connect.
+        TransportError: the server could not bind, or the client could not connect.
     """
     tap = taps.open(NAME, "ticker-server", ticker.EDITION)
     prices = make_prices()

@@ -1,10 +1,12 @@
-"""The folder of a job, and the files in it that FILEMQ distributes.
+"""Folder of a job, and the files in it that FILEMQ distributes.
 
-A job's folder contains `MARK`, which is locked while the job runs. The folder of an earlier job, which the content of
-its mark tells, is emptied; any other folder that is not empty is refused.
+A job's folder contains `MARK`, which is locked while the job runs. The content of the mark
+identifies the folder of an earlier job, which is emptied. Any other folder that is not empty is
+rejected.
 
-The distributed files are modules of Python's standard library, so names, sizes and contents are realistic. Special
-cases are added: an empty file, a name with spaces and non-ASCII letters, and a file of many chunks.
+The distributed files are modules of Python's standard library, so names, sizes and contents are
+realistic. Special cases are added: an empty file, a name with spaces and non-ASCII letters, and a
+file of many chunks.
 """
 
 from __future__ import annotations
@@ -39,7 +41,7 @@ class JobFolderError(Exception):
 
 
 def check_folder(out: Path) -> None:
-    """Raise JobFolderError if `out` exists, is not empty, and is not the folder of an earlier job."""
+    """Raise JobFolderError if `out` is a file, or is neither empty nor an earlier job's folder."""
     if out.exists() and not out.is_dir():
         raise JobFolderError(f"{out} is a file; name a folder with --out")
     if out.is_dir() and any(out.iterdir()) and not _is_mark(out / MARK):
@@ -47,7 +49,10 @@ def check_folder(out: Path) -> None:
 
 
 def _is_mark(path: Path) -> bool:
-    """Return whether a file is the mark of a job, of this version or an earlier one: running, or with its result."""
+    """Return whether a file is the mark of a job of this or an earlier version.
+
+    A mark states that the job runs, or contains its result.
+    """
     try:
         mark = json.loads(path.read_bytes())
     except (OSError, ValueError):
@@ -102,7 +107,7 @@ def make_files(folder: Path, *, small_files: int = SMALL_FILES, large_octets: in
 
 
 def _write_large(path: Path, octets: int) -> None:
-    """Write octets that do not repeat, so that chunks in the wrong order are found; the same in every run."""
+    """Write octets that do not repeat, to detect misplaced chunks; the same in every run."""
     source = random.Random(octets)
     with path.open("wb") as file:
         for start in range(0, octets, BLOCK_OCTETS):
