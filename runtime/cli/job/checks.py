@@ -36,7 +36,7 @@ def compare_files(published: Path, inboxes: Mapping[str, Path]) -> Iterator[str]
 
 
 def compare_taps(recorded: tuple[Recorded, ...], summary: Summary) -> Iterator[str]:
-    """Yield a sentence for each tap with dropped messages, or with messages missing in the tables."""
+    """Yield a sentence for each tap with dropped messages, or with another count in the tables."""
     decoded = {tap.tap: tap for tap in summary.taps}
     for tap in recorded:
         if tap.dropped:

@@ -1,1 +1,1 @@
-"""A growing capture on Spark: watched as it grows, with alerts, and as a declarative pipeline."""
+"""Growing captures on Spark: a watch with tables, answers and alerts, and declarative pipelines."""

@@ -1,8 +1,8 @@
-"""Where alerts go: a table that has each of them once, and lines for whoever wants them at once.
+"""Outputs of alerts: a table that has each alert once, and lines for immediate use.
 
-A batch of alerts is one file, named after the stream and the batch and renamed into place, so that a batch that
-runs again after a crash replaces its own file. Lines are written before the file and cannot be taken back: after
-a crash the last ones may come twice.
+The alerts of one day in a batch are one file, named after the stream and the batch and renamed into
+place. A batch that runs again after a crash therefore replaces its own files. Lines are written
+before the files and cannot be undone: after a crash the last lines may be written twice.
 """
 
 from __future__ import annotations
@@ -29,13 +29,13 @@ TABLE = "alerts"
 DATE = StructField("date", DateType(), metadata={"comment": "of ts, in UTC"})
 
 Line = Callable[[Mapping[str, object]], None]
-"""Takes one alert as JSON's types."""
+"""Called with one alert, in JSON types."""
 
 
 def store_alerts(out: Path, stream: str, batch: int, found: DataFrame, line: Line | None = None) -> int:
-    """Write the alerts of one batch into the table of an output folder; return how many there are.
+    """Write the alerts of one batch into the table of an output folder; return their number.
 
-    Raises JobError where a file cannot be written.
+    Raises JobError if a file cannot be written.
     """
     rows = found.toArrow()
     try:
@@ -50,14 +50,14 @@ def store_alerts(out: Path, stream: str, batch: int, found: DataFrame, line: Lin
 
 
 def tell(rows: pa.Table, line: Line | None) -> None:
-    """Give each row of alerts to `line`, if there is one."""
+    """Call `line`, if there is one, with each row of alerts."""
     if line is not None:
         for row in rows.to_pylist():
             line({name: _plain(value) for name, value in row.items()})
 
 
 def alert_file(stream: str, batch: int) -> str:
-    """Return the name of the file that has the alerts of one batch, those of one day."""
+    """Return the name of the file with the alerts of one batch and day."""
     return f"alerts-{stream[:8]}-{batch:06d}.parquet"
 
 
@@ -69,7 +69,7 @@ def _store(out: Path, stream: str, batch: int, rows: pa.Table) -> None:
 
 
 def read_alerts(spark: SparkSession, out: Path) -> DataFrame:
-    """Return the table of alerts; without rows where there have been none."""
+    """Return the table of alerts, which has no rows if there have been none."""
     schema = StructType([*ALERTS, DATE])
     if not (out / TABLE).is_dir():
         return spark.createDataFrame([], schema)
@@ -93,7 +93,10 @@ def _plain(value: object) -> object:
 
 
 def line_writer(path: Path) -> Line:
-    """Return what appends each alert to a file as one line of JSON; InputError where it cannot be written."""
+    """Return a function that appends each alert to a file as one line of JSON.
+
+    Raises InputError if the file cannot be written.
+    """
     try:
         path.open("a").close()
     except OSError as error:

@@ -1,9 +1,10 @@
-"""Alerts on Spark: every conversation of a growing capture watched by `transformWithState`.
+"""Alerts on Spark: `transformWithState` watches every conversation of a growing capture.
 
     segments --notice--> bundles --by tap and conversation--> Watcher --> alerts
 
-What a conversation is remembered by (`specwire.runtime.spark.live.conversing`) is one value in Spark's state
-store, and silence is a timer on the clock, so both outlive a restart. The session needs `STATE_SETTINGS`.
+The memory of a conversation (`specwire.runtime.spark.live.conversing`) is one value in Spark's
+state store, and silence is a processing-time timer. Both survive a restart. The session needs
+`STATE_SETTINGS`.
 """
 
 from __future__ import annotations
@@ -84,7 +85,7 @@ ALERTS = StructType(
 
 
 class NoticedSource(DataSource):
-    """What segments hold for a watcher of conversations; options are those of a stream, and ``protocol``."""
+    """Data source of bundles of messages; its options are those of a stream, and ``protocol``."""
 
     @classmethod
     def name(cls) -> str:
@@ -103,25 +104,28 @@ class NoticedSource(DataSource):
 
 
 def read_bundles(path: Path, wanted: Wanted, *, override: str | None) -> Iterator[tuple[Any, ...]]:
-    """Yield the bundles of a segment; a watcher ignores messages that it has seen, whatever is `wanted`."""
+    """Yield the bundles of a segment.
+
+    `wanted` is not used, because a watcher ignores messages that it has seen.
+    """
     for bundle in notice(path, override):
         place = (bundle.protocol, bundle.tap, bundle.conversation, bundle.peer)
         yield (*place, bundle.messages[0].seq, pack(bundle.messages))
 
 
 class Watcher(StatefulProcessor):
-    """Watches each conversation, keyed by protocol, tap and conversation."""
+    """Watcher of each conversation, keyed by protocol, tap and conversation."""
 
     def __init__(self, rules: Rules) -> None:
         self._rules = rules
 
     def init(self, handle: StatefulProcessorHandle) -> None:
-        """Take the one value that is remembered."""
+        """Open the state value of a conversation."""
         self._handle = handle
         self._memory = handle.getValueState("conversation", "octets BINARY")
 
     def handleInputRows(self, key: Any, rows: Iterator[Row], timerValues: TimerValues) -> Iterator[Row]:
-        """Observe the messages of one conversation in their order."""
+        """Observe the messages of one conversation in order; return its alerts."""
         bundles = sorted((row.asDict() for row in rows), key=lambda row: cast(int, row["first_seq"]))
         now_ms = timerValues.getCurrentProcessingTimeInMs()
         conversation = self._recall() or Conversation.begin(key[0])
@@ -136,7 +140,7 @@ class Watcher(StatefulProcessor):
     def handleExpiredTimer(
         self, key: Any, timerValues: TimerValues, expiredTimerInfo: ExpiredTimerInfo
     ) -> Iterator[Row]:
-        """Look for silent sides; forget a conversation in which everybody has been silent for long."""
+        """Return alerts for silent sides; forget a conversation that is silent for long."""
         conversation = self._recall()
         if conversation is None:
             return iter(())
@@ -154,14 +158,14 @@ class Watcher(StatefulProcessor):
         return Conversation.load(bytes(stored[0])) if stored else None
 
     def _remember(self, conversation: Conversation) -> None:
-        """Store a conversation, with one timer; nothing of one that is over."""
+        """Store a conversation and register its timer; clear both if the conversation is over."""
         if conversation.over:
             if conversation.timer_ms is not None:
                 self._handle.deleteTimer(conversation.timer_ms)
             self._memory.clear()
             return
         if conversation.timer_ms is None:
-            # One timer at a time: when it expires, it is seen who spoke in the meantime.
+            # One timer at a time: when it expires, `find_silent` checks which sides have spoken.
             conversation.timer_ms = conversation.next_look_ms(self._rules)
             self._handle.registerTimer(conversation.timer_ms)
         self._memory.update((conversation.dump(),))
@@ -177,7 +181,7 @@ def _row(key: Any, conversation: Conversation, alert: Alert, now_ms: int) -> Row
 
 
 def _moment(micros: int) -> datetime:
-    """The time so many microseconds after 1970; a clock may state times that Python has no dates for."""
+    """Return the time `micros` after 1970; the maximum if it is beyond the range of `datetime`."""
     try:
         return datetime(1970, 1, 1, tzinfo=UTC) + timedelta(microseconds=micros)
     except OverflowError:
@@ -187,7 +191,7 @@ def _moment(micros: int) -> datetime:
 def watch_conversations(
     spark: SparkSession, options: dict[str, str], rules: Rules, *, override: str | None = None
 ) -> DataFrame:
-    """Return the alerts of a growing capture as a stream; `options` as of `state_options`."""
+    """Return the alerts of a growing capture as a stream; `options` come from `state_options`."""
     spark.dataSource.register(NoticedSource)
     reader = spark.readStream.format(FORMAT).options(**options)
     if override is not None:

@@ -2,14 +2,14 @@
 
     segments --a query of the server--> OUT/alerts --> emitted by this program
 
-The server keeps the state of conversations, and stores alerts (`StoreAlerts`). Its query would
-outlive this program: a server continues the queries of a session that nobody asks for any more. So
-this program writes a new word into a file now and then, and the query ends once the word stays the
+The server keeps the state of conversations and stores alerts (`StoreAlerts`). Its query would
+outlive this program, because a server continues the queries of an abandoned session. Therefore this
+program regularly writes a new random word into a file, and the query ends if the word stays the
 same.
 
-Alerts are emitted in their order, each once but for a crash. A batch is emitted after Spark has
-committed it, because its file for each day is there then, and its number is stored after that: so
-after a crash the last alerts may be emitted twice, and none is skipped.
+Alerts are emitted in order. A batch is emitted after Spark has committed it, when its file for each
+day exists. Its number is stored afterwards. After a crash the last alerts may therefore be emitted
+twice, and none is skipped.
 """
 
 from __future__ import annotations
@@ -37,25 +37,25 @@ from specwire.runtime.spark.live.work import Watch, Work
 from specwire.runtime.spark.reading.stream import state_options
 
 TOLD = "told.json"
-"""In the watch's folder: which alerts were emitted."""
+"""File in the watch's folder: the last batch whose alerts were emitted."""
 
 WORD = "watched"
-"""In the watch's folder: the file that says that somebody watches."""
+"""File in the watch's folder: its changes show that a watch is running."""
 
 WORD_S = 5.0
-"""Time between two words, in seconds."""
+"""Seconds between two words."""
 
 LOOK_S = 0.5
-"""Time between two looks at the server's query, and at what it has found, in seconds."""
+"""Seconds between two checks of the server's query and its alerts."""
 
 ABANDONED_S = 120.0
-"""Time with one word after which the server's query ends itself, in seconds."""
+"""Seconds without a new word after which the server's query ends."""
 
 
 class StoreAlerts:
-    """Stores each batch of alerts.
+    """Callable that stores each batch of alerts.
 
-    Called in a process of the server, one for each beginning of the query.
+    It runs in a process of the server. Each start of the query has its own process.
     """
 
     def __init__(self, out: Path, *, clock: Callable[[], float] = time.monotonic) -> None:
@@ -65,7 +65,7 @@ class StoreAlerts:
         self._heard_s: float | None = None
 
     def __call__(self, found: DataFrame, number: int) -> None:
-        """Store a batch; JobError where it cannot be stored, or nobody has watched for long."""
+        """Store a batch; JobError if it cannot be stored, or no watch has run for `ABANDONED_S`."""
         folder = self._out / FOLDER
         word = _read_word(folder)
         now_s = self._clock()
@@ -83,19 +83,19 @@ def _read_word(folder: Path) -> bytes:
 
 
 def _query_id(checkpoint: Path) -> str:
-    """The id of a query, which Spark writes into its checkpoint before the first batch."""
+    """Return the id of a query, which Spark writes into its checkpoint before the first batch."""
     found = msgspec.json.decode((checkpoint / "metadata").read_bytes(), type=dict[str, str])
     return found["id"]
 
 
 @contextmanager
 def saying_so(folder: Path) -> Iterator[None]:
-    """Let the server's query know, for the time of a block, that somebody watches."""
+    """Write new words during the block, so that the server's query does not end."""
     done = threading.Event()
 
     def say() -> None:
         while True:
-            # Where the disk is full for a moment, the next word does.
+            # After a temporary failure, such as a full disk, the next word is enough.
             with suppress(JobError):
                 write_aside(folder / WORD, secrets.token_hex(8).encode())
             if done.wait(WORD_S):
@@ -111,7 +111,7 @@ def saying_so(folder: Path) -> Iterator[None]:
 
 
 class ServerAlerts:
-    """The server's query, and the alerts that it finds."""
+    """Query of alerts on the server, whose alerts this process emits."""
 
     look_s = LOOK_S
 
@@ -131,12 +131,12 @@ class ServerAlerts:
         self.running = Running(begin)
 
     def follow(self, stop: threading.Event, now_s: float) -> None:
-        """Begin the query again where it failed, and tell of new alerts."""
+        """Start the query again if it failed, and emit new alerts."""
         self.running.mend(self._work.tell_failure, stop, now_s)
         self.tell()
 
     def tell(self) -> None:
-        """Tell of the alerts of all batches that were committed."""
+        """Emit the alerts of all committed batches."""
         query = self.running.query
         if query is not None:
             self._work.tell_alerts(self._telling.tell(query.id))
@@ -144,40 +144,41 @@ class ServerAlerts:
 
 @contextmanager
 def naming_what_is_missing() -> Iterator[None]:
-    """Turn the failure of a server that cannot import what its query is made of into JobError."""
+    """Raise JobError in place of the import error of a server that lacks specwire."""
     try:
         yield
     except PySparkException as error:
         if "No module named" not in str(error):
             raise
         raise JobError(
-            "the Connect server's Python lacks specwire, which alerts need: install it there, or leave them out "
+            "the Connect server's Python lacks specwire, which alerts need: install it there, or turn alerts off "
             "with --no-alerts"
         ) from error
 
 
 class Told(msgspec.Struct, frozen=True):
-    """The last batch of a stream that was told of."""
+    """The last batch of a stream whose alerts were emitted."""
 
     stream: str
     number: int
 
 
 def last_commit(checkpoint: Path) -> int:
-    """Return the number of the last batch that Spark has committed, -1 where there is none."""
+    """Return the number of the last batch that Spark has committed; -1 if there is none."""
     numbers = (path.name for path in (checkpoint / "commits").glob("*") if path.name.isdigit())
     return max(map(int, numbers), default=-1)
 
 
 def forget_told(folder: Path) -> None:
-    """Forget what was told, where somebody else tells from now on."""
+    """Delete the record of emitted alerts, because another query emits them from now on."""
     (folder / TOLD).unlink(missing_ok=True)
 
 
 class Telling:
-    """Emits new alerts of an output folder; `folder` has the query's checkpoint and the position.
+    """Emitter of new alerts; `folder` has the query's checkpoint and the record of emitted alerts.
 
-    What was committed before this was made counts as told, unless it is noted that it was not.
+    Batches that were committed before this object was created count as emitted, unless the record
+    says otherwise.
     """
 
     def __init__(self, out: Path, folder: Path, line: Line | None) -> None:
@@ -189,9 +190,9 @@ class Telling:
         self._told: Told | None = None
 
     def tell(self, stream: str) -> int:
-        """Give the alerts that the query of this id has found since the last call.
+        """Emit the alerts that the query with this id has found since the last call.
 
-        Return how many.
+        Return their number.
         """
         told = self._told or self._recall(stream)
         last = last_commit(self._checkpoint)

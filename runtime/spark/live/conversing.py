@@ -1,19 +1,20 @@
-"""One conversation, watched as it happens: what is an alert, and what must be remembered for the next.
+"""State of one watched conversation: when it raises an alert, and what it remembers.
 
-Three things are alerts:
+There are three kinds of alerts:
 
-- ``violation``: a message that the dialog does not allow where it came, in the concurrent reading. A protocol
-  with several dialogs is watched by all of them until they differ; what none of the rest allows is a violation.
+- ``violation``: a message that the dialog does not allow in its state, in the concurrent reading.
+  If a protocol has several dialogs, all of them watch until they differ. A message that none of the
+  remaining dialogs allows is a violation.
 - ``undecodable``: frames that are not a message of the protocol.
-- ``silent``: a side that spoke before and was not heard for a time, while the dialog is not over. That time is
-  told by the clock of who watches, so clocks of two hosts that differ do no harm; it is counted from when a
-  message was read.
+- ``silent``: a side that spoke before has not been heard for a time, and the dialog is not over.
+  The time is measured by the watcher's clock from the reading of the last message, so a clock
+  difference between two hosts has no effect.
 
-Alerts must stay few whatever a peer sends: after a violation or an undecodable message of a conversation,
-further ones are counted for `Rules.repeat_s` and not told; the next that is told states the count. Silence is
-told once, until the side is heard again. A message that comes again, or after later ones of its tap, is passed
-over. What is remembered is a few hundred octets and the keys of open requests, `OPEN_KEYS` at most for each kind
-of request.
+The number of alerts is limited, whatever a peer sends. After a violation or an undecodable message,
+further ones of the conversation are counted but not emitted for `Rules.repeat_s`. The next emitted
+alert states the count. Silence of a side is emitted once, until the side is heard again. A repeated
+message, or one that arrives after later ones of its tap, is ignored. The state is a few hundred
+octets and the keys of open requests, `OPEN_KEYS` at most for each kind of request.
 """
 
 from __future__ import annotations
@@ -34,19 +35,19 @@ from specwire.runtime.spark.live.noticing import Noticed, dialogs
 Kind = Literal["violation", "undecodable", "silent"]
 
 OPEN_KEYS = 1024
-"""Open requests of one kind that a conversation is watched by; the longest silent are forgotten."""
+"""Maximum open requests of one kind in a conversation; the longest silent are forgotten."""
 
 SIDES = 8
-"""Sides of a conversation whose silence is looked for; a capture may state any letter for a sender."""
+"""Maximum sides of a conversation to watch for silence; a capture may state any sender."""
 
 
 class Rules(msgspec.Struct, frozen=True):
-    """When to tell.
+    """Rules for alerts.
 
     Attributes:
-        silent_s: seconds after which a side is silent; None for what the answers take for silence.
-        repeat_s: seconds in which further findings of a conversation are counted and not told.
-        forget_s: seconds after which nothing is remembered of a conversation that is silent on all sides.
+        silent_s: seconds after which a side is silent; None for the limit that the answers use.
+        repeat_s: seconds in which further findings of a conversation are only counted.
+        forget_s: seconds after which a conversation that is silent on all sides is forgotten.
     """
 
     silent_s: float | None = None
@@ -59,17 +60,18 @@ class Rules(msgspec.Struct, frozen=True):
 
 
 class Alert(msgspec.Struct, frozen=True):
-    """Something to tell.
+    """An alert.
 
     Attributes:
-        ts: when it happened, microseconds since 1970; for silence, when the side was last heard.
+        ts: time of the finding, microseconds since 1970; for silence, when the side was last heard.
         kind: see the module.
-        sender: role letter of the side that did it.
-        seq, message: of the message; None for silence, and `message` for frames that are none.
-        state: of the dialog; None where no dialog is watched.
-        expected: what the dialog would have allowed, each as ``ROLE:Message``.
-        text: one sentence.
-        suppressed: findings of the conversation that were not told before this one.
+        sender: role letter of the side that caused it.
+        seq, message: number and class of the message. Both are None for silence, and `message` is
+            None for undecodable frames.
+        state: state of the dialog; None if no dialog is watched.
+        expected: messages that the dialog would have allowed, each as ``ROLE:Message``.
+        text: finding as one sentence.
+        suppressed: number of earlier findings of the conversation that were not emitted.
     """
 
     ts: int
@@ -84,7 +86,10 @@ class Alert(msgspec.Struct, frozen=True):
 
 
 class Heard(msgspec.Struct, array_like=True):
-    """A side of the conversation: its last message's time, when that was read, and whether silence was told."""
+    """A side of the conversation: time and reading time of its last message.
+
+    `told` says whether an alert for its silence was emitted.
+    """
 
     ts: int
     read_ms: int
@@ -92,14 +97,14 @@ class Heard(msgspec.Struct, array_like=True):
 
 
 class Conversation(msgspec.Struct):
-    """What is remembered of a conversation.
+    """State of a conversation.
 
     Attributes:
-        watched: by name of the dialog, where its session is.
-        last_seq: of the last message, -1 before the first.
+        watched: state of the session of each dialog, by the dialog's name.
+        last_seq: number of the last message, -1 before the first.
         heard: sides by role letter.
-        quiet_until_ms: until then findings are counted and not told.
-        timer_ms: when to look for silence next; None where nobody waits.
+        quiet_until_ms: time until which findings are only counted.
+        timer_ms: time of the next check for silence; None if no timer is set.
     """
 
     protocol: str
@@ -113,14 +118,14 @@ class Conversation(msgspec.Struct):
 
     @classmethod
     def begin(cls, protocol: str) -> Conversation:
-        """Return a conversation of which nothing was heard."""
+        """Return a conversation without messages."""
         return cls(
             protocol, watched={name: Memory(_start(dialog)) for name, dialog in dialogs(protocol).items()}
         )
 
     @classmethod
     def load(cls, octets: bytes) -> Conversation | None:
-        """Return what `dump` stored; None where another version did, whose dialogs were others."""
+        """Return what `dump` stored; None if a version with other dialogs stored it."""
         try:
             found = _decoder.decode(octets)
         except msgspec.ValidationError:
@@ -132,17 +137,20 @@ class Conversation(msgspec.Struct):
         return found
 
     def dump(self) -> bytes:
-        """Return everything as octets to be stored."""
+        """Return the state as octets."""
         return msgspec.msgpack.encode(self)
 
     @property
     def over(self) -> bool:
-        """Whether every dialog that is left is closed, so that nothing more may come."""
+        """Whether every remaining dialog is closed, so that it allows no more messages."""
         left = [(dialogs(self.protocol)[name], memory) for name, memory in self.watched.items()]
         return bool(left) and all(dialog.phases[memory.state].closed for dialog, memory in left)
 
     def observe(self, messages: Sequence[Noticed], now_ms: int, rules: Rules) -> Iterator[Alert]:
-        """Take note of messages in the order of `seq`; `now_ms` is the watcher's clock since 1970."""
+        """Process messages in the order of `seq`, and yield alerts.
+
+        `now_ms` is the watcher's clock, milliseconds since 1970.
+        """
         sessions = {name: _session(self.protocol, name) for name in self.watched}
         for name, session in sessions.items():
             session.recall(self.watched[name])
@@ -158,7 +166,7 @@ class Conversation(msgspec.Struct):
         self.watched = {name: session.memory() for name, session in sessions.items()}
 
     def find_silent(self, now_ms: int, rules: Rules) -> Iterator[Alert]:
-        """Yield an alert for each side that has been silent for too long and was not told."""
+        """Yield an alert for each side that has been silent for too long and has no alert yet."""
         silence_ms = rules.silence_ms(self.protocol)
         for sender, heard in sorted(self.heard.items()):
             since_ms = now_ms - heard.read_ms
@@ -170,7 +178,7 @@ class Conversation(msgspec.Struct):
             yield Alert(heard.ts, "silent", sender, None, None, states, (), text)
 
     def next_look_ms(self, rules: Rules) -> int:
-        """Return when a side will be silent; where all are, when the conversation may be forgotten."""
+        """Return when the next side will be silent; if all are, when to forget the conversation."""
         silence_ms = rules.silence_ms(self.protocol)
         waiting = [heard.read_ms + silence_ms for heard in self.heard.values() if not heard.told]
         if waiting:
@@ -185,7 +193,7 @@ class Conversation(msgspec.Struct):
                 session.malformed(message.sender)
             text = message.fault or ""
             return Alert(message.ts, "undecodable", message.sender, message.seq, None, states, (), text)
-        # Sessions that cannot be the dialog of this conversation are dropped, but never the last ones.
+        # Sessions that cannot be the dialog of this conversation are removed, but never the last.
         seen = _seen(message.name, message.values)
         found = {name: session.observe(message.sender, seen) for name, session in sessions.items()}
         violations = {name: violation for name, violation in found.items() if violation is not None}
@@ -227,7 +235,7 @@ def _session(protocol: str, name: str) -> DialogSession:
 
 
 def _seen(name: str, values: dict[str, int | str | None]) -> object:
-    """A stand-in for the message: its class name, and the fields that a dialog looks at."""
+    """Return a substitute for a message, with its class name and the fields that dialogs read."""
     return _kind(name)(values)
 
 

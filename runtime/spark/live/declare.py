@@ -1,13 +1,13 @@
-"""Files of a Spark Declarative Pipeline over a capture, to begin from and to change.
+"""Initial files of a Spark Declarative Pipeline over a capture, for the user to change.
 
-    FOLDER/spark-pipeline.yml          settings
-    FOLDER/transformations/*.py        a streaming table of decoded messages, and one for each
-    message type FOLDER/transformations/*.sql       a first roll-up, as a materialized view
-    FOLDER/run                         the command line, with the settings that it takes
+    FOLDER/spark-pipeline.yml       settings
+    FOLDER/transformations/*.py     streaming tables: decoded messages, and each message type
+    FOLDER/transformations/*.sql    a first roll-up, as a materialized view
+    FOLDER/run                      the command line, with the settings that it needs
 
-Tables are streaming tables, so each run takes in what is new. The files are the user's from here
-on. They read the capture with `stream_files` and not with `follow`: Spark 4.3 ends every
-declarative pipeline that has a Python data source with an error after all is done (SPARK-59135).
+Tables are streaming tables, so each run adds only what is new. The files belong to the user. They
+read the capture with `stream_files` and not with `follow`: in Spark 4.3 every declarative pipeline
+with a Python data source ends with an error after all work is done (SPARK-59135).
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from specwire.runtime.spark.reading.stream import Wanted
 FILES = "path STRING, modificationTime TIMESTAMP, length LONG, content BINARY"
 
 RETENTION = "36500d"
-"""Spark ignores files that are older than this, and its own limit is seven days."""
+"""Maximum age of files. Spark ignores older ones, by default after seven days."""
 
 PATTERN = "{}[]*?\\"
-"""What stands for other characters in the paths of Spark's file source, escaped or not."""
+"""Wildcard characters in the paths of Spark's file source, even if they are escaped."""
 
 SPEC = """\
 # Written by `specwire pipeline declare`; yours to change.
@@ -122,9 +122,9 @@ exec "$(dirname "$(command -v "$PYSPARK_PYTHON")")/spark-pipelines" \\
 
 
 def declare(capture: Path, protocol: str, folder: Path) -> list[Path]:
-    """Write the files of a declarative pipeline into a new folder; return them.
+    """Write the files of a declarative pipeline into a new folder; return their paths.
 
-    Raises InputError for an unknown protocol or a folder that is there and not empty.
+    Raises InputError if the protocol is unknown or the folder exists and is not empty.
     """
     types = [*load_schemas(protocol).SCHEMAS, "_errors"]
     if folder.exists() and (not folder.is_dir() or any(folder.iterdir())):
@@ -145,11 +145,11 @@ def declare(capture: Path, protocol: str, folder: Path) -> list[Path]:
 
 
 def stream_files(spark: SparkSession, capture: str | Path, protocol: str, **options: str) -> DataFrame:
-    """Return the decoded messages of a growing capture as a stream of Spark's own file source.
+    """Return the decoded messages of a growing capture as a stream of Spark's file source.
 
-    Each file is read once, a compacted segment too, even if its messages were read before. A file
-    that is no whole segment is a row with an error. Raises InputError for a folder whose name
-    Spark's file source takes for a pattern.
+    Each file is read once. This includes compacted segments, even if their messages were read
+    before. A file that is not a complete segment becomes a row with an error. Raises InputError if
+    Spark's file source would treat the folder's name as a pattern.
     """
     if odd := set(str(capture)) & set(PATTERN):
         raise InputError(

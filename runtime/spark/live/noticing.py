@@ -1,8 +1,8 @@
-"""What a watcher of conversations needs of a segment: who sent what, by conversation, without the payloads.
+"""Reduction of a segment for a watcher of conversations: senders and message types, no payloads.
 
-A message is decoded where its segment is read, and only its name and the few fields that pair a reply with its
-request go on. The messages of one conversation in one segment travel together as one packed row, because a
-row costs more than what is in it.
+A message is decoded by the task that reads its segment. Only its name and the few fields that match
+a reply with its request are forwarded. The messages of one conversation in one segment are packed
+into one row, because a row costs more than its content.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from specwire.runtime.capture.segments import read_footer
 from specwire.runtime.spark.protocols import known_protocols, load_codec, load_machine
 
 ROWS = 10_000
-"""Messages that are read from a segment at once."""
+"""Number of messages that are read from a segment at once."""
 
 READ = ["ts", "seq", "protocol", "tap", "conversation", "sender", "peer", "frames"]
 
@@ -35,8 +35,8 @@ class Noticed(msgspec.Struct, frozen=True, array_like=True, gc=False):
 
     Attributes:
         ts: the tap's wall clock, microseconds since 1970.
-        name: class name of the message, None where it did not decode.
-        values: the fields that the protocol's dialogs look at.
+        name: class name of the message; None if it did not decode.
+        values: the fields that the protocol's dialogs read.
         fault: why it did not decode, as one sentence.
     """
 
@@ -63,9 +63,10 @@ unpack = msgspec.msgpack.Decoder(tuple[Noticed, ...]).decode
 
 
 def notice(path: Path, override: str | None = None) -> Iterator[Bundle]:
-    """Yield the conversations of a segment; nothing where it is not a whole one or of an unknown protocol.
+    """Yield the messages of a segment by conversation.
 
-    Whoever reads the segment for its messages says so; `override` is the protocol to read everything as.
+    An incomplete segment and messages of an unknown protocol are skipped: the reader of the tables
+    reports them. `override` is the protocol of every message.
     """
     try:
         read_footer(path)
@@ -92,7 +93,7 @@ def _bundle(batch: pa.RecordBatch, override: str | None) -> Iterator[Bundle]:
 
 
 def _rows(batch: pa.RecordBatch) -> list[dict[str, Any]]:
-    """The rows of a batch; texts of another tool may be no UTF-8, and are made so, as the tables have them."""
+    """Return the rows of a batch. Texts that are not UTF-8 are repaired, as in the tables."""
     try:
         return batch.to_pylist()
     except UnicodeDecodeError:
@@ -112,9 +113,9 @@ def _octets(type: pa.DataType) -> pa.DataType:
 
 @cache
 def _watcher(protocol: str) -> Callable[[int, int, str, Sequence[bytes | None] | None], Noticed]:
-    """Return the function that looks at one message of a protocol.
+    """Return the function that decodes one message of a protocol into `Noticed`.
 
-    Frames with a null among them are not known: that is a fault, told as the tables tell it.
+    Null among the frames is a fault, with the same text as in the tables.
     """
     decode = _decoder(protocol)
     fields = watched_fields(dialogs(protocol).values())
@@ -142,14 +143,14 @@ def _decoder(protocol: str) -> Callable[[Sequence[bytes], str], Message]:
 
 
 def dialogs(protocol: str) -> Mapping[str, Dialog]:
-    """Return the dialogs of a protocol by name; none where the specification has no conversation."""
+    """Return the dialogs of a protocol by name; none if the specification has no conversation."""
     found: Any = getattr(load_machine(protocol), "DIALOGS", {})
     named: Mapping[str, Dialog] = found
     return named
 
 
 def watched_fields(found: Sequence[Dialog] | Any) -> tuple[str, ...]:
-    """Return the fields of messages that dialogs look at, sorted."""
+    """Return, sorted, the fields of messages that dialogs read."""
     names: set[str] = set()
     for dialog in found:
         names.update(dialog.key, dialog.keyless, dialog.unanswered)

@@ -1,13 +1,12 @@
-"""The batches of a watch: this program begins each of them.
+"""Batches of a watch, which this program starts.
 
-A batch is committed in the output folder by this program, so no query of Spark is needed to find
-its segments. They are read in the order of `specwire.runtime.spark.reading.stream`.
+This program commits each batch in the output folder, so no Spark query is needed to find its
+segments. They are read in the order of `specwire.runtime.spark.reading.stream`.
 
-Exactly once needs no log beside the output folder, which knows segments by their names and messages
-by tap and `seq`. What is kept, the position in the capture folder, saves looking at all of it
-again. It is written after a batch was
-committed: if a watch dies in between, the batch comes again under its number, with what has come
-    meanwhile.
+Exactly-once processing needs no log besides the output folder, which identifies segments by their
+names and messages by tap and `seq`. The stored position in the capture folder only avoids a search
+of the whole folder. It is written after the commit of a batch. If a watch dies in between, the
+batch is repeated under its number, with the segments that have arrived since.
 """
 
 from __future__ import annotations
@@ -30,11 +29,11 @@ from specwire.runtime.spark.reading.position import Position
 from specwire.runtime.spark.reading.stream import FolderStream, Wanted
 
 NAME = "rounds.json"
-"""In the watch's folder: what is kept."""
+"""File in the watch's folder: the state of the rounds."""
 
 
 class Reached(msgspec.Struct, frozen=True):
-    """State of the rounds: their id, the number of the next batch, and the segments read."""
+    """State of the rounds: their id, the number of the next batch, and the processed segments."""
 
     stream: str
     number: int = 0
@@ -42,22 +41,22 @@ class Reached(msgspec.Struct, frozen=True):
 
 
 class Worker(Protocol):
-    """What works batches in: `specwire.runtime.spark.live.work.Work`."""
+    """Interface for the processing of batches, see `specwire.runtime.spark.live.work.Work`."""
 
     def name_stream(self, name: str, stream: str) -> None:
-        """Take the id under which batches are counted."""
+        """Set the id of the stream in which batches are numbered."""
 
     def take_names(self, names: Sequence[str], number: int) -> None:
-        """Work in one batch of segments; Stopped where it shall not begin."""
+        """Process one batch of segments; raise Stopped if the batch must not begin."""
 
     def tell_failure(self, text: str) -> None:
-        """Take a failure after which the watch tries again."""
+        """Report a failure after which the watch retries."""
 
 
 class Rounds:
-    """Takes batches of segments from a capture folder, one after the other.
+    """Source of batches of segments from a capture folder, one after the other.
 
-    `folder` keeps how far it has come.
+    `folder` stores the position.
     """
 
     def __init__(self, request: Watch, folder: Path, worker: Worker) -> None:
@@ -74,11 +73,11 @@ class Rounds:
         worker.name_stream("tables", self._reached.stream)
 
     def take(self, now_s: float) -> bool:
-        """Work in what has come, if it is time to look; return whether there was a batch.
+        """Process new segments, if the next batch is due; return whether there was a batch.
 
-        `now_s` is a clock that only goes forward. Raises CaptureError where the capture folder
-        cannot be read, JobError where what is kept cannot be written, and what `Worker.take_names`
-        raises, but for Stopped.
+        `now_s` is a monotonic clock. Raises CaptureError if the capture folder cannot be read,
+        JobError if the state cannot be written, and the errors of `Worker.take_names`, except
+        Stopped.
         """
         if now_s < self._due_s:
             return False
@@ -111,7 +110,7 @@ def _read_nothing(path: Path, wanted: Wanted) -> Iterator[object]:
 
 
 def _read(file: Path) -> Reached:
-    """What was kept; a new beginning where it is not there, or was lost in part."""
+    """Return the stored state; a new one if the file does not exist or is damaged."""
     try:
         return msgspec.json.decode(file.read_bytes(), type=Reached)
     except (FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
@@ -121,7 +120,7 @@ def _read(file: Path) -> Reached:
 
 
 def write_aside(file: Path, octets: bytes) -> None:
-    """Replace a file in one step; JobError where it cannot be written."""
+    """Replace a file atomically; JobError if it cannot be written."""
     aside = file.with_name(f".{file.name}.tmp")
     try:
         with aside.open("wb") as opened:

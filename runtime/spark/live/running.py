@@ -1,8 +1,8 @@
-"""A streaming query that outlives a failure of Spark's: it is begun again, and goes on where its checkpoint says.
+"""A streaming query that survives failures of Spark: it is started again from its checkpoint.
 
-A machine that is too busy for a moment lets queries fail; Spark gives a Python process 10 s to
-start, for one. What is to run for months must not end with that. What goes wrong in a batch of ours
-is another matter: that is raised.
+Queries fail on a machine that is temporarily overloaded. For example, Spark waits only 10 s for the
+start of a Python process. A watch that runs for months must not end with such a failure. Failures
+in specwire's processing of a batch are raised.
 """
 
 from __future__ import annotations
@@ -22,37 +22,37 @@ from specwire.runtime.spark.reading.capture import local_path
 from specwire.runtime.spark.session.failures import describe_failure
 
 FOLDER = "live"
-"""In the output folder: Spark's checkpoints, and what a watch keeps of its own."""
+"""Folder in the output folder for Spark's checkpoints and the state of a watch."""
 
 ALERTS = "alerts"
-"""Name of the query of alerts, and of its checkpoint in `FOLDER`."""
+"""Name of the alert query, and of its checkpoint in `FOLDER`."""
 
 ALERTS_EVERY_S = 2.0
-"""The least time between two looks at the timers of conversations, which cost a small job even without traffic."""
+"""Minimum seconds between two checks of the timers, which cost a small job even without traffic."""
 
 EMPTY_BATCHES = "spark.sql.streaming.noDataMicroBatches.enabled"
 
 POLL_S = 0.1
 ENDING_S = 120.0
-"""Time for a batch to end after a stop was asked for.
+"""Maximum seconds for a batch to end after a stop request.
 
-Then it is cut off, and runs again next time.
+After this time the batch is interrupted. The next watch runs it again.
 """
 
 RETRIES = 5
-"""Failures within `FORGIVEN_S` that a query outlives."""
+"""Number of failures that a query survives; see `FORGIVEN_S`."""
 
 RETRY_S = 2.0
-"""Time before the first new beginning, in seconds; twice that before the second, and so on."""
+"""Seconds before the first restart; twice that before the second, and so on."""
 
 FORGIVEN_S = 600.0
-"""After so many seconds without a failure, those before do not count."""
+"""Seconds without a failure after which earlier failures do not count."""
 
 
 class Running:
-    """A query, and what begins it.
+    """A query, and the function that starts it.
 
-    A beginning that Spark refuses is a failure too, but for what it cannot analyse.
+    A start that Spark rejects is also a failure. An error in the analysis of the query is raised.
     """
 
     def __init__(self, begin: Callable[[], StreamingQuery], *, retry_s: float = RETRY_S) -> None:
@@ -66,23 +66,24 @@ class Running:
 
     @property
     def active(self) -> bool:
-        """Whether the query runs, or is to be begun again."""
+        """Whether the query runs, or will be started again."""
         return self._refusal is not None or (self.query is not None and self.query.isActive)
 
     @property
     def busy(self) -> bool:
-        """Whether the query is at work in a batch."""
+        """Whether the query is processing a batch."""
         return self.query is not None and self.query.isActive and bool(self.query.status["isTriggerActive"])
 
     def stop(self) -> None:
-        """End the query, if it was begun."""
+        """Stop the query, if it was started."""
         if self.query is not None:
             self.query.stop()
 
     def mend(self, tell: Callable[[str], None], stop: threading.Event, now_s: float) -> None:
-        """Begin the query again where Spark let it fail, after telling why; raise the last failure of too many.
+        """Start the query again if it failed, after a call of `tell` with the reason.
 
-        `now_s` is a clock that only goes forward. Once `stop` is set, nothing is begun again.
+        Raises the last failure after too many. `now_s` is a monotonic clock. If `stop` is set, the
+        query is not started again.
         """
         error = self._failure()
         if error is None or stop.is_set():
@@ -113,7 +114,7 @@ class Running:
 
 
 def begin_query(spark: SparkSession, writer: DataStreamWriter, request: Watch) -> StreamingQuery:
-    """Begin the query of alerts, which continues from its checkpoint."""
+    """Start the alert query, which continues from its checkpoint."""
     checkpoint = (request.out / FOLDER / ALERTS).resolve()
     writer = writer.queryName(f"specwire {ALERTS}").option("checkpointLocation", local_path(checkpoint))
     if request.once:
@@ -125,10 +126,10 @@ def begin_query(spark: SparkSession, writer: DataStreamWriter, request: Watch) -
 
 @contextmanager
 def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
-    """Have the queries that are begun in the block end with their data.
+    """Let queries that start in the block end with their data.
 
-    A query with timers on the clock would never end: Spark has one batch follow another in case a
-    timer is due.
+    Otherwise a query with processing-time timers would never end: Spark starts batch after batch
+    because a timer may be due.
     """
     before = spark.conf.get(EMPTY_BATCHES)
     spark.conf.set(EMPTY_BATCHES, "false")
@@ -139,7 +140,7 @@ def _without_empty_batches(spark: SparkSession) -> Iterator[None]:
 
 
 def end_queries(running: Sequence[Running]) -> None:
-    """Wait until no query is at work in a batch, for as long as that may take; none is stopped."""
+    """Wait until no query is processing a batch, for `ENDING_S` at most; stop none of them."""
     deadline = time.monotonic() + ENDING_S
     while any(one.busy for one in running) and time.monotonic() < deadline:
         time.sleep(POLL_S)

@@ -1,14 +1,14 @@
-"""A growing capture into tables, answers and alerts, until it is told to stop.
+"""Watch of a growing capture: tables, answers and alerts until a stop request.
 
     segments --rounds of this program--> advance --> OUT/typed, OUT/answers, OUT/late, OUT/segments
     segments --a query of Spark--> OUT/alerts
 
 Each batch of segments is one run of the pipeline (`specwire.runtime.spark.live.rounds`). Alerts are
-a streaming query, because Spark keeps the state of each conversation. Both read the folder in the
+a streaming query, because Spark stores the state of each conversation. Both read the folder in the
 same order.
 
-The tables of typed messages follow at once. Answers cost more, and hold up the batch that comes
-meanwhile, so they follow every `Watch.answers_s`, when traffic pauses, and at the end.
+Typed tables are updated with every batch. Answers cost more and delay the next batch. They are
+therefore updated every `Watch.answers_s`, when traffic pauses, and at the end.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ SETTINGS = {
     "spark.sql.streaming.numRecentProgressUpdates": "10",
     "spark.sql.streaming.minBatchesToRetain": "10",
 }
-"""What the session needs beside its own settings."""
+"""Additional settings that the session needs."""
 
 
 def watch(
@@ -57,16 +57,17 @@ def watch(
     listener: Listener | None = None,
     line: Line | None = None,
 ) -> None:
-    """Watch until `stop` is set, or with `Watch.once` until what is there has been taken in.
+    """Watch until `stop` is set, or with `Watch.once` until the existing segments are processed.
 
-    The batch that runs when a stop is asked for is finished first, and the answers follow. `line`
-    takes each alert. The session needs `SETTINGS`. Raises InputError for an output folder that is
-    not ours or is being written to, CaptureError where the capture folder cannot be read, JobError
-    where a job of Spark fails.
+    After a stop request, the current batch is completed and the answers are updated. `line` is
+    called with each alert. The session needs `SETTINGS`. Raises InputError if the output folder is
+    not a pipeline output or another watch uses it, CaptureError if the capture folder cannot be
+    read, and JobError if a job of Spark fails.
     """
     check(request)
     work = Work(spark, request, listener or Listener(), stop)
-    # A folder is made ours before there is anything in it; one that is ours may have a watch, which is left alone.
+    # The first run creates the manifest of a new folder. Another watch may use an existing one, so
+    # this is skipped there.
     if not (request.out / FOLDER).is_dir():
         work.begin()
     with _alone(request.out), _alerts(spark, request, work, line) as alerts:
@@ -75,7 +76,7 @@ def watch(
 
 
 def check(request: Watch) -> None:
-    """Raise InputError, CaptureError or JobError for what can be seen to be wrong without Spark."""
+    """Raise InputError, CaptureError or JobError for errors that can be found without Spark."""
     check_request(request.request, request.out)
     check_own(request.out)
     check_same(request.request.asked, read_manifest(request.out), request.out)
@@ -88,14 +89,14 @@ def check(request: Watch) -> None:
         )
     if not (request.out / FOLDER).is_dir():
         with begin(request.out):
-            pass  # It can be made and written; a folder that has a watch already is left alone.
+            pass  # Checks that the folder can be created and written.
 
 
 @contextmanager
 def _alone(out: Path) -> Iterator[None]:
-    """Hold the folder against other watches for the time of a block.
+    """Lock the folder against other watches for the block.
 
-    InputError where there is one.
+    Raises InputError if another watch uses it.
     """
     folder = out / FOLDER
     try:
@@ -139,19 +140,19 @@ class LocalAlerts:
         self.running = Running(begin)
 
     def follow(self, stop: threading.Event, now_s: float) -> None:
-        """Begin the query again where it failed; raise what failed in a batch."""
+        """Start the query again if it failed; raise the failure of a batch."""
         self._work.raise_failure()
         self.running.mend(self._work.tell_failure, stop, now_s)
 
     def tell(self) -> None:
-        """Emit nothing: each batch emitted its alerts."""
+        """Emit nothing, because each batch has emitted its alerts."""
 
 
 @contextmanager
 def _alerts(
     spark: SparkSession, request: Watch, work: Work, line: Line | None
 ) -> Iterator[LocalAlerts | ServerAlerts | None]:
-    """Run the query of alerts, if alerts are asked for, for the time of a block."""
+    """Run the alert query for the block, if alerts are requested."""
     if request.rules is None:
         yield None
         return
@@ -173,7 +174,7 @@ def go_round(
     work: Work,
     stop: threading.Event,
 ) -> None:
-    """Take batches and alerts until `stop` is set, or with `Watch.once` until both have ended."""
+    """Process batches and alerts until `stop` is set, or with `Watch.once` until both end."""
     while not stop.is_set():
         taken = rounds.take(time.monotonic())
         if alerts is not None:

@@ -1,4 +1,4 @@
-"""What the batches of a watch do, on the threads that Spark calls them on."""
+"""Processing of the batches of a watch, on the threads that deliver them."""
 
 from __future__ import annotations
 
@@ -24,23 +24,23 @@ from specwire.runtime.spark.pipeline.summary import Summary
 from specwire.runtime.spark.reading.stream import Patience
 
 PAUSE = 0.1
-"""The part of `Watch.answers_s` without a batch after which the answers follow at once."""
+"""Fraction of `Watch.answers_s` without a batch after which the answers are updated at once."""
 
 BUSY_S = 0.2
-"""Time between two tries while another run is at work in the output folder."""
+"""Seconds between two attempts while another run uses the output folder."""
 
 
 class Watch(msgspec.Struct, frozen=True):
-    """What to watch, and how.
+    """Settings of a watch.
 
     Attributes:
-        request: what every run does, as in batch; late messages wait in their table.
+        request: request of every run; late messages wait in their table.
         out: the output folder.
-        every_s: seconds between the beginnings of two batches, at least.
-        answers_s: seconds between two times that the answers follow, at least.
+        every_s: minimum seconds between the starts of two batches.
+        answers_s: minimum seconds between two updates of the answers while messages arrive.
         patience: how long segments are held back, and how many make a batch.
-        rules: when to alert; None for no alerts.
-        once: take in what is there and end.
+        rules: rules for alerts; None for no alerts.
+        once: process the existing segments and end.
     """
 
     request: Request
@@ -53,19 +53,19 @@ class Watch(msgspec.Struct, frozen=True):
 
     @property
     def capture(self) -> Path:
-        """The folder that is watched."""
+        """The watched folder."""
         return self.request.capture
 
 
 class Batch(msgspec.Struct, frozen=True):
-    """A batch that was committed.
+    """A committed batch.
 
     Attributes:
-        number: from 0, of this output folder's stream.
-        segments: files that it was made of.
-        took_s: seconds from its beginning to its commit.
-        lag_s: seconds from the first of its messages to its commit, by this machine's clock and the tap's; None
-            without messages.
+        number: number in the stream of this output folder, from 0.
+        segments: number of its files.
+        took_s: seconds from its start to its commit.
+        lag_s: seconds from its first message, by the tap's clock, to its commit, by this machine's
+            clock; None without messages.
     """
 
     number: int
@@ -75,30 +75,33 @@ class Batch(msgspec.Struct, frozen=True):
 
 
 class Listener:
-    """Told what happens, on threads that are not the caller's; methods that are not overridden do nothing."""
+    """Interface for events of a watch, called on other threads than the caller's.
+
+    Methods that are not overridden do nothing.
+    """
 
     def on_batch(self, batch: Batch, summary: Summary | None) -> None:
-        """Take note of a batch of segments that was committed, and of the totals since then."""
+        """Handle the commit of a batch of segments; `summary` has the new totals."""
 
     def on_answers(self, summary: Summary | None) -> None:
-        """Take note of answers that have followed."""
+        """Handle an update of the answers."""
 
     def on_alerts(self, found: int) -> None:
-        """Take note of alerts that are in their table."""
+        """Handle new alerts in the table; `found` is their number."""
 
     def on_failure(self, text: str) -> None:
-        """Take note of a failure of Spark, after which a query is begun again."""
+        """Handle a failure after which the watch retries."""
 
     def on_wait(self) -> None:
-        """Take note that another run is at work in the output folder, and is waited for."""
+        """Handle the start of a wait for another run in the output folder."""
 
 
 class Stopped(Exception):
-    """A stop was asked for: the batch that would begin runs next time."""
+    """A stop was requested. The next watch runs the batch that would begin."""
 
 
 class Work:
-    """What the queries' threads share: one run at a time in the output folder, and the first failure."""
+    """State shared by the threads: one run at a time in the output folder, and the first failure."""
 
     def __init__(self, spark: SparkSession, watch: Watch, listener: Listener, stop: threading.Event) -> None:
         self._failure: Exception | None = None
@@ -113,28 +116,28 @@ class Work:
         self._answered = self._moved = time.monotonic()
 
     def begin(self) -> None:
-        """Make the output folder ours, before there is anything else in it."""
+        """Write the manifest of a new output folder, before any other file."""
         with self._store.begin() as run:
             if not run.before.run:
                 run.commit(Manifest(asked=self._watch.request.asked, answered=run.number))
 
     def name_stream(self, name: str, stream: str) -> None:
-        """Say what id a query has, which its batches wait for."""
+        """Set the id of a query, for which its batches wait."""
         with self._named:
             self._streams[name] = stream
             self._named.notify_all()
 
     def raise_failure(self) -> None:
-        """Raise what went wrong in a batch, as it was; a stop is not a failure."""
+        """Raise the first failure of a batch; a stop is not a failure."""
         if self._failure is not None and not isinstance(self._failure, Stopped):
             raise self._failure
 
     def tell_failure(self, text: str) -> None:
-        """Tell of a failure of Spark's that is not the end."""
+        """Report a failure after which the watch retries."""
         self._listener.on_failure(text)
 
     def take_names(self, names: Sequence[str], number: int) -> None:
-        """Work in one batch of segments; Stopped where it shall not begin."""
+        """Process one batch of segments; raise Stopped if the batch must not begin."""
         with self._noting_failure():
             self._take(names, number)
 
@@ -153,14 +156,14 @@ class Work:
             self.tell_alerts(store_alerts(self._watch.out, self._stream("alerts"), number, found, line))
 
     def tell_alerts(self, count: int) -> None:
-        """Tell of alerts that are in their table, if there are any."""
+        """Report the number of new alerts in the table, if there are any."""
         if count:
             self._listener.on_alerts(count)
 
     def catch_up(self, *, idle_s: float) -> None:
-        """Let the answers follow, if they are behind and nothing has happened for a time.
+        """Update the answers, if they are outdated and there was no run for `idle_s` seconds.
 
-        Once a stop is asked for, a run that is at work in the folder is left to it: it answers as well.
+        After a stop request this does not wait for another run in the folder, which updates them.
         """
         if time.monotonic() - self._moved < idle_s:
             return
@@ -187,7 +190,10 @@ class Work:
             return summary
 
     def _when_free(self, work: Callable[[], Summary | None]) -> Summary | None:
-        """Do the work once no other run is at work in the folder; Stopped where a stop is asked for meanwhile."""
+        """Do the work when no other run uses the folder.
+
+        Raises Stopped if a stop is requested while it waits.
+        """
         told = False
         while True:
             try:
@@ -201,7 +207,10 @@ class Work:
 
     @contextmanager
     def _noting_failure(self) -> Iterator[None]:
-        """Keep what goes wrong as it is: Spark makes a text of it. A stop is heeded at the beginning."""
+        """Store the first error of a block, because Spark converts errors to text.
+
+        Raises Stopped at the beginning if a stop is requested.
+        """
         try:
             if self._stop.is_set():
                 raise Stopped
@@ -212,7 +221,7 @@ class Work:
 
 
 def _lag_s(paths: Sequence[Path]) -> float | None:
-    """The age of the first message in segments; those that cannot be read are passed over."""
+    """Return the age of the first message in segments; unreadable segments are ignored."""
     times: list[int] = []
     for path in paths:
         with suppress(CaptureError):
