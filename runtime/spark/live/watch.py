@@ -156,7 +156,7 @@ def _alerts(
     if request.rules is None:
         yield None
         return
-    # A session behind a Connect server is of another class.
+    # A session behind a Connect server has another class.
     local = isinstance(spark, SparkSession)
     with nullcontext() if local else saying_so(request.out / FOLDER):
         alerts = (LocalAlerts if local else ServerAlerts)(spark, request, request.rules, work, line)

@@ -101,7 +101,7 @@ class Stopped(Exception):
 
 
 class Work:
-    """State shared by the threads: one run at a time in the output folder, and the first failure."""
+    """State shared by the threads. It allows one run at a time and records the first failure."""
 
     def __init__(self, spark: SparkSession, watch: Watch, listener: Listener, stop: threading.Event) -> None:
         self._failure: Exception | None = None
