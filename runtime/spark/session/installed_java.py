@@ -1,4 +1,7 @@
-"""Which Java Spark would start on this machine, found out without Spark: doctors ask where none is installed."""
+"""Which Java Spark would start on this machine, found out without Spark.
+
+Doctors ask where none is installed.
+"""
 
 from __future__ import annotations
 
@@ -31,14 +34,20 @@ class InstalledJava:
 
 
 def look_for_java() -> InstalledJava | None:
-    """Return the Java that JAVA_HOME leads to, or the path where it says nothing; None where there is none."""
+    """Return the Java that JAVA_HOME leads to, or the path where it says nothing.
+
+    None if there is none.
+    """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     return InstalledJava(Path(found), _version(found)) if found else None
 
 
 def find_java() -> Path | None:
-    """Return the `java` that Spark will use, from JAVA_HOME or the path; None if there is none new enough."""
+    """Return the `java` that Spark will use, from JAVA_HOME or the path.
+
+    None if there is none new enough.
+    """
     java = look_for_java()
     return java.program if java is not None and java.is_new_enough else None
 
