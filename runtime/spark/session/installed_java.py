@@ -16,19 +16,19 @@ JAVA_VERSION = 17
 """The oldest Java that Spark 4 runs on."""
 
 ANSWER_S = 60.0
-"""Time for a Java to tell its version, in seconds."""
+"""Timeout for Java to print its version, in seconds."""
 
 
 @dataclass(frozen=True)
 class InstalledJava:
-    """A program called `java`; `version` is what it calls itself, empty where it does not run."""
+    """A program `java`; `version` is the version that it prints, empty if it does not run."""
 
     program: Path
     version: str
 
     @property
     def is_new_enough(self) -> bool:
-        """Whether Spark runs on it; versions before 9 begin with 1."""
+        """Return whether Spark runs on it; versions before 9 begin with 1."""
         major = re.match(r"\d+", self.version)
         return major is not None and int(major[0]) >= JAVA_VERSION
 
