@@ -20,7 +20,7 @@ from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_schemas
 
 MOMENT = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets")
-"""What most answers need of what was noted."""
+"""The tap's columns that most answers need."""
 
 
 def message_tables(protocol: str) -> tuple[str, ...]:
@@ -58,7 +58,7 @@ def _noted(stored: str, name: str) -> Column:
 
 
 def noted_names(protocol: str, message: str) -> list[str]:
-    """Return what the columns of `NOTED` are called in a typed table."""
+    """Return the names of the columns of `NOTED` in a typed table."""
     schemas = load_schemas(protocol)
     found = schemas.DECODED["_error"].dataType if message == ERRORS else schemas.SCHEMAS[message]
     assert isinstance(found, StructType)

@@ -1,8 +1,9 @@
-"""The roll-up `topics`: how long each topic took, day by day, in a form that adds up.
+"""Roll-up `topics`: the durations of each topic by day, in a form that adds up.
 
-Quantiles of several days cannot be made of those of each day, and to go back to every request of all days is what a
-roll-up is to spare. So each row has a histogram beside its counts, on a logarithmic scale: the sum of histograms is
-the histogram of the sum, and a quantile of it is less than 2.4 % above the true one (`WIDTH`), never below.
+Quantiles of several days cannot be computed from those of each day, and a roll-up must avoid
+reading every request of all days again. So each row has a histogram beside its counts, on a
+logarithmic scale: the sum of histograms is the histogram of the sum, and a quantile of it is less
+than 2.4 % above the true one (`WIDTH`), never below.
 """
 
 from __future__ import annotations

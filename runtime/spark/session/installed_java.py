@@ -34,7 +34,7 @@ class InstalledJava:
 
 
 def look_for_java() -> InstalledJava | None:
-    """Return the Java that JAVA_HOME leads to, or the path where it says nothing.
+    """Return the Java of JAVA_HOME, or of the path if that is not set.
 
     None if there is none.
     """
