@@ -346,7 +346,10 @@ def _import_folder(package: GeneratedPackage) -> None:
 
 
 def _forget_modules(name: str = "") -> None:
-    """Remove the modules of one package in a folder, or of all, so that the next import reads them again."""
+    """Remove the modules of one package in a folder, or of all.
+
+    The next import reads them again.
+    """
     prefix = f"{FOLDERS}.{name}." if name else f"{FOLDERS}."
     for module in [module for module in sys.modules if f"{module}.".startswith(prefix)]:
         del sys.modules[module]

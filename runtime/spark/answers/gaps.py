@@ -58,7 +58,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
 
 
 def _words(typed: Frames, protocol: str, numbers: Numbers) -> DataFrame:
-    """Return numbered messages, and the messages that say something about the other side's numbers."""
+    """Return numbered messages, and the messages that affect the other side's numbers."""
     counted = [
         take(
             typed,

@@ -51,7 +51,7 @@ def graph(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]
 
 
 def top_talkers(nodes: DataFrame, count: int = 10) -> DataFrame:
-    """Return the nodes that sent the most octets, over all dates and taps given, the first one first."""
+    """Return the nodes that sent the most octets, over all dates and taps given, in this order."""
     sums = [F.sum(name).alias(name) for name in ("sent_messages", "sent_octets", "received_octets", "errors")]
     talkers = nodes.where(F.col("role") != SERVICE).groupBy("protocol", "node", "role").agg(*sums)
     return talkers.orderBy(F.desc("sent_octets"), "node").limit(count)

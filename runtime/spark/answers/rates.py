@@ -24,7 +24,7 @@ GROUP = ("tap", "kind", "service", "topic", "peer")
 
 
 def timed(answers: Frames) -> DataFrame | None:
-    """Return calls, parts of jobs and files of the answer tables that are there, as rows of one kind.
+    """Return calls, parts of jobs and files of the existing answer tables, as rows of one kind.
 
     Columns: `date`, `ts`, `tap`, `kind`, `service`, `topic`, `peer`, `outcome` (answered, error,
     unanswered or open), `took_us` and `octets`. What is no call at all (unasked, noresponse,
@@ -35,7 +35,7 @@ def timed(answers: Frames) -> DataFrame | None:
 
 
 def counted(answers: Frames, name: str) -> DataFrame:
-    """Return an answer table without what another tap saw, too, and counts: see `twins`."""
+    """Return an answer table without views that count at another tap: see `twins`."""
     table = answers[name]
     if "twins" not in answers:
         return table

@@ -94,7 +94,7 @@ def connections(words: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
 
 
 def new_connections(known: DataFrame) -> DataFrame:
-    """Return the connections that came after another of their peer and were not told of, as rows of `reconnects`.
+    """Return the connections that followed another and were not reported, as rows of `reconnects`.
 
     `is_certain` says that a row is final.
     """

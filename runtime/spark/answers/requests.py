@@ -39,18 +39,18 @@ GIVEN_UP_S = 86_400
 """Time without messages, by the tap's clock, after which a call is over."""
 
 KEY = ("tap", "conversation", "asker", "requester", "matchtag")
-"""Whose messages may belong together. They are partitioned and sorted by two hashes of it, which is what makes this quick.
+"""Key of messages that may belong together.
 
-Names
-of taps and connections all begin alike. That two of ten thousand million keys agree in both has a
+Messages are partitioned and sorted by two hashes of the key. This is fast, because names of taps
+and connections have equal prefixes. That two of ten thousand million keys agree in both has a
 chance of 10^-18.
 """
 
 WHO = (*KEY, "peer", "hops", "alone")
-"""What goes along with every message and nothing asks for on the way. It is one column, a struct.
+"""Columns that accompany every message and are not used in between.
 
-Each window writes its
-rows anew, field by field, and a struct in one piece."""
+They are one struct column: each window writes its rows again, field by field, but a struct at once.
+"""
 
 BEGUN = ("topic", "nodeid", "userid", "ts", "seq", "mono", "streaming", "first_mono")
 """Columns of a call from its first message."""
@@ -126,7 +126,7 @@ def _carry(table: DataFrame) -> DataFrame:
 
 
 def _together(words: DataFrame, carried: Sequence[DataFrame]) -> DataFrame:
-    """Return messages, and the calls that were carried over, if there are any, with two hashes of their keys and `WHO`."""
+    """Return messages and calls carried over, with two hashes of their keys and `WHO`."""
     rows = together([words.withColumn("last_mono", F.col("mono")), *carried]) if carried else words
     paired = F.col("alone").isNull()
     hashed = F.when(paired, F.xxhash64(*KEY)).otherwise(F.xxhash64("tap", "seq"))
@@ -140,14 +140,14 @@ def _asks() -> Column:
 
 
 def _known(rows: DataFrame, name: str, message: Column) -> Column:
-    """Return what a call that was carried over knows of the messages before, and what a message says for itself."""
+    """Return the value from the earlier messages of a call carried over, or from a message."""
     return F.coalesce(name, message) if name in rows.columns else message
 
 
 def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     """Cut the messages of each key into calls; the last message of each becomes its row.
 
-    Every message learns from its neighbours whether it begins a call and whether it ends one. The
+    The neighbours of a message show whether it begins a call and whether it ends one. The
     others are left out then, so what a call began with is in the row before its last one, if not in
     that itself. The messages are sorted once, and nothing is grouped. Windows are asked for plain
     columns: anything else is a column more in the exchange.

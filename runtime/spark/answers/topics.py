@@ -39,7 +39,7 @@ def spread_bin(took_us: Column) -> Column:
 
 
 def sum_topics(topics: DataFrame, *by: str) -> DataFrame:
-    """Return rows of the table `topics` added up for each group of these columns, quantiles included.
+    """Return rows of the table `topics` summed for each group of these columns, with quantiles.
 
     In `spread` a bin that several rows have stands several times.
     """
@@ -79,7 +79,7 @@ def _with_quantiles(rows: DataFrame) -> DataFrame:
 
 
 def _quantile(share: float) -> Column:
-    """Return the end of the first bin up to which there are so many, or the longest time where that is less."""
+    """Return the end of the bin that reaches this share of values, or the longest time if less."""
     before = F.struct(F.lit(0).cast("long").alias("seen"), F.lit(None).cast("long").alias("bin"))
     wanted = F.ceil(F.col("answered") * share)
 

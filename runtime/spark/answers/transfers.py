@@ -37,7 +37,10 @@ LEAVING = ("Kthxbai", "Srsly", "Rtfm", "Wat")
 
 
 class Sending(msgspec.Struct):
-    """A file under way. Times are of the tap's monotonic clock in nanoseconds, `ts` its wall clock in microseconds."""
+    """File that is being sent.
+
+    Times are of the tap's monotonic clock in nanoseconds, `ts` of its wall clock in microseconds.
+    """
 
     filename: str
     ts: Any

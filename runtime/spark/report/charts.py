@@ -278,7 +278,7 @@ def plot_conversations(
 
 
 def conversation_name(peer: str | None, conversation: str, tap: str, names: Mapping[str, str]) -> str:
-    """Return the peer, or the conversation if the peer is unknown, with the tap if `names` has it."""
+    """Return the peer, or the conversation if it is unknown, with the tap if `names` has it."""
     where = f" at {names[tap]}" if tap in names else ""
     return f"{peer or conversation}{where}"
 
@@ -336,6 +336,6 @@ def _conversation_rows(
 
 
 def _within(gap: Silence, item: Presence) -> bool:
-    """Whether a silence began in this stretch of the conversation, which may have resumed after a long pause."""
+    """Return whether a silence began in this part of a conversation, which may have long pauses."""
     same = (gap.tap, gap.conversation) == (item.tap, item.conversation)
     return same and item.first_ts <= gap.ts <= item.last_ts

@@ -258,7 +258,7 @@ def _largest(table: DataFrame | None, twins: DataFrame | None) -> tuple[File, ..
 def _presences(
     table: DataFrame | None, silences: DataFrame | None, twins: DataFrame | None
 ) -> tuple[Presence, ...]:
-    """Return conversations with the longest silences, then the busiest, in the order in which they began."""
+    """Return conversations with the longest silences, then the busiest, ordered by their begin."""
     if table is None:
         return ()
     alone = _alone(table, twins)

@@ -31,7 +31,7 @@ TITLE_LENGTH = 400
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A chart in SVG for wide pages and for narrow ones, its legend, and a sentence for people who cannot see it.
+    """Chart in SVG for wide and for narrow pages, with its legend and a text alternative.
 
     `legend` has a colour and a text for each entry; `sql` is the query behind the chart.
     """

@@ -61,7 +61,7 @@ def micros_text(micros: float) -> str:
 
 
 def rate_text(width_s: float) -> str:
-    """Return the label of an axis that counts messages in bins of this width, such as ``messages a minute``."""
+    """Return the label of an axis of message counts per bin, such as ``messages a minute``."""
     for unit_s, name in UNITS_S:
         if width_s >= unit_s and width_s % unit_s == 0:
             number = round(width_s / unit_s)

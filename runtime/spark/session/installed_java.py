@@ -1,6 +1,6 @@
-"""Which Java Spark would start on this machine, found out without Spark.
+"""Java that Spark would start on this machine, found without Spark.
 
-Doctors ask where none is installed.
+`specwire doctor` uses this module even if Spark is not installed.
 """
 
 from __future__ import annotations

@@ -39,7 +39,7 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def local(self) -> bool:
-        """Return whether all of Spark runs in one process on this machine, only for this program."""
+        """Return whether Spark runs in one process on this machine, only for this program."""
         master = self.master or LOCAL
         return (
             not self.submitted and self.remote is None and (master == "local" or master.startswith("local["))
