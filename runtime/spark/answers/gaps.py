@@ -126,7 +126,7 @@ def _next(numbers: Numbers) -> Column:
 def _kind(numbers: Numbers) -> tuple[Column, Column]:
     """Return `missing` and `kind`.
 
-    Where numbers begin again, less than half of them ahead counts as ahead.
+    If numbers begin again, a distance of less than half of them counts as ahead.
     """
     ahead = F.col("number") - _next(numbers)
     if numbers.modulus:

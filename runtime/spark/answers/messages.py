@@ -1,8 +1,7 @@
-"""Messages of several typed tables as one narrow table, so that no answer carries payloads about.
+"""Messages of several typed tables as one narrow table, so that answers do not carry payloads.
 
-Every expression is a SQL text over the columns of a typed table. What the tap noted is there under
-its plain name, also where a field of the message has that name and the table calls the noted one
-`_name`.
+Every expression is SQL over the columns of a typed table. The tap's columns have their plain names,
+even if a field of the message has that name and the table calls the tap's column `_name`.
 """
 
 from __future__ import annotations
@@ -38,9 +37,9 @@ def take(
 ) -> DataFrame:
     """Return the noted columns of one typed table, `message`, and `fields`.
 
-    SQL by the name they are to have.
+    `fields` maps the name of each result column to its SQL.
 
-    Where a foreign capture has no `mono`, it is 0: such messages are all of one moment of their
+    If a foreign capture has no `mono`, it is 0: such messages are all of one moment of their
     tap.
     """
     names = {field.name: stored for field, stored in zip(NOTED, noted_names(protocol, message), strict=True)}

@@ -24,7 +24,7 @@ GROUP = ("tap", "kind", "service", "topic", "peer")
 
 
 def timed(answers: Frames) -> DataFrame | None:
-    """Return calls, parts of jobs and files of the existing answer tables, as rows of one kind.
+    """Return calls, parts of jobs and files of the existing answer tables, in one schema.
 
     Columns: `date`, `ts`, `tap`, `kind`, `service`, `topic`, `peer`, `outcome` (answered, error,
     unanswered or open), `took_us` and `octets`. What is no call at all (unasked, noresponse,

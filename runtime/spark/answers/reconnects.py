@@ -29,7 +29,7 @@ from specwire.runtime.spark.answers.silences import GIVEN_UP_NS
 OVER_S = 3600
 """Silence on both sides after which a connection is over.
 
-Well above any heartbeat, and what a client waits between two requests.
+It is much longer than any heartbeat interval and any pause of a client between two requests.
 """
 
 OVER_NS = OVER_S * 1_000_000_000
@@ -55,10 +55,10 @@ CONNECTIONS = StructType(
 def connections(words: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
     """Return each connection's first and latest message, and what is known of those before it.
 
-    Beside the columns of the state stand the tap's latest time (`tap_mono`), the peer's latest
-    connection of those that began before (`last`), whether it is over (`is_over`), and whether it
-    is certain which connection this one came after, if any (`is_certain`); `told` says whether that
-    was certain before these words.
+    Besides the columns of the state, rows have the tap's latest time (`tap_mono`), the peer's
+    latest connection of those that began before (`last`), whether it is over (`is_over`), and
+    whether it is certain which connection this one came after, if any (`is_certain`); `told` says
+    whether that was certain before these words.
     """
     # By the hour, so that what is silent for longer can be seen without sorting all messages.
     hours = words.groupBy(*CONNECTION, F.floor(F.col("mono") / OVER_NS).alias("hour")).agg(

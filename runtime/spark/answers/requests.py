@@ -74,7 +74,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
 def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
     """Return requests and responses as rows of one kind.
 
-    Of those that cannot be paired `alone` says why.
+    For messages that cannot be paired, `alone` has the reason.
 
     A request has no `errnum`, a response no `nodeid`. What follows from these is not here: each
     column goes through the exchange with every message.

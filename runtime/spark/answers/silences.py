@@ -25,7 +25,7 @@ from specwire.runtime.spark.answers.step import Frames
 GIVEN_UP_S = 86_400
 """A side that was silent for so long, by the tap's clock, is gone.
 
-What comes after is as from a new one.
+Later messages count as those of a new side.
 """
 
 GIVEN_UP_NS = GIVEN_UP_S * 1_000_000_000
@@ -73,9 +73,9 @@ def side_words(typed: Frames, protocol: str) -> DataFrame:
 def watch(words: DataFrame, sides: Sequence[DataFrame], taps: DataFrame, threshold_s: float) -> DataFrame:
     """Return the messages that matter.
 
-    Those before a silence, greetings after the first, each side's latest.
+    These are messages before a silence, greetings after the first, and each side's latest message.
 
-    Beside each stands what comes before (`was_mono`) and after (`next_ts`, `next_seq`, `next_mono`;
+    Each row also has the message before (`was_mono`) and after (`next_ts`, `next_seq`, `next_mono`;
     null after the latest), how long the side is silent after it (`silent_ns`), by the latest time
     of its tap in `taps` (`tap_mono`), and how many heartbeats and greetings there were so far, this
     one included (`all_beats`, `all_greetings`).

@@ -51,7 +51,7 @@ class Step(NamedTuple):
     def open(self) -> dict[str, DataFrame]:
         """By answer table, rows as they stand of what is not over.
 
-        Those of the next step replace them.
+        The rows of the next step replace them.
         """
         return {name: rows.where(OPEN).drop(OPEN) for name, rows in self.rows.items()}
 

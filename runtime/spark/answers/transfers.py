@@ -1,8 +1,8 @@
 """Files sent by FILEMQ and libfilemq.
 
-From a file's first chunk to its end, against the client's credit.
+A transfer lasts from a file's first chunk to its end and uses the client's credit.
 
-Chunks of one file follow each other, so one file at a time is under way on a connection
+Chunks of one file are consecutive, so a connection sends one file at a time
 (`Connection`). Its end is what the protocol says (`Files.ends`); where the headers state its size,
 an end short of that is a cut. Credit is what NOM grants less what chunks hold. It is known only
 where the tap saw the connection begin; a stall is the time in the middle of a file with no credit
