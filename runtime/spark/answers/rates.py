@@ -27,8 +27,8 @@ def timed(answers: Frames) -> DataFrame | None:
     """Return calls, parts of jobs and files of the existing answer tables, in one schema.
 
     Columns: `date`, `ts`, `tap`, `kind`, `service`, `topic`, `peer`, `outcome` (answered, error,
-    unanswered or open), `took_us` and `octets`. What is no call at all (unasked, noresponse,
-    untagged) is left out, and so is what another tap saw, too.
+    unanswered or open), `took_us` and `octets`. Messages that are not calls
+    (unasked, noresponse, untagged) are omitted, and so are second views at another tap.
     """
     parts = [make(counted(answers, name)) for name, make in TIMED.items() if name in answers]
     return together(parts) if parts else None

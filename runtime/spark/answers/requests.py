@@ -2,21 +2,20 @@
 
 Thousands of requesters reuse a tag as soon as its call is over, so the tag alone does not identify
 a call. The messages of one requester with one tag, on one connection of one tap, are put in the
-tap's order and cut into
-calls: a call begins with each request, and after each response that ends one. So a response without
-a request makes a call of its own (*unasked*), and a request whose tag comes again before its answer
-is *unanswered*.
+tap's order and cut into calls. A call begins with each request, and after each response that ends
+one. So a response without a request is a separate call (*unasked*), and a request whose tag comes
+again before its answer is *unanswered*.
 
 The route stack identifies the requester. It is the same in request and response at every tap: on
 the way up the parent's ROUTER adds the child's uuid after, and takes it off before the tap's place;
 on the way down a broker's own uuid is in both. Each side may ask (a broker asks a service client),
-so who asks is part of the key. A request that passes through three brokers is three calls to their
-three taps, each with its own latency, and two to one tap that sees it come and go on; `hops` and
-`conversation` tell them apart.
+so the asking side is part of the key. A request that passes through three brokers is three calls at
+their three taps, each with its own latency. At one tap that sees it arrive and leave, it is two
+calls. They differ in `hops` and `conversation`.
 
-A call is open until its last response; after `GIVEN_UP_S` without a word it is given up. The open
-calls are all the state there is, so closed and open rows are one pass over the messages, and
-nothing is held in between.
+A call is open until its last response; after `GIVEN_UP_S` without a message it is given up. The
+open calls are the only state. So one pass over the messages gives closed and open rows, without
+intermediate storage.
 """
 
 from __future__ import annotations
@@ -147,10 +146,10 @@ def _known(rows: DataFrame, name: str, message: Column) -> Column:
 def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     """Cut the messages of each key into calls; the last message of each becomes its row.
 
-    The neighbours of a message show whether it begins a call and whether it ends one. The
-    others are left out then, so what a call began with is in the row before its last one, if not in
-    that itself. The messages are sorted once, and nothing is grouped. Windows are asked for plain
-    columns: anything else is a column more in the exchange.
+    The neighbours of a message show whether it begins a call and whether it ends one. All other
+    messages are then dropped. So the first message of a call is the row before its last row, or
+    that row. The messages are sorted once, and nothing is grouped. Windows use plain columns only:
+    any other expression adds a column to the exchange.
     """
     in_order = Window.partitionBy("key", "key2").orderBy("seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)

@@ -23,7 +23,7 @@ from specwire.runtime.spark.answers.schemas.shared import LONG, TAP, TEXT, TIMES
 from specwire.runtime.spark.answers.step import Frames
 
 GIVEN_UP_S = 86_400
-"""A side that was silent for so long, by the tap's clock, is gone.
+"""Silence, by the tap's clock, after which a side is gone.
 
 Later messages count as those of a new side.
 """

@@ -39,7 +39,7 @@ def one_tap(typed: Frames, protocol: str) -> dict[str, DataFrame]:
 
 
 def twins(conversations: DataFrame, protocol: str) -> DataFrame:
-    """Return the second views among rows of the table ``conversations``, each day by itself."""
+    """Return the second views among rows of the table ``conversations``, separately for each day."""
     views = conversations.where(F.col("protocol") == protocol).groupBy("date", *VIEW)
     found = _choose(views.agg(F.sum("messages").alias("messages")), protocol, "date")
     return shape(found, protocol, TWINS)

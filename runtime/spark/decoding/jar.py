@@ -48,7 +48,10 @@ def jar_trouble() -> str | None:
 
 @lru_cache(maxsize=4)
 def _compare(jar: Path, looks: tuple[Look, ...]) -> str | None:
-    """See `jar_trouble`; cached, because every decoding asks twice. Unchanged files are not read again."""
+    """Compare the digests of a jar and its sources; see `jar_trouble`.
+
+    The result is cached, because every decoding asks twice; unchanged files are not read again.
+    """
     try:
         with zipfile.ZipFile(jar) as archive:
             noted = re.search(rf"^{DIGEST}: (\w+)", archive.read(MANIFEST).decode(), re.MULTILINE)
