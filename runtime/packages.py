@@ -1,21 +1,22 @@
 """Registry of generated packages: the one place that finds the package of a protocol by name.
 
-Sources, in the order in which they are asked:
+Sources, in the order in which they are searched:
 
-1. the packages that specwire brings, ``specwire.generated.*``;
+1. the packages that come with specwire, ``specwire.generated.*``;
 2. packages that the caller added: `add_packages`, the options ``--packages`` and ``--grammars``;
 3. in a Spark worker, packages that the driver shipped (`specwire.runtime.spark.session.shipping`);
 4. ``SPECWIRE_PACKAGES``: modules and folders, separated by ``:`` (`os.pathsep`);
 5. entry points of the group ``specwire.packages`` of installed distributions.
 
-A source names a module or a folder: the package itself (``wire.ticker``) or what holds several
-(``wire``). The name of a package is the last part of its module's name, which is the protocol's name.
-A folder need not be importable: its packages become modules of `FOLDERS`, under the same name
-on the driver and in Spark's workers, so that what is pickled by reference is found there.
+A source names a module or a folder. It is the package (``wire.ticker``) or a parent of several
+packages (``wire``). The name of a package is the last part of its module's name. It is the
+protocol's name. A folder need not be importable: its packages become modules of `FOLDERS`. The
+module name is the same on the driver and in Spark's workers, so objects pickled by reference are
+found there.
 
-Only these sources cause imports. A name that a capture states is looked up among the names that the
-sources have, so it can name nothing else. Finding names and parts imports no package, only the
-parent of a module that a source names.
+Only these sources cause imports. A protocol name from a capture is looked up among the names in the
+sources, so it cannot cause any other import. Finding names and parts does not import a package,
+only the parent of a module that a source names.
 """
 
 from __future__ import annotations
@@ -54,18 +55,18 @@ _SOURCE_SUFFIXES = (".py", ".java")
 
 
 class PackageError(Exception):
-    """A package cannot be found or used; `str()` is one sentence for the user."""
+    """Failure to find or use a package; `str()` is one sentence for the user."""
 
 
 @dataclass(frozen=True, slots=True)
 class GeneratedPackage:
-    """A generated package: where it is, and who named it.
+    """A generated package: its location and its source.
 
     Attributes:
         name: name of the protocol.
         module: full name under which it is imported.
-        place: its folder, or the path of it inside a zip archive.
-        origin: the source in words; empty for those that specwire brings.
+        place: its folder, or its path inside a zip archive.
+        origin: the source in words; empty for packages that come with specwire.
     """
 
     name: str
@@ -94,7 +95,7 @@ class GeneratedPackage:
         return import_module(f"{self.module}.{part}" if part else self.module)
 
     def files(self) -> dict[str, bytes]:
-        """Return the generated sources by file name; empty where they are not files."""
+        """Return the generated sources by file name; empty if they are not files."""
         folder = Path(self.place)
         paths = sorted(folder.iterdir()) if folder.is_dir() else []
         return {path.name: path.read_bytes() for path in paths if path.suffix in _SOURCE_SUFFIXES}
@@ -106,9 +107,9 @@ class Registry:
     def __init__(self) -> None:
         self._added: dict[str, GeneratedPackage] = {}
         self._replaced: set[str] = set()
-        """Protocols whose added package takes the place of one of ours."""
+        """Protocols whose added package replaces one that comes with specwire."""
         self._outside: tuple[str, Mapping[str, GeneratedPackage]] | None = None
-        """Value of the environment variable, and what it and the entry points name."""
+        """Value of the environment variable, and the packages from it and from entry points."""
 
     def names(self) -> tuple[str, ...]:
         """Return the names of all packages, sorted."""
@@ -124,7 +125,7 @@ class Registry:
         Raises:
             PackageError: there is none.
         """
-        # In this order, so that a worker, which has what the driver shipped, looks no further.
+        # In this order, so that a worker searches no further than the shipped packages.
         if name in self._replaced:
             return self._added[name]
         for source in (_ours, lambda: self._added, _shipped, self._from_outside):
@@ -135,15 +136,16 @@ class Registry:
     def add(
         self, sources: Iterable[str | Path], origin: str, replacing: Iterable[str] = ()
     ) -> list[GeneratedPackage]:
-        """Add the packages that modules or folders hold; return them.
+        """Add the packages of modules or folders; return them.
 
         Args:
-            replacing: protocols whose packages take the place of others that are known, ours included.
+            replacing: protocols whose packages replace known ones, including those of specwire.
 
-        An added package is used in place of one of the environment or of an entry point with its name.
+        An added package replaces a package with its name from the environment or an entry point.
 
         Raises:
-            PackageError: a source has no package, or one whose name another added package or one of ours has.
+            PackageError: a source has no package, or the name of its package belongs to another
+                added package or to one that comes with specwire.
         """
         found = [package for source in sources for package in _packages_of(source, origin)]
         for package in found:
@@ -158,7 +160,7 @@ class Registry:
         return found
 
     def clear(self) -> None:
-        """Forget every package that was added, and what was imported from folders."""
+        """Remove every added package, and the modules imported from folders."""
         if not self._added and self._outside is None:
             return
         self._added.clear()
@@ -179,7 +181,7 @@ class Registry:
 
 
 REGISTRY = Registry()
-"""The registry that the functions below ask."""
+"""The registry that the functions below use."""
 
 
 def package_names() -> tuple[str, ...]:
@@ -188,17 +190,20 @@ def package_names() -> tuple[str, ...]:
 
 
 def find_package(name: str) -> GeneratedPackage:
-    """Return where the package of a protocol is; imports nothing. Raises PackageError where there is none."""
+    """Return the package of a protocol without importing it.
+
+    Raises PackageError if there is none.
+    """
     return REGISTRY.find(name)
 
 
 def load_package(name: str) -> ModuleType:
-    """Import the package of a protocol. Raises PackageError where there is none."""
+    """Import the package of a protocol. Raises PackageError if there is none."""
     return REGISTRY.find(name).load()
 
 
 def load_part(name: str, part: str) -> ModuleType:
-    """Import a part of the package of a protocol. Raises PackageError where it does not exist."""
+    """Import a part of the package of a protocol. Raises PackageError if it does not exist."""
     return REGISTRY.find(name).load(part)
 
 
@@ -217,24 +222,24 @@ def add_packages(*sources: str | Path | ModuleType) -> tuple[str, ...]:
     """Make packages known to this process; return the names of their protocols.
 
     Args:
-        sources: modules, by name or imported, and folders: a `Path`, or a text with a ``/``. Each is a
-            package, or holds several.
+        sources: modules, by name or imported, and folders: a `Path`, or a string with a ``/``. Each
+            is a package, or contains several.
 
     Raises:
-        PackageError: a source has no package, or another one than is known under its name.
+        PackageError: a source has no package, or a different package is known under its name.
     """
     named = [source.__name__ if isinstance(source, ModuleType) else source for source in sources]
     return tuple(package.name for package in REGISTRY.add(named, "add_packages"))
 
 
 def cache_folder() -> Path:
-    """Return the folder of this user for what is compiled of packages; one of this process where there is none."""
+    """Return the user's cache folder for compiled decoders, or a temporary one of this process."""
     from platformdirs import user_cache_path
 
     try:
         folder = user_cache_path("specwire", appauthor=False) / "packages"
         folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-        # Modules are imported from there, so nobody else may write there.
+        # Modules are imported from this folder, so no other user may have write access.
         if folder.stat().st_uid == os.getuid() and os.access(folder, os.W_OK | os.X_OK):
             return folder
     except (OSError, RuntimeError):
@@ -264,7 +269,7 @@ def _ours() -> Mapping[str, GeneratedPackage]:
 
 
 def _shipped() -> Mapping[str, GeneratedPackage]:
-    """Return what a driver shipped to this worker; nothing in any other process."""
+    """Return the packages that a driver shipped to this worker; none in any other process."""
     return _shipped_on(tuple(sys.path))
 
 
@@ -289,7 +294,7 @@ def _from_entry_points() -> Iterator[GeneratedPackage]:
 
 
 def _packages_of(source: str | Path, origin: str) -> list[GeneratedPackage]:
-    """Return the packages that a module or folder is or holds; PackageError where there is none."""
+    """Return the packages of a module or folder; raise PackageError if there is none."""
     if isinstance(source, Path) or "/" in source or os.sep in source:
         return _packages_of_folder(Path(source), origin)
     if not all(part.isidentifier() for part in source.split(".")):
@@ -320,13 +325,13 @@ def _packages_of_folder(folder: Path, origin: str) -> list[GeneratedPackage]:
 
 
 def _import_folder(package: GeneratedPackage) -> None:
-    """Import a package from its folder, wherever that is; in a worker Python finds it in what was shipped."""
+    """Import a package from its folder; in a worker, Python finds it among the shipped packages."""
     if not os.path.isdir(package.place):
         return
     parent = sys.modules.setdefault(FOLDERS, ModuleType(FOLDERS))
     parent.__path__ = []
     start = Path(package.place, "__init__.py")
-    if not start.is_file():  # Generated with few targets: a module that only holds others.
+    if not start.is_file():  # Generated with few targets: a namespace for other modules.
         module = sys.modules[package.module] = ModuleType(package.module)
         module.__path__ = [package.place]
         return
@@ -341,14 +346,17 @@ def _import_folder(package: GeneratedPackage) -> None:
 
 
 def _forget_modules(name: str = "") -> None:
-    """Remove the modules of one package in a folder, or of all, so that the next import reads them again."""
+    """Remove the modules of one package in a folder, or of all.
+
+    The next import reads them again.
+    """
     prefix = f"{FOLDERS}.{name}." if name else f"{FOLDERS}."
     for module in [module for module in sys.modules if f"{module}.".startswith(prefix)]:
         del sys.modules[module]
 
 
 def _packages_in(places: Iterable[str], parent: str, origin: str) -> Iterator[GeneratedPackage]:
-    """Yield the packages right below a module that is in these places."""
+    """Yield the packages directly below a module that is in these places."""
     seen: set[str] = set()
     for place in places:
         below = {info.name for info in iter_modules([place]) if info.ispkg}
@@ -369,7 +377,7 @@ def _at_least_one(packages: Iterable[GeneratedPackage], source: str) -> list[Gen
 
 
 def _is_package(place: str) -> bool:
-    """Return whether specwire generated a module in the folder; in an archive, whether it has one."""
+    """Return whether the folder has a module generated by specwire; in an archive, any module."""
     if not os.path.isdir(place):
         return any(info.name in PARTS for info in iter_modules([place]))
     for part in PARTS:
@@ -383,7 +391,7 @@ def _is_package(place: str) -> bool:
 
 
 def _check_conflict(package: GeneratedPackage, known: Mapping[str, GeneratedPackage]) -> None:
-    """Raise PackageError where another package with other content is known under the name."""
+    """Raise PackageError if a package with different content is known under the name."""
     other = known.get(package.name)
     if other is None or os.path.realpath(other.place) == os.path.realpath(package.place):
         return
@@ -398,5 +406,5 @@ def _check_conflict(package: GeneratedPackage, known: Mapping[str, GeneratedPack
 
 
 def _code(source: bytes) -> bytes:
-    """Return generated source without the digest of the grammar, which a comment there changes."""
+    """Return generated source without the digest of the grammar, which also covers comments."""
     return re.sub(rb"Input digest: sha256:\w+", b"", source)

@@ -1,1 +1,1 @@
-"""What typed tables tell: conversations, requests, health, who talks to whom."""
+"""Answers computed from typed tables: conversations, requests, health, and peers."""

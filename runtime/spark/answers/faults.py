@@ -1,4 +1,4 @@
-"""The roll-up `errors`: what did not decode, by what is wrong with which field of which message."""
+"""Roll-up `errors`: messages that did not decode, by error, message and field."""
 
 from __future__ import annotations
 

@@ -1,9 +1,10 @@
-"""Answers that are folded message by message in Python, for what happens seldom beside the octets that it moves.
+"""Answers that Python folds message by message, for events that are rare relative to their octets.
 
-The messages of one key (a job, a connection) are brought together and put in the tap's order by Spark; a worker
-reads them in Arrow batches and gives each to a `Folder`, which returns the rows that are finished. What a
-folder knows at the end of the messages, it returns as the rows that are still open, and as octets: the next run
-puts these octets before the new messages of the key. So a key's memory is the folder's, however many messages it has.
+Spark groups the messages of one key (a job, a connection) and sorts them in the tap's order. A
+worker reads them in Arrow batches and passes each to a `Folder`, which returns the finished rows.
+At the end of the messages the folder returns its open rows, and its state as octets. The next run
+puts these octets before the new messages of the key. So the memory for a key does not depend on the
+number of its messages.
 """
 
 from __future__ import annotations
@@ -28,24 +29,24 @@ Found = tuple[str, dict[str, Any]]
 """A row of an answer: the table's name and its columns."""
 
 ROWS = 4096
-"""Rows that a worker gives back at once."""
+"""Number of rows that a worker returns at once."""
 
 
 class Folder(Protocol):
-    """What is known of one key. Each `take` gets the messages in order."""
+    """State of one key. `take` is called for each message in order."""
 
     def take(self, word: Word) -> Iterable[Found]:
         """Take a message; return the rows that are finished before it or with it."""
 
     def rest(self, tap_mono: int) -> tuple[Iterable[Found], Iterable[Found], bytes | None]:
-        """Return the rows that are finished and those that are open where nothing more came until `tap_mono`.
+        """Return the finished and the open rows, given that no message came until `tap_mono`.
 
-        The octets are what the next run needs; None where that is nothing.
+        The octets are the state for the next run; None if there is none.
         """
 
 
 Make = Callable[[Sequence[Any], bytes | None], Folder]
-"""Makes the folder of a key, from the octets of the last run where there are any."""
+"""Function that makes the folder of a key, from the octets of the last run if there are any."""
 
 
 def state_schema(keys: Sequence[str]) -> StructType:
@@ -96,7 +97,10 @@ def fold(
 
 
 def _out_schema(keys: Sequence[str], tables: dict[str, StructType]) -> StructType:
-    """Return the columns that workers give back: the state's, and a struct for each table, of which one is there."""
+    """Return the columns that workers give back.
+
+    The state's, and a struct for each table, of which one is there.
+    """
     return StructType(
         [
             StructField("table", StringType()),

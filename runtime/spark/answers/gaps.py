@@ -1,8 +1,9 @@
-"""Gaps in numbering: messages that are lost, come twice or come late, where their sender numbers them.
+"""Gaps in the numbers of messages: numbered messages that are lost, repeated or late.
 
-The numbers of one side of a connection follow each other. A receiver that has asked for a choice (a client that
-subscribed to a prefix) sees gaps by nature: `filtered` says so. Where a greeting begins the numbers anew, nothing
-is compared across it. For the next run the latest number of each side is kept.
+The numbers of one side of a connection are consecutive. A receiver that has asked for a selection
+(a client that subscribed to a prefix) sees gaps as a matter of course; `filtered` marks them. If a
+greeting restarts the numbers, they are not compared across it. The latest number of each side is
+kept for the next run.
 """
 
 from __future__ import annotations
@@ -32,7 +33,7 @@ COUNTS = StructType(
         column("filtered", BooleanType(), "whether the receiver had asked for a choice"),
     ]
 )
-"""State: where each side's numbers stand."""
+"""State: the latest number of each side."""
 
 
 def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
@@ -57,7 +58,7 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
 
 
 def _words(typed: Frames, protocol: str, numbers: Numbers) -> DataFrame:
-    """Return numbered messages, and the messages that say something about the other side's numbers."""
+    """Return numbered messages, and the messages that affect the other side's numbers."""
     counted = [
         take(
             typed,
@@ -123,7 +124,10 @@ def _next(numbers: Numbers) -> Column:
 
 
 def _kind(numbers: Numbers) -> tuple[Column, Column]:
-    """Return `missing` and `kind`; where numbers begin again, less than half of them ahead counts as ahead."""
+    """Return `missing` and `kind`.
+
+    If numbers begin again, a distance of less than half of them counts as ahead.
+    """
     ahead = F.col("number") - _next(numbers)
     if numbers.modulus:
         around = F.pmod(ahead, F.lit(numbers.modulus))

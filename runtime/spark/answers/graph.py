@@ -1,15 +1,18 @@
-"""The roll-ups `nodes` and `edges`: who talks to whom.
+"""Roll-ups `nodes` and `edges`: the peers and the traffic between them.
 
-A tap names a connection's peer: at a server or broker the one that connected, at a client the endpoint that it
-connected to (which has ``://`` in it). The other end is the tap's own side, for which the tap's name stands. So an edge of
-messages leads from the peer to the tap's name or back, as the sender says.
+A tap records a connection's peer: at a server or broker the peer that connected, at a client the
+endpoint that it connected to (which contains ``://``). The other end is the tap's own side,
+represented by the tap's name. So an edge of messages leads from the peer to the tap's name or back,
+depending on the sender.
 
-Edges of calls lead from who asks to the service that is asked, and for jobs on to the workers. A call that a broker
-passes on is seen again on the next connection, with one more route: only on its requester's own connection it
-counts as `calls`, everywhere else as `relayed`, from the requester that the bottom of the stack names.
+Edges of calls lead from the requester to the service, and for jobs from the service to the workers.
+A call that a broker forwards is seen again on the next connection, with one more route. It counts
+as `calls` only on its requester's connection, and as `relayed` on all others. The requester is the
+bottom of the route stack.
 
-A broker of Flux knows the connection to its parent by its own uuid, as the parent's tap does: that edge is the same from
-both taps, but for the tap's name. Connections that two taps saw count once.
+A broker of Flux identifies the connection to its parent by its own uuid, and so does the parent's
+tap. So that edge is the same from both taps, except for the tap's name. Connections that two taps
+saw count once.
 """
 
 from __future__ import annotations
@@ -30,7 +33,7 @@ from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_machine
 
 TAP_NAME = r"regexp_replace(tap, '-\\d+-[^-]+$', '')"
-"""A tap's name in its id, which goes on with a process id and a time."""
+"""SQL for the tap's name in its id, without the process id and time that follow."""
 
 ENDS = ("source", "source_role", "target", "target_role")
 SERVICE = "service"
@@ -48,7 +51,7 @@ def graph(typed: Frames, answers: Frames, protocol: str) -> dict[str, DataFrame]
 
 
 def top_talkers(nodes: DataFrame, count: int = 10) -> DataFrame:
-    """Return the nodes that sent the most octets, over all dates and taps given, the first one first."""
+    """Return the nodes that sent the most octets, over all dates and taps given, in this order."""
     sums = [F.sum(name).alias(name) for name in ("sent_messages", "sent_octets", "received_octets", "errors")]
     talkers = nodes.where(F.col("role") != SERVICE).groupBy("protocol", "node", "role").agg(*sums)
     return talkers.orderBy(F.desc("sent_octets"), "node").limit(count)

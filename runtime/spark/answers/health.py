@@ -1,4 +1,4 @@
-"""Continued answers about the health of connections: who fell silent, and who came again."""
+"""Continued answers about the health of connections: silences and reconnects."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def advance(
     """Continue the tables `silences` and `reconnects`.
 
     Args:
-        after_s: the silence that is let pass, in seconds; default: what the protocol's timers say.
+        after_s: the longest tolerated silence, in seconds; default: from the protocol's timers.
     """
     threshold_s = silence_s(protocol) if after_s is None else after_s
     words = side_words(typed, protocol)
@@ -50,7 +50,7 @@ def advance(
 
 
 def silent_after(seconds: float) -> Advance:
-    """Return `advance` with another silence that is let pass."""
+    """Return `advance` with a different tolerated silence."""
     return partial(advance, after_s=seconds)
 
 

@@ -1,12 +1,14 @@
-"""What the words on one NORFAB job come to: the job's row, and a row for each worker's part in it.
+"""Fold of the messages of one NORFAB job: the job's row, and a row for each worker's part.
 
-A job ends when the broker refuses or deletes it, when a management service has answered, or when every worker that
-it went to has a result; for the target ``any`` one result is enough. For a minute after its end its other messages
-(a late GET, the result on its way from the broker to the client) still belong to it; what comes after that is a
-job of its own, whose POST was not seen. A job of which nothing is heard for a day is given up.
+A job ends when the broker refuses or deletes it, when a management service has answered, or when
+every worker that it went to has a result; for the target ``any`` one result is enough. For a minute
+after its end its other messages (a late GET, the result on its way from the broker to the client)
+still belong to it. Later messages are a separate job whose POST was not seen. A job without
+messages for a day is given up.
 
-A part's result is what comes first at the tap: at a broker's from the worker. That it runs is told by its first
-EVENT, or a status 102 or 300 that says so; a worker that tells nothing is taken to run from its acceptance on.
+A part's result is the first one at the tap; at a broker's tap it is from the worker. A part runs
+from its first EVENT, or from a status 102 or 300 that reports it. If a worker sends neither, its
+part runs from its acceptance.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ UNKNOWN = (400, 404)
 
 
 class Entry(msgspec.Struct, frozen=True):
-    """What an answer says of one worker's result; `run_s` is the time that the worker states."""
+    """One worker's result in an answer; `run_s` is the time that the worker states."""
 
     worker: str = ""
     failed: bool | None = None
@@ -124,7 +126,7 @@ def _client_leg(job: Job, word: Word) -> None:
 
 
 def _reply(job: Job, word: Word) -> None:
-    """What the broker says to the client."""
+    """Apply a message from the broker to the client."""
     mono, status, entries = word["mono"], word["status"], _results(word)
     if entries:
         for entry in entries:
@@ -165,7 +167,7 @@ def _worker_leg(job: Job, word: Word) -> None:
 
 
 def _answer(job: Job, name: str, word: Word) -> None:
-    """What a worker says to the broker."""
+    """Apply a message from a worker to the broker."""
     mono, status, entries = word["mono"], word["status"], _results(word)
     own = [entry for entry in entries if entry.worker == name] or entries[:1]
     if own:
@@ -187,7 +189,7 @@ def _part(job: Job, name: str) -> Part:
 
 
 def _call(job: Job, word: Word, worker: str | None) -> None:
-    """A part that is known by its connection alone gets its worker's name."""
+    """Set the worker's name of a part that was known only by its connection."""
     part = job.parts.get(word["conversation"])
     if word["name"] is None and part is not None and worker and part.worker == word["conversation"]:
         part.worker = worker

@@ -1,4 +1,4 @@
-"""The rows of the tables `jobs` and `job_parts`, from what is known of a job."""
+"""Rows of the tables `jobs` and `job_parts`, from the state of a job."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from specwire.runtime.spark.answers.jobstate import Job, Part
 
 
 def job_columns(job: Job, *, closed: bool) -> dict[str, Any]:
-    """Return a job's row but for its key."""
+    """Return a job's row without its key."""
     results = [part for part in job.parts.values() if part.ended is not None]
     failed = [part for part in results if part.failed]
     ends = [part.ended for part in results if part.ended is not None]
@@ -44,7 +44,7 @@ def _outcome(job: Job, failed: bool, *, closed: bool) -> str:
 
 
 def part_columns(job: Job, part: Part, *, closed: bool) -> dict[str, Any]:
-    """Return the row of a worker's part but for its key."""
+    """Return the row of a worker's part without its key."""
     started, sign = part.started, part.started_by
     if started is None and part.accepted is not None:
         started, sign = part.accepted, "accepted"

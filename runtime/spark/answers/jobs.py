@@ -1,12 +1,14 @@
 """NORFAB jobs: from a client's POST to the results of its workers, in both dialects.
 
-A job is known by its uuid, in messages of two legs: client and broker, broker and worker. A broker's tap sees both,
-the others one. What the bodies say (the task, the workers that it went to, each worker's result) is read by Spark's
-JSON functions and goes to Python as short JSON texts: for a list column that is mostly null Spark weighs each batch again
-with every row. There a worker folds the words of each job in order (`specwire.runtime.spark.answers.jobfold`).
+A job is known by its uuid, in messages of two legs: client and broker, broker and worker. A
+broker's tap sees both, the others one. What the bodies say (the task, the workers that it went to,
+each worker's result) is read by Spark's JSON functions and goes to Python as short JSON texts: for
+a list column that is mostly null Spark weighs each batch again with every row. There a worker folds
+the words of each job in order (`specwire.runtime.spark.answers.jobfold`).
 
-A worker's name comes from the bodies on the client's leg; on its own leg it is the peer of a broker's tap. A worker's
-tap knows its broker's endpoint only, so there the worker is the one connection, and gets its name from its result.
+A worker's name comes from the bodies on the client's leg; on its own leg it is the peer of a
+broker's tap. A worker's tap knows its broker's endpoint only, so there the worker is the one
+connection, and gets its name from its result.
 """
 
 from __future__ import annotations
@@ -38,7 +40,7 @@ WORKER_LEG = {
     "ResponseWorker": "response",
     "EventWorker": "event",
 }
-"""What each message is to a job."""
+"""Meaning of each message for a job."""
 
 ENTRY = "struct<failed: boolean, task_started: string, task_completed: string>"
 
@@ -110,7 +112,7 @@ def _answering(fields: list[str]) -> dict[str, str]:
 
 
 def _is_result() -> str:
-    """Return the SQL that tells a worker's entry from other objects in an answer."""
+    """Return the SQL that distinguishes a worker's entry from other objects in an answer."""
     return (
         "coalesce(array_contains(json_object_keys(e.value), 'failed') "
         "or array_contains(json_object_keys(e.value), 'result'), false)"

@@ -1,4 +1,4 @@
-"""What is known of a NORFAB job while its words are folded."""
+"""State of a NORFAB job while its messages are folded."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class Part(msgspec.Struct):
 
 
 class Job(msgspec.Struct):
-    """A job as far as it is known; `asked` tells that its POST was seen."""
+    """State of a job; `asked` is true if its POST was seen."""
 
     ts: Any
     seq: int
@@ -45,7 +45,7 @@ class Job(msgspec.Struct):
 
     @property
     def over(self) -> bool:
-        """Whether nothing more is expected."""
+        """Return whether no more messages are expected."""
         if self.end is not None:
             return True
         results = [part for part in self.parts.values() if part.ended is not None]

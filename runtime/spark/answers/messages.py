@@ -1,7 +1,7 @@
-"""Messages of several typed tables as one narrow table, so that no answer carries payloads about.
+"""Messages of several typed tables as one narrow table, so that answers do not carry payloads.
 
-Every expression is a SQL text over the columns of a typed table. What the tap noted is there under its plain
-name, also where a field of the message has that name and the table calls the noted one `_name`.
+Every expression is SQL over the columns of a typed table. The tap's columns have their plain names,
+even if a field of the message has that name and the table calls the tap's column `_name`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from specwire.runtime.spark.decoding.tables import ERRORS
 from specwire.runtime.spark.protocols import load_schemas
 
 MOMENT = ("tap", "conversation", "peer", "sender", "ts", "seq", "mono", "octets")
-"""What most answers need of what was noted."""
+"""The tap's columns that most answers need."""
 
 
 def message_tables(protocol: str) -> tuple[str, ...]:
@@ -35,9 +35,12 @@ def take(
     where: str | None = None,
     noted: Sequence[str] = MOMENT,
 ) -> DataFrame:
-    """Return the noted columns of one typed table, `message`, and `fields`: SQL by the name they are to have.
+    """Return the noted columns of one typed table, `message`, and `fields`.
 
-    Where a foreign capture has no `mono`, it is 0: such messages are all of one moment of their tap.
+    `fields` maps the name of each result column to its SQL.
+
+    If a foreign capture has no `mono`, it is 0: such messages are all of one moment of their
+    tap.
     """
     names = {field.name: stored for field, stored in zip(NOTED, noted_names(protocol, message), strict=True)}
     rows = typed[message] if where is None else typed[message].where(where)
@@ -54,7 +57,7 @@ def _noted(stored: str, name: str) -> Column:
 
 
 def noted_names(protocol: str, message: str) -> list[str]:
-    """Return what the columns of `NOTED` are called in a typed table."""
+    """Return the names of the columns of `NOTED` in a typed table."""
     schemas = load_schemas(protocol)
     found = schemas.DECODED["_error"].dataType if message == ERRORS else schemas.SCHEMAS[message]
     assert isinstance(found, StructType)
@@ -62,7 +65,10 @@ def noted_names(protocol: str, message: str) -> list[str]:
 
 
 def together(frames: Iterable[DataFrame]) -> DataFrame:
-    """Return the rows of all frames, of which there is at least one; a column that one lacks is null there."""
+    """Return the rows of all frames, of which there is at least one.
+
+    A column that one lacks is null there.
+    """
     return reduce(lambda left, right: left.unionByName(right, allowMissingColumns=True), frames)
 
 
@@ -74,8 +80,8 @@ def latest(rows: DataFrame) -> DataFrame:
 def shape(rows: DataFrame, protocol: str, schema: StructType, *, is_open: Column | None = None) -> DataFrame:
     """Return the columns of an answer table in its order, types and with its comments.
 
-    `protocol` is filled in, and `date` from `ts` where the rows have none. `is_open` becomes the column `OPEN` of a
-    step's rows.
+    `protocol` is filled in, and `date` from `ts` where the rows have none. `is_open` becomes the
+    column `OPEN` of a step's rows.
     """
     made: dict[str, Column] = {"protocol": F.lit(protocol)}
     if "date" not in rows.columns:
@@ -92,5 +98,5 @@ def shape(rows: DataFrame, protocol: str, schema: StructType, *, is_open: Column
 
 
 def kept(state: Frames | None, name: str) -> list[DataFrame]:
-    """Return the state table of that name in a list, which is empty where there is none yet."""
+    """Return the state table of that name in a list, which is empty if there is none yet."""
     return [state[name]] if state and name in state else []

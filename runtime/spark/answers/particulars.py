@@ -1,8 +1,9 @@
-"""What the answers must know of a protocol that its generated package does not say.
+"""Facts about a protocol that answers need and that its generated package does not have.
 
-Each protocol that has something particular states it as data, in ``answers/protocols/<name>.py``: which column is
-the topic, what is a sign of life, how a request is told from its answer. A condition is a SQL expression over the
-columns of a typed table. A protocol without such a module has traffic, errors, silences, nodes and edges all the same.
+They are data in ``answers/protocols/<name>.py``: which column is the topic, which messages are
+signs of life, how a request differs from its answer. A condition is a SQL expression over the
+columns of a typed table. A protocol without such a module still has traffic, errors, silences,
+nodes and edges.
 """
 
 from __future__ import annotations
@@ -53,8 +54,8 @@ class Numbers(NamedTuple):
         columns: for message classes the SQL of their number; null where this one has none.
         modulus: how many numbers there are before they begin again; None: they do not.
         chosen_by: messages by which the receiver asks for some of them only.
-        restarts: messages after which numbers begin anew: of their sender where they are numbered themselves,
-            else of the other side.
+        restarts: messages after which numbers restart: their sender's if they are numbered
+            themselves, else the other side's.
     """
 
     columns: Chosen
@@ -64,7 +65,7 @@ class Numbers(NamedTuple):
 
 
 class Particulars(NamedTuple):
-    """What is particular to a protocol.
+    """Facts about one protocol.
 
     Attributes:
         topics: for message classes the SQL of what a message is about: a topic, a service, a group.
@@ -76,7 +77,8 @@ class Particulars(NamedTuple):
         farewells: messages after which a side owes no sign of life.
         calls, files, numbers: what there is of these.
         jobs: whether it has the jobs of NORFAB.
-        connection: SQL over the column `conversation`: what the taps of both its sides make of a connection.
+        connection: SQL over the column `conversation`: the part of the name that is equal at the
+            taps of both sides.
     """
 
     topics: Chosen = NONE
@@ -115,10 +117,13 @@ def takes_time(protocol: str) -> bool:
 
 
 def silence_s(protocol: str) -> float:
-    """Return the silence that is let pass, in seconds."""
+    """Return the longest tolerated silence, in seconds."""
     return load_machine(protocol).TIMERS.get(particulars_of(protocol).silence, SILENCE_S)
 
 
 def beat_s(protocol: str) -> float | None:
-    """Return the time between two heartbeats in seconds; None where the protocol has no timer for it."""
+    """Return the time between two heartbeats in seconds.
+
+    None where the protocol has no timer for it.
+    """
     return load_machine(protocol).TIMERS.get(particulars_of(protocol).beat)

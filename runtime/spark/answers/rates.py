@@ -1,8 +1,8 @@
-"""Roll-ups by minute: how long calls, jobs and files took, and how much was said.
+"""Roll-ups by minute: the durations of calls, jobs and files, and the amount of traffic.
 
-Quantiles are `percentile_approx` with an accuracy of 10,000: the value given for p has a rank within one in ten
-thousand of p, and among up to ten thousand values it is the very one. Quantiles do not add up; `latencies` makes
-them for any other grouping from the answer tables.
+Quantiles are `percentile_approx` with an accuracy of 10,000: the value given for p has a rank
+within one in ten thousand of p, and among up to ten thousand values it is the very one. Quantiles
+do not add up; `latencies` makes them for any other grouping from the answer tables.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ GROUP = ("tap", "kind", "service", "topic", "peer")
 
 
 def timed(answers: Frames) -> DataFrame | None:
-    """Return calls, parts of jobs and files of the answer tables that are there, as rows of one kind.
+    """Return calls, parts of jobs and files of the existing answer tables, in one schema.
 
-    Columns: `date`, `ts`, `tap`, `kind`, `service`, `topic`, `peer`, `outcome` (answered, error, unanswered or
-    open), `took_us` and `octets`. What is no call at all (unasked, noresponse, untagged) is left out, and so
-    is what another tap saw, too.
+    Columns: `date`, `ts`, `tap`, `kind`, `service`, `topic`, `peer`, `outcome` (answered, error,
+    unanswered or open), `took_us` and `octets`. Messages that are not calls
+    (unasked, noresponse, untagged) are omitted, and so are second views at another tap.
     """
     parts = [make(counted(answers, name)) for name, make in TIMED.items() if name in answers]
     return together(parts) if parts else None
 
 
 def counted(answers: Frames, name: str) -> DataFrame:
-    """Return an answer table without what another tap saw, too, and counts: see `twins`."""
+    """Return an answer table without views that count at another tap: see `twins`."""
     table = answers[name]
     if "twins" not in answers:
         return table

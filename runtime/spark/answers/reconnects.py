@@ -1,16 +1,17 @@
-"""Reconnects: a peer that comes again, on a new connection or with a second greeting on the old one.
+"""Reconnects of a peer, on a new connection or with a second greeting on the old one.
 
-A connection counts as coming after another where the same tap knows both by the same peer and the first had
-nothing more to say when the second began; two beside each other are no reconnect. For that the first and the last
-message of each connection suffice.
+A connection counts as following another if the same tap records the same peer for both, and the
+first had no more messages when the second began. Two overlapping connections are not a reconnect.
+The first and the last message of each connection are enough for this.
 
-A connection is over once it has been silent for `OVER_S`, by the tap's clock: what comes later under its name is
-another one. So whether a connection came after others is certain when those before it are over, and of those that
-are over only the latest of a peer is kept, for a day: a peer that connects each second for a year has an hour's
-connections in the state. It is a rule about the messages and not about portions.
+A connection is over once it has been silent for `OVER_S`, by the tap's clock: what comes later
+under its name is another one. So whether a connection came after others is certain when those
+before it are over, and of those that are over only the latest of a peer is kept, for a day: a peer
+that connects each second for a year has an hour's connections in the state. It is a rule about the
+messages and not about portions.
 
-Where a tap names a connection after the peer's own name (a NORFAB broker, a Flux parent), a new connection is the
-same conversation to it; there the second greeting tells.
+Where a tap names a connection after the peer's own name (a NORFAB broker, a Flux parent), a new
+connection is the same conversation to it; there the second greeting shows the reconnect.
 """
 
 from __future__ import annotations
@@ -26,7 +27,10 @@ from specwire.runtime.spark.answers.schemas.shared import LONG, TAP, TEXT, TIMES
 from specwire.runtime.spark.answers.silences import GIVEN_UP_NS
 
 OVER_S = 3600
-"""Silence on both sides after which a connection is over: well above any heartbeat, and what a client waits between two requests."""
+"""Silence on both sides after which a connection is over.
+
+It is much longer than any heartbeat interval and any pause of a client between two requests.
+"""
 
 OVER_NS = OVER_S * 1_000_000_000
 
@@ -51,9 +55,10 @@ CONNECTIONS = StructType(
 def connections(words: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
     """Return each connection's first and latest message, and what is known of those before it.
 
-    Beside the columns of the state stand the tap's latest time (`tap_mono`), the peer's latest connection of those
-    that began before (`last`), whether it is over (`is_over`), and whether it is certain which connection this one came
-    after, if any (`is_certain`); `told` says whether that was certain before these words.
+    Besides the columns of the state, rows have the tap's latest time (`tap_mono`), the peer's
+    latest connection of those that began before (`last`), whether it is over (`is_over`), and
+    whether it is certain which connection this one came after, if any (`is_certain`); `told` says
+    whether that was certain before these words.
     """
     # By the hour, so that what is silent for longer can be seen without sorting all messages.
     hours = words.groupBy(*CONNECTION, F.floor(F.col("mono") / OVER_NS).alias("hour")).agg(
@@ -89,7 +94,7 @@ def connections(words: DataFrame, before: Sequence[DataFrame]) -> DataFrame:
 
 
 def new_connections(known: DataFrame) -> DataFrame:
-    """Return the connections that came after another of their peer and were not told of, as rows of `reconnects`.
+    """Return the connections that followed another and were not reported, as rows of `reconnects`.
 
     `is_certain` says that a row is final.
     """

@@ -1,8 +1,8 @@
-"""The answers there are: what each reads, what it writes, and for which protocols.
+"""Registry of answers: the tables that each reads and writes, and its protocols.
 
-A *continued* answer goes on from its state (`specwire.runtime.spark.answers.step`). A *roll-up* is computed
-anew from whole tables of the dates that a run touched. Whoever runs answers (the pipeline, the stream) goes
-through `continued` and `roll_ups` and knows none by name.
+A *continued* answer continues from its state (`specwire.runtime.spark.answers.step`). A *roll-up*
+is computed again from whole tables of the dates that a run touched. The pipeline and the stream
+iterate over `continued` and `roll_ups` and refer to no answer by name.
 """
 
 from __future__ import annotations
@@ -29,11 +29,14 @@ MODULES: tuple[str, ...] = (
     "specwire.runtime.spark.answers.faults",
     "specwire.runtime.spark.answers.graph",
 )
-"""Modules of this package that have answers, as tuples `CONTINUED` and `ROLL_UPS`; roll-ups in this order."""
+"""Modules of this package that have answers, as tuples `CONTINUED` and `ROLL_UPS`.
+
+Roll-ups in this order.
+"""
 
 
 class Continued(NamedTuple):
-    """An answer that goes on from portion to portion.
+    """Answer that continues from portion to portion.
 
     Attributes:
         name: what it is called; its state lies under this name.
@@ -53,7 +56,7 @@ class Continued(NamedTuple):
 
 
 class RollUp(NamedTuple):
-    """An answer that is computed anew for whole dates.
+    """Answer that is computed again for whole dates.
 
     Attributes:
         name: what it is called.

@@ -1,18 +1,21 @@
-"""Remote procedure calls of Flux and CMB1: every request with its responses, and what lacks the other half.
+"""Remote procedure calls of Flux and CMB1: pairs of requests and responses, and unpaired messages.
 
-A tag is used again as soon as its call is over, by thousands of requesters, so a tag alone pairs nothing. The
-messages of one requester with one tag, on one connection of one tap, are put in the tap's order and cut into
-calls: a call begins with each request, and after each response that ends one. So a response without a request
-makes a call of its own (*unasked*), and a request whose tag comes again before its answer is *unanswered*.
+Thousands of requesters reuse a tag as soon as its call is over, so the tag alone does not identify
+a call. The messages of one requester with one tag, on one connection of one tap, are put in the
+tap's order and cut into calls. A call begins with each request, and after each response that ends
+one. So a response without a request is a separate call (*unasked*), and a request whose tag comes
+again before its answer is *unanswered*.
 
-The requester is told by the route stack, which is the same in request and response wherever a tap sits: on the
-way up the parent's ROUTER adds the child's uuid after, and takes it off before the tap's place; on the way down a
-broker's own uuid is in both. Each side may ask (a broker asks a service client), so who asks is part of the key.
-A request that passes through three brokers is three calls to their three taps, each with its own latency, and two
-to one tap that sees it come and go on; `hops` and `conversation` tell them apart.
+The route stack identifies the requester. It is the same in request and response at every tap: on
+the way up the parent's ROUTER adds the child's uuid after, and takes it off before the tap's place;
+on the way down a broker's own uuid is in both. Each side may ask (a broker asks a service client),
+so the asking side is part of the key. A request that passes through three brokers is three calls at
+their three taps, each with its own latency. At one tap that sees it arrive and leave, it is two
+calls. They differ in `hops` and `conversation`.
 
-A call is open until its last response; after `GIVEN_UP_S` without a word it is given up. The open calls are all
-the state there is, so closed and open rows are one pass over the messages, and nothing is held in between.
+A call is open until its last response; after `GIVEN_UP_S` without a message it is given up. The
+open calls are the only state. So one pass over the messages gives closed and open rows, without
+intermediate storage.
 """
 
 from __future__ import annotations
@@ -32,21 +35,27 @@ from specwire.runtime.spark.answers.step import OPEN, Frames, Step
 from specwire.runtime.spark.protocols import load_machine, load_schemas
 
 GIVEN_UP_S = 86_400
-"""A call of which nothing was heard for so long, by the tap's clock, is over."""
+"""Time without messages, by the tap's clock, after which a call is over."""
 
 KEY = ("tap", "conversation", "asker", "requester", "matchtag")
-"""Whose messages may belong together. They are partitioned and sorted by two hashes of it, which is what makes this quick: names
-of taps and connections all begin alike. That two of ten thousand million keys agree in both has a chance of 10^-18."""
+"""Key of messages that may belong together.
+
+Messages are partitioned and sorted by two hashes of the key. This is fast, because names of taps
+and connections have equal prefixes. That two of ten thousand million keys agree in both has a
+chance of 10^-18.
+"""
 
 WHO = (*KEY, "peer", "hops", "alone")
-"""What goes along with every message and nothing asks for on the way. It is one column, a struct: each window writes its
-rows anew, field by field, and a struct in one piece."""
+"""Columns that accompany every message and are not used in between.
+
+They are one struct column: each window writes its rows again, field by field, but a struct at once.
+"""
 
 BEGUN = ("topic", "nodeid", "userid", "ts", "seq", "mono", "streaming", "first_mono")
-"""What a call takes from the message that it begins with."""
+"""Columns of a call from its first message."""
 
 SUMMED = ("responses", "octets")
-"""What is counted over all messages of a call."""
+"""Columns summed over all messages of a call."""
 
 
 def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
@@ -62,10 +71,12 @@ def advance(typed: Frames, protocol: str, state: Frames | None = None) -> Step:
 
 
 def _words(typed: Frames, protocol: str, calls: Calls) -> DataFrame:
-    """Return requests and responses as rows of one kind; of those that cannot be paired `alone` says why.
+    """Return requests and responses as rows of one kind.
 
-    A request has no `errnum`, a response no `nodeid`. What follows from these is not here: each column goes through the
-    exchange with every message.
+    For messages that cannot be paired, `alone` has the reason.
+
+    A request has no `errnum`, a response no `nodeid`. What follows from these is not here: each
+    column goes through the exchange with every message.
     """
     dialog = _dialog(protocol)
     silent = dialog.unanswered.get("flags", 0)
@@ -91,7 +102,10 @@ def _dialog(protocol: str) -> Dialog:
 
 
 def _requester(protocol: str) -> str:
-    """Return the SQL that makes a text of a route stack; identities that are octets and no UUID are shown in hex."""
+    """Return the SQL that makes a text of a route stack.
+
+    Identities that are octets and no UUID are shown in hex.
+    """
     routes = load_schemas(protocol).SCHEMAS["Request"]["routes"].dataType
     assert isinstance(routes, ArrayType)
     if isinstance(routes.elementType, BinaryType):
@@ -111,7 +125,7 @@ def _carry(table: DataFrame) -> DataFrame:
 
 
 def _together(words: DataFrame, carried: Sequence[DataFrame]) -> DataFrame:
-    """Return messages, and the calls that were carried over, if there are any, with two hashes of their keys and `WHO`."""
+    """Return messages and calls carried over, with two hashes of their keys and `WHO`."""
     rows = together([words.withColumn("last_mono", F.col("mono")), *carried]) if carried else words
     paired = F.col("alone").isNull()
     hashed = F.when(paired, F.xxhash64(*KEY)).otherwise(F.xxhash64("tap", "seq"))
@@ -125,16 +139,17 @@ def _asks() -> Column:
 
 
 def _known(rows: DataFrame, name: str, message: Column) -> Column:
-    """Return what a call that was carried over knows of the messages before, and what a message says for itself."""
+    """Return the value from the earlier messages of a call carried over, or from a message."""
     return F.coalesce(name, message) if name in rows.columns else message
 
 
 def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
     """Cut the messages of each key into calls; the last message of each becomes its row.
 
-    Every message learns from its neighbours whether it begins a call and whether it ends one. The others are left out
-    then, so what a call began with is in the row before its last one, if not in that itself. The messages are sorted
-    once, and nothing is grouped. Windows are asked for plain columns: anything else is a column more in the exchange.
+    The neighbours of a message show whether it begins a call and whether it ends one. All other
+    messages are then dropped. So the first message of a call is the row before its last row, or
+    that row. The messages are sorted once, and nothing is grouped. Windows use plain columns only:
+    any other expression adds a column to the exchange.
     """
     in_order = Window.partitionBy("key", "key2").orderBy("seq")
     so_far = in_order.rowsBetween(Window.unboundedPreceding, Window.currentRow)
@@ -161,7 +176,8 @@ def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
             "is_last": is_latest | F.col("next_nodeid").isNotNull() | _ends() | (is_silent > limit),
         }
     ).where("begins or is_last")
-    # Of a call that was carried over the first response is known; else it is the message after the request.
+    # Of a call that was carried over the first response is known; else it is the message after the
+    # request.
     answer = F.when(_asks(), F.when(~F.col("is_last"), F.col("next_mono"))).otherwise(F.col("mono"))
     own = {"responses": _known(cut, "responses", F.when(_asks(), 0).otherwise(1)), "octets": F.col("octets")}
     first = cut.withColumns(
@@ -176,7 +192,10 @@ def _fold(words: DataFrame, taps: DataFrame, calls: Calls) -> DataFrame:
 
 
 def _ends(which: str = "") -> Column:
-    """Return whether nothing comes after a message, or after the one before it (`was_`); a request has no `errnum`."""
+    """Return whether nothing comes after a message, or after the one before it (`was_`).
+
+    A request has no `errnum`.
+    """
     errnum, goes_on = F.col(f"{which}errnum"), F.coalesce(f"{which}streaming", F.lit(False))
     return errnum.isNotNull() & (~goes_on | (errnum != 0))
 

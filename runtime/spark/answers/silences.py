@@ -1,11 +1,12 @@
-"""Silences: how long each side of a connection said nothing, and what it had said before.
+"""Silences of each side of a connection: their length, and the messages before them.
 
-Any message is a sign of life. A silence longer than the protocol lets pass (its timer, or what the caller says)
-is a row; `beats` tells whether the side had been sending heartbeats, without which a silence may mean nothing: a
-client of a Flux broker that asks nothing says nothing. A side that said farewell owes no life.
+Any message is a sign of life. A silence longer than the protocol tolerates (its timer, or the
+caller's value) is a row. `beats` counts the heartbeats that the side had sent. Without heartbeats a
+silence may be normal: a client of a Flux broker that makes no requests is silent. After a farewell,
+no sign of life is expected.
 
-The messages of each side are put in the tap's order, and each is compared with the one before. Of a side that
-may go on, the last message is kept for the next run: its `SIDES` row.
+The messages of each side are sorted in the tap's order, and each is compared with the one before.
+If a side may continue, its last message is kept for the next run, as its `SIDES` row.
 """
 
 from __future__ import annotations
@@ -22,7 +23,10 @@ from specwire.runtime.spark.answers.schemas.shared import LONG, TAP, TEXT, TIMES
 from specwire.runtime.spark.answers.step import Frames
 
 GIVEN_UP_S = 86_400
-"""A side that was silent for so long, by the tap's clock, is gone; what comes after is as from a new one."""
+"""Silence, by the tap's clock, after which a side is gone.
+
+Later messages count as those of a new side.
+"""
 
 GIVEN_UP_NS = GIVEN_UP_S * 1_000_000_000
 
@@ -44,7 +48,7 @@ SIDES = StructType(
         column("left", BooleanType(), "whether its latest message was a farewell"),
     ]
 )
-"""State: the latest word of each side."""
+"""State: the latest message of each side."""
 
 
 def side_words(typed: Frames, protocol: str) -> DataFrame:
@@ -67,11 +71,14 @@ def side_words(typed: Frames, protocol: str) -> DataFrame:
 
 
 def watch(words: DataFrame, sides: Sequence[DataFrame], taps: DataFrame, threshold_s: float) -> DataFrame:
-    """Return the messages that matter: those before a silence, greetings after the first, each side's latest.
+    """Return the messages that matter.
 
-    Beside each stands what comes before (`was_mono`) and after (`next_ts`, `next_seq`, `next_mono`; null after the
-    latest), how long the side is silent after it (`silent_ns`), by the latest time of its tap in `taps` (`tap_mono`),
-    and how many heartbeats and greetings there were so far, this one included (`all_beats`, `all_greetings`).
+    These are messages before a silence, greetings after the first, and each side's latest message.
+
+    Each row also has the message before (`was_mono`) and after (`next_ts`, `next_seq`, `next_mono`;
+    null after the latest), how long the side is silent after it (`silent_ns`), by the latest time
+    of its tap in `taps` (`tap_mono`), and how many heartbeats and greetings there were so far, this
+    one included (`all_beats`, `all_greetings`).
     """
     known = [rows.withColumn("told", F.lit(True)) for rows in sides]
     both = together([words.withColumn("told", F.lit(False)), *known]).withColumn("key", F.xxhash64(*SIDE))

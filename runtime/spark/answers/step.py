@@ -1,12 +1,12 @@
-"""The one shape of an answer that is continued: what is certain, what is still open, and what the next run needs.
+"""Step of a continued answer: its final rows, its open rows, and the state for the next run.
 
-Traffic arrives in portions, and a conversation or a request may begin in one and end in another. So an answer
-is a function `advance`: given the typed tables of new messages and the state that it left behind last time, it
-returns a `Step`. Run over a capture in portions, each in order, it gives in the end the same rows, closed and
-open together, as run once over everything.
+Traffic arrives in portions, and a conversation or a request may begin in one and end in another. So
+an answer is a function `advance`: from the typed tables of new messages and the state of the last
+step, it returns a `Step`. Run over a capture in portions, each in order, it gives in the end the
+same rows, closed and open together, as run once over everything.
 
-The frames of a step are plans. Those that would be computed more than once stand on data that the step holds in
-Spark's cache (`cached`): write them all, then call `release`.
+The frames of a step are plans. Those that would be computed more than once stand on data that the
+step holds in Spark's cache (`cached`): write them all, then call `release`.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F
 
 OPEN = "_open"
-"""A column beside those of an answer table: whether what the row tells of is not over, so that the row may change."""
+"""Additional column of an answer table: whether the row is open, that is, may still change."""
 
 Frames = Mapping[str, DataFrame]
 """DataFrames by the name of their table."""
@@ -27,13 +27,14 @@ Frames = Mapping[str, DataFrame]
 class Step(NamedTuple):
     """One step of an answer.
 
-    Closed and open rows are one frame, because they come out of one pass over the messages; whoever writes them takes them
-    apart as they come.
+    Closed and open rows are one frame, because they come out of one pass over the messages; whoever
+    writes them takes them apart as they come.
 
     Attributes:
         rows: by answer table, its rows with the column `OPEN` after its own.
-        state: by state table, what the next step needs; it replaces the state that was given. A state table that
-            has the name of an answer table is its open rows, and need not be computed where these were written.
+        state: by state table, what the next step needs; it replaces the state that was given. A
+            state table that has the name of an answer table is its open rows, and need not be
+            computed where these were written.
         cached: what was persisted, so that the frames above are computed once.
     """
 
@@ -48,7 +49,10 @@ class Step(NamedTuple):
 
     @property
     def open(self) -> dict[str, DataFrame]:
-        """By answer table, rows as they stand of what is not over; those of the next step replace them."""
+        """By answer table, rows as they stand of what is not over.
+
+        The rows of the next step replace them.
+        """
         return {name: rows.where(OPEN).drop(OPEN) for name, rows in self.rows.items()}
 
     def whole(self) -> dict[str, DataFrame]:
@@ -56,7 +60,7 @@ class Step(NamedTuple):
         return {name: rows.drop(OPEN) for name, rows in self.rows.items()}
 
     def release(self) -> None:
-        """Give back what is cached, once everything is written."""
+        """Release the cached data, after everything is written."""
         for frame in self.cached:
             frame.unpersist()
 
@@ -68,7 +72,8 @@ class Advance(Protocol):
         """Return the step over new messages.
 
         Args:
-            typed: the typed tables of the new messages, `_errors` included; from memory or from a store.
+            typed: the typed tables of the new messages, `_errors` included; from memory or from a
+                store.
             protocol: name of their generated package.
             state: `Step.state` of the step before, None at the beginning.
         """

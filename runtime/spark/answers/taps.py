@@ -1,15 +1,17 @@
-"""Connections that two taps saw, so that each counts once.
+"""Removal of second views of connections that two taps saw, so that each connection counts once.
 
-A broker and its peer may both be tapped, and each tap names the connection by itself. Both names have a part in
-common where something of the connection is known to both sides: the uuid of the child in Flux, the routing id that
-clients of FILEMQ and NORFAB choose, the name of a NORFAB worker. What that part is, the protocol's particulars say
-(`connection`); elsewhere two taps are recognised only where they give one name to a connection, as two taps of one
-proxy do. A peer of another make that lets its socket choose its routing id knows nothing that the other side knows
-too; where both sides of such a one were tapped, choose the taps that count: ``table.where("tap not like 'client-%'")``.
+A broker and its peer may both be tapped, and each tap names the connection independently. Both
+names have a part in common where something of the connection is known to both sides: the uuid of
+the child in Flux, the routing id that clients of FILEMQ and NORFAB choose, the name of a NORFAB
+worker. What that part is, the protocol's particulars say (`connection`); elsewhere two taps are
+recognised only where they give one name to a connection, as two taps of one proxy do. A peer of
+another make that lets its socket choose its routing id knows nothing that the other side knows too;
+where both sides of such a one were tapped, choose the taps that count: ``table.where("tap not like
+'client-%'")``.
 
-Of the taps that saw a connection the one with the most messages counts, of equals the one with the smallest id.
-Answers are kept for every tap, because a later portion may show that another tap saw more; `twins` says whom to leave
-out.
+Of the taps that saw a connection the one with the most messages counts, of equals the one with the
+smallest id. Answers are kept for every tap, because a later portion may show that another tap saw
+more; `twins` says whom to leave out.
 """
 
 from __future__ import annotations
@@ -37,7 +39,7 @@ def one_tap(typed: Frames, protocol: str) -> dict[str, DataFrame]:
 
 
 def twins(conversations: DataFrame, protocol: str) -> DataFrame:
-    """Return the second views among rows of the table ``conversations``, each day by itself."""
+    """Return the second views among rows of the table ``conversations``, separately for each day."""
     views = conversations.where(F.col("protocol") == protocol).groupBy("date", *VIEW)
     found = _choose(views.agg(F.sum("messages").alias("messages")), protocol, "date")
     return shape(found, protocol, TWINS)
@@ -51,7 +53,10 @@ def without_twins(frame: DataFrame, twins: DataFrame) -> DataFrame:
 
 
 def _choose(views: DataFrame, protocol: str, *days: str) -> DataFrame:
-    """Return the views that do not count, with the view that does; `views` has the messages of each."""
+    """Return the views that do not count, with the view that does.
+
+    `views` has the messages of each.
+    """
     connection = F.expr(particulars_of(protocol).connection)
     of_connection = Window.partitionBy(*days, "_connection")
     of_tap = Window.partitionBy(*days, "_connection", "tap")

@@ -1,8 +1,9 @@
-"""The roll-up `topics`: how long each topic took, day by day, in a form that adds up.
+"""Roll-up `topics`: the durations of each topic by day, in a form that adds up.
 
-Quantiles of several days cannot be made of those of each day, and to go back to every request of all days is what a
-roll-up is to spare. So each row has a histogram beside its counts, on a logarithmic scale: the sum of histograms is
-the histogram of the sum, and a quantile of it is less than 2.4 % above the true one (`WIDTH`), never below.
+Quantiles of several days cannot be computed from those of each day, and a roll-up must avoid
+reading every request of all days again. So each row has a histogram beside its counts, on a
+logarithmic scale: the sum of histograms is the histogram of the sum, and a quantile of it is less
+than 2.4 % above the true one (`WIDTH`), never below.
 """
 
 from __future__ import annotations
@@ -38,7 +39,7 @@ def spread_bin(took_us: Column) -> Column:
 
 
 def sum_topics(topics: DataFrame, *by: str) -> DataFrame:
-    """Return rows of the table `topics` added up for each group of these columns, quantiles included.
+    """Return rows of the table `topics` summed for each group of these columns, with quantiles.
 
     In `spread` a bin that several rows have stands several times.
     """
@@ -78,7 +79,7 @@ def _with_quantiles(rows: DataFrame) -> DataFrame:
 
 
 def _quantile(share: float) -> Column:
-    """Return the end of the first bin up to which there are so many, or the longest time where that is less."""
+    """Return the end of the bin that reaches this share of values, or the longest time if less."""
     before = F.struct(F.lit(0).cast("long").alias("seen"), F.lit(None).cast("long").alias("bin"))
     wanted = F.ceil(F.col("answered") * share)
 

@@ -1,10 +1,13 @@
-"""Files sent by FILEMQ and libfilemq: from a file's first chunk to its end, against the client's credit.
+"""Files sent by FILEMQ and libfilemq.
 
-Chunks of one file follow each other, so one file at a time is under way on a connection (`Connection`). Its end is
-what the protocol says (`Files.ends`); where the headers state its size, an end short of that is a cut. Credit is
-what NOM grants less what chunks hold. It is known only where the tap saw the connection begin; a stall is the time
-in the middle of a file with no credit left. (The C server also waits when the next chunk is larger than the
-credit left, which the wire does not show.)
+A transfer lasts from a file's first chunk to its end and uses the client's credit.
+
+Chunks of one file are consecutive, so a connection sends one file at a time
+(`Connection`). Its end is what the protocol says (`Files.ends`); where the headers state its size,
+an end short of that is a cut. Credit is what NOM grants less what chunks hold. It is known only
+where the tap saw the connection begin; a stall is the time in the middle of a file with no credit
+left. (The C server also waits when the next chunk is larger than the credit left, which the wire
+does not show.)
 """
 
 from __future__ import annotations
@@ -34,7 +37,10 @@ LEAVING = ("Kthxbai", "Srsly", "Rtfm", "Wat")
 
 
 class Sending(msgspec.Struct):
-    """A file under way. Times are of the tap's monotonic clock in nanoseconds, `ts` its wall clock in microseconds."""
+    """File that is being sent.
+
+    Times are of the tap's monotonic clock in nanoseconds, `ts` of its wall clock in microseconds.
+    """
 
     filename: str
     ts: Any
@@ -54,7 +60,7 @@ class Sending(msgspec.Struct):
 
 
 class Connection(msgspec.Struct):
-    """What is known of a connection; `credit` is None where its beginning was not seen."""
+    """State of a connection; `credit` is None if its beginning was not seen."""
 
     credit: int | None = None
     sending: Sending | None = None
@@ -146,7 +152,7 @@ class Sender:
         )
 
     def _supersede(self, word: Word) -> list[Found]:
-        """Something else comes before the end of the file under way."""
+        """Handle a message that comes before the end of the current file."""
         sending = self._state.sending
         if sending is None:
             return []

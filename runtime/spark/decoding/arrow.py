@@ -1,7 +1,7 @@
-"""Arrow back end: decode in Python workers, some thousand messages at a time.
+"""Arrow back end: decodes in Python workers, in batches of some thousand messages.
 
-`ARROW` calls the generated package's `columns.decode`. `PYTHON` calls `codec.decode` message by message; it is the
-reference that tests hold the other back ends to.
+`ARROW` calls the generated package's `columns.decode`. `PYTHON` calls `codec.decode` for each
+message; it is the reference for tests of the other back ends.
 """
 
 from __future__ import annotations
@@ -25,17 +25,20 @@ from specwire.runtime.spark.session.shipping import ship_packages
 
 Arrays: TypeAlias = "pa.Array[Any]"
 DecodeArrays = Callable[[str, Arrays, Arrays], pa.RecordBatch]
-"""Decodes messages of a protocol, from frames and senders, to the columns of ``columns.SCHEMA``."""
+"""Function from a protocol, frames and senders to the columns of ``columns.SCHEMA``."""
 
 
 @dataclass(frozen=True)
 class ArrowBackend:
-    """Back end that decodes with a function of Arrow arrays, which Python workers import when they need it."""
+    """Back end that decodes with a function of Arrow arrays.
+
+    Python workers import it on first use.
+    """
 
     decode_arrays: DecodeArrays
 
     def available(self, spark: SparkSession, protocol: str) -> str | None:
-        """See `specwire.runtime.spark.decoding.backends.Backend`; ships the package to Python workers."""
+        """Ship the package to Python workers; see `Backend.available`."""
         ship_packages(spark, protocol)
         return None
 
@@ -46,7 +49,7 @@ class ArrowBackend:
         return found
 
     def function(self, protocol: str) -> Any:
-        """Return the Spark function of a BINARY or ARRAY<BINARY> value and, optionally, its sender."""
+        """Return the Spark function of a BINARY or ARRAY<BINARY> value and an optional sender."""
         type = struct_type(protocol)
         arrow_type: Any = to_arrow_type(type, timezone="UTC")
         decode_arrays = self.decode_arrays
@@ -61,7 +64,7 @@ class ArrowBackend:
             return pa.StructArray.from_arrays(cast, fields=list(arrow_type), mask=value.is_null())
 
         make: Callable[..., Any] = arrow_udf  # Its stub does not support structs.
-        # Otherwise Spark decodes once more for each filter that it pushes down.
+        # Otherwise Spark decodes again for each filter that it pushes down.
         return make(decode_frames, type).asNondeterministic()
 
 
@@ -82,7 +85,7 @@ PYTHON = ArrowBackend(_decode_rows)
 
 
 def as_lists(values: Arrays) -> Arrays:
-    """Return each value as a list of frames: a list as it is, a single frame as a list of one."""
+    """Return each value as a list of frames: lists unchanged, a single frame as a list of one."""
     if pa.types.is_list(values.type) or pa.types.is_large_list(values.type):
         return values
     offsets: Any = pa.array(np.arange(len(values) + 1, dtype=np.int32))

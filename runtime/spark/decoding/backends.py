@@ -1,6 +1,7 @@
 """Back ends that decode frames on Spark: Java and Arrow, and Python as the reference of tests.
 
-All give the same rows, errors included. Modes, options and tables are expressions over that one result.
+All give the same rows, errors included. Modes, options and tables are expressions over that one
+result.
 """
 
 from __future__ import annotations
@@ -22,16 +23,17 @@ class Backend(Protocol):
     """Decoder from a column of frames to a column of structs."""
 
     def available(self, spark: SparkSession, protocol: str) -> str | None:
-        """Return None if the back end can decode `protocol` in this session, else the reason in one sentence."""
+        """Return None if the back end can decode `protocol` in this session, else the reason."""
         ...
 
     def column(self, value: Column, protocol: str, sender: Column | None) -> Column:
-        """Return a struct of type `specwire.runtime.spark.decoding.shape.struct_type`, null where `value` is null.
+        """Return a struct of decoded columns (`shape.struct_type`), null where `value` is null.
 
         Args:
             value: BINARY (a message of one frame) or ARRAY<BINARY>.
             protocol: the package.
-            sender: role letter of the sender, null or empty if unknown; not used if the octets tell messages apart.
+            sender: role letter of the sender, null or empty if unknown; not used if the octets
+                alone identify messages.
 
         Spark evaluates the column once for each row and each reference to it in a query.
         """
@@ -39,9 +41,10 @@ class Backend(Protocol):
 
 
 def find_backend(name: str, spark: SparkSession, protocol: str) -> Backend:
-    """Return the back end `name`; for ``auto`` the first that is available, which is logged with the reason.
+    """Return the back end `name`; for ``auto``, the first available one.
 
-    Raises InputError if there is no such back end or it cannot be used here.
+    The choice for ``auto`` is logged with the reason. Raises InputError if there is no such back
+    end or it cannot be used here.
     """
     if name == "auto":
         return _first_available(spark, protocol)

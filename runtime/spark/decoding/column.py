@@ -1,11 +1,11 @@
-"""Column functions: frames in any column of any DataFrame to messages, and messages to frames.
+"""Column functions that decode frames in a column of any DataFrame, and encode messages to frames.
 
     from specwire.runtime.spark import from_specwire, to_specwire
 
     df.select("key", from_specwire("value", "flux").alias("m")).where("m._message = 'Event'")
 
-They need no capture and keep the caller's columns, as `from_protobuf` and `to_protobuf` do. A column has no session,
-so `from_specwire` chooses its back end in the active one.
+They need no capture and keep the caller's columns, like `from_protobuf` and `to_protobuf`. A column
+has no session, so `from_specwire` chooses its back end in the active session.
 """
 
 from __future__ import annotations
@@ -38,20 +38,23 @@ def from_specwire(
 ) -> Column:
     """Decode a column of frames to a struct; null where the column is null.
 
-    The struct has the columns that `decode` adds: `_message`, `_error`, `_frames` and a struct for each message type.
-    With `message`, the result is that message's struct alone, null in rows of other messages and of errors.
+    The struct has the columns that `decode` adds: `_message`, `_error`, `_frames` and a struct for
+    each message type. With `message`, the result is that message's struct alone, null in rows of
+    other messages and of errors.
 
     Args:
-        data: BINARY (a message of one frame, or one unit of a stream protocol) or ARRAY<BINARY> (all frames).
+        data: BINARY (a message of one frame, or one unit of a stream protocol) or ARRAY<BINARY>
+            (all frames).
         protocol: the name of a package.
         backend: ``auto``, ``jvm``, ``arrow`` or ``python``; all give the same values.
         mode: PERMISSIVE keeps rows with errors; FAILFAST fails the query at the first.
-        sender: the column of role letters, or one letter for all rows. Only protocols whose octets do not tell
-            messages apart use it.
-        options: ``message`` (one class), ``dialect``, ``debug`` and ``u64``, as `decode` has them.
+        sender: the column of role letters, or one letter for all rows. Used only by protocols whose
+            octets alone do not identify messages.
+        options: ``message`` (one class), ``dialect``, ``debug`` and ``u64``, as for `decode`.
 
     Raises:
-        InputError: an argument is unknown or cannot apply to a column, or there is no active Spark session.
+        InputError: an argument is unknown or cannot apply to a column, or there is no active Spark
+            session.
     """
     asked = read_options({"mode": mode, **options}, OPTIONS)
     if asked.mode is Mode.DROPMALFORMED:
@@ -77,11 +80,11 @@ def to_specwire(
 ) -> Column:
     """Encode a column of messages to frames: ARRAY<BINARY>, null where there is no message.
 
-    Python workers encode, whatever decodes.
+    Python workers encode, regardless of the back end that decodes.
 
     Args:
-        data: a struct as `from_specwire` returns it without options, or with `message` a struct of that message's
-            fields, in any order.
+        data: a struct as `from_specwire` returns it without options, or with `message` a struct of
+            that message's fields, in any order.
         protocol: the name of a package.
         message: the class of all messages.
         mode: FAILFAST fails the query at a message that cannot be encoded; PERMISSIVE gives null.
@@ -122,8 +125,9 @@ def to_specwire(
 def register_functions(spark: SparkSession) -> None:
     """Register the SQL functions of all known protocols in a session.
 
-    Protocols with Java decoders have ``specwire.from_flux(value)``. The others have ``specwire_from_flux(value)``,
-    because Spark's session catalog has no functions of Python with a dot in their names.
+    Protocols with Java decoders have ``specwire.from_flux(value)``. The others have
+    ``specwire_from_flux(value)``, because Spark's session catalog has no functions of Python with a
+    dot in their names.
     """
     java = load_backend("jvm")
     for protocol in known_protocols():

@@ -1,10 +1,11 @@
-"""Compile the Java decoders into their jar: ``python -m specwire.runtime.spark.decoding.compile_jar``.
+"""Compiler of the Java decoders: ``python -m specwire.runtime.spark.decoding.compile_jar``.
 
-The same sources and the same compiler give the same octets: entries are sorted, have one time, and are not compressed,
-because releases of zlib write different octets. The jar is renamed to its place when it is complete.
+The build is reproducible. Entries are sorted and have the same time. They are not compressed,
+because releases of zlib write different octets. The jar is written under a temporary name and
+renamed when it is complete.
 
-The decoder of a package that does not come with specwire is compiled when it is first used, into a jar in the user's
-cache folder, against the classes of our jar.
+The decoder of a package that does not come with specwire is compiled when it is first used. Its jar
+is in the user's cache folder. It is compiled against the classes of specwire's jar.
 """
 
 from __future__ import annotations
@@ -26,7 +27,7 @@ from specwire.runtime.spark.decoding.jar import DIGEST, JAR, MANIFEST, java_sour
 from specwire.runtime.spark.session.installed_java import JAVA_VERSION, find_java
 
 TIME = (1980, 1, 1, 0, 0, 0)
-"""The time of every entry: the first that a zip archive can tell."""
+"""Time of every entry: the earliest that a zip archive supports."""
 
 DECODER = "Decode.java"
 """Source of a package's decoder."""
@@ -36,11 +37,14 @@ COMPILING_S = 300.0
 
 
 class CompileError(Exception):
-    """The jar cannot be made: a sentence, with what the compiler said below it."""
+    """Failure to make the jar.
+
+    The text is a sentence, followed by the compiler's output if there is any.
+    """
 
 
 def find_javac() -> Path | None:
-    """Return the compiler: that of JAVA_HOME, the one beside the `java` that Spark uses, or one on the path."""
+    """Return the compiler of JAVA_HOME, beside Spark's `java`, or on the path, in this order."""
     java = find_java()
     homes = [Path(home) for home in (os.environ.get("JAVA_HOME"),) if home]
     homes += [java.resolve().parent.parent] if java else []
@@ -65,7 +69,7 @@ def compile_jar(javac: Path, jar: Path = JAR) -> None:
 
 
 def compile_package(javac: Path, source: Path, jar: Path) -> None:
-    """Compile the decoder of one package into a jar of its own, against the classes in `JAR`.
+    """Compile the decoder of one package into a separate jar, against the classes in `JAR`.
 
     Raises:
         CompileError: the compiler refuses the source.
@@ -77,7 +81,9 @@ def compile_package(javac: Path, source: Path, jar: Path) -> None:
 
 
 def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Path) -> None:
-    """Compile Java sources into `folder`, against Spark's classes and jars `beside` them; a warning is a fault.
+    """Compile Java sources into `folder`, against Spark's classes and the jars `beside`.
+
+    Warnings are errors.
 
     Raises:
         CompileError: as `compile_jar` does.
@@ -85,7 +91,7 @@ def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Pat
     if not sources:
         raise CompileError("there are no Java sources: run `specwire generate`")
     spark = Path(pyspark.__file__).parent / "jars" / "*"
-    # Spark's jars name others in their manifests that are not there: no fault of ours ("path").
+    # Manifests of Spark's jars name other jars that do not exist; "-path" disables that warning.
     options = [
         "--release",
         str(JAVA_VERSION),
@@ -110,9 +116,9 @@ def compile_classes(javac: Path, sources: list[Path], folder: Path, *beside: Pat
 
 
 def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
-    """Return the jar of a package that does not come with specwire, compiled if need be, or why there is none.
+    """Return the jar of a package that does not come with specwire, or why there is none.
 
-    The jar of our own decoders must be there (`jar_trouble`).
+    Compiles the jar if needed. The jar of specwire's own decoders must exist (`jar_trouble`).
     """
     source = Path(package.place) / DECODER
     if not source.is_file():
@@ -135,7 +141,7 @@ def package_jar(package: GeneratedPackage) -> tuple[Path | None, str]:
 
 
 def write_jar(jar: Path, entries: dict[str, bytes]) -> None:
-    """Write a jar of these entries, the manifest first, as every reader of jars wants it."""
+    """Write a jar of these entries; the manifest is first, as readers of jars require."""
     aside = jar.with_name(f".{jar.name}.{os.getpid()}.tmp")
     try:
         with zipfile.ZipFile(aside, "w", zipfile.ZIP_STORED) as archive:
@@ -150,11 +156,9 @@ def write_jar(jar: Path, entries: dict[str, bytes]) -> None:
 
 
 def main() -> int:
-    """Compile the jar, and say so; return the exit status."""
+    """Compile the jar and print its size; return the exit status."""
     parser = argparse.ArgumentParser(description="Compile the Java decoders into their jar.")
-    parser.add_argument(
-        "--javac", type=Path, help="the compiler; found by JAVA_HOME and the path where left out"
-    )
+    parser.add_argument("--javac", type=Path, help="the compiler; default: found by JAVA_HOME and the path")
     javac = parser.parse_args().javac or find_javac()
     if javac is None:
         print(f"there is no javac: install a JDK of Java {JAVA_VERSION} or newer", file=sys.stderr)

@@ -1,8 +1,9 @@
-"""Frames to messages on Spark: the second layer, one row for each captured message.
+"""Decoding of frames on Spark: the second layer, with one row for each captured message.
 
-Each row keeps the columns of the capture and those of the caller. It gets `_message` (the class name), `_error` with
-`_frames` if the frames are not a message of the protocol, and a struct for each message type, null in rows of other
-types. A back end (`specwire.runtime.spark.decoding.backends`) decodes; modes and options are expressions in Java.
+Each row keeps the columns of the capture and those of the caller. The added columns are `_message`
+(the class name), `_error` with `_frames` if the frames are not a message of the protocol, and a
+struct for each message type, null in rows of other types. A back end
+(`specwire.runtime.spark.decoding.backends`) decodes; modes and options are expressions in Java.
 
     frames --_prepare--> capture's columns, _frames --back end--> DECODED --_sift--> rows --shape--> columns asked for
 """
@@ -48,11 +49,13 @@ def decode(
     """Decode the column `frames` of every row as `protocol`.
 
     Args:
-        frame: messages with a column `frames` (ARRAY<BINARY>). Columns of a capture (see `read_capture`) come first
-            in the result, with a leading ``_`` where a message has the same name. Other columns are kept.
+        frame: messages with a column `frames` (ARRAY<BINARY>). Columns of a capture (see
+            `read_capture`) come first in the result, with a leading ``_`` where a message has the
+            same name. Other columns are kept.
         protocol: the name of a package.
         backend: ``auto``, ``jvm``, ``arrow`` or ``python``; all give the same rows.
-        mode: PERMISSIVE, DROPMALFORMED or FAILFAST, see `specwire.runtime.spark.decoding.options.Mode`.
+        mode: PERMISSIVE, DROPMALFORMED or FAILFAST, see
+            `specwire.runtime.spark.decoding.options.Mode`.
         options: see `specwire.runtime.spark.decoding.options.Options`.
 
     Raises:
@@ -75,7 +78,7 @@ def decode(
     ]
     raw = schemas.DECODED.fieldNames().index(FRAMES)
     decoded[raw] = F.when(F.col(FRAMES).isNotNull(), decoded[raw]).alias(FRAMES)
-    # Never null, and Spark must know it.
+    # The column is never null, and Spark must be able to infer this.
     octets = F.coalesce(F.col(_DECODED)[COUNT.name], F.lit(0).cast("long"))
     before = [F.col(quote_name(name)) for name in rows.columns if name != FRAMES]
     rows = rows.select("*", found.alias(_DECODED))
@@ -84,7 +87,10 @@ def decode(
 
 
 def _other_columns(frame: DataFrame, protocol: str) -> list[str]:
-    """Return the columns of `frame` that no capture has; InputError for one that is also a decoded column."""
+    """Return the columns of `frame` that captures do not have.
+
+    Raises InputError for a column that is also a decoded column.
+    """
     if "frames" not in {name.casefold() for name in frame.columns}:
         raise InputError(
             "the DataFrame has no column 'frames': decode() takes ARRAY<BINARY>, or use from_specwire()"
@@ -105,7 +111,7 @@ def _other_columns(frame: DataFrame, protocol: str) -> list[str]:
 
 
 def _prepare(frame: DataFrame, protocol: str, asked: Options, others: list[str]) -> DataFrame:
-    """Rename the columns of the capture where a message has the same name, and add those that options ask for."""
+    """Rename capture columns that have the name of a message; add the columns of options."""
     there = {name.casefold() for name in frame.columns}
     noted = name_noted(load_schemas(protocol).DECODED.fieldNames())
     columns: dict[str, Column] = {
@@ -141,7 +147,7 @@ def _sift(rows: DataFrame, protocol: str, asked: Options) -> DataFrame:
 
 
 def _describe_fault(rows: DataFrame, protocol: str) -> Column:
-    """Return the sentence that a query fails with: file, message, tap and frame as far as they are known."""
+    """Return the error text of a failed query, with file, message, tap and frame if known."""
     known = {name: noted_name(protocol, name) for name in ("seq", "tap")}
     named = {
         name: F.coalesce(F.col(column).cast("string"), F.lit("?"))

@@ -1,14 +1,15 @@
-"""Messages to frames on Spark: the inverse of `decode`, with the generated package's `columns.encode`.
+"""Encoding of messages on Spark: the inverse of `decode`, with the package's `columns.encode`.
 
-A row is encoded from its message struct that is not null, or from the raw frames if it did not decode. So a capture
-is restored octet for octet, faults included. The columns of messages go to Python workers and frames come back; the
-columns of the capture stay in Java and get their names in a capture again.
+A row is encoded from its message struct that is not null, or from the raw frames if it did not
+decode. So a capture is restored octet for octet, faults included. The columns of messages are sent
+to Python workers, which return frames. The columns of the capture stay in Java and get back the
+names that they have in a capture.
 
 Columns are sent without null lists (`wire`), at any depth. If batches are bounded in octets
-(``spark.sql.execution.arrow.maxBytesPerBatch``), Spark computes the size of a batch after each row, and for a list
-column it then visits all rows since the last list that is not null: 50,000 rows of other messages take minutes. So a
-list is sent as a struct of ``_there`` and ``_items``, and a struct with its own ``_there``. Names of fields never
-begin with ``_``.
+(``spark.sql.execution.arrow.maxBytesPerBatch``), Spark computes the size of a batch after each row,
+and for a list column it then visits all rows since the last list that is not null: 50,000 rows of
+other messages take minutes. So a list is sent as a struct of ``_there`` and ``_items``, and a
+struct with its own ``_there``. Names of fields never begin with ``_``.
 """
 
 from __future__ import annotations
@@ -44,19 +45,20 @@ _compute: Any = pc
 def encode(
     frame: DataFrame, protocol: str | None = None, *, message: str | None = None, mode: str = "FAILFAST"
 ) -> DataFrame:
-    """Return the messages in `frame` as `frames`, behind what is noted of them: the columns of a capture.
+    """Encode the messages in `frame`; return the columns of a capture, with `frames` last.
 
     Args:
-        frame: rows as `decode` gives them, or with `message` a table of that message as `tables` gives it. Columns
-            of messages that do not occur may be missing, and so may what the tap noted; others are left out.
-        protocol: the package, where the rows do not say it themselves.
+        frame: rows as `decode` returns them, or with `message` a table of that message as `tables`
+            returns it. Columns of messages that do not occur may be missing, and so may the tap's
+            columns; other columns are dropped.
+        protocol: the package, if the rows do not name it in their metadata.
         message: the class of all rows.
-        mode: what becomes of a row that cannot be put on the wire: FAILFAST fails the query, and names the row, the
-            message and the field; PERMISSIVE keeps the row without frames, with that sentence in ``_error``;
-            DROPMALFORMED leaves it out.
+        mode: treatment of a row that cannot be encoded: FAILFAST fails the query, and names the
+            row, the message and the field; PERMISSIVE keeps the row without frames, with that
+            sentence in ``_error``; DROPMALFORMED drops it.
 
     Raises:
-        InputError: something of this is unknown, or `frame` has no column of a message.
+        InputError: an argument is unknown, or `frame` has no column of a message.
     """
     protocol = protocol or stated_protocol(frame)
     wanted = read_options({"mode": mode}).mode
@@ -69,7 +71,7 @@ def encode(
 
 
 def encode_decoded(sent: Column, type: DataType, protocol: str) -> Column:
-    """Return `ENCODED` of structs of decoded columns of `type`, in the form of `wire`; Python workers encode."""
+    """Encode structs of decoded columns, in the form of `wire`, to `ENCODED` in Python workers."""
 
     def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         return encode_array(unwire(rows, type), load_columns(protocol).encode)
@@ -78,7 +80,7 @@ def encode_decoded(sent: Column, type: DataType, protocol: str) -> Column:
 
 
 def encode_message(data: Column, message: str, protocol: str) -> Column:
-    """Return `ENCODED` of structs of the fields of `message`, of any type; null where a struct is null."""
+    """Encode structs of the fields of `message` to `ENCODED`; null for a null struct."""
 
     def encode_rows(rows: pa.Array) -> pa.Array:  # type: ignore[type-arg]
         lists: Any = rows
@@ -98,7 +100,7 @@ def _function(encode_rows: Callable[..., Any]) -> Callable[[Column], Column]:
 
 
 def encode_array(rows: Arrays, encode_batch: EncodeBatch, message: str | None = None) -> Arrays:
-    """Return the frames of structs of decoded columns, or of the fields of `message`; errors beside them."""
+    """Return frames and errors of structs of decoded columns, or of the fields of `message`."""
     if message is None:
         structs: Any = rows
         batch = pa.RecordBatch.from_arrays(structs.flatten(), names=[field.name for field in rows.type])
@@ -111,7 +113,7 @@ def encode_array(rows: Arrays, encode_batch: EncodeBatch, message: str | None = 
 
 
 def _encode_parts(rows: pa.RecordBatch, encode_batch: EncodeBatch) -> Iterator[tuple[Arrays, Arrays]]:
-    """Encode rows together; where one is at fault, halve by halve, until it is alone."""
+    """Encode rows together; on an error, split them in halves until the faulty row is alone."""
     try:
         yield encode_batch(rows), pa.nulls(rows.num_rows, pa.string())
     except EncodeError as error:
@@ -127,7 +129,7 @@ def _encode_parts(rows: pa.RecordBatch, encode_batch: EncodeBatch) -> Iterator[t
 
 
 def _decoded(frame: DataFrame, protocol: str) -> tuple[Column, list[Column]]:
-    """What decoded rows say of their messages, as one struct, and what is noted beside it."""
+    """Return the decoded columns of rows as one struct, and the tap's columns."""
     schemas = load_schemas(protocol)
     there = [name for name in schemas.DECODED.fieldNames() if name in frame.columns]
     if not {FRAMES, *schemas.SCHEMAS} & set(there):
@@ -138,7 +140,7 @@ def _decoded(frame: DataFrame, protocol: str) -> tuple[Column, list[Column]]:
 
 
 def _table(frame: DataFrame, protocol: str, message: str) -> tuple[Column, list[Column]]:
-    """The rows of a message's table as one struct, and what is noted beside them."""
+    """Return the fields of a message's table as one struct, and the tap's columns."""
     schemas = load_schemas(protocol)
     if message not in schemas.SCHEMAS:
         raise InputError(f"{protocol} has no message {message!r}; it has {', '.join(schemas.SCHEMAS)}")
@@ -149,7 +151,7 @@ def _table(frame: DataFrame, protocol: str, message: str) -> tuple[Column, list[
 
 
 def _renamed(frame: DataFrame, beside: StructType) -> list[Column]:
-    """What the tap noted, as far as it is there, under the names that it has in a capture."""
+    """Return those of the tap's columns that exist, under their names in a capture."""
     pairs = zip(name_noted(beside.fieldNames()), ENVELOPE, strict=False)
     return [
         F.col(there.name).alias(field.name, metadata=field.metadata)
@@ -159,7 +161,7 @@ def _renamed(frame: DataFrame, beside: StructType) -> list[Column]:
 
 
 def _conclude(rows: DataFrame, mode: Mode) -> DataFrame:
-    """The columns of a capture, and what the mode wants of the rows that have no frames."""
+    """Return the columns of a capture; treat rows without frames according to the mode."""
     noted = [name for name in rows.columns if name != "_encoded"]
     meaning = CAPTURE["frames"].metadata
     frames, error = F.col("_encoded.frames"), F.col("_encoded.error")
@@ -188,7 +190,7 @@ def wire(column: Column, type: DataType) -> Column:
 
 
 def unwire(array: Arrays, type: DataType) -> Arrays:
-    """Return the array of `type` that `wire` was given, from the form that it returned."""
+    """Return an array of `type` from the form that `wire` returns: the inverse of `wire`."""
     match type:
         case ArrayType(elementType=element):
             there, items = _compute.struct_field(array, "_there"), _compute.struct_field(array, "_items")

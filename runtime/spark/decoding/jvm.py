@@ -1,8 +1,9 @@
 """Java back end: generated functions that decode inside Spark's own process.
 
-Neither frames nor fields go to Python. The classes are in a jar (`specwire.runtime.spark.decoding.jar`), which a
-session has from its start or receives here. They form a catalog of functions: ``specwire.from_flux(value)`` and so on.
-Spark passes its internal values to them. For functions of `registerJavaFunction` it would convert every value, which
+Neither frames nor fields are sent to Python. The classes are in a jar
+(`specwire.runtime.spark.decoding.jar`). A session has it from its start or receives it here. The
+classes form a catalog of functions: ``specwire.from_flux(value)`` and so on. Spark passes its
+internal values to them. For functions of `registerJavaFunction` it would convert every value, which
 takes longer than decoding.
 """
 
@@ -34,7 +35,7 @@ CATALOG = "specwire"
 """Name of the catalog of functions in a session."""
 
 _TYPES: WeakKeyDictionary[SparkSession, dict[str, str]] = WeakKeyDictionary()
-"""For each session, the result types of the functions that it was asked for; asking Spark takes a while."""
+"""Cache of the result types of each session's functions, because asking Spark is slow."""
 
 
 class JavaBackend:
@@ -58,7 +59,7 @@ class JavaBackend:
         except (PySparkException, Py4JError) as error:
             return f"Spark cannot load the Java decoders: {describe_failure(error)}"
         except (OSError, zipfile.BadZipFile) as error:
-            return f"{JAR} cannot be given to Spark: {error}"
+            return f"{JAR} cannot be passed to Spark: {error}"
         return None
 
     def column(self, value: Column, protocol: str, sender: Column | None) -> Column:
@@ -71,15 +72,13 @@ JVM = JavaBackend()
 
 
 def _result_type(spark: SparkSession, protocol: str, jar: Path | None) -> str:
-    """Return the type of a protocol's function in this session, and make the functions known to it.
+    """Return the type of a protocol's function; register the functions in this session.
 
     `jar` contains the decoder of a package that does not come with specwire.
 
-    `jar` has the decoder where ours has not.
-
     Raises:
         PySparkException, Py4JError: Spark cannot load the function.
-        OSError: there is no jar that Spark can be given.
+        OSError: no jar can be passed to Spark.
     """
     known = _TYPES.setdefault(spark, {})
     if protocol in known:
@@ -98,7 +97,7 @@ def _result_type(spark: SparkSession, protocol: str, jar: Path | None) -> str:
 
 
 def _add_jar(spark: SparkSession, original: Path) -> None:
-    """Give a jar to a running session."""
+    """Add a jar to a running session."""
     name = f"specwire-decoders-{sources_digest()[:16]}.jar" if original == JAR else original.name
     jar = _plain_copy(original, name)
     if isinstance(spark, SparkSession):
@@ -109,7 +108,9 @@ def _add_jar(spark: SparkSession, original: Path) -> None:
 
 @cache
 def _plain_copy(original: Path, name: str) -> Path:
-    """Return a copy of a jar for as long as this process runs, under a path that ``ADD JAR`` accepts.
+    """Return a copy of a jar, under a path that ``ADD JAR`` accepts.
+
+    It exists until this process ends.
 
     ``ADD JAR`` follows links, loses blanks and quotes, and ignores a jar whose name it already has.
     """

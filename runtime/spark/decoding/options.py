@@ -1,8 +1,8 @@
-"""What `decode` and the data source can be asked for: each option by name, from text or from Python values.
+"""Options of `decode` and of the data source, by name, from text or from Python values.
 
-Spark hands the options of a reader over as text and under names without case, so a flag may be ``"true"`` and a list
-``"Request,Response"``. An option that is not known is refused by its name, and so is a value that an option
-cannot have: a misspelt option would otherwise be one that nobody hears of.
+Spark passes the options of a reader as text, with names that ignore case. So a flag may be
+``"true"`` and a list ``"Request,Response"``. Unknown options and invalid values raise InputError,
+so that a misspelt option is not silently ignored.
 """
 
 from __future__ import annotations
@@ -19,33 +19,33 @@ from specwire.runtime.spark.protocols import known_protocols
 
 
 class Mode(StrEnum):
-    """What becomes of a row that does not decode, in the words of Spark's own readers."""
+    """Treatment of a row that does not decode, with the names that Spark's readers use."""
 
     PERMISSIVE = "PERMISSIVE"
-    """It is kept, with `_error` and its raw `_frames`."""
+    """The row is kept, with `_error` and its raw `_frames`."""
     DROPMALFORMED = "DROPMALFORMED"
-    """It is left out."""
+    """The row is dropped."""
     FAILFAST = "FAILFAST"
-    """The query fails, and names the file, the message, the field and the offset."""
+    """The query fails; the error names the file, the message, the field and the offset."""
 
 
 class Options(msgspec.Struct, frozen=True):
-    """The options of one reading."""
+    """Options of one reading."""
 
     mode: Mode = Mode.PERMISSIVE
     dialect: str = ""
-    """Part of the name of the package behind the protocol's: ``ascii`` of ``norfab`` is ``norfab_ascii``."""
+    """Suffix of the package name: ``ascii`` of ``norfab`` selects ``norfab_ascii``."""
     message: tuple[str, ...] = ()
-    """The message classes to keep; none: all."""
+    """Message classes to keep; empty for all."""
     columns: tuple[str, ...] = ()
-    """The columns to keep, ``seq`` or ``Request`` or ``Request.topic``; none: all."""
+    """Columns to keep, such as ``seq``, ``Request`` or ``Request.topic``; empty for all."""
     debug: bool = False
-    """Beside each field its octets in hexadecimal."""
+    """Whether to add a column with the octets of each field in hexadecimal."""
     record_id: bool = False
     record_frames: bool = False
     input_file: bool = False
     u64: Literal["decimal", "long"] = "decimal"
-    """What an unsigned integer of eight octets becomes."""
+    """Type of unsigned integers of eight octets."""
 
 
 KNOWN: tuple[str, ...] = Options.__struct_fields__
@@ -56,10 +56,10 @@ _FLAGS = {"true": True, "false": False}
 def read_options(
     given: Mapping[str, object], known: Collection[str] = KNOWN, listed: Collection[str] = ()
 ) -> Options:
-    """Return the options that were given by name.
+    """Return the options from values by name.
 
-    InputError for a name that is none of `known`, which lists what is `listed` or else `known`; and for a value that
-    an option cannot have.
+    Raises InputError for a name that is not in `known`, and for an invalid value of an option. The
+    error lists the names in `listed`, or in `known` if `listed` is empty.
     """
     values: dict[str, object] = {}
     for name, value in given.items():
@@ -71,7 +71,10 @@ def read_options(
 
 
 def resolve_dialect(protocol: str, dialect: str) -> str:
-    """Return the name of the package for a dialect of a protocol; InputError where there is none."""
+    """Return the name of the package for a dialect of a protocol.
+
+    Raise InputError if there is none.
+    """
     name = f"{protocol}_{dialect}" if dialect else protocol
     if not dialect or name in known_protocols():
         return name
@@ -82,7 +85,7 @@ def resolve_dialect(protocol: str, dialect: str) -> str:
 
 
 def check_messages(protocol: str, asked: Sequence[str], known: Collection[str]) -> None:
-    """InputError for a message that the protocol does not have."""
+    """Raise InputError for a message that the protocol does not have."""
     for name in asked:
         if name not in known:
             raise InputError(f"option 'message' names {name!r}; {protocol} has {', '.join(known)}")

@@ -1,6 +1,7 @@
-"""Payloads with schemas of their own, on Spark: the twin of `specwire.runtime.schemas.payloads.with_payloads`.
+"""Payloads with separate schemas, on Spark.
 
-Both give the same columns for the same rows. Spark reads the JSON itself, inside the Java process.
+The Spark version of `specwire.runtime.schemas.payloads.with_payloads`. Both return the same columns
+for the same rows. Spark reads the JSON itself, inside the Java process.
 """
 
 from __future__ import annotations
@@ -16,16 +17,16 @@ from specwire.runtime.schemas.payloads import MAX_OCTETS, Payload
 from specwire.runtime.spark.errors import InputError
 
 PAYLOAD_OF = "payload_of"
-"""The key of a column's metadata that says which messages have such payloads."""
+"""Metadata key of a payload column, with the messages that have such payloads."""
 
 
 def with_payloads(decoded: DataFrame, payloads: Sequence[Payload]) -> DataFrame:
-    """Return decoded rows, as `decode` gives them, with a column more for each kind of payload.
+    """Return decoded rows, as from `decode`, with an added column for each kind of payload.
 
-    `tables` gives the column to the tables of the messages that have such payloads.
+    `tables` adds the column to the tables of the messages that have such payloads.
 
     Raises:
-        InputError: the rows have not the messages that may hold such payloads.
+        InputError: the rows lack the messages that may have such payloads.
     """
     there = set(decoded.columns)
     added: dict[str, Column] = {}
@@ -46,7 +47,10 @@ def with_payloads(decoded: DataFrame, payloads: Sequence[Payload]) -> DataFrame:
 
 
 def _column(payload: Payload, message: str, field: str, type: StructType) -> Column:
-    """The payload in one field of one message; null where it is no JSON object, or of another kind."""
+    """Return the payload in one field of a message.
+
+    Null if it is not a JSON object or of another kind.
+    """
     content = F.col(message)[field]
     small = F.when(F.octet_length(content) <= MAX_OCTETS, content)
     text = F.rtrim(F.try_validate_utf8(small.cast("string")), F.lit("\0"))

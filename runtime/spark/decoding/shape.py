@@ -1,7 +1,8 @@
-"""Columns of decoded rows: their names beside a capture's columns, and their types as options ask for them.
+"""Columns of decoded rows: their names beside a capture's columns, and their types by option.
 
-An expression loses the metadata of its fields, so the last step of decoding restores it at every depth and adds the
-protocol's name to `_message`, from which `tables` knows what the rows are.
+An expression loses the metadata of its fields. So the last step of decoding restores it at every
+depth. It also adds the protocol's name to `_message`, from which `tables` reads the protocol of the
+rows.
 """
 
 from __future__ import annotations
@@ -31,7 +32,7 @@ OCTETS = StructField(
     "octets", LongType(), False, metadata={"comment": "octets of all frames", "unit": "octets"}
 )
 NOTED = StructType([*ENVELOPE, OCTETS])
-"""Columns of a capture that stand before the decoded ones."""
+"""Columns of a capture, which come before the decoded ones."""
 
 COUNT = StructField("_octets", LongType(), metadata=OCTETS.metadata)
 """Octets of all frames in a struct of decoded columns."""
@@ -61,7 +62,7 @@ _U64 = DecimalType(20, 0)
 
 
 def name_noted(taken: Iterable[str]) -> list[StructField]:
-    """Return the columns of `NOTED`, with a leading ``_`` where a taken name is equal, ignoring case."""
+    """Return the columns of `NOTED`; a name that is taken, ignoring case, gets a leading ``_``."""
     folded = {name.casefold() for name in taken}
     return [_rename(field, f"_{field.name}") if field.name in folded else field for field in NOTED]
 
@@ -84,7 +85,7 @@ def decoded_fields(protocol: str) -> dict[str, StructField]:
 
 
 def check_columns(protocol: str, columns: Collection[str], others: Sequence[str] = ()) -> None:
-    """Raise InputError for a column that decoded rows do not have, besides `others` of the caller."""
+    """Raise InputError for a column that is neither a decoded column nor in `others`."""
     fields = decoded_fields(protocol)
     known = {name.casefold() for name in (*fields, *others)}
     for message, type in load_schemas(protocol).SCHEMAS.items():
@@ -103,7 +104,7 @@ def schema_of(protocol: str, asked: Options) -> StructType:
 
 
 def struct_type(protocol: str, asked: Options = PLAIN) -> StructType:
-    """Return the struct of decoded columns that back ends return, or that `from_specwire` returns with options."""
+    """Return the struct type of back ends, or of `from_specwire` if there are options."""
     decoded = load_schemas(protocol).DECODED.fieldNames()
     return StructType([*(field for field, _ in _fields(protocol, asked) if field.name in decoded), COUNT])
 
@@ -111,7 +112,7 @@ def struct_type(protocol: str, asked: Options = PLAIN) -> StructType:
 def shape(rows: DataFrame, protocol: str, asked: Options, others: Sequence[str]) -> DataFrame:
     """Return the columns asked for with their metadata.
 
-    `others` are columns of the caller, which stand before the decoded ones as they are.
+    `others` are columns of the caller; they come unchanged before the decoded columns.
     """
     messages, decoded = load_schemas(protocol).SCHEMAS, load_schemas(protocol).DECODED.fieldNames()
     before: list[Column] = []
@@ -145,12 +146,15 @@ def shape_message(column: Column, field: StructField, stored: StructField, asked
 
 
 def cast_to(column: Column, target: DataType, asked: Options) -> Column:
-    """Return a column as a type with metadata; an integer too large for it is null, or fails the query (FAILFAST)."""
+    """Cast a column to a type with metadata; an integer that is too large becomes null.
+
+    In FAILFAST mode it fails the query.
+    """
     return column.cast(target) if asked.mode is Mode.FAILFAST else column.try_cast(target)
 
 
 def shape_struct(found: Column, protocol: str, asked: Options) -> Column:
-    """Return a back end's struct of decoded columns as options ask for it: of one message, or of all.
+    """Return a back end's struct with the options applied: the struct of one message, or of all.
 
     The modes are applied here too: FAILFAST fails the query with the error of the row.
     """
@@ -186,12 +190,15 @@ def shape_struct(found: Column, protocol: str, asked: Options) -> Column:
 
 
 def once(column: Column, use: Callable[[Column], Column]) -> Column:
-    """Return `use(column)`, with `column` evaluated once for a row however often `use` refers to it."""
+    """Return `use(column)`.
+
+    `column` is evaluated once per row, even if `use` refers to it repeatedly.
+    """
     return F.get(F.transform(F.array(column), use), F.lit(0))
 
 
 def _fields(protocol: str, asked: Options) -> Iterator[tuple[StructField, StructField]]:
-    """Yield each column asked for, as it becomes and as all rows have it before."""
+    """Yield each column asked for: the field after and before the options are applied."""
     messages, only = load_schemas(protocol).SCHEMAS, _only(asked.columns)
     for name, field in decoded_fields(protocol).items():
         if not _is_asked_for(name, asked, only):
@@ -232,7 +239,7 @@ def _is_asked_for(name: str, asked: Options, only: Mapping[str, set[str]]) -> bo
 
 
 def _becomes(fields: StructType, only: Collection[str], asked: Options) -> StructType:
-    """Return the struct of a message with the fields asked for and, with `debug`, their octets after them."""
+    """Return the struct of a message with the fields asked for; `debug` adds their octets."""
     kept = [field for field in fields if not only or field.name.casefold() in only]
     twins = [_twin(field, fields) for field in kept] if asked.debug else []
     found = StructType([*kept, *twins])
@@ -240,7 +247,7 @@ def _becomes(fields: StructType, only: Collection[str], asked: Options) -> Struc
 
 
 def _twin(field: StructField, beside: StructType) -> StructField:
-    """Return the column of a field's octets, under a name that no field has."""
+    """Return the column of a field's octets, under a name that no other field has."""
     taken = {name.casefold() for name in beside.fieldNames()}
     name = f"{field.name}_hex"
     while name.casefold() in taken:
@@ -270,10 +277,10 @@ def hex_field(field: StructField, name: str) -> StructField:
 
 
 def hex_of(column: Column, field: StructField) -> Column:
-    """Return the octets of a field's values in lower-case hexadecimal, in the same lists and structs.
+    """Return the octets of a field's values in lower-case hexadecimal; keep lists and structs.
 
-    Integers have all octets of their size, in lists as many as the value needs, texts those of UTF-8. Lengths, counts and the NUL after a text are not
-    part of a value.
+    Integers have all octets of their size, in lists as many as the value needs, texts those of
+    UTF-8. Lengths, counts and the NUL after a text are not part of a value.
     """
     return _hex(column, field.dataType, int(field.metadata.get("octets", "0")))
 
@@ -295,7 +302,10 @@ def _hex(column: Column, type: DataType, octets: int) -> Column:
 
 
 def _padded(digits: Column, octets: int) -> Column:
-    """Return the digits of a number padded to `octets`, or to a whole number of octets if that is 0."""
+    """Return the digits of a number padded to `octets`.
+
+    If that is 0, to a whole number of octets.
+    """
     even = F.length(digits) + F.length(digits) % 2
     return F.lower(F.lpad(digits, 2 * octets if octets else even, "0"))
 
@@ -321,7 +331,10 @@ def quote_text(text: str) -> str:
 
 
 def column_lines(schema: StructType) -> Iterator[str]:
-    """Yield ``name TYPE NOT NULL COMMENT '…'`` for each field; Spark reads the joined lines as a schema."""
+    """Yield ``name TYPE NOT NULL COMMENT '…'`` for each field.
+
+    Spark reads the joined lines as a schema.
+    """
     for field in schema.fields:
         comment = field.metadata.get("comment", "")
         required = "" if field.nullable else " NOT NULL"
@@ -330,7 +343,7 @@ def column_lines(schema: StructType) -> Iterator[str]:
 
 
 def _sql_type(type: DataType) -> str:
-    """Return a type in capitals, with the names inside it as they are."""
+    """Return a type in capitals, with the names in it unchanged."""
     match type:
         case ArrayType(elementType=element):
             return f"ARRAY<{_sql_type(element)}>"

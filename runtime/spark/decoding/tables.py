@@ -1,13 +1,13 @@
-"""Typed tables: one for each message type, and one of the rows that did not decode.
+"""Typed tables: one for each message type, and one for the rows that did not decode.
 
-A table has the columns that the tap noted, those that an option of `decode` added, then the columns of the
-generated `schema.TABLES`: the message's fields, null only where a message can be without them, and columns derived
-from them: a boolean for each flag, and the JSON text of a payload. A type that never occurred
-gets its table too, without rows, because readers rely on the tables being there. Rows that did not decode are in
-`ERRORS` with the finding and their raw frames; so is a text that is not UTF-8, whose octets are in them.
+A table has the tap's columns, then the columns that options of `decode` added, then the columns of
+the generated `schema.TABLES`. These are the message's fields, null only if the field is optional,
+and columns derived from them: a boolean for each flag, and the JSON text of a payload. A type that
+never occurred has an empty table, because readers rely on all tables. Rows that did not decode are
+in `ERRORS` with the error and their raw frames. This includes texts that are not UTF-8.
 
-Where a field has the name of a noted column (a message may well have a ``sender``), the noted column is the
-one that gets a leading ``_``.
+If a field has the name of one of the tap's columns (a message may have a ``sender``), the tap's
+column gets a leading ``_``.
 """
 
 from __future__ import annotations
@@ -45,17 +45,19 @@ def tables(
     """Return the typed tables by message class, in the specification's order, and `ERRORS` last.
 
     Args:
-        decoded: what `decode` or the data source gave, or that as it was written and read back; it is read once
-            for each table, so write or persist it first.
-        protocol: the package, where the rows do not say it themselves.
-        flags: a boolean beside the flags for each bit.
-        json_as: type of the column beside a field that may hold JSON: ``string``, which every engine reads, or
-            ``variant``; None omits the column. It is null where the field does not hold valid JSON.
-        maps: a map beside each dictionary; null where a name is repeated.
-        schema: of `decoded`, where Spark must not be asked for it, as in a declarative pipeline.
+        decoded: rows from `decode` or the data source, possibly written and read back; they are
+            read once for each table, so write or persist them first.
+        protocol: the package, if the rows do not name it in their metadata.
+        flags: whether to add a boolean for each bit of a flags field.
+        json_as: type of the column beside a field that may hold JSON: ``string``, which every
+            engine reads, or ``variant``; None omits the column. It is null if the field is not
+            valid JSON.
+        maps: whether to add a map for each dictionary; null if a name is repeated.
+        schema: schema of `decoded`, for a declarative pipeline, where Spark must not be asked for
+            it.
 
     Raises:
-        InputError: the rows are none of `decode`, or of another protocol.
+        InputError: the rows are not from `decode`, or of another protocol.
     """
     protocol = protocol or stated_protocol(decoded)
     stored = schema or decoded.schema
@@ -68,7 +70,10 @@ def tables(
 
 
 def stated_protocol(decoded: DataFrame) -> str:
-    """Return the protocol that decoded rows were read as; InputError where they do not say it."""
+    """Return the protocol of decoded rows from their metadata.
+
+    Raise InputError if it is missing.
+    """
     fields = {field.name: field for field in decoded.schema}
     if "_message" not in fields:
         raise InputError("the DataFrame has no column '_message': tables() takes what decode() gives")
@@ -88,7 +93,7 @@ def _message_table(
     json_as: JsonAs | None,
     maps: bool,
 ) -> DataFrame:
-    """The messages of one type, their fields as columns."""
+    """Return the messages of one type, with their fields as columns."""
     stored = schema[message].dataType
     assert isinstance(stored, StructType)
     table = load_schemas(protocol).TABLES[message]
@@ -116,7 +121,7 @@ def _message_table(
 
 
 def _error_table(decoded: DataFrame, schema: StructType, protocol: str) -> DataFrame:
-    """The rows that did not decode: where, what, and the frames as they came."""
+    """Return the rows that did not decode: position, error and raw frames."""
     found = load_schemas(protocol).DECODED["_error"].dataType
     assert isinstance(found, StructType)
     noted = noted_columns(protocol, found.fieldNames(), schema)
@@ -129,7 +134,8 @@ def noted_columns(
 ) -> list[Column]:
     """Return the noted columns of decoded rows, under the names they have beside `fields`.
 
-    With the schema of the rows, those that they have, and then those that an option of `decode` added to it.
+    With the schema of the rows, return only existing columns, including those added by options of
+    `decode`.
     """
     stored = name_noted(load_schemas(protocol).DECODED.fieldNames())
     pairs = [*zip(stored, name_noted(fields), strict=True), *((field, field) for field in ADDED)]
@@ -146,7 +152,7 @@ def _plain(struct: str, field: StructField) -> Column:
 
 
 def _field(message: str, field: StructField, stored: StructField) -> Column:
-    """A field as a column, in the type that the rows have it in."""
+    """Return a field as a column, in its type in the rows."""
     column = F.col(message)[field.name]
     if not field.nullable and stored.dataType == field.dataType:
         column = required(column, field.dataType, f"{message}.{field.name}")
@@ -154,11 +160,12 @@ def _field(message: str, field: StructField, stored: StructField) -> Column:
 
 
 def _json(message: str, field: StructField, json_as: JsonAs) -> Column:
-    """The JSON in a field, as text or as a Variant; null where it is not valid JSON."""
+    """Return the JSON in a field, as text or as a Variant; null if it is not valid JSON."""
     of = F.col(message)[field.metadata["of"]]
     # Spark copies a text several times while it parses JSON, and a Variant has a maximum size.
     small = F.when(F.octet_length(of) <= JSON_OCTETS, of)
-    # Deployed peers end JSON with NUL. Spark's cast accepts any octets as text, so UTF-8 is checked here.
+    # Deployed peers end JSON with NUL. Spark's cast accepts any octets as text, so UTF-8 is checked
+    # here.
     text = F.rtrim(F.try_validate_utf8(small.cast("string")), F.lit("\0"))
     parsed = F.try_parse_json(text)
     found = parsed if json_as == "variant" else F.when(parsed.isNotNull(), text)
@@ -166,7 +173,7 @@ def _json(message: str, field: StructField, json_as: JsonAs) -> Column:
 
 
 def _flag(message: str, field: StructField) -> Column:
-    """One bit of a field as a boolean."""
+    """Return one bit of a field as a boolean."""
     of = F.col(message)[field.metadata["of"]]
     bit = of.bitwiseAND(F.lit(field.metadata["mask"])) != 0
     column = bit if field.nullable else required(bit, field.dataType, f"{message}.{field.name}")
@@ -174,7 +181,7 @@ def _flag(message: str, field: StructField) -> Column:
 
 
 def _maps(message: str, stored: StructType, taken: Mapping[str, Column]) -> dict[str, Column]:
-    """A map for each dictionary, under a name that is not taken."""
+    """Return a map column for each dictionary, under an unused name."""
     folded = {name.casefold() for name in taken}
     found: dict[str, Column] = {}
     for field in stored:
@@ -196,15 +203,16 @@ def _is_dictionary(field: StructField) -> bool:
 
 
 def _map(pairs: Column) -> Column:
-    """The map of a dictionary's pairs, of which none may hide another."""
+    """Return a dictionary's pairs as a map; null if a name is repeated."""
     names = F.transform(pairs, lambda pair: pair["name"])
     return F.when(F.size(F.array_distinct(names)) == F.size(names), F.map_from_entries(pairs))
 
 
 def required(column: Column, type: DataType, name: str) -> Column:
-    """Return a column that is not nullable: a null fails the query in a sentence that names the column.
+    """Return the column as not nullable; a null fails the query and names the column.
 
-    Spark has no expression for this, so the column is coalesced with a value that is never null and always fails.
+    Spark has no expression for this, so the column is coalesced with a value that is never null and
+    always fails.
     """
     return F.coalesce(column, _never(type, F.raise_error(F.lit(f"{name} is null, which no message has"))))
 

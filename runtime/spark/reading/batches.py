@@ -1,6 +1,7 @@
-"""Batches of captured messages to batches of decoded ones, without Spark: what the data source does in its reader.
+"""Decoder of batches of captured messages, without a Spark session.
 
-The result is that of `specwire.runtime.spark.decoding.decode`, column for column and row for row.
+The readers of the data source use it. The result is that of
+`specwire.runtime.spark.decoding.decode`, column for column and row for row.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ _compute: Any = pc
 
 
 class Reader:
-    """Decodes batches of one file after the other, as they were asked for."""
+    """Decoder of batches of captured messages, with the options of one reading."""
 
     def __init__(self, protocol: str, asked: Options) -> None:
         self.asked = asked
@@ -46,7 +47,7 @@ class Reader:
         """The tap's name of each noted column."""
 
     def needed(self, filtered: Sequence[str] = ()) -> list[str]:
-        """Return the columns of a segment to read, with those that filters look at."""
+        """Return the columns of a segment to read, including those that filters use."""
         found = {self.noted.get(name, name) for name in self.schema.fieldNames()}
         if self.asked.record_id or self.asked.mode is Mode.FAILFAST:
             found |= {"tap", "seq"}
@@ -55,7 +56,7 @@ class Reader:
         return [*dict.fromkeys([*known, "sender"]), "frames"]
 
     def decode(self, batch: pa.RecordBatch, file: str) -> pa.RecordBatch:
-        """Return a batch decoded; InputError under FAILFAST where a row does not decode."""
+        """Decode a batch; raise InputError under FAILFAST if a row does not decode."""
         frames = batch.column("frames")
         decoded = self.columns.decode(frames, batch.column("sender"))
         if self.asked.mode is Mode.FAILFAST:
@@ -81,7 +82,7 @@ class Reader:
         return self._sift(found, decoded)
 
     def _sift(self, found: pa.RecordBatch, decoded: pa.RecordBatch) -> pa.RecordBatch:
-        """Leave out the rows that were not asked for; where all were, nothing is copied."""
+        """Drop the rows that were not asked for; copy nothing if all were."""
         faulty = decoded.column("_error").is_valid()
         if self.asked.message:
             wanted = _compute.is_in(decoded.column("_message"), pa.array(self.asked.message, pa.string()))
@@ -94,7 +95,7 @@ class Reader:
 
 
 def quarantined(reader: Reader, kind: str, reason: str, file: str) -> pa.RecordBatch:
-    """Return a row without a message, whose `_error` says what cannot be read of a file."""
+    """Return a row without a message; its `_error` describes what cannot be read in a file."""
     row: dict[str, object] = dict.fromkeys(reader.schema.fieldNames())
     row["_error"] = {"kind": kind, "text": reason}
     required: Mapping[str, object] = {"octets": 0, "_octets": 0, RECORD_ID.name: "", INPUT_FILE.name: file}
@@ -121,7 +122,7 @@ def _join(batch: pa.RecordBatch) -> Arrays:
 
 
 def _pruned(array: Arrays, field: StructField) -> Arrays:
-    """The fields of a struct that were asked for."""
+    """Return a struct with only the fields that were asked for."""
     if not isinstance(field.dataType, StructType) or len(field.dataType) == array.type.num_fields:
         return array
     names = field.dataType.fieldNames()

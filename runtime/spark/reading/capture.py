@@ -1,9 +1,9 @@
-"""Captured frames as a DataFrame: the first of the pipeline's layers.
+"""Captured frames as a DataFrame: the first layer of the pipeline.
 
-One truncated Parquet file fails a whole Spark query, with a page of Java. So every footer is read
-first, and the first file that is not a whole segment is named in one sentence, or all such files
-are left out. Hidden files (a segment that is being written) are passed over by the check and by
-Spark alike.
+One truncated Parquet file fails a whole Spark query, with a long Java stack trace. So every footer
+is read first. Depending on `damaged`, the first file that is not a whole segment is reported in one
+sentence, or all such files are skipped. The check and Spark both ignore hidden files (segments that
+are being written).
 """
 
 from __future__ import annotations
@@ -51,13 +51,13 @@ ENVELOPE = StructType(
         _column("peer", StringType(), "the other side's identity, as the tap saw it"),
     ]
 )
-"""What a tap notes about a message, beside its frames."""
+"""Columns that a tap records about a message, besides its frames."""
 
 CAPTURE = StructType([*ENVELOPE, _column("frames", ArrayType(BinaryType()), "the message, frame by frame")])
 
 
 Damaged = Literal["fail", "skip", "quarantine"]
-"""What becomes of a file that is no whole segment: the reading fails, it is left out, or a row stands for it."""
+"""Treatment of a file that is not a whole segment: fail, skip the file, or return a row for it."""
 
 _log = logging.getLogger(__name__)
 
@@ -67,12 +67,12 @@ def read_capture(
 ) -> DataFrame:
     """Return the captured messages of a folder, a file, a glob or a list of these.
 
-    With `damaged` ``skip`` the files that are no whole segments are skipped, each with a warning in
-    the log; `specwire.runtime.capture.segments.survey_segments` lists them. Packet captures are
-    read by one task a file.
+    With `damaged` ``skip``, files that are not whole segments are skipped, each with a warning in
+    the log; `specwire.runtime.capture.segments.survey_segments` lists them. One task reads each
+    packet capture.
 
-    Raises CaptureError where there is nothing to read, and with `damaged` ``fail`` for the first
-    file that is no whole segment.
+    Raises CaptureError if there is nothing to read, and with `damaged` ``fail`` for the first file
+    that is not a whole segment.
     """
     wanted = read_damaged(damaged, ("fail", "skip"))
     inputs = find_inputs([source] if isinstance(source, Path | str) else source)
@@ -92,9 +92,9 @@ def read_capture(
 
 
 def read_damaged(word: str, known: Sequence[Damaged]) -> Damaged:
-    """Return what is to become of damaged files.
+    """Return the value of option `damaged`.
 
-    InputError for another word than the known ones.
+    Raises InputError for a word that is not in `known`.
     """
     for one in known:
         if word.casefold() == one:
@@ -103,7 +103,10 @@ def read_damaged(word: str, known: Sequence[Damaged]) -> Damaged:
 
 
 def check_survey(survey: Survey, damaged: Damaged) -> None:
-    """CaptureError for the first file that is no segment, where the reading is to fail, and where none is sound."""
+    """Raise CaptureError for the first file that is not a whole segment.
+
+    Only with `damaged` ``fail``, or with ``skip`` if no segment is sound.
+    """
     if survey.unsound and (damaged == "fail" or (damaged == "skip" and not survey.sound)):
         raise CaptureError(survey.unsound[0].reason)
 
@@ -115,13 +118,13 @@ def read_parquet(spark: SparkSession, folder: Path, schema: StructType | None = 
 
 
 def literal_path(path: Path) -> str:
-    """Return a path to be read, so that Hadoop reads no pattern into it."""
+    """Return a path to read from, escaped so that Hadoop does not take it for a pattern."""
     return re.sub(r"([\\*?\[\]{}])", r"\\\1", local_path(path))
 
 
 def local_path(path: Path) -> str:
-    """Return a path to be written.
+    """Return a path to write to, as a ``file:`` address.
 
-    On a cluster paths without a scheme may mean another file system (HDFS).
+    On a cluster, paths without a scheme may refer to another file system (HDFS).
     """
     return f"file:{path.resolve()}"

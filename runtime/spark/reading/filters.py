@@ -1,9 +1,9 @@
-"""Filters of a query on what the tap noted, evaluated before a message is decoded.
+"""Filters of a query on the tap's columns, evaluated before messages are decoded.
 
-Spark offers a Python data source the filters of a query (``pushFilters``). Those on a tap's columns
-are evaluated here as one Arrow expression: the minima and maxima in a segment's footer skip whole
-row groups, and rows that do not match are dropped before they are decoded. All others are returned
-to Spark.
+Spark passes the filters of a query to a Python data source (``pushFilters``). Filters on the tap's
+columns are evaluated here as one Arrow expression. Row groups are skipped by the minima and maxima
+in a segment's footer. Rows that do not match are dropped before they are decoded. All other filters
+are returned to Spark.
 """
 
 from __future__ import annotations
@@ -35,17 +35,17 @@ PUSHED = ("ts", "seq", "protocol", "tap", "conversation", "sender")
 """Columns of a segment whose filters are evaluated here."""
 
 SETTING = "spark.sql.python.filterPushdown.enabled"
-"""Spark setting without which it refuses every read of a source that takes filters."""
+"""Spark setting that must be on: without it, Spark refuses to read a source with `pushFilters`."""
 
 _compute: Any = pc
 _FORMAT = ds.ParquetFileFormat()
 
 
 class PushedFilters:
-    """Conjunction of the filters that were taken.
+    """Conjunction of the filters that are evaluated here.
 
     Attributes:
-        columns: the columns of a segment that it looks at.
+        columns: the columns of a segment that the filters use.
     """
 
     def __init__(self) -> None:
@@ -55,7 +55,7 @@ class PushedFilters:
     def take(self, filters: Iterable[Filter], named: Mapping[str, str]) -> list[Filter]:
         """Take the filters that can be evaluated here and return the others.
 
-        `named` has the segment's name of each decoded column that a tap noted.
+        `named` maps each decoded column that comes from the tap to its name in a segment.
         """
         left: list[Filter] = []
         for one in filters:
@@ -69,7 +69,7 @@ class PushedFilters:
         return left
 
     def row_groups(self, segment: Segment) -> list[tuple[int, int]]:
-        """Return number and size in octets of each row group that may hold a matching message."""
+        """Return number and size in octets of each row group that may have matching messages."""
         fragment: Any = _FORMAT.make_fragment(str(segment.path), fs.LocalFileSystem())
         if self._expression is not None:
             fragment = fragment.subset(self._expression, schema=COLUMNS)
@@ -81,7 +81,7 @@ class PushedFilters:
 
     @property
     def takes_nothing(self) -> bool:
-        """Whether a row without any value, which stands for a damaged file, matches."""
+        """Whether the filters match a row without values, as it is returned for a damaged file."""
         empty = pa.RecordBatch.from_pylist([{}], schema=COLUMNS)
         return self.apply(empty).num_rows == 1
 

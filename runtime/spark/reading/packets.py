@@ -1,9 +1,9 @@
-"""Packet captures as captured messages: one Spark task a file, in the columns of a capture.
+"""Packet captures as captured messages, in the columns of a capture: one Spark task per file.
 
-A Python data source reads the files, because putting TCP and ZMTP together is sequential work over
-one file. Connections are followed within a file, not from one file to the next. What cannot be read
-of a file (octets that the recorder missed, encrypted connections, a last record that was cut off)
-is logged by the task in the sentences of `specwire decode`.
+A Python data source reads the files, because the reassembly of TCP and ZMTP is sequential work over
+one file. Connections are followed within a file, not across files. The task logs the parts of a
+file that cannot be read (octets that the recorder missed, encrypted connections, a truncated last
+record) in the sentences of `specwire decode`.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ _log = logging.getLogger(__name__)
 
 
 class OneFile(InputPartition):
-    """One file, which one task reads."""
+    """Partition of one file, read by one task."""
 
     def __init__(self, path: Path) -> None:
         self.path = path
 
 
 class PacketSource(DataSource):
-    """Captured messages of packet captures; option `paths` has their names as JSON."""
+    """Data source of the messages in packet captures; option `paths` has their names as JSON."""
 
     @classmethod
     def name(cls) -> str:
@@ -49,7 +49,7 @@ class PacketSource(DataSource):
         return NAME
 
     def reader(self, schema: StructType) -> DataSourceReader:
-        """Return a reader of the columns of a capture, in the schema that the caller states."""
+        """Return a reader of the columns of a capture, in the caller's schema."""
         return _PacketReader(msgspec.json.decode(self.options["paths"], type=list[str]), schema)
 
 
@@ -69,13 +69,14 @@ class _PacketReader(DataSourceReader):
 
 
 def register_source(spark: SparkSession, source: type[DataSource]) -> None:
-    """Register a Python data source in a session, also in one of `newSession`."""
+    """Register a Python data source in a session, including one from `newSession`."""
     try:
         spark.dataSource.register(source)
     except AnalysisException as error:
         if error.getCondition() != "DATA_SOURCE_ALREADY_EXISTS":
             raise
-        # Spark looked the name up in this thread's active session; `createDataFrame` makes ours active.
+        # Spark looked the name up in this thread's active session; `createDataFrame` makes ours
+        # active.
         spark.createDataFrame([], "nothing INT")
         spark.dataSource.register(source)
 
@@ -83,7 +84,7 @@ def register_source(spark: SparkSession, source: type[DataSource]) -> None:
 def read_packets(spark: SparkSession, paths: Sequence[Path], schema: StructType) -> DataFrame:
     """Return the messages of packet captures in `schema`, the columns of a capture.
 
-    Each connection finds its protocol.
+    The protocol of each connection is detected automatically.
     """
     register_source(spark, PacketSource)
     names = msgspec.json.encode([str(path.resolve()) for path in paths]).decode()
@@ -104,6 +105,6 @@ def packages_of(protocol: str | None) -> tuple[ModuleType, ...]:
 
 
 def log_notes(file: PacketFile) -> None:
-    """Log what could not be read of a file."""
+    """Log the parts of a file that could not be read."""
     for note in file.notes:
         _log.warning("%s: %s", file.path, note)

@@ -1,9 +1,9 @@
-"""Files to read by the names that a user gives: folders, files, globs and lists of these.
+"""Files to read, from the names that a user gives: folders, files, globs and lists of these.
 
-A `Path`, and a text that names a file, is meant literally, whatever characters it has. Another text
-with ``*``, ``?``, ``[…]`` or ``{a,b}`` is a pattern. A folder with segments is a capture, and its
-other files are ignored, as every reader of captures does. A folder without segments is read for its
-packet captures, which are recognised by their first four octets.
+A `Path` is taken literally, and so is a string that names an existing file. Any other string with
+``*``, ``?``, ``[…]`` or ``{a,b}`` is a pattern. A folder with segments is a capture; its other
+files are ignored. In a folder without segments, packet captures are read. They are recognised by
+their first four octets.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from specwire.runtime.pcap.packets import is_packets
 from specwire.runtime.spark.errors import InputError
 
 Form = Literal["", "capture", "pcap"]
-"""Kind of input that a user asks for; the empty text lets the content decide."""
+"""Kind of input that a user asks for; with the empty string, the content decides."""
 
 _PATTERN = re.compile(r"[*?\[{]")
 _ALTERNATIVES = re.compile(r"\{([^{}]*)\}")
@@ -39,7 +39,7 @@ class Inputs:
     Attributes:
         segments: files that should be capture segments, unread.
         packets: files that should be packet captures, unread.
-        replaced: segments that a compacted segment stands for.
+        replaced: segments that a compacted segment replaces.
         folder: the folder if the inputs are the segments of exactly one folder.
     """
 
@@ -67,7 +67,7 @@ def read_names(given: Mapping[str, str]) -> tuple[str, ...]:
 
 
 def read_form(word: str) -> Form:
-    """Return the value of option `from`; InputError for an unknown one."""
+    """Return the value of option `from`; raise InputError for an unknown one."""
     for known in get_args(Form):
         if word.casefold() == known:
             form: Form = known
@@ -76,10 +76,11 @@ def read_form(word: str) -> Form:
 
 
 def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
-    """Return the files that the names mean.
+    """Return the files that the names refer to.
 
     Raises CaptureError for a name without a file, and for a file that is neither a segment nor a
-    packet capture. Raises InputError for an address of another file system, and for no name at all.
+    packet capture. Raises InputError for an address of another file system, and if there is no
+    name.
     """
     if not names:
         raise InputError("there is no path: name the capture's folder in load(), or in the option 'path'")
@@ -100,10 +101,10 @@ def find_inputs(names: Sequence[Path | str], form: Form = "") -> Inputs:
 
 
 def local_path_of(name: Path | str) -> Path:
-    """Return the local file of a path or a ``file:`` address; InputError for other addresses.
+    """Return the local file of a path or a ``file:`` address; raise InputError for other addresses.
 
-    Spark writes names into addresses without escapes, other programs escape them: an existing file
-    decides.
+    Spark does not escape names in addresses; other programs do. So the address is first taken
+    without unescaping; it is unescaped if no such file exists.
     """
     text = str(name)
     parts = urlsplit(text)
@@ -142,7 +143,7 @@ def _find(name: Path | str, form: Form) -> Iterator[Inputs]:
 
 
 def _expand(pattern: str) -> Iterator[str]:
-    """Yield a pattern once for each of its alternatives: ``a{1,2}`` is ``a1`` and ``a2``."""
+    """Yield a pattern once for each of its alternatives: ``a{1,2}`` gives ``a1`` and ``a2``."""
     parts = _ALTERNATIVES.split(pattern)
     choices = [part.split(",") if at % 2 else [part] for at, part in enumerate(parts)]
     return ("".join(chosen) for chosen in product(*choices))
@@ -177,10 +178,7 @@ def _look_into(folder: Path, form: Form) -> Inputs:
 
 
 def _holds_packets(path: Path) -> bool:
-    """Return whether a file begins as a packet capture does.
-
-    A file that cannot be read does not.
-    """
+    """Return whether a file begins like a packet capture; False if it cannot be read."""
     try:
         if not path.is_file():
             return False
@@ -191,7 +189,7 @@ def _holds_packets(path: Path) -> bool:
 
 
 def _unique(paths: Iterator[Path]) -> list[Path]:
-    """Return paths without those of a file that is there already, by another name."""
+    """Return the paths, with each file once even if it has several names."""
     found: dict[Path, Path] = {}
     for path in paths:
         found.setdefault(path.resolve(), path)

@@ -1,17 +1,18 @@
-"""Offset of a stream over a capture folder: which segments it has read, as compactly as possible.
+"""Offset of a stream over a capture folder: a compact record of the segments it has read.
 
 A tap numbers its segments from 0, and a stream reads them in that order. So a tap's position is one
 range of numbers, with gaps only for segments that were lost or come late. A compacted segment
-(``TAP-000042_000099.parquet``) stands for the numbers in its name: it is read already if all of
-these were, and read from a `seq` on if the first of them were. Files with other names (a capture
-that another tool rewrote) are kept by name. What is kept of a file is forgotten when the file
-leaves the folder, so an offset is as small as the capture is.
+(``TAP-000042_000099.parquet``) replaces the segments with the numbers in its name. If all of these
+were read, it counts as read. If only the first of them were read, it is read from the following
+`seq`. Files with other names (a capture that another tool rewrote) are recorded by name. The entry
+of a file is removed when the file leaves the folder, so an offset grows only with the capture.
 
-A file that was cut off when it was read may become whole later. Such files are kept by name, with
-the time of their last change: one that has changed since then and is whole is read again.
+A file that was truncated when it was read may become whole later. Such files are recorded by name,
+with the time of their last change. If such a file has changed since then and is whole, it is read
+again.
 
-An offset is plain JSON. The segments between two offsets are those that the second has and the
-first has not.
+An offset is plain JSON. The segments between two offsets are those in the second but not in the
+first.
 """
 
 from __future__ import annotations
@@ -25,7 +26,7 @@ import msgspec
 from specwire.runtime.capture.names import read_name, segment_name
 
 Stretch = tuple[int, int]
-"""Numbers from the first to the last, both included."""
+"""Range of numbers: the first and the last, both included."""
 
 
 class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -33,7 +34,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     Attributes:
         taps: for each tap the numbers of its segments, as ascending ranges that do not touch.
-        others: names of other files, sorted, and of compacted segments.
+        others: names of other files and of compacted segments, sorted.
         unwhole: for files that were not whole when they were first read, the time of their last
             change when they were last read, in seconds since 1970.
         seqs: for each tap the greatest `seq` in its segments.
@@ -46,11 +47,14 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
     @classmethod
     def from_json(cls, offset: object) -> Self:
-        """Return the position that `to_json` wrote; msgspec.ValidationError for anything else."""
+        """Return the position that `to_json` wrote.
+
+        Raise msgspec.ValidationError for other values.
+        """
         return msgspec.convert(offset, cls)
 
     def to_json(self) -> dict[str, object]:
-        """Return the position as JSON's types."""
+        """Return the position in the types of JSON."""
         known: dict[str, object] = {
             "taps": {tap: [list(stretch) for stretch in found] for tap, found in self.taps.items()},
             "others": list(self.others),
@@ -59,12 +63,12 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return known | {name: value for name, value in more.items() if value}
 
     def last(self, tap: str) -> int:
-        """Return the highest number given of a tap, -1 for none."""
+        """Return the highest segment number read of a tap, -1 if there is none."""
         stretches = self.taps.get(tap)
         return stretches[-1][1] if stretches else -1
 
     def has(self, name: str) -> bool:
-        """Return whether the file with this name was read, or all segments that it stands for."""
+        """Return whether this file, or every segment that it replaces, was read."""
         at = bisect_left(self.others, name)
         if self.others[at : at + 1] == (name,):
             return True
@@ -72,10 +76,10 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         return read is not None and not _without([(read.first, read.last)], self.taps.get(read.tap, ()))
 
     def seq_before(self, name: str) -> int | None:
-        """Return the greatest `seq` of a file that was read elsewhere: -1 for none, None if unknown.
+        """Return the greatest `seq` of a file that was read from other files.
 
-        It is known of a compacted segment if the segments that were read are the first ones that it
-        stands for.
+        -1 if nothing was read, None if unknown. For a compacted segment it is known only if the
+        segments that were read are the first ones that it replaces.
         """
         read = read_name(name)
         if read is None or not read.compacted:
@@ -94,7 +98,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ) -> Position:
         """Return the position after these files.
 
-        `unwhole` and `seqs` are what they add to these fields.
+        `unwhole` and `seqs` are the entries that the files add to these fields.
         """
         numbers: dict[str, list[Stretch]] = {}
         others = set(self.others)
@@ -114,7 +118,7 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def forget_missing(self, present: Iterable[str]) -> Position:
-        """Return the position without taps and names that have no file among `present` any more."""
+        """Return the position without taps and names that have no file in `present`."""
         names = set(present)
         taps = {read.tap for read in map(read_name, names) if read}
         return Position(
@@ -125,7 +129,10 @@ class Position(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         )
 
     def names_since(self, earlier: Position) -> list[str]:
-        """Return the names read since an earlier position: read again, then by tap, then others."""
+        """Return the names read since an earlier position.
+
+        Files read again come first, then segments by tap, then other files.
+        """
         names = sorted(
             name
             for name, changed_s in self.unwhole.items()
@@ -156,7 +163,7 @@ def join(stretches: Iterable[Stretch]) -> tuple[Stretch, ...]:
 
 
 def _without(stretches: Sequence[Stretch], known: Sequence[Stretch]) -> list[Stretch]:
-    """The numbers of `stretches` that are not in `known`."""
+    """Return the numbers of `stretches` that are not in `known`."""
     left: list[Stretch] = []
     for first, last in stretches:
         at = first

@@ -3,12 +3,12 @@
     register(spark)
     messages = spark.read.format("specwire").option("message", "Request").load("captures/today")
 
-Messages are decoded where they are read, by the package's ``columns.decode``, and come to Spark as
-Arrow batches. Schema and rows are those of `decode` with the same options. Spark tells a Python
-data source nothing about the columns of a query, so the options ``message`` and ``columns`` say
-what need not be decoded. Filters on a tap's columns are pushed.
+The reading task decodes messages with the package's ``columns.decode`` and returns them to Spark as
+Arrow batches. Schema and rows are those of `decode` with the same options. Spark does not pass the
+columns of a query to a Python data source. So the options ``message`` and ``columns`` select what
+is decoded. Filters on a tap's columns are pushed down.
 
-Two things about Spark 4.3 would surprise. It refuses to read a source with `pushFilters` unless a
+Two properties of Spark 4.3 are surprising. It refuses to read a source with `pushFilters` unless a
 setting is on, so `register` turns it on. And it reads a catalog table without the table's options,
 but with the schema that the source returned when the table was created. So that schema carries the
 options, in the metadata of ``_message``.
@@ -59,19 +59,19 @@ from specwire.runtime.spark.session.shipping import ship_packages
 
 NAME = "specwire"
 DECODING = tuple(name for name in KNOWN if name not in {"debug", "u64"})
-"""The options that it shares with `decode`; what the others do is an expression on decoded rows."""
+"""Options shared with `decode`; the other options of `decode` are expressions on decoded rows."""
 OWN = ("path", "paths", "from", "protocol", "damaged", *PATIENCE)
 OPTIONS = (*OWN, *DECODING)
 
 TABLE = "provider"
-"""Property that Spark puts among the options of a new catalog table, beside other reserved ones."""
+"""Property that Spark adds to the options of a new catalog table, with other reserved ones."""
 TABLE_OPTION = "option."
-"""How the names of a catalog table's own options begin there."""
+"""Prefix of the user's options among the options of a new catalog table."""
 STORED = "specwire.options"
 """Metadata key of `_message` under which the schema of a catalog table carries its options."""
 
 _PARTITION_OCTETS = 32 << 20
-"""Small row groups are read together, up to this many octets of frames and the rest."""
+"""Small row groups are read together, up to this many octets of all columns."""
 _BATCH_OCTETS = 32 << 20
 _BATCH_ROWS = 50_000
 
@@ -89,7 +89,7 @@ def register(spark: SparkSession) -> None:
 
 @dataclass(frozen=True)
 class SourceRequest:
-    """Options of one reading, checked."""
+    """Checked options of one reading."""
 
     names: tuple[str, ...]
     form: str
@@ -99,7 +99,7 @@ class SourceRequest:
 
 
 class SpecwireSource(DataSource):
-    """Captures as a table of decoded messages."""
+    """Data source: captures as a table of decoded messages."""
 
     @classmethod
     def name(cls) -> str:
@@ -107,10 +107,10 @@ class SpecwireSource(DataSource):
         return NAME
 
     def __init__(self, options: MutableMapping[str, str]) -> None:
-        """Read the options; InputError for one that is unknown or impossible.
+        """Read the options; raise InputError for one that is unknown or invalid.
 
-        Without any, this is a catalog table, whose options `reader` and `streamReader` find in its
-        schema.
+        Without options, this is a catalog table: `reader` and `streamReader` find its options in
+        its schema.
         """
         super().__init__(options)
         given = {name.casefold(): value for name, value in options.items()}
@@ -129,7 +129,7 @@ class SpecwireSource(DataSource):
         return StructType([_with_metadata(field, stored) for field in fields])
 
     def reader(self, schema: StructType) -> SpecwireReader:
-        """Return the batch reader; InputError for a schema that the caller made up."""
+        """Return the batch reader; raise InputError for a schema set by the caller."""
         return SpecwireReader(self._request(schema))
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:
@@ -179,7 +179,7 @@ def _table_options(given: Mapping[str, str]) -> dict[str, str]:
 
 
 def _stored(schema: StructType) -> dict[str, str]:
-    """Return the options that the schema of a catalog table carries; none for another schema."""
+    """Return the options in the schema of a catalog table; an empty dict for any other schema."""
     for field in schema:
         if STORED in field.metadata:
             return msgspec.json.decode(field.metadata[STORED], type=dict[str, str])
@@ -194,7 +194,7 @@ def _check_options(given: Mapping[str, str]) -> tuple[Options, Damaged]:
 
 
 def _resolve(given: Mapping[str, str]) -> SourceRequest:
-    """Return the request that the options state; InputError or CaptureError if it cannot be met."""
+    """Return the request that the options describe; raise InputError or CaptureError if invalid."""
     asked, damaged = _check_options(given)
     names, form = read_names(given), read_form(given.get("from", ""))
     stated = given.get("protocol") or _find_protocol(names, form, damaged)
@@ -240,14 +240,14 @@ class FailedStream(DataSourceStreamReader):
 
 @dataclass
 class Groups(InputPartition):
-    """Row groups of segments that one task reads, or a file that is no segment with the reason."""
+    """Partition of row groups, or of one file that is not a segment, with the reason."""
 
     groups: tuple[tuple[str, int], ...] = ()
     unsound: tuple[str, str] | None = None
 
 
 class SpecwireReader(DataSourceReader):
-    """Reads captures: plans on the driver, decodes in Python workers."""
+    """Batch reader of captures: plans on the driver, decodes in Python workers."""
 
     def __init__(self, request: SourceRequest) -> None:
         self.request = request
@@ -258,9 +258,9 @@ class SpecwireReader(DataSourceReader):
         return self._selection.take(filters, Reader(self.request.protocol, self.request.asked).noted)
 
     def partitions(self) -> Sequence[InputPartition]:
-        """Return a partition for each packet capture, and row groups of segments, small ones together.
+        """Return the partitions: one for each packet capture, and groups of row groups of segments.
 
-        Raises CaptureError for a file that is no segment, unless it is quarantined.
+        Raises CaptureError for a file that is not a segment, unless it is quarantined.
         """
         inputs = find_inputs(self.request.names, read_form(self.request.form))
         survey = inputs.survey()
@@ -291,7 +291,7 @@ class SpecwireReader(DataSourceReader):
             yield from self._read_group(reader, Path(path), group)
 
     def read_rows(self, path: Path, wanted: Wanted) -> Iterator[pa.RecordBatch]:
-        """Yield the messages of a segment that a stream wants, or a row for a file that is none."""
+        """Yield the wanted messages of a segment, or an error row for any other file."""
         reader = Reader(self.request.protocol, self.request.asked)
         if wanted.after is None:
             raise CaptureError(
@@ -339,7 +339,10 @@ class SpecwireReader(DataSourceReader):
             yield reader.decode(selected, path.absolute().as_uri())
 
     def _stand_in(self, reader: Reader, kind: str, path: str, reason: str) -> Iterator[pa.RecordBatch]:
-        """Yield the row that says what cannot be read of a file, as the mode wants it."""
+        """Yield a row that describes what cannot be read in a file.
+
+        Raise InputError in FAILFAST mode.
+        """
         if self.request.asked.mode is Mode.FAILFAST:
             raise InputError(reason)
         if self.request.asked.mode is Mode.PERMISSIVE and self._selection.takes_nothing:
@@ -347,7 +350,7 @@ class SpecwireReader(DataSourceReader):
 
 
 def _narrow(batch: pa.RecordBatch, wanted: Wanted | None) -> pa.RecordBatch:
-    """Return the messages of a batch that a stream wants."""
+    """Return the messages of a batch that the stream reads."""
     if wanted is None or (wanted.after == -1 and wanted.upto is None):
         return batch
     upto = (1 << 63) - 1 if wanted.upto is None else wanted.upto
@@ -355,12 +358,12 @@ def _narrow(batch: pa.RecordBatch, wanted: Wanted | None) -> pa.RecordBatch:
 
 
 def follow(spark: SparkSession, capture: str | Path, protocol: str, **options: str) -> DataFrame:
-    """Return the decoded messages of a growing capture folder as a stream, as `decode` does.
+    """Return the decoded messages of a growing capture folder as a stream, as from `decode`.
 
-    Everything in it is read as `protocol`; `options` are those of the format ``specwire``. A file
-    that is no whole segment is a row without a message whose `_error` is of kind ``segment``. With
-    one checkpoint, each message comes
-    once: also after restarts, and if segments are compacted.
+    All messages are read as `protocol`; `options` are those of the format ``specwire``. For a file
+    that is not a whole segment, the stream has a row without a message, whose `_error` is of kind
+    ``segment``. With one checkpoint, each message is read once, also after restarts and if segments
+    are compacted.
     """
     register_source(spark, SpecwireSource)  # a declarative pipeline must not set what `register` does
     stated = {"damaged": "quarantine", **options, "protocol": protocol}

@@ -1,24 +1,24 @@
-"""Stream over a growing capture folder: which segments come next, and the reader for Spark.
+"""Stream over a growing capture folder: the choice of the next segments, and Spark's reader.
 
-`FolderStream` decides on the driver which files are next and has tasks read them with a function of
-its caller: decoded messages (`specwire.runtime.spark.reading.source`), or what alerts need. Its
-offsets are positions, so it needs no log beside Spark's checkpoint.
+`FolderStream` chooses the next files on the driver. Tasks read them with a function of the caller,
+which yields decoded messages (`specwire.runtime.spark.reading.source`) or the columns that alerts
+need. Its offsets are positions, so it needs no log besides Spark's checkpoint.
 
 Answers carry state from one segment of a tap to the next, so a tap's segments are read in the order
 of their numbers. A capture that is copied from another machine does not always grow in that order,
 and a file that is copied in place exists before it is whole. So a segment is held back
 
-- while an earlier one of its tap is missing, for `gap_s` after it appeared: then it is read, and
-  the earlier one is late should it ever come;
-- while it is not whole (Parquet keeps its index at the end), for `settle_s` after its last change:
+- while an earlier one of its tap is missing, for `gap_s` after it appeared: then it is read; the
+  earlier one counts as late if it comes;
+- while it is not whole (Parquet has its index at the end), for `settle_s` after its last change:
   then it is read, and the reader reports it as damaged. If it becomes whole later, it is read
   again.
 
 No file is skipped for its age. Late segments are read when they come.
 
-Spark's own file source was not used, because one truncated file ends its query, it ignores files
-older than `maxFileAge`, it reads a tap's segments in the order of their changes, and its list of
-known files grows for ever.
+Spark's own file source is not used, for four reasons. One truncated file ends its query. It ignores
+files older than `maxFileAge`. It reads a tap's segments in the order of their changes. Its list of
+known files grows without bound.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from specwire.runtime.spark.errors import InputError
 from specwire.runtime.spark.reading.position import Position
 
 MAGIC = b"PAR1"
-"""How a whole Parquet file ends, after the length of its footer."""
+"""Last octets of a whole Parquet file, after the length of its footer."""
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -49,8 +49,9 @@ class Wanted(msgspec.Struct, frozen=True):
 
     Attributes:
         name: the file.
-        after: only those with a greater `seq`; None if it is unknown which ones were read before.
-        upto: only those with this `seq` or a smaller one; None for all.
+        after: read only messages with a greater `seq`; None if the messages read before are
+            unknown.
+        upto: read only messages with this `seq` or a smaller one; None for all.
     """
 
     name: str
@@ -59,13 +60,13 @@ class Wanted(msgspec.Struct, frozen=True):
 
 
 ReadFile = Callable[[Path, Wanted], Iterator[Any]]
-"""Yields the rows of one segment."""
+"""Function that yields the rows of one segment."""
 
 
 class Arrival(msgspec.Struct, frozen=True):
-    """A file of the folder that was not given yet.
+    """File of the folder that was not read yet.
 
-    `changed_s` is when it came or changed here, in seconds since 1970.
+    `changed_s` is the time when it appeared or changed in the folder, in seconds since 1970.
     """
 
     name: str
@@ -75,13 +76,13 @@ class Arrival(msgspec.Struct, frozen=True):
 
 
 class Patience(msgspec.Struct, frozen=True):
-    """How long segments are held back, and how much is given at once.
+    """Settings: how long segments are held back, and how much is read at once.
 
     Attributes:
         gap_s: time to wait for an earlier segment of a tap, in seconds.
-        settle_s: time in which a file that is not whole may still become so, in seconds.
-        segments: files given at once, at most.
-        octets: size of the files given at once, at most, but for one file that is larger by itself.
+        settle_s: time to wait until a file that is not whole becomes whole, in seconds.
+        segments: maximum number of files read at once.
+        octets: maximum size of the files read at once; a single larger file is read alone.
     """
 
     gap_s: Annotated[float, msgspec.Meta(ge=0)] = 10.0
@@ -91,9 +92,9 @@ class Patience(msgspec.Struct, frozen=True):
 
 
 def list_names(folder: Path) -> list[str]:
-    """Return the names of all segments in a folder, sorted; CaptureError where it cannot be read.
+    """Return the names of all segments in a folder, sorted; raise CaptureError if it is unreadable.
 
-    Those that a compacted segment stands for are passed over.
+    Segments that a compacted segment replaces are skipped.
     """
     try:
         with os.scandir(folder) as entries:
@@ -105,12 +106,12 @@ def list_names(folder: Path) -> list[str]:
 
 
 def look_at(folder: Path, names: Iterable[str]) -> list[Arrival]:
-    """Return what is known of files of a folder, but for those that have gone in the meantime."""
+    """Return the `Arrival` of each file of a folder, except files removed in the meantime."""
     return [arrival for name in names if (arrival := _look_at(folder / name)) is not None]
 
 
 def _look_at(path: Path) -> Arrival | None:
-    """What is known of a file without reading it; None where it has gone in the meantime."""
+    """Return the `Arrival` of a file; None if it was removed in the meantime."""
     try:
         with path.open("rb") as file:
             found = os.fstat(file.fileno())
@@ -119,14 +120,14 @@ def _look_at(path: Path) -> Arrival | None:
     except FileNotFoundError:
         return None
     except OSError:
-        return Arrival(path.name, 0.0, 0, whole=True)  # who reads it says what is wrong
+        return Arrival(path.name, 0.0, 0, whole=True)  # its reader reports the fault
     footer = int.from_bytes(tail[:4], "little")
     whole = len(tail) == 8 and tail[4:] == MAGIC and footer + 12 <= found.st_size
     return Arrival(path.name, found.st_ctime, found.st_size, whole)
 
 
 def come_whole(arrivals: Iterable[Arrival], given: Position) -> list[Arrival]:
-    """Return the files that were cut off when they were read, and have changed and are whole now."""
+    """Return the files that were truncated when they were read and are whole now."""
     return [found for found in arrivals if found.whole and given.unwhole[found.name] != found.changed_s]
 
 
@@ -140,7 +141,7 @@ def note_unwhole(arrivals: Iterable[Arrival], names: Collection[str], given: Pos
 
 
 def choose(arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float) -> list[str]:
-    """Return the names to give now, each tap's in order; `now_s` is in seconds since 1970."""
+    """Return the names to read now, in order for each tap; `now_s` is in seconds since 1970."""
     chosen: list[str] = []
     octets = 0
     for arrival in _by_age(list(ready(arrivals, given, patience, now_s))):
@@ -154,7 +155,7 @@ def choose(arrivals: Sequence[Arrival], given: Position, patience: Patience, now
 def ready(
     arrivals: Sequence[Arrival], given: Position, patience: Patience, now_s: float
 ) -> Iterator[Arrival]:
-    """Yield the files that are not held back, each tap's in order."""
+    """Yield the files that are not held back, in order for each tap."""
     taps: dict[str, list[tuple[int, int, Arrival]]] = {}
     for arrival in arrivals:
         named = read_name(arrival.name)
@@ -177,7 +178,7 @@ def _is_unsettled(arrival: Arrival, patience: Patience, now_s: float) -> bool:
 
 
 def _by_age(arrivals: Sequence[Arrival]) -> list[Arrival]:
-    """The oldest first, so that no tap waits for another; a tap's segments stay in their order."""
+    """Return the oldest files first, so that no tap waits for another; keep each tap's order."""
     reached: dict[str, float] = {}
     aged: list[tuple[float, int, Arrival]] = []
     for at, arrival in enumerate(arrivals):
@@ -217,11 +218,11 @@ class StreamFiles(InputPartition):
 
 
 class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
-    """Streams the segments of a folder.
+    """Spark stream reader of the segments of a folder.
 
     Args:
-        read_file: yields what a task gives for one segment; called in a worker.
-        tasks: the most tasks that read one batch.
+        read_file: yields the rows of one segment; called in a worker.
+        tasks: maximum number of tasks that read one batch.
     """
 
     def __init__(self, folder: Path, patience: Patience, read_file: ReadFile, *, tasks: int = 1) -> None:
@@ -237,10 +238,7 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return Position().to_json()
 
     def latestOffset(self, start: dict[str, Any], limit: ReadLimit) -> dict[str, Any]:
-        """Return the position after the files that are read next.
-
-        `start` itself if there are none.
-        """
+        """Return the position after the files that are read next, or `start` if there are none."""
         given = _position(start)
         present = list_names(self.folder)
         again = come_whole(look_at(self.folder, given.unwhole), given)
@@ -256,9 +254,10 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return given.forget_missing(present).add(names, unwhole, _last_seqs(self.folder, names)).to_json()
 
     def _fresh(self, present: Sequence[str], given: Position) -> list[str]:
-        """Return the names that were not read, without looking known ones up again.
+        """Return the names that were not read; names known to be read are not looked up again.
 
-        A tap writes 86,400 segments a day, and the folder is listed every second.
+        This matters for speed. A tap writes 86,400 segments a day, and the folder is listed every
+        second.
         """
         known = self._given.intersection(present)
         fresh: list[str] = []
@@ -270,7 +269,7 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         return fresh
 
     def getDefaultReadLimit(self) -> ReadLimit:
-        """Return no limit: `Patience` has the reader's own."""
+        """Return no limit, because `Patience` limits each batch."""
         return ReadAllAvailable()
 
     def prepareForTriggerAvailableNow(self) -> None:
@@ -283,16 +282,15 @@ class FolderStream(DataSourceStreamReader, SupportsTriggerAvailableNow):
         )
 
     def partitions(self, start: dict[str, Any], end: dict[str, Any]) -> Sequence[InputPartition]:
-        """Return a few tasks for the files between two positions, one if there are none."""
+        """Return tasks for the files between two positions; one task if there are no files."""
         files = self._files(_position(start), _position(end))
         return [StreamFiles(files[at :: self._tasks]) for at in range(min(self._tasks, max(1, len(files))))]
 
     def _files(self, start: Position, end: Position) -> list[Wanted]:
-        """Return what to read between two positions.
+        """Return the files, and the messages in them, to read between two positions.
 
-        A batch that runs again after a crash may find that its segments were compacted meanwhile.
-        Then the messages that follow those of the start, up to the end, are read from the compacted
-        segment.
+        When a batch runs again after a crash, its segments may have been compacted in the meantime.
+        Then the messages between the two positions are read from the compacted segment.
         """
         names = end.names_since(start)
         gone = [name for name in names if not (self.folder / name).exists()]
@@ -333,7 +331,7 @@ def _position(offset: dict[str, Any]) -> Position:
 
 
 def _last_seqs(folder: Path, names: Iterable[str]) -> dict[str, int]:
-    """Return the greatest `seq` of each tap in files that it wrote, as their footers say."""
+    """Return the greatest `seq` of each tap in these files, from their footers."""
     found: dict[str, int] = {}
     for name in names:
         read = read_name(name)

@@ -1,1 +1,1 @@
-"""The page that shows what a run found."""
+"""HTML report of the results of a run."""

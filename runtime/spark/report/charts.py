@@ -42,21 +42,23 @@ from specwire.runtime.spark.report.text import (
 OTHERS = "others"
 KINDS = {"rpc": "requests", "job": "jobs", "transfer": "files"}
 SILENCES = {"again": "spoke again", "silent": "silent to the end", "gone": "given up"}
-"""How a silence ended."""
+"""Labels of the ways in which a silence ends."""
 PLOT_HEIGHT = 190.0
 BARS_NARROW = 60
-"""Most bars on a phone: neighbours of more are added up."""
+"""Maximum number of bars on a phone; if there are more, neighbours are added up."""
 NAME_LENGTH = 48
-"""Most characters of the name of a conversation in the chart."""
+"""Maximum length of the name of a conversation in the chart, in characters."""
 TYPES_IN_TITLE = 8
 
 
 def plot_messages(
     timeline: Timeline, begin: datetime, *, unit: str = "type", bars: int = STRETCHES, sql: str = ""
 ) -> Figure | None:
-    """Draw messages over time as at most `bars` stacked bars, one colour for each type; None where there are none.
+    """Draw messages over time as at most `bars` stacked bars, one colour for each type.
 
-    `begin` is when the stretch with index 0 begins; `unit` names what the colours distinguish.
+    None if there are none.
+
+    `begin` is the start of the bar with index 0; `unit` names what the colours distinguish.
     """
     if not timeline.buckets:
         return None
@@ -123,7 +125,7 @@ def _message_bars(
         parts, ground = [rect(start, top, end - start, y.start - top)], 0
         for name, messages in _stack(bucket.types, colours):
             high, low = y.at(ground + messages), y.at(ground)
-            # A part that nobody could see is only in the tooltip.
+            # A part that is too small to see is only in the tooltip.
             if low - high >= 0.1:
                 parts.append(rect(start, high, bar, low - high, colours[name]))
             ground += messages
@@ -165,9 +167,10 @@ def _bucket_text(bucket: Bucket, moment: datetime, width_s: float, *, dated: boo
 
 
 def plot_latency(bins: Sequence[LatencyBin], *, sql: str = "") -> Figure | None:
-    """Draw the distribution of latencies on a logarithmic axis; None where nothing was answered.
+    """Draw the distribution of latencies on a logarithmic axis; None if nothing was answered.
 
-    Each kind is drawn as a share of its own total: there may be a million requests and a hundred files.
+    Each kind is drawn as a share of its own total: there may be a million requests and a hundred
+    files.
     """
     if not bins:
         return None
@@ -247,10 +250,10 @@ def _median_us(counts: Counter[int]) -> float:
 def plot_conversations(
     presences: Sequence[Presence], silences: Sequence[Silence], names: Mapping[str, str], *, sql: str = ""
 ) -> Figure | None:
-    """Draw each conversation from its first to its last message, and where a side was silent for too long.
+    """Draw each conversation from its first to its last message, with its overlong silences.
 
-    `names` has the names of taps. A conversation bears the name of its peer, and that of its tap where several
-    taps saw the protocol.
+    `names` has the names of taps. A conversation is labelled with its peer, and with its tap if
+    several taps saw the protocol.
     """
     if not presences:
         return None
@@ -275,7 +278,7 @@ def plot_conversations(
 
 
 def conversation_name(peer: str | None, conversation: str, tap: str, names: Mapping[str, str]) -> str:
-    """Return the peer, or the conversation where the peer is unknown, with the tap where `names` has it."""
+    """Return the peer, or the conversation if it is unknown, with the tap if `names` has it."""
     where = f" at {names[tap]}" if tap in names else ""
     return f"{peer or conversation}{where}"
 
@@ -333,6 +336,6 @@ def _conversation_rows(
 
 
 def _within(gap: Silence, item: Presence) -> bool:
-    """Whether a silence began in this stretch of the conversation, which may have resumed after a long pause."""
+    """Return whether a silence began in this part of a conversation, which may have long pauses."""
     same = (gap.tap, gap.conversation) == (item.tap, item.conversation)
     return same and item.first_ts <= gap.ts <= item.last_ts

@@ -1,11 +1,13 @@
-"""The part of the answers that the report shows, collected from their tables; bounded for any capture.
+"""Data of the report, collected from the answer tables; its size is bounded for any capture.
 
-Spark does the counting, so that only some hundred rows come to the driver. `collect` runs some ten small jobs;
-afterwards Spark is not needed. Where two taps saw one connection, the second view is omitted (answer table
-``twins``). Limits hold for each protocol, so that a busy one does not displace a quiet one.
+Spark does the counting, so only some hundred rows are sent to the driver. `collect` runs about ten
+small jobs; afterwards Spark is not needed. If two taps saw one connection, the second view is
+omitted (answer table ``twins``). Limits hold for each protocol, so that a busy one does not
+displace a quiet one.
 
-A report is made after each run, of all days. So large tables are not read again: latencies are in ``topics``, one row
-for each topic and day, and of the captured frames only the days of the violations shown are read.
+A report is made after each run and covers all days. So large tables are not read again: latencies
+are in ``topics``, one row for each topic and day, and of the captured frames only the days of the
+violations shown are read.
 """
 
 from __future__ import annotations
@@ -29,7 +31,7 @@ BINS_PER_DECADE = 20
 """Bins of the latency distribution: each is 12 % wider than the one before."""
 
 FRAMES_KEPT_OCTETS = 4096
-"""Octets kept of each frame of a violation; of longer frames only the size is kept too."""
+"""Octets kept of each frame of a violation; for longer frames the size is kept, too."""
 FRAMES_KEPT = 32
 """Frames kept of one message."""
 
@@ -43,7 +45,7 @@ EACH_KIND = 3
 """Violations of each kind that precede more violations of frequent kinds."""
 
 Tables = Callable[[str], DataFrame | None]
-"""Returns an answer table, or the layer ``frames`` of captured frames; None where there is none."""
+"""Returns an answer table, or the layer ``frames`` of captured frames; None if there is none."""
 
 Row = TypeVar("Row", bound=msgspec.Struct)
 
@@ -58,7 +60,10 @@ class LatencyBin(msgspec.Struct, frozen=True):
 
 
 class Topic(msgspec.Struct, frozen=True):
-    """Requests, jobs or files of one topic; quantiles in microseconds, None where nothing was answered."""
+    """Requests, jobs or files of one topic.
+
+    Quantiles in microseconds, None if nothing was answered.
+    """
 
     protocol: str
     kind: str
@@ -100,7 +105,10 @@ class Presence(msgspec.Struct, frozen=True):
 
 
 class Silence(msgspec.Struct, frozen=True):
-    """A side that was silent for longer than its heartbeat allows; `until_ts` is None if it never spoke again."""
+    """A side that was silent for longer than its heartbeat allows.
+
+    `until_ts` is None if it never spoke again.
+    """
 
     tap: str
     conversation: str
@@ -125,9 +133,10 @@ class ViolationCount(msgspec.Struct, frozen=True):
 
 
 class Violation(msgspec.Struct, frozen=True):
-    """Message that broke the dialog; `frames` is None where the captured frames are not kept.
+    """Message that broke the dialog; `frames` is None if the captured frames are not kept.
 
-    The first `FRAMES_KEPT` frames are cut to `FRAMES_KEPT_OCTETS` each; `sizes` has their full sizes.
+    The first `FRAMES_KEPT` frames are cut to `FRAMES_KEPT_OCTETS` each; `sizes` has their full
+    sizes.
     """
 
     protocol: str
@@ -161,7 +170,10 @@ class Edge(msgspec.Struct, frozen=True):
 
 
 class Findings(msgspec.Struct, frozen=True):
-    """Everything that the report shows of the answers; a sequence is empty where its table is empty or missing."""
+    """All data of the report from the answers.
+
+    A sequence is empty if its table is empty or missing.
+    """
 
     latency: tuple[LatencyBin, ...] = ()
     topics: tuple[Topic, ...] = ()
@@ -224,7 +236,10 @@ def _bins(topics: DataFrame | None) -> tuple[LatencyBin, ...]:
 
 
 def _topics(topics: DataFrame | None) -> tuple[Topic, ...]:
-    """Return the topics with the highest 99th percentile; of those never answered, the most frequent."""
+    """Return the topics with the highest 99th percentile.
+
+    Of those never answered, the most frequent.
+    """
     if topics is None:
         return ()
     summed = sum_topics(topics, "protocol", *BY)
@@ -243,7 +258,7 @@ def _largest(table: DataFrame | None, twins: DataFrame | None) -> tuple[File, ..
 def _presences(
     table: DataFrame | None, silences: DataFrame | None, twins: DataFrame | None
 ) -> tuple[Presence, ...]:
-    """Return conversations with the longest silences, then the busiest, in the order in which they began."""
+    """Return conversations with the longest silences, then the busiest, ordered by their begin."""
     if table is None:
         return ()
     alone = _alone(table, twins)

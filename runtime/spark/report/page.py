@@ -1,8 +1,9 @@
 """The report: one HTML file without scripts that loads nothing.
 
-This module turns the summary and the findings into values for the template. Text from captured traffic (peers,
-findings, octets) is plain text to the template, which escapes it; the SVG charts are escaped where they are drawn.
-A capture of several protocols gives an overview and a chapter for each protocol.
+This module turns the summary and the findings into values for the template. Text from captured
+traffic (peers, findings, octets) is plain text to the template, which escapes it; the SVG charts
+are escaped where they are drawn. A capture of several protocols gives an overview and a chapter for
+each protocol.
 """
 
 from __future__ import annotations
@@ -56,9 +57,9 @@ from specwire.runtime.spark.report.tables import (
 from specwire.runtime.spark.report.text import EPOCH, THIN_SPACE, count_text, rate_text, size_text, span_text
 
 MOST_OCTETS = 1_000_000
-"""Size of the page above which it is made again with less detail."""
+"""Maximum size of the page; a larger page is made again with less detail."""
 RAW_SHOWN = 20
-"""Most violations of a protocol whose raw messages are shown."""
+"""Maximum number of violations of a protocol whose raw messages are shown."""
 CHAPTERS_SHOWN = 12
 
 
@@ -81,7 +82,7 @@ DETAILS = (
 """Levels of detail, most first."""
 CARDS_IN_ROW = 6
 CELL_LENGTH, CELL_TITLE_LENGTH = 120, 400
-"""Most characters of a cell of a table, and of its tooltip where it is cut."""
+"""Maximum length of a table cell, and of its tooltip if the cell is cut, in characters."""
 
 NO_FRAMES = (
     "Its octets are not available: the layer of captured frames is missing, or the tap keeps no payloads."
@@ -95,7 +96,7 @@ class Card(msgspec.Struct, frozen=True):
 
     Attributes:
         number: the value that `sql` returns; None where there is no query.
-        kind: ``grave`` where the number is a reason to worry.
+        kind: ``grave`` if the number indicates a problem.
         anchor: of the section that explains it.
         note: a line below the number.
     """
@@ -160,7 +161,7 @@ class View(msgspec.Struct, frozen=True):
 
 
 def render_report(summary: Summary, findings: Findings, *, most_octets: int = MOST_OCTETS) -> str:
-    """Return the report as HTML, with less detail where it would have more than `most_octets`."""
+    """Return the report as HTML, with less detail if it would exceed `most_octets`."""
     environment = jinja2.Environment(
         loader=jinja2.FileSystemLoader(Path(__file__).parent / "templates"),
         autoescape=True,
@@ -195,7 +196,7 @@ def _escape_lines(text: str) -> Markup:
 
 
 def build_view(summary: Summary, findings: Findings, detail: Detail = DETAILS[0]) -> View:
-    """Return what the page shows."""
+    """Return the values for the template of the page."""
     protocols = protocols_of(summary)
     sent = Counter({protocol: _part(summary, protocol).messages for protocol in protocols})
     shown = sorted(protocol for protocol, _ in sent.most_common(detail.chapters))
@@ -211,7 +212,7 @@ def build_view(summary: Summary, findings: Findings, detail: Detail = DETAILS[0]
 
 
 def _part(summary: Summary, protocol: str) -> Summary:
-    """Return what the summary says of one protocol."""
+    """Return the part of the summary about one protocol."""
     return replace(
         summary,
         taps=_of(summary.taps, protocol),
@@ -302,7 +303,7 @@ def _sections(prefix: str, contents: Iterable[Figure | Table | None]) -> tuple[S
 
 
 def _quiet(summary: Summary, findings: Findings, protocol: str | None) -> Iterator[str]:
-    """Say in words what was not found."""
+    """Yield sentences about kinds of findings that are absent."""
     if not findings.violation_counts and findings.presences:
         yield "No message violated the dialog."
     if not findings.silences and findings.presences:
@@ -324,7 +325,10 @@ def _begin(summary: Summary) -> datetime:
 
 
 def choose_violations(found: Sequence[Violation], number: int = RAW_SHOWN) -> list[Violation]:
-    """Return `number` of them in their order: the first of each kind, then the second ones, and so on."""
+    """Return `number` of them in their order.
+
+    The first of each kind, then the second ones, and so on.
+    """
     seen: Counter[tuple[str | None, ...]] = Counter()
     turns: list[tuple[int, int]] = []
     for place, item in enumerate(found):

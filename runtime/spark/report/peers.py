@@ -1,8 +1,8 @@
 """Chart of peers: nodes with many connections on the right, the others on the left.
 
-In a protocol with servers or brokers nearly every connection has a hub at one end. So nodes with the most
-connections become hubs until every connection has one. Lines then lead from one side to the other, except those
-between two hubs, and each name has its own row.
+In a protocol with servers or brokers nearly every connection has a hub at one end. So nodes with
+the most connections become hubs until every connection has one. Lines then lead from one side to
+the other, except those between two hubs, and each name has its own row.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from specwire.runtime.spark.report.text import count_text, distinct_texts, short
 NODES_SHOWN = 24
 ROW = 26.0
 NAME_LENGTH, NAME_LENGTH_NARROW = 44, 17
-"""Most characters of a name beside the lines."""
+"""Maximum length of a name beside the lines, in characters."""
 
 Node = tuple[str, str]
 """Name and role."""
@@ -42,7 +42,7 @@ Places = Mapping[Node, tuple[float, float]]
 
 
 def plot_peers(edges: Sequence[Edge], *, sql: str = "") -> Figure | None:
-    """Draw peers and services with the traffic between them; None where there is none.
+    """Draw peers and services with the traffic between them; None if there is none.
 
     Only the busiest `NODES_SHOWN` are drawn.
     """
@@ -158,9 +158,11 @@ def ends_of(edge: Edge) -> tuple[Node, Node]:
 
 
 def find_hubs(pairs: Collection[tuple[Node, Node]]) -> list[Node]:
-    """Return hubs so that every pair has one: repeatedly the node in most of the pairs without a hub.
+    """Return hubs so that every pair has one.
 
-    A client becomes a hub only where both ends of a pair are clients.
+    Repeatedly the node in most of the pairs without a hub.
+
+    A client becomes a hub only if both ends of a pair are clients.
     """
     left = {frozenset(pair) for pair in pairs if pair[0] != pair[1]}
     hubs: list[Node] = []

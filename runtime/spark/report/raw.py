@@ -12,14 +12,16 @@ from specwire.runtime.spark.report.text import count_text
 
 LINE_OCTETS = 16
 MARK_OCTETS = 256
-"""Octets shown of one field; the others are counted."""
+"""Maximum number of octets shown of one field; the others are counted."""
 FRAMES_SHOWN = 12
 FIELDS_SHOWN = 40
-"""Most frames of a message, and most fields of a frame."""
+"""Maximum number of frames of a message, and of fields of a frame."""
 
 
 class Piece(msgspec.Struct, frozen=True):
-    """Octets of one field of one frame, as texts: offset, hexadecimal in lines, the same as ASCII, and the rest.
+    """Octets of one field of one frame, as texts.
+
+    Offset, hexadecimal in lines, the same as ASCII, and the rest.
 
     `shade` alternates between 0 and 1; `fault` is the error at this place.
     """
@@ -43,7 +45,10 @@ class RawFrame(msgspec.Struct, frozen=True):
 def dump_frames(
     protocol: str, frames: Sequence[bytes], sizes: Sequence[int], sender: str | None
 ) -> tuple[RawFrame, ...]:
-    """Return the first frames of a message with their fields; `sizes` are the full sizes of frames that were cut."""
+    """Return the first frames of a message with their fields.
+
+    `sizes` are the full sizes of frames that were cut.
+    """
     marks, fault = _mark(protocol, frames, sender)
     whole = list(sizes) if len(sizes) == len(frames) else [len(frame) for frame in frames]
     at = None

@@ -1,8 +1,9 @@
 """SVG charts inside the page: axes, marks with a tooltip, colours from the page's CSS variables.
 
-Every mark lies in a group that begins with ``<title>``, which browsers show on hover without a script. Each chart is
-drawn twice, for a wide page and for a phone, because text scaled down would be too small. The legend is HTML, so
-that it wraps. The same values always give the same text. All text is escaped here.
+Every mark is in a group that begins with ``<title>``, which browsers show on hover without a
+script. Each chart is drawn twice, for a wide page and for a phone, because text scaled down would
+be too small. The legend is HTML, so that it wraps. The same values always give the same text. All
+text is escaped here.
 """
 
 from __future__ import annotations
@@ -26,11 +27,11 @@ WIDE, NARROW = 960.0, 360.0
 LETTER = 6.6
 """Average width of a character at the chart's font size of 12 pixels."""
 TITLE_LENGTH = 400
-"""Most characters of a tooltip."""
+"""Maximum length of a tooltip, in characters."""
 
 
 class Figure(msgspec.Struct, frozen=True):
-    """A chart in SVG for wide pages and for narrow ones, its legend, and a sentence for people who cannot see it.
+    """Chart in SVG for wide and for narrow pages, with its legend and a text alternative.
 
     `legend` has a colour and a text for each entry; `sql` is the query behind the chart.
     """
@@ -90,7 +91,10 @@ def titled(title: str, *elements: str, kind: str = "mark") -> str:
 
 
 def rect(x: float, y: float, width: float, height: float, colour: str = "hit") -> str:
-    """Return a rectangle, as a path because that is shorter; ``hit`` is invisible and only catches the pointer."""
+    """Return a rectangle, as a path because that is shorter.
+
+    ``hit`` is invisible and only catches the pointer.
+    """
     return f'<path class="{colour}" d="M{number(x)} {number(y)}h{number(width)}v{number(height)}h{number(-width)}z"/>'
 
 

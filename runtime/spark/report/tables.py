@@ -1,4 +1,4 @@
-"""Tables of the report and the command line: typed values, and how each column is written."""
+"""Tables of the report and the command line: typed values and the format of each column."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ Show = Callable[[Any], str]
 
 
 class TableColumn(msgspec.Struct, frozen=True):
-    """Heading of a column, and how its values are written; `word` aligns it left."""
+    """Heading of a column and format of its values; `word` aligns it left."""
 
     name: str
     show: Show
@@ -99,7 +99,7 @@ def _micros(*names: str) -> tuple[TableColumn, ...]:
 
 
 def type_table(summary: Summary, *, by_tap: bool = True) -> Table:
-    """Return messages by type and sender; `by_tap` adds a column for each tap where taps are few.
+    """Return messages by type and sender; `by_tap` adds a column for each tap if taps are few.
 
     A cell is empty where the tap saw nothing of the protocol.
     """
@@ -155,9 +155,9 @@ def _tap_column(names: Mapping[str, str]) -> TableColumn:
 
 
 def tap_table(summary: Summary) -> Table:
-    """Return what each tap saw, when, and what it dropped; of many, those with faults and the busiest.
+    """Return the table of taps; if there are many, only those with faults and the busiest.
 
-    Times have dates only where the capture has several.
+    Times have dates only if the capture has several.
     """
     ranked = sorted(summary.taps, key=lambda tap: (-(tap.errors + tap.dropped + tap.missing), -tap.messages))
     shown = set(ranked[:TAPS_SHOWN])
@@ -182,7 +182,7 @@ def tap_table(summary: Summary) -> Table:
 
 
 def transfer_table(summary: Summary) -> Table | None:
-    """Return files by conversation, the largest first; None where no files were transferred."""
+    """Return files by conversation, the largest first; None if no files were transferred."""
     if not summary.transfers:
         return None
     names = short_names([tap.tap for tap in summary.taps])
@@ -204,7 +204,7 @@ def transfer_table(summary: Summary) -> Table | None:
 
 
 def segment_table(summary: Summary) -> Table | None:
-    """Return the segments that cannot be read or are odd; None where there are none."""
+    """Return the segments that cannot be read or are odd; None if there are none."""
     reports = summary.segments.told[:SEGMENTS_SHOWN]
     if not reports:
         return None
@@ -215,7 +215,7 @@ def segment_table(summary: Summary) -> Table | None:
 
 
 def topic_table(findings: Findings) -> Table | None:
-    """Return the topics, the slowest first; None where there are none."""
+    """Return the topics, the slowest first; None if there are none."""
     if not findings.topics:
         return None
     protocol = findings.topics[0].protocol
@@ -233,7 +233,7 @@ def topic_table(findings: Findings) -> Table | None:
 
 
 def file_table(findings: Findings) -> Table | None:
-    """Return the largest files; None where there were none."""
+    """Return the largest files; None if there were none."""
     if not findings.files:
         return None
     fields = ("filename", "peer", "outcome", "octets", "duration_us", "octets_per_s", "stalls", "stalled_us")
@@ -253,7 +253,7 @@ def file_table(findings: Findings) -> Table | None:
 
 
 def silence_table(findings: Findings, names: Mapping[str, str]) -> Table | None:
-    """Return the longest silences; None where there were none. `names` has the names of taps."""
+    """Return the longest silences; None if there were none. `names` has the names of taps."""
     if not findings.silences:
         return None
     found = findings.silences[:SILENCES_SHOWN]
@@ -284,7 +284,10 @@ def silence_table(findings: Findings, names: Mapping[str, str]) -> Table | None:
 
 
 def violation_table(findings: Findings) -> Table | None:
-    """Return the violations of dialogs by kind, the concurrent reading first; None where there are none."""
+    """Return the violations of dialogs by kind, the concurrent reading first.
+
+    None if there are none.
+    """
     if not findings.violation_counts:
         return None
     ranked = sorted(findings.violation_counts, key=lambda item: item.reading)
@@ -307,19 +310,22 @@ def violation_table(findings: Findings) -> Table | None:
 
 
 def _topic_text(item: Topic) -> str:
-    """The topic; a job's task after its service, because two services may have tasks of one name."""
+    """The topic.
+
+    A job's task after its service, because two services may have tasks of one name.
+    """
     if item.kind == "job" and item.service and item.topic:
         return f"{item.service}: {item.topic}"
     return item.topic or item.service or f"({KINDS.get(item.kind, item.kind)})"
 
 
 def _hidden(number: int) -> str:
-    """A sentence for the end of a note where rows are omitted."""
+    """Return the sentence at the end of a note that says how many rows are omitted."""
     return f" {count_text(number)} more are in summary.json." if number > 0 else ""
 
 
 def short_names(taps: Sequence[str]) -> dict[str, str]:
-    """Return each tap's name, or its id where two taps share a name."""
+    """Return each tap's name, or its id if two taps share a name."""
     taps = list(dict.fromkeys(taps))
     names = [tap_name(tap) for tap in taps]
     return {tap: name if names.count(name) == 1 else tap for tap, name in zip(taps, names, strict=True)}

@@ -1,4 +1,4 @@
-"""Numbers, durations and moments as people read them, and text from peers made safe to show."""
+"""Formats for numbers, durations and times, and escapes for text from peers."""
 
 from __future__ import annotations
 
@@ -49,7 +49,10 @@ def span_text(seconds: float) -> str:
 
 
 def micros_text(micros: float) -> str:
-    """Return a duration in microseconds with three digits in the unit that suits it; minutes from 120 s on."""
+    """Return a duration in microseconds with three digits in the unit that suits it.
+
+    Minutes from 120 s on.
+    """
     if micros < 1000:
         return f"{micros:.3g} µs"
     if micros < 1e6:
@@ -58,7 +61,7 @@ def micros_text(micros: float) -> str:
 
 
 def rate_text(width_s: float) -> str:
-    """Return the label of an axis that counts messages in bins of this width, such as ``messages a minute``."""
+    """Return the label of an axis of message counts per bin, such as ``messages a minute``."""
     for unit_s, name in UNITS_S:
         if width_s >= unit_s and width_s % unit_s == 0:
             number = round(width_s / unit_s)
@@ -69,13 +72,13 @@ def rate_text(width_s: float) -> str:
 
 
 def moment_text(moment: datetime, *, dated: bool, precise: bool = False) -> str:
-    """Return a moment's time of day in UTC, after its date where it is `dated`; `precise` adds milliseconds."""
+    """Return the time of day in UTC, after the date if `dated`; `precise` adds milliseconds."""
     clock = moment.isoformat(sep=" ", timespec="milliseconds" if precise else "seconds")[:23].split("+")[0]
     return clock if dated else clock[11:]
 
 
 def clock_text(text: str | None, *, dated: bool) -> str:
-    """Return the time of day of a moment in ISO 8601, after its date where it is `dated`; nothing for None."""
+    """Return the time of day from an ISO 8601 text, after the date if `dated`; empty for None."""
     return "" if not text else text[:19].replace("T", " ") if dated else text[11:23]
 
 
@@ -103,7 +106,10 @@ def distinct_texts(texts: list[str], length: int) -> list[str]:
 
 
 def find_ticks(begin: datetime, span_s: float, most: int) -> Iterator[tuple[float, str]]:
-    """Yield the round moments of a time range, about `most` of them: seconds from `begin`, and a label."""
+    """Yield the round moments of a time range, about `most` of them.
+
+    Seconds from `begin`, and a label.
+    """
     step = next((step for step in TICK_STEPS_S if span_s / step <= most), TICK_STEPS_S[-1])
     since = (begin - EPOCH).total_seconds()
     at = -(-since // step) * step

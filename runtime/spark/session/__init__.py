@@ -1,1 +1,1 @@
-"""A Spark session: the Java process, its settings, and interrupts."""
+"""Spark sessions: the Java process, its settings, and interrupts."""

@@ -1,8 +1,9 @@
-"""A session behind a Spark Connect server: plans travel over gRPC, and no Java runs here.
+"""Session on a Spark Connect server: plans are sent over gRPC, and no Java runs locally.
 
-The server is somebody else's: only SQL settings can be changed, for this session alone. It must see the files of
-captures and outputs under the same paths (`specwire.runtime.spark.session.sharing` asks). PySpark tries
-for ten minutes to reach a server that is not there, so whether one answers is found out first.
+This program does not control the server: only SQL settings of this session can be changed. The
+server must see the files of captures and outputs under the same paths
+(`specwire.runtime.spark.session.sharing` checks this). PySpark tries for ten minutes to reach a
+server that does not exist. So this module first checks whether a server answers.
 """
 
 from __future__ import annotations
@@ -26,28 +27,28 @@ if TYPE_CHECKING:
     from pyspark.sql.connect.client import DefaultChannelBuilder
 
 ANSWER_S = 10.0
-"""Time for a server to answer at all, in seconds."""
+"""Timeout for the first answer of a server, in seconds."""
 
 RETRIES = 6
-"""How often a call is tried again when the connection is lost: for about a minute, ever more slowly."""
+"""Number of retries of a call after the connection is lost: about a minute, with growing delays."""
 
 _NEEDED = ("grpc", "grpc_status", "google.rpc", "zstandard")
 
 _ENVIRONMENT: Mapping[str, str | None] = {
-    # PySpark's functions look here for which kind of column to make.
+    # PySpark's functions read this variable to choose the kind of column.
     "SPARK_CONNECT_MODE_ENABLED": "1",
     "SPARK_REMOTE": None,
-    # gRPC writes of connections that end to standard error; what matters is raised too.
+    # gRPC reports ended connections on standard error; errors that matter are raised as well.
     "GRPC_VERBOSITY": "NONE",
 }
 
 
 @contextmanager
 def open_remote(url: str, package: Path | None, settings: Mapping[str, str]) -> Iterator[SparkSession]:
-    """Give a session of its own on the server at `url` for the time of a block, then release it.
+    """Yield a separate session on the server at `url`; release it at the end of the block.
 
-    Raises InputError for a URL that is none, JobError where the libraries are missing or no server answers, and
-    turns what Spark raises inside the block into a JobError.
+    Raises InputError for an invalid URL, and JobError if the libraries are missing or no server
+    answers. Errors of Spark inside the block are raised as JobError.
     """
     missing = [name for name in _NEEDED if not _is_there(name)]
     if missing:

@@ -1,4 +1,4 @@
-"""One line for what Spark raises, whichever way it reached Python: py4j, a worker's traceback, or Spark Connect."""
+"""One-line descriptions of Spark's errors, from py4j, a worker's traceback, or Spark Connect."""
 
 from __future__ import annotations
 
@@ -18,14 +18,14 @@ _ABSENT = re.compile(r"No module named '?(specwire|msgspec|numpy|pyarrow|pandas)
 
 _OUT_OF_MEMORY = b"java.lang.OutOfMemoryError"
 _LOOKED_AT_OCTETS = 4 << 20
-"""Of the end of a log."""
+"""Octets that are searched at the end of a log."""
 
 
 @contextmanager
 def as_job_errors(place: str, log: Path | None = None) -> Iterator[None]:
-    """Turn what Spark raises in the block into JobError; `place` says where to look, in parentheses.
+    """Raise Spark's errors in the block as JobError; `place` says where to look, in parentheses.
 
-    Java that has run out of memory ends without an answer: only its log, where it is given, says why.
+    If Java runs out of memory, it ends without an answer; only its log, if given, has the reason.
     """
     try:
         yield
@@ -44,10 +44,10 @@ def _ran_out_of_memory(log: Path) -> bool:
 
 
 def describe_failure(error: Exception) -> str:
-    """Return the one line of what Spark raised that says what happened.
+    """Return the line of Spark's error that describes the cause.
 
-    A failed worker's line is the last of its traceback; Java's is the first that names an exception. Errors of
-    our own that come back from Spark are the sentence that they were.
+    For a failed worker it is the last line of the traceback; for Java, the first line that names an
+    exception. For specwire's own errors it is their original sentence.
     """
     line = _telling_line(error)
     if _ABSENT.search(line):
@@ -56,7 +56,7 @@ def describe_failure(error: Exception) -> str:
 
 
 def _telling_line(error: Exception) -> str:
-    # Spark Connect tells the server's stack too, if it may.
+    # Spark Connect includes the server's stack trace, if its settings allow it.
     told, _, _ = str(error).partition("JVM stacktrace:")
     lines = [line.strip() for line in told.splitlines() if line.strip()] or [type(error).__name__]
     if isinstance(error, PythonException) or any(_TRACEBACK in line for line in lines):

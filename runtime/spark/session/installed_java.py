@@ -1,4 +1,7 @@
-"""Which Java Spark would start on this machine, found out without Spark: doctors ask where none is installed."""
+"""Java that Spark would start on this machine, found without Spark.
+
+`specwire doctor` uses this module even if Spark is not installed.
+"""
 
 from __future__ import annotations
 
@@ -13,32 +16,38 @@ JAVA_VERSION = 17
 """The oldest Java that Spark 4 runs on."""
 
 ANSWER_S = 60.0
-"""Time for a Java to tell its version, in seconds."""
+"""Timeout for Java to print its version, in seconds."""
 
 
 @dataclass(frozen=True)
 class InstalledJava:
-    """A program called `java`; `version` is what it calls itself, empty where it does not run."""
+    """A program `java`; `version` is the version that it prints, empty if it does not run."""
 
     program: Path
     version: str
 
     @property
     def is_new_enough(self) -> bool:
-        """Whether Spark runs on it; versions before 9 begin with 1."""
+        """Return whether Spark runs on it; versions before 9 begin with 1."""
         major = re.match(r"\d+", self.version)
         return major is not None and int(major[0]) >= JAVA_VERSION
 
 
 def look_for_java() -> InstalledJava | None:
-    """Return the Java that JAVA_HOME leads to, or the path where it says nothing; None where there is none."""
+    """Return the Java of JAVA_HOME, or of the path if that is not set.
+
+    None if there is none.
+    """
     home = os.environ.get("JAVA_HOME")
     found = shutil.which("java", path=str(Path(home) / "bin")) if home else shutil.which("java")
     return InstalledJava(Path(found), _version(found)) if found else None
 
 
 def find_java() -> Path | None:
-    """Return the `java` that Spark will use, from JAVA_HOME or the path; None if there is none new enough."""
+    """Return the `java` that Spark will use, from JAVA_HOME or the path.
+
+    None if there is none new enough.
+    """
     java = look_for_java()
     return java.program if java is not None and java.is_new_enough else None
 

@@ -1,9 +1,10 @@
-"""An interrupt that is never lost.
+"""Handler that never loses an interrupt.
 
-Python raises KeyboardInterrupt wherever the main thread happens to be. Where that is a clean-up, which swallows every
-exception, the interrupt is gone and the job goes on. So the signal is also remembered, and raised again at the next
-step or at the end. And where it is py4j's clean-up after an object of Java, Python would print the trace of what it
-swallows: there nothing is raised, and the signal is sent once more when that is over.
+Python raises KeyboardInterrupt at the current position of the main thread. If that is a clean-up
+that swallows every exception, the interrupt is lost and the job continues. So the handler also
+records the signal, and raises it again at the next step or at the end. In py4j's clean-up of a Java
+object, Python would print the traceback of the swallowed exception. There the handler raises
+nothing, and sends the signal again after the clean-up.
 """
 
 from __future__ import annotations
@@ -16,21 +17,24 @@ from pathlib import Path
 from types import FrameType
 
 AGAIN_S = 0.05
-"""After so long a clean-up of py4j, which takes microseconds, is over."""
+"""Time in seconds after which a clean-up of py4j, which takes microseconds, has ended."""
 
 _CLEAN_UPS = ("_garbage_collect_object", "_garbage_collect_connection")
-"""What py4j calls when Python has no use for an object of Java any more, wherever the program then is."""
+"""Functions that py4j calls, at any time, when Python releases a Java object."""
 
 
 class Interrupts:
-    """Whether the user has interrupted the work."""
+    """Record of whether the user has interrupted the work."""
 
     def __init__(self) -> None:
         self._seen = False
         self._again: threading.Timer | None = None
 
     def note(self, number: int, frame: FrameType | None) -> None:
-        """Handle the signal: remember it, and raise KeyboardInterrupt, or see to it that it comes again."""
+        """Record the signal, and raise KeyboardInterrupt.
+
+        In a clean-up of py4j, send it again later.
+        """
         self._seen = True
         if not _cleans_up(frame):
             raise KeyboardInterrupt
@@ -45,7 +49,7 @@ class Interrupts:
             raise KeyboardInterrupt
 
     def end(self) -> None:
-        """Send no signal any more."""
+        """Stop sending signals."""
         if self._again is not None:
             self._again.cancel()
             self._again.join()
@@ -53,9 +57,9 @@ class Interrupts:
 
 @contextmanager
 def heeded_interrupts() -> Iterator[Interrupts]:
-    """Remember interrupts for the time of a block, which cannot end well after one.
+    """Record interrupts during a block; after an interrupt, the block always ends with an error.
 
-    Where signals are not this thread's, or somebody else handles them, they are left alone.
+    Signals are not handled here if this is not the main thread or another handler is installed.
     """
     interrupts = Interrupts()
     ours = (
@@ -69,7 +73,7 @@ def heeded_interrupts() -> Iterator[Interrupts]:
     try:
         yield interrupts
     except Exception:
-        # What was broken off fails in its own way, and then that is what is raised.
+        # The interrupted call may fail with another error, and then that error is raised.
         interrupts.heed()
         raise
     else:
@@ -80,7 +84,7 @@ def heeded_interrupts() -> Iterator[Interrupts]:
 
 
 def _cleans_up(frame: FrameType | None) -> bool:
-    """Whether the frame is of a clean-up of py4j, or of what that calls."""
+    """Return whether the frame is in a clean-up of py4j, or in a function called by one."""
     while frame is not None:
         code = frame.f_code
         if code.co_name in _CLEAN_UPS and "py4j" in Path(code.co_filename).parts:

@@ -1,7 +1,8 @@
-"""The Java process that a Spark driver needs: started with its words kept, and ended.
+"""Java process of a Spark driver: its start, with output to a log file, and its end.
 
-Spark's launcher speaks much on standard error, some of it before any logging is configured (the note about
-incubator modules comes from the Java launcher itself). So the process writes to a log file from the start.
+Spark's launcher writes much to standard error, in part before logging is configured (the Java
+launcher writes the note about incubator modules). So the process writes to a log file from the
+start.
 """
 
 from __future__ import annotations
@@ -23,17 +24,18 @@ from pyspark.logger import PySparkLogger
 from specwire.runtime.spark.session.failures import as_job_errors
 
 ENDING_S = 30.0
-"""Time for the Java process to end, in seconds."""
+"""Timeout for the end of the Java process, in seconds."""
 
 
 @contextmanager
 def java_process(
     conf: SparkConf, environment: Mapping[str, str | None], log: Path, folder: Path | None = None
 ) -> Iterator[SparkContext]:
-    """Give a context in a Java process that writes to `log`, and end that process; one that runs is used.
+    """Yield a context in a Java process that writes to `log`; end the process after the block.
 
-    `environment` is changed for the start alone (see `changed_environment`); the workers inherit it from Java.
-    Java works in `folder`, or where this program does.
+    A context that is already running is used. `environment` is changed only for the start (see
+    `changed_environment`); the workers inherit it from Java. Java works in `folder`, or in this
+    program's working directory.
     """
     if SparkContext._gateway is not None or "PYSPARK_GATEWAY_PORT" in os.environ:
         yield SparkContext(conf=conf)
@@ -42,11 +44,12 @@ def java_process(
     gateway: Any = None
     try:
         with changed_environment(environment), log.open("wb") as output, _deferred_interrupt():
-            # In a process group of its own: a SIGTERM to the whole group of this program (`timeout`, a shell's `kill %1`)
-            # would end Java before us. It ends with us all the same, whatever ends us: its standard input does then.
+            # In a separate process group: otherwise a SIGTERM to the group of this program
+            # (`timeout`, a shell's `kill %1`) would end Java before this program. Java always ends
+            # with this program, because its standard input ends.
             options = {"stdout": output, "stderr": output, "cwd": folder, "process_group": 0}
             gateway = launch(conf, options)
-        # Here, because Spark's errors can be read only while Java runs.
+        # Errors are converted here, because Spark's errors can be read only while Java runs.
         with changed_environment(environment), _kept_interrupt(), as_job_errors(f"Spark's log: {log}"):
             context = SparkContext(conf=conf, gateway=gateway)
         yield context
@@ -63,16 +66,16 @@ def _end(gateway: Any) -> None:
     try:
         gateway.proc.wait(ENDING_S)
     except subprocess.TimeoutExpired:
-        # What it was to do is done.
+        # Its work is done.
         gateway.proc.kill()
         gateway.proc.wait()
 
 
 @contextmanager
 def _deferred_interrupt() -> Iterator[None]:
-    """Let an interrupt at the keyboard wait for the end of the block.
+    """Defer a keyboard interrupt to the end of the block.
 
-    Interrupted while it starts Java, PySpark leaves a process behind that waits for ever.
+    If PySpark is interrupted while it starts Java, it leaves a process that waits for ever.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -89,10 +92,10 @@ def _deferred_interrupt() -> Iterator[None]:
 
 @contextmanager
 def _kept_interrupt() -> Iterator[None]:
-    """Undo what the block makes of the interrupt at the keyboard.
+    """Restore the handler of keyboard interrupts after the block.
 
-    PySpark's handler talks to Java on a connection that the interrupted call may be reading, which turns the
-    interrupt into a network error at random. Stopping the session ends its jobs as well.
+    PySpark's handler talks to Java on a connection that the interrupted call may be reading, which
+    turns the interrupt into a network error at random. Stopping the session ends its jobs as well.
     """
     before = signal.getsignal(signal.SIGINT)
     try:
@@ -104,7 +107,7 @@ def _kept_interrupt() -> Iterator[None]:
 
 @contextmanager
 def changed_environment(changes: Mapping[str, str | None]) -> Iterator[None]:
-    """Set environment variables for the time of a block; None takes one away."""
+    """Set environment variables for the time of a block; None removes one."""
     before = {name: os.environ.get(name) for name in changes}
     _set_variables(changes)
     try:
@@ -123,9 +126,10 @@ def _set_variables(values: Mapping[str, str | None]) -> None:
 
 @contextmanager
 def quiet_driver() -> Iterator[None]:
-    """Keep what Spark's Python side logs of an error from the screen; the error itself says it all.
+    """Suppress the logs of Spark's Python side about an error; the error has the same information.
 
-    py4j logs to the root logger and its own, PySpark to another, all with a trace and on standard error.
+    py4j logs to the root logger and its own, PySpark to another, all with a traceback on standard
+    error.
     """
     root = logging.getLogger()
     spoken = ("SQLQueryContextLogger", "DataFrameQueryContextLogger")

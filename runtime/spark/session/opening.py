@@ -1,13 +1,14 @@
-"""A Spark session that is quiet, local by default, and finds this Python.
+"""Opening of Spark sessions: quiet, local by default, with this Python interpreter.
 
-A user of the pipeline needs nothing of what Spark says while it works. The Java process writes to a log file
-(`specwire.runtime.spark.session.java`), which is named where a job fails and removed otherwise.
+Users of the pipeline do not need Spark's output. The Java process writes to a log file
+(`specwire.runtime.spark.session.java`). If a job fails, the error names the file; otherwise it is
+removed.
 
-Settings that were measured, not guessed: batches of at most 50,000 rows are best for `mapInArrow`, and bounded
-in octets too, because one message may carry a quarter of a megabyte; `arrow.compression.codec` stays `none`
-(lz4 hangs). On a local master Spark talks to itself on 127.0.0.1, and its workers run this very interpreter
-without the working directory on their path. On a cluster everything else is as its `spark-defaults.conf`
-has it.
+These settings were measured. Batches of at most 50,000 rows are best for `mapInArrow`. They are
+bounded in octets too, because one message may have a quarter of a megabyte.
+`arrow.compression.codec` stays `none` (lz4 hangs). On a local master Spark uses 127.0.0.1, and its
+workers run this interpreter without the working directory on their path. On a cluster all other
+settings are those of its `spark-defaults.conf`.
 """
 
 from __future__ import annotations
@@ -39,10 +40,12 @@ SETTINGS: Mapping[str, str] = {
     "spark.sql.session.timeZone": "UTC",
     "spark.sql.execution.arrow.maxRecordsPerBatch": "50000",
     "spark.sql.execution.arrow.maxBytesPerBatch": str(64 << 20),
-    # Or a function of arrays right above a Parquet scan has its rows made into columns and back once more, which is
-    # two fifths of all that is done then; only sources that give Arrow's own columns gain by it.
+    # Or a function of arrays right above a Parquet scan has its rows made into columns and back
+    # once more, which is two fifths of all that is done then; only sources that give Arrow's own
+    # columns gain by it.
     "spark.sql.execution.arrow.pythonUDF.columnarInput.enabled": "false",
-    # Or Python asks Java four times at each column that is named, to tell where in a program it was.
+    # Or Python asks Java four times at each column that is named, to tell where in a program it
+    # was.
     "spark.python.sql.dataFrameDebugging.enabled": "false",
     # The default, INT96, has no statistics, so nothing is skipped by time.
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
@@ -53,29 +56,32 @@ LOCAL_SETTINGS: Mapping[str, str] = {
     "spark.driver.host": "127.0.0.1",
     "spark.driver.bindAddress": "127.0.0.1",
     "spark.driver.memory": "2g",
-    # Or Java leaves methods of more than 8000 octets uncompiled: one that Spark makes of a query over a protocol with
-    # many fields is longer, and takes four times as long then. And into one that has become so long by the methods that it
-    # calls, Java puts no more of them, not even those of an instruction. And with 2 GiB its collector, G1, has regions of 1 MiB:
-    # what takes more than half of one, as the pages of a sort and buffers of batches do, is old from the start, and each
-    # makes it look through all that is old the sooner. (Options of the user's come after these; other collectors pass it over.)
+    # Otherwise Java does not compile methods of more than 8000 octets. The method that Spark
+    # generates for a query over a protocol with many fields is longer, and then takes four times as
+    # long. Also, Java stops inlining into a method that inlining has made so long, even for methods
+    # of one instruction. With 2 GiB, the G1 collector has regions of 1 MiB. Objects of more than
+    # half a region, such as pages of a sort and buffers of batches, are old from the start, and
+    # each brings the next scan of the old generation forward. (The user's options come after these;
+    # other collectors ignore this option.)
     "spark.driver.defaultJavaOptions": "-XX:-DontCompileHugeMethods -XX:-ClipInlining -XX:G1HeapRegionSize=16m",
     "spark.sql.shuffle.partitions": "4",
 }
 
 _OTHER_SESSIONS: Mapping[str, str | None] = {"SPARK_REMOTE": None, "SPARK_CONNECT_MODE_ENABLED": None}
-"""Variables that turn PySpark's functions to Spark Connect."""
+"""Variables that make PySpark's functions use Spark Connect."""
 
 
 @contextmanager
 def open_session(
     target: Target | str | None = None, settings: Mapping[str, str] | None = None
 ) -> Iterator[SparkSession]:
-    """Give a session for the time of a block, then stop it.
+    """Yield a session for the time of a block, then stop it.
 
-    `target` is a Target or a master URL; `settings` override those of this module. Paths that Spark is given are
-    absolute: with a package, Java works in a folder of its own. Raises JobError where Java
-    is missing, Spark does not start or a Connect server does not answer, InputError for a target that cannot
-    be, and turns what Spark raises inside the block into a JobError that names where to look.
+    `target` is a Target or a master URL; `settings` override those of this module. Paths passed to
+    Spark must be absolute, because with a package, Java works in a separate folder. Raises JobError
+    if Java is missing, Spark does not start or a Connect server does not answer. Raises InputError
+    for an invalid target. Errors of Spark inside the block are raised as JobError, with the place
+    to look.
     """
     where = target if isinstance(target, Target) else Target(master=target)
     if where.remote is not None:
@@ -110,7 +116,7 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
         context = stack.enter_context(java_process(conf, environment, log, folder))
         session = SparkSession(context)
         stack.callback(_stop, session)
-        # Here too, because Spark's errors can be read only while Java runs.
+        # Errors are converted here too, because Spark's errors can be read only while Java runs.
         with as_job_errors(place, log):
             ship_packages(session)
             yield session
@@ -118,7 +124,7 @@ def _open_classic(target: Target, settings: Mapping[str, str]) -> Iterator[Spark
 
 @contextmanager
 def _java_log() -> Iterator[Path]:
-    """Give a file for what Java says; it stays where a JobError names it."""
+    """Yield a log file for Java's output; it is kept if a JobError names it."""
     descriptor, name = tempfile.mkstemp(prefix="specwire-spark-", suffix=".log")
     os.close(descriptor)
     log = Path(name)
@@ -134,10 +140,10 @@ def _java_log() -> Iterator[Path]:
 
 @contextmanager
 def _own_files(target: Target) -> Iterator[dict[str, str]]:
-    """Give the settings that name a session's own files: the Java decoders, sockets, and what Spark puts down by itself.
+    """Yield the settings for a session's files: the Java decoders, sockets, and Spark's own files.
 
-    The jar is a copy, because it may be compiled anew while Java has it open. Behind `spark-submit` its line names
-    the jar.
+    The jar is a copy, because it may be compiled again while Java has it open. With `spark-submit`,
+    its command line names the jar.
     """
     if target.submitted:
         yield {}
@@ -170,7 +176,7 @@ def _configure(target: Target, settings: Mapping[str, str]) -> SparkConf:
 
 
 def _worker_environment(java: Path, target: Target) -> dict[str, str | None]:
-    """Return the variables that the Java process and through it the workers must have; None takes one away."""
+    """Return the environment variables of the Java process and its workers; None removes one."""
     if target.submitted:
         return {}
     python = PYTHON if target.package else sys.executable
@@ -179,7 +185,7 @@ def _worker_environment(java: Path, target: Target) -> dict[str, str | None]:
     return {
         "PYSPARK_PYTHON": python,
         "PYTHONSAFEPATH": "1",
-        # Or Spark asks the resolver for this machine's own name, which it need not know.
+        # Otherwise Spark resolves this machine's name, which the resolver may not know.
         "SPARK_LOCAL_HOSTNAME": "localhost",
         "SPARK_LOCAL_IP": "127.0.0.1",
         "SPARK_HOME": None,

@@ -1,4 +1,4 @@
-"""Settings of a session that hold for the time of a block."""
+"""Settings of a session for the time of a block."""
 
 from __future__ import annotations
 
@@ -10,7 +10,10 @@ from pyspark.sql import SparkSession
 
 @contextmanager
 def changed_settings(spark: SparkSession, settings: Mapping[str, str]) -> Iterator[None]:
-    """Set what can be set while a session runs, and afterwards set it as it was. Other jobs of the session have it too."""
+    """Change settings of a running session, and restore them afterwards.
+
+    Other jobs of the session are affected, too.
+    """
     before = {name: spark.conf.get(name, None) for name in settings}
     for name, value in settings.items():
         spark.conf.set(name, value)

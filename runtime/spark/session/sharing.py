@@ -1,9 +1,9 @@
-"""Whether Spark sees the same files as this program, asked before work begins.
+"""Check before a job that Spark sees the same files as this program.
 
-A capture's footers are read here and its rows by executors; an output is written by executors and put in place
-here. So both folders must be there under the same paths, for this program, the driver (or the Connect
-server) and every executor: a shared file system, or one machine. Where they are not, Spark would write to disks
-nobody looks at, and the output would be empty.
+This program reads a capture's footers, and executors read its rows. Executors write an output, and
+this program moves it into place. So both folders must exist under the same paths for this program,
+the driver (or the Connect server) and every executor: on a shared file system, or on one machine.
+Otherwise Spark would write to other disks, and the output would be empty.
 """
 
 from __future__ import annotations
@@ -27,9 +27,10 @@ _DEMAND = "this program, Spark's driver or Connect server, and every executor mu
 
 
 def check_shared(spark: SparkSession, target: Target, read: Sequence[Path], write: Path) -> None:
-    """Raise InputError unless Spark sees the files to read and can write into the folder where we see it.
+    """Raise InputError unless Spark sees the files to read and can write into the same folder.
 
-    On a local master nothing is asked. `write` need not be there yet; its nearest folder that is there is tried.
+    On a local master nothing is checked. `write` need not exist yet; its nearest existing parent is
+    tried.
     """
     if target.shares_files:
         return
@@ -47,7 +48,7 @@ def _check_read(spark: SparkSession, file: Path) -> None:
 
 def _check_write(spark: SparkSession, folder: Path) -> None:
     token = secrets.token_hex(8)
-    # Of mode 0700, as the folders of an output are: executors of another user shall fail here.
+    # With mode 0700, like the folders of an output, so that executors of another user fail here.
     probe = Path(tempfile.mkdtemp(prefix="specwire-probe-", dir=folder.resolve()))
     try:
         (probe / "from-here").write_text(token)

@@ -1,14 +1,16 @@
-"""How code reaches the executors: a package folder, and generated packages that do not come with specwire.
+"""Shipping of code to executors: a package folder, and packages that do not come with specwire.
 
 A package folder is shipped by Spark's settings on a master, by artifacts on Spark Connect.
 
-Executors unpack the archive in their working folder and start its Python by a path relative to it. Spark starts
-that same path on the driver too, to ask a Python data source for its schema. The driver's own Python
-has all that the archive has, so there the path is a stand-in that starts it, in a folder that Java works in.
+Executors unpack the archive in their working folder and start its Python by a path relative to it.
+Spark starts the same path on the driver too, to get the schema of a Python data source. The
+driver's Python has everything that is in the archive. So on the driver the path is a stand-in in
+Java's working folder that starts the driver's Python.
 
-Each generated package of the user's is a zip archive that Spark puts on the path of Python workers (`addPyFile`,
-`addArtifacts`). In it the package is below `specwire_packages`, where `specwire.runtime.packages` finds it by name:
-under its own name its parents, such as the user's program, would have to be shipped with it.
+Each generated package of the user is a zip archive that Spark adds to the path of Python workers
+(`addPyFile`, `addArtifacts`). In it the package is below `specwire_packages`, where
+`specwire.runtime.packages` finds it by name. Under its own name, its parents, such as the user's
+program, would have to be shipped with it.
 """
 
 from __future__ import annotations
@@ -42,7 +44,7 @@ _TIME = (1980, 1, 1, 0, 0, 0)
 def shipping_settings(package: Package | None) -> dict[str, str]:
     """Return the settings that ship a package from a driver.
 
-    As URIs, because Spark takes what follows a blank or a comma in a path for something else.
+    The values are URIs, because Spark splits paths at blanks and commas.
     """
     if package is None:
         return {}
@@ -57,7 +59,7 @@ def runtime_settings(package: Package | None) -> Mapping[str, str]:
 
 @contextmanager
 def stand_in_python() -> Iterator[Path]:
-    """Give a folder in which `PYTHON` is the interpreter that runs here."""
+    """Yield a folder in which `PYTHON` starts the running interpreter."""
     with tempfile.TemporaryDirectory(prefix="specwire-driver-") as name:
         program = Path(name, PYTHON)
         program.parent.mkdir(parents=True)
@@ -67,12 +69,12 @@ def stand_in_python() -> Iterator[Path]:
 
 
 def ship_packages(spark: SparkSession, *names: str) -> None:
-    """Give generated packages that do not come with specwire to the Python workers of a session.
+    """Ship generated packages that do not come with specwire to the Python workers of a session.
 
-    All that are known where no protocol is named. What a session has already is not shipped again.
+    Without names, all known packages are shipped. A package is shipped only once to each session.
 
     Raises:
-        InputError: a package cannot be found, or is in no folder.
+        InputError: a package cannot be found, or is not in a folder.
     """
     try:
         others = REGISTRY.others()
@@ -81,13 +83,14 @@ def ship_packages(spark: SparkSession, *names: str) -> None:
     shipped = _SHIPPED.setdefault(spark, set())
     for name in names or others:
         if name not in others or not others[name].files():
-            continue  # One of ours, or this is a worker, which was given the package.
+            continue  # It comes with specwire, or this is a worker that has the package.
         archive = _write_archive(name, others[name].files())
         if archive.name in shipped:
             continue
         path = list(sys.path)
         spark.addArtifacts(str(archive), pyfile=True)
-        # Spark puts the archive on the path of the driver too, which has the package from where the user named it.
+        # Spark adds the archive to the path of the driver, too, which uses the package from the
+        # user's source.
         sys.path[:] = path
         shipped.add(archive.name)
 
@@ -101,7 +104,8 @@ def _write_archive(name: str, files: Mapping[str, bytes]) -> Path:
         return archive
     folder = f"{FOLDERS}/{name}/"
     with zipfile.ZipFile(archive, "w") as written:
-        # Python finds modules without `__init__` only in folders that are entries.
+        # Python finds modules without `__init__` only in folders that have their own archive
+        # entries.
         for entry in (f"{FOLDERS}/", folder):
             written.writestr(zipfile.ZipInfo(entry, _TIME), b"")
         for file, content in files.items():

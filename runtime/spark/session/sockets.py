@@ -1,12 +1,13 @@
-"""Sockets of the file system between Java and its Python workers, instead of those of the loopback network.
+"""Unix domain sockets between Java and its Python workers, instead of loopback TCP.
 
-A connection of TCP was seen to stand still for ever on Linux 6.18, seldom, where a worker is sent some megabytes and gives as many
-back: both ends have full queues, and the worker's drops what Java sends, the news that there is room again included. Linux refuses
-what comes beyond the window since 6.17, and its counters told so; bare sockets were not brought to it.
+On Linux 6.18 a TCP connection rarely hangs for ever when a worker receives some megabytes and
+returns as many. Both ends have full queues, and the worker's end drops the segments that Java
+sends, including window updates. Since 6.17, Linux drops segments beyond the window; its counters
+confirmed this. The hang was not reproduced with plain sockets.
 
-Spark takes whoever can reach such a socket for a worker of its own, so sockets are in folders of mode 0700. Their names have 43
-octets behind the folder's, of the 104 that every system has room for; where temporary files have long names, a folder of /tmp
-is taken.
+Spark trusts every process that can reach such a socket as its worker, so sockets are in folders of
+mode 0700. A socket's name takes 43 octets after the folder's name; every system allows 104 in
+total. If the temporary folder has a long name, a folder in /tmp is used.
 """
 
 from __future__ import annotations
@@ -20,14 +21,15 @@ from pathlib import Path
 
 SHORT = Path("/tmp")
 LONGEST = 61
-"""Octets that a folder's name may have."""
+"""Maximum length of a folder's name in octets."""
 
 
 @contextmanager
 def socket_settings(own: Path) -> Iterator[Mapping[str, str]]:
-    """Give the settings that put sockets into `own`, a folder of mode 0700, or into one that is there for the time of a block.
+    """Yield the settings that put sockets into `own`, a folder of mode 0700, or a temporary folder.
 
-    Nothing is set where neither will do: Spark uses TCP then.
+    The temporary folder exists for the time of the block. If neither is usable, no setting is
+    returned and Spark uses TCP.
     """
     if not hasattr(socket, "AF_UNIX"):
         yield {}

@@ -1,4 +1,4 @@
-"""Where a session runs: on a master that this program drives, or behind a Spark Connect server."""
+"""Target of a session: a master that this program drives, or a Spark Connect server."""
 
 from __future__ import annotations
 
@@ -10,17 +10,18 @@ import msgspec
 from specwire.runtime.spark.errors import InputError
 
 LOCAL = "local[*]"
-"""The master where none is named: every core of this machine."""
+"""Default master: every core of this machine."""
 
 
 class Target(msgspec.Struct, frozen=True):
-    """Where a session runs, and what its executors are given.
+    """Target of a session, and the package that is shipped to its executors.
 
-    `master` is a Spark master URL, `remote` a Spark Connect URL (``sc://host:port``); at most one of them is
-    there. Without either the session runs under the `spark-submit` that started this program, or on this
-    machine. `package` is a folder that ``specwire pipeline package`` wrote, to be shipped to the executors.
+    `master` is a Spark master URL, `remote` a Spark Connect URL (``sc://host:port``); at most one
+    of them is set. Without either the session runs under the `spark-submit` that started this
+    program, or on this machine. `package` is a folder from ``specwire pipeline package`` that is
+    shipped to the executors.
 
-    Raises InputError where both are named.
+    Raises InputError if both are set.
     """
 
     master: str | None = None
@@ -33,12 +34,12 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def submitted(self) -> bool:
-        """Whether `spark-submit` started this program and decided on the master."""
+        """Return whether `spark-submit` started this program and chose the master."""
         return self.master is None and self.remote is None and "PYSPARK_GATEWAY_PORT" in os.environ
 
     @property
     def local(self) -> bool:
-        """Whether all of Spark runs in one process on this machine, for this program alone."""
+        """Return whether Spark runs in one process on this machine, only for this program."""
         master = self.master or LOCAL
         return (
             not self.submitted and self.remote is None and (master == "local" or master.startswith("local["))
@@ -46,5 +47,5 @@ class Target(msgspec.Struct, frozen=True):
 
     @property
     def shares_files(self) -> bool:
-        """Whether Spark is sure to see the files that this program sees."""
+        """Return whether Spark certainly sees the files that this program sees."""
         return self.local

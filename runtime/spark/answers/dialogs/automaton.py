@@ -1,14 +1,13 @@
 """Transitions of a reading, memoised as traffic asks for them.
 
 A node is a set of configurations that a conversation may be in. It is a dictionary from symbols to
-transitions that fills itself, so to follow a message is one look-up, whatever the conversation is
-like.
+transitions that is filled on demand, so each message costs one look-up.
 
-Of a message that no configuration allows, in this order:
+A message that no configuration allows is judged in this order:
 
 1. No message of the conversation has been accepted yet, and some state of a dialog allows it: the
-   beginning was not seen. From here on only what no possible past allows is a violation.
-2. The dialog has ended, and begins with this message: the identity is used again (a worker that was
+   beginning was not seen. After that, a message is a violation only if no possible past allows it.
+2. The dialog has ended, and begins with this message: the identity is reused (a worker was
    restarted), and the dialog restarts.
 3. It is a violation. The conversation stays where it was, as with ``machine.Session``.
 """
@@ -61,7 +60,7 @@ class NodeSummary(NamedTuple):
 
 
 class Node(dict[int, Transition]):
-    """A set of configurations, and the transitions of symbols."""
+    """Set of configurations, with its transitions by symbol."""
 
     def __init__(self, automaton: Automaton, configurations: tuple[Configuration, ...]) -> None:
         super().__init__()
@@ -74,7 +73,7 @@ class Node(dict[int, Transition]):
 
     @cached_property
     def summary(self) -> NodeSummary:
-        """The node in the terms of the answer."""
+        """Return the node in the terms of the answer."""
         reading, configurations = self.automaton.reading, self.configurations
         dialogs = self.automaton.dialogs(self)
         return NodeSummary(
@@ -109,7 +108,7 @@ class Automaton:
         return self._nodes[distinct]
 
     def clear(self) -> None:
-        """Forget all nodes. A node in use must be replaced by a new one of its configurations."""
+        """Remove all nodes. A node in use must be replaced by a new one of its configurations."""
         self._nodes.clear()
         self.start = self.node(self.reading.begin())
 

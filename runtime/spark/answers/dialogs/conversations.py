@@ -1,4 +1,4 @@
-"""Conversations and their violations: an answer that is continued from run to run.
+"""Conversations and their violations: an answer that continues from run to run.
 
 A conversation is over when its tap has seen other messages for `idle_s` since, by the tap's own
 clock. A tap has ended, and its conversations with it, if it has no new messages and is a day behind
@@ -48,7 +48,7 @@ def advance(
 ) -> Step:
     """Follow the conversations in new messages; see `specwire.runtime.spark.answers.step`.
 
-    Runs the machines at once. Their rows stay in Spark's cache until the step is released.
+    Runs the machines immediately. Their rows stay in Spark's cache until the step is released.
 
     `kept` bounds the rows of violations for each conversation and reading. Raises InputError for a
     protocol without a dialog.
@@ -102,7 +102,7 @@ def _is_over(folded: DataFrame, before: DataFrame | None, idle_s: float) -> Colu
     ended = [
         tap for tap, (_, ts, new) in taps.items() if not new and newest - ts > max(idle_s, TAP_IDLE_S) * 1e6
     ]
-    # One literal for each tap that lives: a capture has as many as processes write it at a time.
+    # One literal for each live tap: a capture has one for each process that writes it.
     is_over = F.col("tap").isin(ended)
     for tap, (mono, _, _) in taps.items():
         if tap not in ended:

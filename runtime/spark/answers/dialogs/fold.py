@@ -1,8 +1,7 @@
-"""One loop over sorted messages: the conversations and their violations.
+"""Loop over sorted messages that finds the conversations and their violations.
 
-Only the conversation of the last message is in memory, and of it only the state of its readings, so
-a conversation of any length streams through. A conversation ends with the rows of its names, or
-with a silence of `idle_ns`.
+Only the state of the current conversation's readings is in memory, so memory does not grow with the
+length of a conversation. A conversation ends with its last row, or with a silence of `idle_ns`.
 """
 
 from __future__ import annotations

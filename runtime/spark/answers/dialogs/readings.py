@@ -1,7 +1,7 @@
 """The two readings of a dialog: steps from one configuration of a conversation to the next.
 
-A configuration is what a reading knows of a conversation. A step yields the configurations that a
-message may lead to: none if the message is not allowed, several only for a conversation whose
+A configuration is the state of a conversation in one reading. A step yields the configurations that
+a message may lead to: none if the message is not allowed, several only for a conversation whose
 beginning was not seen.
 
 If replies are paired by key, the keys are not in the configuration, because there may be many. The
@@ -19,7 +19,7 @@ from specwire.generated.dialog import Dialog, Phase
 from specwire.runtime.spark.answers.dialogs.symbols import Label, Pairing
 
 NOBODY = "?"
-"""Stands for a sender that is no role."""
+"""Placeholder for a sender that is not a role."""
 
 Take = tuple[int, int | None]
 """A place to take a token from, and the place it goes to."""
@@ -34,7 +34,7 @@ class Configuration(NamedTuple):
         middle: the beginning was not seen, so any request may have come before.
         fresh: no message has been accepted yet.
         tokens: number of waiting requests by place, if they are not paired by key.
-        blamed: who broke the dialog last, so that the other side may answer with an error.
+        blamed: the side that broke the dialog last; the other side may answer with an error.
     """
 
     dialog: int
@@ -57,7 +57,8 @@ class Reading(ABC):
 
     Attributes:
         name: as in the answer.
-        places: places of tokens, each with the number of its dialog. A `TokenChange` has indices of it.
+        places: places of tokens, each with the number of its dialog. A `TokenChange` has indices of
+            it.
     """
 
     name: str
@@ -154,7 +155,7 @@ class ConcurrentReading(Reading):
         phase, accepted = dialog.phases[at.state], at._replace(fresh=False)
         if not phase.closed and (then := self._reply(accepted, dialog, phase, label, at.fresh)) is not None:
             yield then
-            if not at.middle:  # if it is, nobody knows whether a request waits for this
+            if not at.middle:  # else it is unknown whether a request waits for this
                 return
         if name in phase.moves:
             yield accepted._replace(state=phase.moves[name])
@@ -219,7 +220,7 @@ class ConcurrentReading(Reading):
             return None if str(label) in phase.moves else accepted
         if accepted.middle:
             return accepted
-        if dialog.key:  # the tokens are checked apart; at the beginning there are none
+        if dialog.key:  # the tokens are checked separately; at the beginning there are none
             return None if fresh else accepted
         for place, then in takes:
             if any(held == place for held, _ in accepted.tokens):

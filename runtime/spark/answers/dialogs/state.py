@@ -1,7 +1,7 @@
 """State of an open conversation: in memory while its messages come, and as JSON between two runs.
 
-Requests that are paired by key are tokens. A place keeps at most `open_limit` keys and forgets the
-one that has been inactive longest, as ``machine.Session`` does, so memory is bounded.
+Requests that are paired by key are tokens. A place keeps at most `open_limit` keys and removes the
+one that has been inactive longest, like ``machine.Session``, so memory is bounded.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class ReadingState:
 
     @property
     def waiting(self) -> int:
-        """Number of requests that a reply may still come to."""
+        """Return the number of requests that a reply may still answer."""
         return self.node.summary.waiting + self.tokens.waiting
 
     def observe(self, symbol: int, key: int) -> Verdict:

@@ -1,10 +1,10 @@
 """Typed tables as narrow rows: a symbol is a small number for message, sender and pairing.
 
 A row of a conversation's state (`STATE`) sorts before the messages of its conversation. The fields
-of a key are hashed, and nothing else of a message is read, so no payload goes through the exchange.
-A sender that is no role of the protocol and a message that did not decode have symbols too:
-captured traffic may contain anything. A message without a conversation's name belongs to the
-conversation ``""`` of its tap.
+of a key are hashed. No other field of a message is read, so payloads do not go through the
+exchange. A sender that is not a role of the protocol and a message that did not decode have symbols
+too, because captured traffic may contain anything. A message without a conversation's name belongs
+to the conversation ``""`` of its tap.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ LONGEST_NAME = 512
 
 
 class Pairing(IntEnum):
-    """How a message takes part in the pairing of requests and replies."""
+    """Part of a message in the pairing of requests and replies."""
 
     KEYED = 0
     KEYLESS = 1
@@ -42,7 +42,7 @@ class Pairing(IntEnum):
 
 
 class Label(NamedTuple):
-    """Meaning of a symbol. `sender` is None for no role, `message` for what did not decode."""
+    """Meaning of a symbol. `sender` is None if it is not a role, `message` if it did not decode."""
 
     sender: str | None
     message: str | None
@@ -57,7 +57,7 @@ class Alphabet:
 
     Attributes:
         labels: the meaning of each symbol.
-        undecodable: the first symbol of what did not decode; all symbols from it on are such.
+        undecodable: the first symbol of messages that did not decode; all later symbols are, too.
     """
 
     def __init__(self, protocol: str) -> None:
@@ -95,8 +95,8 @@ class Alphabet:
 def dialogs_of(protocol: str) -> tuple[Dialog, ...]:
     """Return the dialogs of a protocol; none if one of them cannot be followed here.
 
-    The keys of replies are looked up apart from the phases. That gives the same result only if no
-    reply changes the phase, no error answers a violation, and all dialogs have the same key.
+    The keys of replies are looked up separately from the phases. That gives the same result only if
+    no reply changes the phase, no error answers a violation, and all dialogs have the same key.
     """
     dialogs = tuple(getattr(load_machine(protocol), "DIALOGS", {}).values())
     pairings = {(dialog.key, *map(_frozen, (dialog.keyless, dialog.unanswered))) for dialog in dialogs}
@@ -178,7 +178,7 @@ def _noted_names(columns: Collection[str]) -> dict[str, str]:
 def _name(text: Column) -> Column:
     """Return a text as a name: empty for null, and cut."""
     name = F.coalesce(text, F.lit(""))
-    # To count octets is quick, to count characters is not.
+    # Counting octets is fast, counting characters is slow.
     return F.when(F.octet_length(name) > LONGEST_NAME, F.substring(name, 1, LONGEST_NAME)).otherwise(name)
 
 
