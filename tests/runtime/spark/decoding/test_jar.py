@@ -93,7 +93,7 @@ def test_a_change_of_a_source_is_seen_at_once(tmp_path: Path, monkeypatch: pytes
     assert jar.jar_trouble() is None and jar.jar_trouble() is None
     assert len(read) == 1
     source.write_text("class Another {}")
-    assert "not of the sources" in str(jar.jar_trouble())
+    assert "not compiled from the sources" in str(jar.jar_trouble())
     write(tmp_path / "decoders.jar", digest())
     assert jar.jar_trouble() is None
 
